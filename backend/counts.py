@@ -60,9 +60,6 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     positions: float | None = None
     padding: float | None = None
     padding_share: float | None = None
-    # tokens of the prompt that was asked for, and how many of them the model received otherwise, not, or too many
-    asked_tokens: float | None = None
-    misread_tokens: float | None = None
 
     # warm-up: prompts, tokens after them, and how many of those tokens were past a sliding window; what the run's own
     # prompt took with its few tokens for the first time and for the last: the rest is made on first use
@@ -81,25 +78,11 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     due_drafts: float | None = None
     # of those, the tokens that the text went on with, which should have been accepted
     due_accepted: float | None = None
-    # the last tokens of a greedy text, or the first of a sampled one and of one that steps were made again for, and
-    # those of them that the model, with this seed and these settings, would not choose
+
+    # of records before schema 3, where the row `tokens` was no finding yet: tokens that were held against the model,
+    # and those of them that it would not choose
     checked_tokens: float | None = None
     strange_tokens: float | None = None
-    # layers of the cache that were held against the pass that these tokens are held against, those of them that kept
-    # other keys or values, and those that should have been held against it, but that pass failed
-    compared_layers: float | None = None
-    strange_layers: float | None = None
-    unheld_layers: float | None = None
-    # layers of the cache that had other code in the measured run than afterwards
-    swapped_layers: float | None = None
-    # modules of a split model whose parts were held against what all ranks together give, those of them that give
-    # something else, parts of matrices that were held against files, on all ranks, and those with other numbers
-    joined_modules: float | None = None
-    odd_joined: float | None = None
-    held_shards: float | None = None
-    other_shards: float | None = None
-    # of sampled ones, those that were drawn because top_k or top_p kept another one out
-    filtered_tokens: float | None = None
 
     # tokens that were asked for and not generated, though no text had ended
     missing_tokens: float | None = None
@@ -118,11 +101,8 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     prompt_passes: float | None = None
     widest_prompt_pass: float | None = None
     planned_prompt_passes: float | None = None
-    # graphs that were replayed until the prompt was read, the positions of a row that their ids have, and those of them
-    # that hold the prompt's
+    # graphs that were replayed until the prompt was read
     prompt_replays: float | None = None
-    replayed_positions: float | None = None
-    same_replayed_positions: float | None = None
     # matrices that compiled graphs of Inductor received until then, in replays too
     prompt_compiled_matrices: float | None = None
 
@@ -194,10 +174,6 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     replayed_steps: float | None = None
     replayed_matrices: float | None = None
     manual_replays: float | None = None
-    # of an encoder whose passes were replayed: positions of the last one that were held against a pass that was not,
-    # and those whose hidden states differ by more than rounding
-    checked_positions: float | None = None
-    strange_positions: float | None = None
 
     # files in the worker's compile cache: at the start, of how many that workers share (torn ones were deleted), and
     # how many of those there now are shared

@@ -4,18 +4,22 @@ from typing import Literal
 
 import msgspec
 
-Status = Literal["verified", "partial", "no_effect", "fallback", "failed", "off", "not_applicable"]
-"""Status of a row of the ledger. Green: verified. Amber: partial, no_effect, fallback. Red: failed. The others say that
-there was nothing to prove."""
+TOKENS = "tokens"
+"""Row of the ledger that is no axis: whether the tokens are those that the model chooses."""
 
-Outcome = Literal["", "no_effect", "not_applicable"]
+Status = Literal["verified", "unchecked", "partial", "no_effect", "fallback", "failed", "off", "not_applicable"]
+"""Status of a row of the ledger. Green: verified. Amber: partial, no_effect, fallback. Red: failed. Of unchecked the
+check cannot say anything; the others say that there was nothing to prove."""
+
+Outcome = Literal["", "no_effect", "not_applicable", "unchecked"]
 
 
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What an axis observed to be in effect in the worker, and the proof in words.
 
     reached, expected  how many of the layers, matrices or steps it should have reached it did reach; None: not counted
-    outcome            no_effect: it ran, and changed nothing; not_applicable: with this model or run nothing can differ
+    outcome            no_effect: it ran, and changed nothing; not_applicable: with this model or run nothing can
+                       differ; unchecked: the check cannot say, and `proof` is the reason
     """
 
     axis: str
@@ -33,8 +37,6 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fell_back  why a rule replaced the requested choice before the run, "" if none did
     settled    why "auto" stands for this choice here, where that is not its usual one
     doubt      what another measurement says against the finding, such as the memory; "" if nothing does
-    unseen     why nobody held against the model the choice of tokens, for which this axis answers; "" where it was
-               done, and for other axes
     """
 
     requested: str
@@ -44,34 +46,27 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fell_back: str = ""
     doubt: str = ""
     settled: str = ""
-    unseen: str = ""
 
     @property
     def status(self) -> Status:
         """The worst that holds, so that verified means all of it: found as planned, everywhere, and with an effect."""
         found = self.finding
-        if found.outcome == "not_applicable":
-            return "not_applicable"
+        if found.outcome in ("not_applicable", "unchecked"):
+            return found.outcome
         if found.effective != self.planned:
             return "failed"
         if self.doubt or (found.expected is not None and found.reached != found.expected):
             return "partial"
-        if found.outcome:
-            return found.outcome
+        if found.outcome == "no_effect":
+            return "no_effect"
         if self.fell_back:
             return "fallback"
         return "off" if found.effective == self.off else "verified"
 
     @property
-    def unchecked(self) -> bool:
-        """Whether the row would count as verified, and its tokens were not checked: then it does not count as such."""
-        return bool(self.unseen) and self.status == "verified"
-
-    @property
     def reason(self) -> str:
         """Why the row is not green, as far as the proof does not say it, and what "auto" was settled by."""
-        unseen = f"The choice of tokens was not checked: {self.unseen}." if self.unchecked else ""
-        return " ".join(part for part in (self.settled, self.fell_back, self.doubt, unseen) if part)
+        return " ".join(part for part in (self.settled, self.fell_back, self.doubt) if part)
 
 
 Level = Literal["ok", "note", "fallback", "blocked"]

@@ -369,8 +369,8 @@ class RankMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 class Finished(Message, frozen=True, tag="finished"):
     """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0; `compiled` is None where
     nothing was compiled; `ranks` is empty for a process with one device. `step`: where the time of a step went; None
-    where that was not traced, and `no_step` says why. `unchecked`: why the choice of the tokens was not held against
-    the model; "" where it was, and where nothing was to be proved."""
+    where that was not traced, and `no_step` says why. `unchecked`: of records before schema 3, why tokens were not held
+    against the model."""
 
     reason: Literal["length", "eos", "cancelled"]
     text: str

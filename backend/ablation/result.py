@@ -1,4 +1,4 @@
-"""What each step of an ablation is worth, as one document (kind "ablation", schema 2)."""
+"""What each step of an ablation is worth, as one document (kind "ablation", schema 3)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -57,7 +57,7 @@ class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An ablation as it is now. `rounds`: as asked for; `complete`: whether every trial has run."""
 
     kind: Literal["ablation"]
-    schema: Literal[2]
+    schema: Literal[3]
     model: str
     model_label: str
     machine: dict[str, str]

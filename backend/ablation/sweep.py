@@ -87,7 +87,7 @@ class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A sweep as it is now. `over`: what was varied, and its values; `complete`: whether every trial has run."""
 
     kind: Literal["sweep"]
-    schema: Literal[2]
+    schema: Literal[3]
     model: str
     model_label: str
     machine: dict[str, str]

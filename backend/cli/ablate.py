@@ -56,7 +56,7 @@ def ablate(options: argparse.Namespace) -> int:
     complete = all(step.refused or step.trials == options.rounds for step in steps_found)
     facts = resolve(options.model, options.models_dir)
     document = AblationDocument(
-        "ablation", 2, options.model, facts.label, machine.describe(), hardware.versions(), work, options.rounds,
+        "ablation", 3, options.model, facts.label, machine.describe(), hardware.versions(), work, options.rounds,
         complete, steps_found,
     )  # fmt: skip
     if options.json != "-":

@@ -23,7 +23,7 @@ class ModelsDocument(msgspec.Struct, frozen=True):
 
     models: list[ModelEntry]
     kind: str = "models"
-    schema: int = 2
+    schema: int = 3
 
 
 class ShardingDocument(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class ShardingDocument(msgspec.Struct, frozen=True):
     rank_bytes: int
     rows: list[ShardRow]
     kind: str = "sharding"
-    schema: int = 2
+    schema: int = 3
 
 
 class ChoiceEntry(msgspec.Struct, frozen=True):
@@ -57,4 +57,4 @@ class DoctorDocument(msgspec.Struct, frozen=True):
     bandwidth: Bandwidth | None
     limits: dict[str, Limits]
     kind: str = "doctor"
-    schema: int = 2
+    schema: int = 3

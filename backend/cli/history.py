@@ -39,7 +39,7 @@ class HistoryDocument(msgspec.Struct, frozen=True):
     total: int
     kept: int
     kind: str = "history"
-    schema: int = 2
+    schema: int = 3
 
 
 def history(options: argparse.Namespace) -> int:

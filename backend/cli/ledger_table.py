@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
+from backend.evidence import Status
 from backend.optimizations import all_axes
 from backend.runs.snapshot import Snapshot
 from backend.terminal import Column, Screen, fold, table
 from backend.terminal.screen import Style
-from backend.views.ledger import LedgerRow, Standing, ledger_digest, prompt_rows
+from backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
 
-_STATUS: dict[Standing, tuple[str, Style]] = {
-    "verified": ("verified", "green"), "unchecked": ("tokens unchecked", "dim"), "partial": ("PARTIAL", "yellow"),
+_STATUS: dict[Status, tuple[str, Style]] = {
+    "verified": ("verified", "green"), "unchecked": ("unchecked", "dim"), "partial": ("PARTIAL", "yellow"),
     "no_effect": ("NO EFFECT", "yellow"), "fallback": ("FALLBACK", "yellow"), "failed": ("NOT IN EFFECT", "red"),
     "off": ("off", "dim"), "not_applicable": ("not applicable", "dim"),
 }  # fmt: skip
@@ -37,7 +38,11 @@ def ledger_table(run: Snapshot, screen: Screen, everything: bool) -> list[str]:
 def _chosen(arms: Mapping[str, Sequence[LedgerRow]], axis: str) -> bool:
     """Whether an arm asked for something other than the default."""
     defaults = {one.name: one.default for one in all_axes()}
-    return any(row.axis == axis and row.requested != defaults.get(axis) for rows in arms.values() for row in rows)
+    return any(
+        row.axis == axis and row.requested != defaults.get(axis, row.requested)
+        for rows in arms.values()
+        for row in rows
+    )
 
 
 def _rows(arms: Mapping[str, Sequence[LedgerRow]], axes: Sequence[str], screen: Screen) -> list[str]:
@@ -48,7 +53,7 @@ def _rows(arms: Mapping[str, Sequence[LedgerRow]], axes: Sequence[str], screen: 
         title = axis
         for name, rows in arms.items():
             for row in (row for row in rows if row.axis == axis):
-                word, style = _STATUS[row.standing]
+                word, style = _STATUS[row.status]
                 below = "\n".join(filter(None, [row.proof, row.reason]))
                 cells.append([title, name, steps(row), screen.paint(word, style), below])
                 title = ""

@@ -36,7 +36,7 @@ class ListDocument(msgspec.Struct, frozen=True):
     gpus: list[GpuSpec]
     models: list[ModelEntry]
     kind: str = "list"
-    schema: int = 2
+    schema: int = 3
 
 
 def add_list(add: Any) -> argparse.ArgumentParser:

@@ -56,7 +56,7 @@ def sweep(options: argparse.Namespace) -> int:
     complete = all(point.refused or point.trials >= options.rounds for point in points_found)
     facts = resolve(options.model, options.models_dir)
     document = SweepDocument(
-        "sweep", 2, options.model, facts.label, machine.describe(), hardware.versions(), arm, over, work,
+        "sweep", 3, options.model, facts.label, machine.describe(), hardware.versions(), arm, over, work,
         options.rounds, complete, points_found,
     )  # fmt: skip
     if options.json != "-":

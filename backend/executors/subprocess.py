@@ -60,7 +60,7 @@ class WorkerProcess:
         except OSError as error:
             raise StartError(f"The worker process could not be started ({error.strerror or error}).") from error
         self.pid = self._process.pid
-        self._stderr_tail: deque[str] = deque(maxlen=40)
+        self._stderr_tail: deque[str] = deque(maxlen=120)  # Python 3.14 prints the C stack too
         self._ending = False
         self._reader = threading.Thread(target=self._read_events, name=f"worker-{self.pid}-out", daemon=True)
         self._listener = threading.Thread(target=self._read_errors, name=f"worker-{self.pid}-err", daemon=True)

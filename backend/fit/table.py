@@ -80,7 +80,7 @@ class Fit:
             "bandwidth_source": found.source if found else None,
         }  # fmt: skip
         return {
-            "kind": "fit", "schema": 2,
+            "kind": "fit", "schema": 3,
             "model": self.facts.model, "model_label": self.facts.label, "model_note": self.facts.note,
             "gpu": gpu, "gpus": self.gpus, "context": self.context, "batch": self.batch, "note": self.device.note,
             "rows": [_row_json(row) for row in self.rows],

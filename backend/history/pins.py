@@ -76,7 +76,7 @@ class SideBySide(msgspec.Struct, frozen=True):
     missing: list[str]
     pareto: Pareto | None = None
     kind: str = "pins"
-    schema: int = 2
+    schema: int = 3
 
 
 class _Arm(NamedTuple):

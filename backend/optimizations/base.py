@@ -60,7 +60,6 @@ class Optimization(ABC):
     order          place among the axes; those that edit the load come before those that edit the generation
     leading        shown at once on the page; the others are folded unless they are set
     decoders_only  about generating tokens: an encoder takes nothing but the default
-    chooses_tokens  answers for which tokens were chosen, and not only for how: they are held against the model
     many_requests  about requests that share the model (`tokendyno batch`): a single prompt has nothing to choose
     in_fit_table   its choices make up the rows of the table of what fits
     wish           what its choices serve, but for those that `wishes` names
@@ -79,7 +78,6 @@ class Optimization(ABC):
     order: int = 100
     leading: bool = False
     decoders_only: bool = False
-    chooses_tokens: bool = False
     many_requests: bool = False
     in_fit_table: bool = False
     wish: Wish = "faster"

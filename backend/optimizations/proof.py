@@ -1,10 +1,10 @@
 """What an axis may look at in the worker to find out what was in effect."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 from backend.counts import RunCounts, StepTime
 from backend.plan import Plan
@@ -72,36 +72,6 @@ class Trace:
 
 NO_TRACE = Trace(Counter(), Counter(), Counter(), 0)
 
-PartKind = Literal["attention", "mixture", "other"]
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """How many parts of the model, by kind, were held against the model's own code with the same weights and inputs.
-
-    odd      names of those that gave something else
-    unheld   why none was held, as the end of a sentence
-    broke    whether that is an error or another structure, which may come from what was changed in the model
-    swapped  names of those in which the measured run had other code or other tensors than the proof
-    modules  names of the modules that this is true of
-    tensors  how many tensors were held against the files that the model was loaded from
-    other    names of those of them with other numbers
-    packed   of packed matrices, by name, how far their products lie from those with the numbers of the files
-    """
-
-    parts: Counter[PartKind] = field(default_factory=Counter)
-    odd: Mapping[PartKind, Sequence[str]] = field(default_factory=dict)
-    unheld: str = ""
-    broke: bool = False
-    swapped: Mapping[PartKind, Sequence[str]] = field(default_factory=dict)
-    modules: frozenset[str] = frozenset()
-    tensors: int = 0
-    other: Sequence[str] = ()
-    packed: Mapping[str, float] = field(default_factory=dict)
-
-
-NOT_HELD = Held()
-
 
 @dataclass(slots=True)
 class Observation:
@@ -113,8 +83,6 @@ class Observation:
     trace    a profile of a few extra tokens, taken on first use
     counts   what was counted while loading, warming up and running
     gather   what every rank gives, by rank, where several run the model; returns once all have given theirs
-    plain    what its parts give, held against its own code; found out on first use
-    unjoined why what the ranks hand on was not held against their parts, if it was not
     """
 
     model: Any
@@ -123,8 +91,6 @@ class Observation:
     trace: Callable[[], Trace] = lambda: NO_TRACE
     counts: RunCounts = field(default_factory=RunCounts)
     gather: Callable[[bytes], Sequence[bytes]] = lambda mine: [mine]
-    plain: Callable[[], Held] = lambda: NOT_HELD
-    unjoined: str = ""
 
 
 def further_passes(counts: RunCounts) -> int:
@@ -166,10 +132,6 @@ def missing(counts: RunCounts) -> dict[str, int]:
         found["tokens that were asked for and not generated"] = int(counts.missing_tokens)
     if counts.surplus_tokens:
         found["tokens that were generated and not asked for"] = int(counts.surplus_tokens)
-    if counts.strange_tokens:
-        found[f"of {counts.checked_tokens:.0f} tokens those that the model would not choose"] = int(
-            counts.strange_tokens
-        )
     return {what: n for what, n in found.items() if n > 0}
 
 
@@ -224,12 +186,6 @@ def weight_of(name: str, inputs: Sequence[Any]) -> Any:
     """Of an operator's inputs the second matrix, which comes third where it is added to something; () without one."""
     place = 2 if name == "aten::addmm" else 1
     return inputs[place] if len(inputs) > place else ()
-
-
-def rows_of(name: str, inputs: Sequence[Any]) -> int:
-    """Rows of an operator's first matrix, which comes second where the product is added to something."""
-    place = 1 if name == "aten::addmm" else 0
-    return int(inputs[place][0]) if len(inputs) > place and inputs[place] else 0
 
 
 def compiled_calls(trace: Trace) -> Counter[str]:

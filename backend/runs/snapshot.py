@@ -6,7 +6,7 @@ from functools import cached_property
 import msgspec
 
 from backend.config import ArmRequest
-from backend.evidence import Evidence
+from backend.evidence import TOKENS, Evidence, Finding
 from backend.messages import Finished
 from backend.optimizations import all_axes
 from backend.runs.arm_series import ArmSeries
@@ -148,7 +148,7 @@ class Snapshot(OfRun):
             return []
         fallbacks = {v.axis: v.reason for v in planned.verdicts if v.level == "fallback"}
         settled = {v.axis: v.reason for v in planned.verdicts if v.level == "note" and v.becomes}
-        doubts, unseen = self._doubts(name), _unseen(arm.finished)
+        doubts = self._doubts(name)
         axes = {axis.name: axis for axis in all_axes()}
         return [
             Evidence(
@@ -157,11 +157,25 @@ class Snapshot(OfRun):
                 fell_back=fallbacks.get(f.axis, ""),
                 settled=settled.get(f.axis, ""),
                 doubt=doubts.get(axes[f.axis].witness, "") if f.axis in axes else "",
-                unseen=unseen if f.axis in axes and axes[f.axis].chooses_tokens else "",
             )
             for f in arm.finished.findings
             if f.axis in planned.requested
-        ]  # fmt: skip
+        ] + [Evidence(f.effective, f.effective, f) for f in self._token_finding(arm.finished)]  # fmt: skip
+
+    def _token_finding(self, finished: Finished) -> list[Finding]:
+        """The row `tokens`; of records before schema 3 it is made of what they counted."""
+        if found := [f for f in finished.findings if f.axis == TOKENS]:
+            return found
+        counts, traffic = finished.extra, self.request.traffic
+        if self.unit != "token" or not finished.findings:
+            return []
+        effective = "sampled" if traffic is None and self.request.workload.temperature else "greedy"
+        if not counts.checked_tokens:
+            reason = finished.unchecked or "this record does not say whether the model would choose these tokens"
+            return [Finding(TOKENS, effective, reason, outcome="unchecked")]
+        every, strange = int(counts.checked_tokens), int(counts.strange_tokens or 0)
+        proof = f"{every - strange} of {every} tokens are those that the model chooses in one pass over prompt and text"
+        return [Finding(TOKENS, effective, proof, every - strange, every)]
 
     def _doubts(self, name: str) -> dict[str, str]:
         """What the memory of a finished arm says against its claims, by what was measured."""
@@ -175,10 +189,3 @@ class Snapshot(OfRun):
             "weights": doubt("weights", arm.predicted_memory.get("weights"), weights),
             "kv": kv,
         }
-
-
-def _unseen(finished: Finished) -> str:
-    """Why nobody held the chosen tokens against the model; "" where that was done."""
-    if finished.extra.checked_tokens:
-        return ""
-    return finished.unchecked or "this record does not say that it was"

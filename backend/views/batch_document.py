@@ -1,4 +1,4 @@
-"""A run of many requests as one document for programs (kind "batch", schema 2)."""
+"""A run of many requests as one document for programs (kind "batch", schema 3)."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.traffic import Limits, TrafficRequest
 from backend.views.document_head import arm_head, head
-from backend.views.schema import WIRE_NAMES, Annotated, ArmHead, Load, MemorySamples, Part, RunHead, Unasked
+from backend.views.schema import Annotated, ArmHead, Load, MemorySamples, Part, RunHead, Unasked
 from backend.views.sentences import interference_of
 
 
@@ -62,7 +62,7 @@ class PagesDocument(Part, frozen=True):
     moves: dict[str, list[int]]
 
 
-class BatchArm(ArmHead, frozen=True, rename=WIRE_NAMES):
+class BatchArm(ArmHead, frozen=True):
     """One arm. Requests, steps, pages and `summary` are those of the first run; `useful_tokens_s` is estimated
     over all `runs`."""
 

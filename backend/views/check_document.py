@@ -26,7 +26,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
     predicted_bytes: PredictedBytes
     free_bytes: int
     kind: str = "check"
-    schema: int = 2
+    schema: int = 3
 
 
 def check_document(model: str, checked: Checked) -> CheckDocument:

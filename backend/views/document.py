@@ -1,4 +1,4 @@
-"""A run as one document for programs (schema 2)."""
+"""A run as one document for programs (schema 3)."""
 
 import bisect
 from collections.abc import Mapping

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from backend.evidence import TOKENS
 from backend.runs.snapshot import Snapshot
 from backend.views.ledger import ledger_rows
 from backend.views.schema import VerdictRow
@@ -11,7 +12,7 @@ def head(run: Snapshot) -> dict[str, Any]:
     """Which run it is, how it ended, of which model, and where: `schema` to `versions`."""
     created = run.created
     return {
-        "schema": 2,
+        "schema": 3,
         "run": created.id,
         "created": created.created,
         "status": run.status,
@@ -30,9 +31,12 @@ def arm_head(run: Snapshot, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "state": run.arms[name].state,
+        "values": {},
+        "environment": {},
+        "engine": "transformers",
         "requested": planned.requested,
         "planned": planned.planned,
-        "effective": {row.finding.axis: row.finding.effective for row in ledger},
+        "effective": {row.finding.axis: row.finding.effective for row in ledger if row.finding.axis != TOKENS},
         "evidence": ledger_rows(ledger),
         "verdicts": [VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
     }

@@ -2,17 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 import msgspec
 
-from backend.evidence import Evidence, Finding, Status
+from backend.evidence import TOKENS, Evidence, Finding, Status
 from backend.optimizations import all_axes
 
 
 class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A row of the ledger. `reached` of `expected` layers, matrices or steps; None where nothing was counted.
-    `unchecked`: verified but for the choice of its tokens, which was not checked; `reason` says why."""
+    """A row of the ledger. `reached` of `expected` layers, matrices or steps; None where nothing was counted."""
 
     axis: str
     requested: str
@@ -23,19 +21,11 @@ class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     reason: str
     reached: int | None
     expected: int | None
-    unchecked: bool = False
-
-    @property
-    def standing(self) -> "Standing":
-        """As what the row counts: its status, or "unchecked" in place of verified."""
-        return "unchecked" if self.unchecked else self.status
 
 
-Standing = Status | Literal["unchecked"]
-_SAID: tuple[Standing, ...] = (
+_SAID: tuple[Status, ...] = (
     "verified", "unchecked", "partial", "no_effect", "fallback", "failed", "off", "not_applicable",
 )  # fmt: skip
-_WORDS: dict[Standing, str] = {"unchecked": "with unchecked tokens"}
 
 
 def ledger_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
@@ -51,32 +41,32 @@ def prompt_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
 
 def ledger_summary(rows: Sequence[LedgerRow]) -> str:
     """How many rows are verified, and what the others are: "9 of 14 verified, 1 partial, 4 off"."""
-    counts = Counter(row.standing for row in rows)
+    counts = Counter(row.status for row in rows)
     verified = counts.pop("verified", 0)
     return ", ".join([f"{verified} of {len(rows)} verified", *_counted(counts)])
 
 
-def _counted(counts: Mapping[Standing, int]) -> list[str]:
-    return [f"{counts[one]} {_WORDS.get(one, one.replace('_', ' '))}" for one in _SAID if counts.get(one)]
+def _counted(counts: Mapping[Status, int]) -> list[str]:
+    return [f"{counts[one]} {one.replace('_', ' ')}" for one in _SAID if counts.get(one)]
 
 
-_WORST: tuple[Standing, ...] = (
+_WORST: tuple[Status, ...] = (
     "failed", "no_effect", "fallback", "partial", "unchecked", "verified", "off", "not_applicable",
 )  # fmt: skip
-_QUIET: tuple[Standing, ...] = ("verified", "off", "not_applicable")
+_QUIET: tuple[Status, ...] = ("verified", "off", "not_applicable")
 
 
 class LedgerDigest(msgspec.Struct, frozen=True):
     """The ledgers of all arms in one line, for a reader with three seconds.
 
     line    how many axes are verified, what the others are, and in what the arms differ
-    status  the worst status of all rows; "unchecked" where nothing worse was found than unchecked tokens
+    status  the worst status of all rows
     shown   axes that differ between the arms or need a look; the others may be folded
     titles  what each axis is called on the page
     """
 
     line: str
-    status: Standing
+    status: Status
     shown: list[str]
     titles: dict[str, str]
 
@@ -88,8 +78,8 @@ def ledger_digest(arms: Mapping[str, Sequence[LedgerRow]]) -> LedgerDigest | Non
         by_axis.setdefault(row.axis, []).append(row)
     if not by_axis:
         return None
-    titles = {axis.name: axis.title for axis in all_axes() if axis.name in by_axis}
-    worst = {axis: min((row.standing for row in rows), key=_WORST.index) for axis, rows in by_axis.items()}
+    titles = {axis.name: axis.title for axis in all_axes() if axis.name in by_axis} | {TOKENS: "Tokens"}
+    worst = {axis: min((row.status for row in rows), key=_WORST.index) for axis, rows in by_axis.items()}
     said = ", ".join(_counted(Counter(worst.values())))
     complete = len(arms) == 2 and all(arms.values())
     differ = [axis for axis, rows in by_axis.items() if complete and len({row.effective for row in rows}) > 1]
@@ -107,5 +97,5 @@ def _and(words: Sequence[str]) -> str:
 def _row(one: Evidence, found: Finding) -> LedgerRow:
     return LedgerRow(
         found.axis, one.requested, one.planned, found.effective, found.proof, one.status, one.reason, found.reached,
-        found.expected, one.unchecked,
+        found.expected,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A comparison over given texts as one document for programs (kind "quality", schema 2)."""
+"""A comparison over given texts as one document for programs (kind "quality", schema 3)."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""The JSON document of a run, schema 2, as structs: field names on the wire are a public interface."""
+"""The JSON document of a run, schema 3, as structs: field names on the wire are a public interface."""
 
 from typing import Literal
 
@@ -13,9 +13,6 @@ from backend.runs.summary import Comparison, Summary
 from backend.runs.texts import TextComparison
 from backend.views.gate import QualityGate
 from backend.views.ledger import LedgerRow
-
-WIRE_NAMES = {"annotations": "marks", "interference": "spoilers", "roofline": "floor"}
-"""Fields of an arm whose names on the wire are older than the project's terms."""
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,10 +161,18 @@ class StepDocument(Part, frozen=True):
 
 
 class ArmHead(Part, frozen=True):
-    """What every arm of a document begins with: what was asked, planned and proved, and what the rules said."""
+    """What every arm of a document begins with: what was asked, planned and proved, and what the rules said.
+
+    values       axis -> value of its choice, where the choice carries one
+    environment  variables that were set for its worker
+    engine       what carries it out
+    """
 
     name: str
     state: str
+    values: dict[str, dict[str, str]]
+    environment: dict[str, str]
+    engine: str
     requested: dict[str, str]
     planned: dict[str, str]
     effective: dict[str, str]
@@ -175,7 +180,7 @@ class ArmHead(Part, frozen=True):
     verdicts: list[VerdictRow]
 
 
-class ArmDocument(ArmHead, frozen=True, rename=WIRE_NAMES):
+class ArmDocument(ArmHead, frozen=True):
     """One arm. Every series has one entry per step of repeat 0.
 
     latency_s[0] is the time to first token and the rest are decode steps. With `unit` "forward" (an encoder) all
@@ -219,7 +224,7 @@ class ArmDocument(ArmHead, frozen=True, rename=WIRE_NAMES):
 class RunHead(Part, frozen=True, tag_field="kind"):
     """What the document of every kind of run begins with, after its `kind`. `created`: seconds since the epoch, UTC."""
 
-    schema: Literal[2]
+    schema: Literal[3]
     run: str
     created: float
     status: Status

@@ -68,7 +68,7 @@ def test_the_mode_is_proved_with_its_cold_seconds_and_nothing_compiles_while_it_
         assert row["status"] in SOUND, row
     assert rows["cuda_graphs"]["effective"] == ARMS[arm]
     assert rows["compile"]["effective"] == settings(arm).get("compile", "off")
-    marks = [mark for mark in found["marks"] if mark["kind"] in ("compile", "recompile", "graph_skip")]
+    marks = [mark for mark in found["annotations"] if mark["kind"] in ("compile", "recompile", "graph_skip")]
     assert marks == [], marks
     made = found["compile"]
     if "compile" not in settings(arm):
@@ -106,7 +106,7 @@ def test_an_empty_cache_is_cold_and_gone_afterwards(
 def test_a_window_that_fills_is_marked_and_compiles_nothing(bench: Bench) -> None:
     """pocket's window of 128 fills during the run; its graphs were compiled in the warm-up."""
     found = run(bench, "compile=reduce-overhead,cache=static", "pocket")
-    marks = {mark["kind"]: mark for mark in found["marks"]}
+    marks = {mark["kind"]: mark for mark in found["annotations"]}
     assert marks["window"]["token"] == 128 - found["prompt_tokens"]
     assert not {"compile", "recompile", "graph_skip"} & set(marks), marks
     assert found["compile"]["graphs"] == 3

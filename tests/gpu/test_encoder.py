@@ -14,7 +14,6 @@ from backend.engine.bench import Bench
 from backend.models import resolve
 from backend.optimizations import all_axes
 from backend.worker.loop.passes import CapturedPasses, without_idle_mask
-from backend.worker.prove.states import held_against_pass
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
 from tools.bench.gpu.bench_cli import bench as command_line
@@ -116,8 +115,8 @@ def test_graphs_of_several_lengths_compute_what_the_model_does_in_any_order() ->
         for tokens, padded in ((256, 0), (64, 0), (128, 5), (64, 60), (256, 0), (128, 127), (64, 0), (128, 0)):
             given = text(tokens, padded)
             states = captured(**without_idle_mask(given))[0].clone()
-            found = held_against_pass(model, given["input_ids"], given["attention_mask"], states)
-            assert (found.checked_positions, found.strange_positions) == (2 * tokens - padded, 0)
+            counted = given["attention_mask"].bool()
+            torch.testing.assert_close(states[counted], model(**given)[0][counted], atol=0.05, rtol=0.05)
 
 
 def test_graphs_of_several_lengths_need_the_memory_of_the_largest() -> None:

@@ -33,7 +33,7 @@ def document() -> dict[str, Any]:
     )  # fmt: skip
     tell(found)
     for arm in found["arms"]:
-        print(arm["name"], arm["extra"], arm["spoilers"])
+        print(arm["name"], arm["extra"], arm["interference"])
     print(found["comparison"])
     return found
 
@@ -50,7 +50,7 @@ def test_a_gpu_that_is_not_slowed_says_so(document: dict[str, Any]) -> None:
     """0% is a reading: where the driver does not report it, the figure is missing."""
     for arm in document["arms"]:
         assert 0 <= arm["extra"]["gpu_slowed_share"] <= 1
-        assert bool(arm["extra"]["gpu_slowed_share"]) is any("lowered its clocks" in s for s in arm["spoilers"])
+        assert bool(arm["extra"]["gpu_slowed_share"]) is any("lowered its clocks" in s for s in arm["interference"])
 
 
 def test_energy_agrees_with_power_times_time(document: dict[str, Any]) -> None:
@@ -111,11 +111,11 @@ def test_a_stranger_on_the_gpu_is_seen() -> None:
         assert stranger.stdout is not None
         stranger.stdout.close()
     (arm,) = found["arms"]
-    print(arm["spoilers"])
+    print(arm["interference"])
     if "gpu_others_share" not in arm["extra"]:
         pytest.skip("NVML does not tell of other processes here: another space of process ids, or no right to")
     assert arm["extra"]["gpu_others_share"] > 0
-    assert any("another program used the GPU" in sentence for sentence in arm["spoilers"])
+    assert any("another program used the GPU" in sentence for sentence in arm["interference"])
 
 
 # --- without NVML, and a card that nobody knows ----------------------------------------------------
@@ -169,9 +169,9 @@ def test_a_card_that_is_not_in_the_catalogue_is_measured_and_that_is_reported(
         made.close()
     assert run.status == "done", run.message
     (arm,) = found["arms"]
-    assert "measured on this machine, not in the catalogue" in arm["floor"]["note"], arm["floor"]["note"]
+    assert "measured on this machine, not in the catalogue" in arm["roofline"]["note"], arm["roofline"]["note"]
     assert 0 < arm["summary"]["floor_s"] < arm["summary"]["latency_median_s"]
-    print(arm["floor"]["note"])
+    print(arm["roofline"]["note"])
 
 
 def test_a_run_past_the_window_was_warmed_up_past_it() -> None:

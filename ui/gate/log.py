@@ -38,7 +38,8 @@ class BoundedLog(io.TextIOBase):
         return True
 
     def flush(self) -> None:
-        self._stream.flush()
+        if not self._stream.closed:  # Python flushes this object once more when it is freed
+            self._stream.flush()
 
     def write(self, text: str) -> int:
         with self._lock:

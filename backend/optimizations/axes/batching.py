@@ -101,7 +101,6 @@ class Batching(Optimization):
     witness = "kv"
     order = 60
     decoders_only = True
-    chooses_tokens = True
     many_requests = True
     aliases = {
         "static": ("padding",),

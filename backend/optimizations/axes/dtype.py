@@ -9,9 +9,8 @@ import msgspec
 from backend.evidence import Finding, Verdict
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import attention_in_use, dtype_of, kv_cache, slow_bfloat16
-from backend.optimizations.plain_code import odd_parts, of_files
-from backend.optimizations.plain_products import absent_products, formats_of_products, kept_in_float32, narrowed
-from backend.optimizations.proof import Observation, PartKind
+from backend.optimizations.plain_products import autocast, formats_of_products, kept_in_float32, narrowed
+from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Rule, Subject
 from backend.optimizations.tensor_bytes import computes_in_bfloat16, keeps_tokens, local_part, quantized_parts
 from backend.plan import ONE_THREAD_BELOW_BYTES, Plan
@@ -146,11 +145,10 @@ class Dtype(Optimization):
             script.load["dtype"] = f"torch.{plan.load.dtype}"
 
     def find(self, observation: Observation) -> Finding:
-        """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight, those
-        that are missing included; tensors that the model's class keeps in float32, those that a quantization packs, and
-        biases beside those, need not have the planned format. Products whose factors torch may round do not count,
-        nor do parts of the model that give something else than its own code, and tensors with other numbers than their
-        files or in none of them. If comparing them ends in an error, one is missing."""
+        """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight; tensors
+        that the model's class keeps in float32, those that a quantization packs, and biases beside those, need not have
+        the planned format. Products whose factors torch may round do not count, nor do tensors that the checkpoint
+        lacks."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
         kept, beside_packed = kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
@@ -167,14 +165,9 @@ class Dtype(Optimization):
         caches = Counter(str(held.dtype).removeprefix("torch.") for held in _plain_cache(observation.cache))
         cached = "; KV cache: " + ", ".join(f"{n} tensors in {d}" for d, n in caches.items()) if caches else ""
         tensors += caches
-        products, absent = formats_of_products(observation), absent_products(observation)
+        products = formats_of_products(observation)
         tensors += products
         multiplied = "; products: " + ", ".join(f"{n} in {d}" for d, n in products.items()) if products else ""
-        if absent:
-            multiplied += (
-                f"; {absent} products with matrices of the layers are missing in the traced passes, or have fewer rows "
-                "than tokens"
-            )
         if main == "float32" and computes_in_bfloat16(observation.model):
             multiplied += "; on this CPU bitsandbytes computes products with 4-bit weights in bfloat16"
         other = narrowed(observation.plan.load.device) if main == "float32" and products[main] else ""
@@ -182,20 +175,14 @@ class Dtype(Optimization):
             multiplied += f", where torch may round float32 factors to {other} (fp32_precision)"
             tensors[main] -= products[main]
             tensors[other] += products[main]
-        held = observation.plain()
-        odd, compared = odd_parts(held, *_answers_for(observation.model))
-        odd, compared = odd + len(held.other) + held.broke, compared + of_files(held)
-        if drawn := int(observation.counts.drawn_tensors or 0):
-            odd += drawn
-            compared += f"; {drawn:,} tensors are not in the checkpoint, and were drawn at random"
-        proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}{compared}"
-        return Finding(self.name, main, proof, tensors[main], tensors.total() + absent + odd)
-
-
-def _answers_for(model: Any) -> tuple[PartKind, ...]:
-    """Parts that no other axis answers for: mixtures only where nothing of them can be chosen."""
-    chosen = any(hasattr(module, "_is_expert_parallel") for module in model.modules())
-    return ("other",) if chosen else ("other", "mixture")
+        if cast := autocast(observation.plan.load.device):
+            multiplied += f"; autocast computes products in {cast}"
+            tensors[cast] += products[main]
+        drawn = int(observation.counts.drawn_tensors or 0)
+        if drawn:
+            multiplied += f"; {drawn:,} tensors are not in the checkpoint, and were drawn at random"
+        proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}"
+        return Finding(self.name, main, proof, tensors[main], tensors.total() + drawn)
 
 
 def _biases_of_packed(model: Any) -> Iterator[str]:

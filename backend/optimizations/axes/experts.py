@@ -20,8 +20,6 @@ from backend.optimizations.conditions import (
     runs_own_mxfp4,
     takes_hub_kernels,
 )
-from backend.optimizations.expert_rows import FALLBACK, GROUPED_MM, LOOP, expert_rows
-from backend.optimizations.plain_code import odd_parts
 from backend.optimizations.proof import Observation, Trace, coverage, hides, prompt_passes, traced_passes
 from backend.optimizations.subject import Rule, Subject, When, blocked
 from backend.optimizations.tensor_bytes import local_part
@@ -29,6 +27,9 @@ from backend.plan import Plan
 from backend.script.parts import Script
 
 _MOE = "transformers 5.22: integrations/moe.py"
+GROUPED_MM, FALLBACK, LOOP = "aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot"
+"""Operators of grouped experts, of what stands for them without such a kernel, and of a loop over experts."""
+
 GROUPED = "grouped_mm_kept"
 """A second name for grouped_mm: on a GPU `generate` replaces the first for decoding."""
 
@@ -199,8 +200,7 @@ class Experts(Optimization):
             script.patch.append(f"set_experts(model, {plan.load.experts!r})")
 
     def find(self, observation: Observation) -> Finding:
-        """Counts in the trace in which way each mixture computed its experts in each pass, and for how many rows. Those
-        that give something else than the model's own code do not count."""
+        """Counts in the trace in which way each mixture computed its experts in each pass."""
         mixtures = [module for module in observation.model.modules() if hasattr(module, "_is_expert_parallel")]
         layers = len(mixtures)
         if not layers:
@@ -220,7 +220,7 @@ class Experts(Optimization):
         if way == "triton":  # kernels are seen in replayed graphs and within whole layers too
             every = layers * traced_passes(observation)
             proof = f"{own} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
-            return _found(observation, way, min(seen, every), every, proof)
+            return Finding(self.name, way, proof, min(seen, every), every)
         if hidden := hides(observation):
             replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
             if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled
@@ -240,24 +240,9 @@ class Experts(Optimization):
             f"{trace.steps} passes through {layers} mixtures: {calls} grouped GEMM calls, {ways['batched_mm']} batches "
             f"of copied weights, {ways['eager']} loops over experts"
         )
-        rows = expert_rows(observation, mixtures)
-        if rows and rows.seen < rows.due:
-            proof += f"; {rows.seen:,} of the {rows.due:,} rows of tokens and their experts reached the experts"
-            reached = min(reached or 0, (expected or layers) * rows.seen // rows.due)
-        elif rows and rows.seen > rows.due and load.device != "cuda" and not hidden:  # on a GPU that was not measured
-            proof += f"; experts computed {rows.seen:,} rows where {rows.due:,} were routed to them"
-            reached = min(reached or 0, (expected or layers) * rows.due // rows.seen)
         if hidden:
             proof += f"; decode steps ran {hidden}"
-        return _found(observation, way if seen else "auto", reached or 0, expected or layers, proof)
-
-
-def _found(observation: Observation, way: str, reached: int, expected: int, proof: str) -> Finding:
-    """Without the share of mixtures that give something else than the model's own code, routers included."""
-    held = observation.plain()
-    odd, compared = odd_parts(held, "mixture")
-    left = expected - -(-expected * odd // max(1, held.parts["mixture"]))
-    return Finding("experts", way, proof + compared, min(reached, left), expected)
+        return Finding(self.name, way if seen else "auto", proof, reached or 0, expected or layers)
 
 
 AXIS = Experts()

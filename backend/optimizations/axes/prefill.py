@@ -274,19 +274,11 @@ class Prefill(Optimization):
         return Finding(self.name, "compiled", proof, reached, expected * max(1, replays) + sum(beside.values()))
 
     def _replayed(self, observation: Observation) -> Finding:
-        """Positions of the prompt whose ids a replayed graph has read; other positions, passes and products speak
-        against it."""
-        counts = observation.counts
-        replays, covered = int(counts.prompt_replays or 0), int(counts.replayed_positions or 0)
-        positions, same = int(counts.positions or 0), int(counts.same_replayed_positions or 0)
-        beside = _beside(observation)
-        proof = (
-            f"{replays} replay{'s' * (replays > 1)} read {covered:,} positions, of which {same:,} hold the prompt's "
-            f"{positions:,} ids"
-        )
+        """Replays of captured graphs until the prompt was read; passes and products beside them speak against it."""
+        replays, beside = int(observation.counts.prompt_replays or 0), _beside(observation)
+        proof = f"{replays} replay{'s' * (replays > 1)} read the {int(observation.counts.positions or 0):,} positions"
         proof += "".join(f"; {n} {what}" for what, n in beside.items())
-        more = max(0, covered - positions) + sum(beside.values())
-        return Finding(self.name, "captured", proof, min(same, positions), positions + more)
+        return Finding(self.name, "captured", proof, replays, replays + sum(beside.values()))
 
 
 def _asked(plan: Plan) -> str:

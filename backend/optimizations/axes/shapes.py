@@ -116,18 +116,6 @@ class Shapes(Optimization):
             script.cache = script.cache.replace("MAX_LENGTH", f"rounded({quoted(kind)}, MAX_LENGTH)")
 
     def find(self, observation: Observation) -> Finding:
-        """Incomplete where the model received another prompt than was asked for, whatever its lengths."""
-        found, asked = self._of_lengths(observation), int(observation.counts.asked_tokens or 0)
-        wrong = int(observation.counts.misread_tokens or 0)
-        if not wrong:
-            return found
-        proof = (
-            f"{found.proof}; the model received another prompt than the {asked:,} tokens that were asked for: "
-            f"{wrong:,} differ, are missing or are too many"
-        )
-        return msgspec.structs.replace(found, proof=proof, reached=max(0, asked - wrong), expected=asked)
-
-    def _of_lengths(self, observation: Observation) -> Finding:
         """Where several choices give the same lengths (a prompt as long as a bucket), the planned one is reported."""
         positions, padding = int(observation.counts.positions or 0), int(observation.counts.padding or 0)
         slots = _static_slots(observation.cache)

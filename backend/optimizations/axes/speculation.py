@@ -63,7 +63,6 @@ class Speculation(Optimization):
     off = "off"
     order = 50
     decoders_only = True
-    chooses_tokens = True
     aliases = {
         "": ("speculative decoding", "assisted generation", "draft", "assistant_model"),
         "prompt-lookup": ("prompt_lookup_num_tokens", "n-gram"),
@@ -99,9 +98,6 @@ class Speculation(Optimization):
         further = further_passes(counts)
         if further:
             proof += f"; {further} more passes through the model than steps"
-        strange = int(counts.strange_tokens or 0)
-        if strange:
-            proof += f"; {strange} of {counts.checked_tokens:.0f} tokens are none that the model would choose"
         drafts = int(counts.draft_tokens or 0)
         fewer = max(0, int(counts.due_drafts or 0) - drafts) if drafts else 0  # without any there is no effect
         if fewer:
@@ -109,7 +105,7 @@ class Speculation(Optimization):
         rejected = max(0, int(counts.due_accepted or 0) - accepted) if accepted > 0 else 0
         if rejected:
             proof += f"; the text went on with {rejected} more of those that should have been proposed"
-        expected = steps + further + strange + fewer + rejected
+        expected = steps + further + fewer + rejected
         return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), expected, _outcome(counts))
 
 

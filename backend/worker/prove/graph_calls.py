@@ -14,7 +14,6 @@ import torch
 
 from backend.counts import RunCounts
 from backend.optimizations.tensor_bytes import inner_tensors, triton_weights
-from backend.worker.prove.captured_reads import CapturedReads
 
 NOTHING: frozenset[int] = frozenset()
 
@@ -31,7 +30,6 @@ class GraphCalls:
         self._capturing: int | None = None
         self._running: frozenset[int] | None = None  # matrices of the compiled graph that is running
         self._plain: list[tuple[Any, str, Any]] = []
-        self.reads = CapturedReads(model)
         self.begin(_no_step)
 
     def begin(self, step: Callable[[], int]) -> None:
@@ -40,7 +38,7 @@ class GraphCalls:
         self._compiled: dict[int, frozenset[int]] = {}
         self._replayed: dict[int, frozenset[int]] = {}
         self._manual: set[int] = set()
-        self.reads.begin()
+        self._prompt_replays = 0
         numbers: dict[int, int] = {}
         self._bytes = []
         for matrix in matrices(self._model):
@@ -95,7 +93,6 @@ class GraphCalls:
         def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> None:
             if self._running is None:
                 self._capturing, self._captures[id(graph)] = id(graph), NOTHING
-                self.reads.begin_capture(id(graph))
             plain(graph, *args, **kwargs)
 
         return capture_begin
@@ -103,7 +100,6 @@ class GraphCalls:
     def _noting_end(self, plain: Any) -> Any:
         def capture_end(graph: Any) -> None:
             self._capturing = None
-            self.reads.end_capture()
             plain(graph)
 
         return capture_end
@@ -115,8 +111,7 @@ class GraphCalls:
             else:
                 step = self._step()
                 self._manual.add(step)
-                if step == 0:
-                    self.reads.replayed(id(graph))
+                self._prompt_replays += step == 0
                 self._add(self._compiled, self._captures.get(id(graph), NOTHING))
             plain(graph)
 
@@ -158,12 +153,13 @@ class GraphCalls:
             manual_replays=float(len(self._manual & set(steps))),
         )
 
-    def prompt_counts(self, prompt: Any) -> RunCounts:
-        """Of the pass over the prompt (B, P): matrices in compiled graphs, and what replays read."""
-        found = self.reads.counts(prompt)
+    def prompt_counts(self) -> RunCounts:
+        """Of the pass over the prompt: replays, and matrices in compiled graphs."""
         compiled = len(self._compiled.get(0, NOTHING))
-        found.prompt_compiled_matrices = float(compiled) if compiled else None
-        return found
+        return RunCounts(
+            prompt_replays=float(self._prompt_replays) if self._prompt_replays else None,
+            prompt_compiled_matrices=float(compiled) if compiled else None,
+        )
 
 
 def _no_step() -> int:

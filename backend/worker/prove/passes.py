@@ -7,7 +7,6 @@ import torch
 
 from backend.counts import RunCounts
 from backend.plan import GeneratePlan
-from backend.worker.prove.measured_code import MeasuredCode
 
 
 class PassCounter:
@@ -21,11 +20,9 @@ class PassCounter:
     count      of passes; None where they cannot be counted
     positions  of a row, summed over the passes; None where `count` is
     read       ids (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
-    code       what the code of the model and of its cache, and the model's tensors were when the generation ended;
-               None before
     """
 
-    def __init__(self, model: Any, plan: GeneratePlan, prompt: torch.Tensor, cache: Any = None) -> None:
+    def __init__(self, model: Any, plan: GeneratePlan, prompt: torch.Tensor) -> None:
         hidden = plan.compile_mode is not None or plan.cuda_graphs == "manual"
         watched = not hidden or plan.prefill_chunk or plan.prefill_graphs
         self._watched = model.get_input_embeddings() if watched else None
@@ -33,8 +30,6 @@ class PassCounter:
         self.count: int | None = None if hidden else 0
         self.positions = self.count
         self.read: list[Any] = []
-        self.code: MeasuredCode | None = None
-        self._model, self._cache = model, cache
         self._left = prompt.shape[1]
 
     def __enter__(self) -> "PassCounter":
@@ -45,8 +40,6 @@ class PassCounter:
     def __exit__(self, *exc: object) -> None:
         if self._watched is not None:
             self._hook.remove()
-        self.code = MeasuredCode(self._model, self._cache)
-        self._cache = None
 
     def _add(self, _: object, given: Sequence[Any]) -> None:
         ids = given[0]  # (rows, tokens); rows that are left out count as if they were positions
@@ -59,12 +52,6 @@ class PassCounter:
             self.positions += tokens
         elif self._left <= 0:
             self._hook.remove()
-
-    @property
-    def received(self) -> Any:
-        """Ids (B, P or more) of the prompt as the model got them; None where that was not seen."""
-        rows = [one for one in self.read if len(one) == len(self.read[0])]
-        return torch.cat(rows, -1) if rows else None
 
     def counts(self) -> RunCounts:
         """Of the passes, and of those that read the prompt."""

@@ -1,7 +1,7 @@
 """Counts draft tokens proposed by prompt lookup during generation."""
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
@@ -73,15 +73,6 @@ def accepted_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int
         alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(drafts, after, strict=False))
         due += sum(1 for _ in alike)
     return due
-
-
-def rows_drawn(lengths: Sequence[int], drafted: Sequence[int], tokens: int) -> Iterator[tuple[int, int]]:
-    """Of each step of a sampled text, up to so many tokens of it: how many tokens it drew at once, and how many of
-    these, from the first on, the text has."""
-    first = lengths[0]
-    for length, after, drafts in zip(lengths, [*lengths[1:], first + tokens], drafted, strict=True):
-        if length - first < tokens:
-            yield drafts + 1, min(drafts + 1, after - length)
 
 
 def _drafts(text: Sequence[int], most: int, end: int, eos: Collection[int]) -> Sequence[int]:

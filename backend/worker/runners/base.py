@@ -22,7 +22,6 @@ from backend.errors import InputError
 from backend.evidence import Finding
 from backend.messages import Compiled, Finished, Generate, RankMemory, Score, Started
 from backend.optimizations import Observation
-from backend.optimizations.proof import Held
 from backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
 from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import Compiling
@@ -41,13 +40,9 @@ from backend.worker.prove.detach import detach
 from backend.worker.prove.findings import find_all
 from backend.worker.prove.gpu_busy import step_busy_s
 from backend.worker.prove.graph_calls import GraphCalls
-from backend.worker.prove.measured_code import MeasuredCode
-from backend.worker.prove.plain_parts import held_to_plain_code
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
-from backend.worker.prove.rank_parts import held_on_ranks
 
-MOST_TEXTS = 8  # of a batch that are held against the model's own code
 REFILL_STEPS = 2
 """Steps between giving memory back and the measured run: a prompt and a token."""
 
@@ -137,7 +132,6 @@ class MeasuredRunner(ABC):
         self._own_process = not shared_process  # else nobody can tell what a run left
         self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
         self._settle = self._own_process  # before the next measured run
-        self._code: MeasuredCode | None = None  # that the latest run ended with, until it was proved
         self._clean: int | None = None  # bytes of the process before its first measured run, without caches
 
     first_counted = 1
@@ -197,9 +191,9 @@ class MeasuredRunner(ABC):
         """Counts that only this kind of runner has."""
         return RunCounts()
 
-    def _unchecked(self, measured: Measured) -> str:
-        """Why the choice of its tokens was not held against the model; "" where it was, and where there are none."""
-        return ""
+    def _tokens(self, measured: Measured) -> Finding | None:
+        """Whether its tokens are those that the model chooses; None for a model that generates none."""
+        return None
 
     def _counted_steps(self, measured: Measured) -> Sequence[int]:
         """The steps that an optimization of steps should reach."""
@@ -332,7 +326,7 @@ class MeasuredRunner(ABC):
         cancelled = outcome.reason == "cancelled"
         proving = measured.task.job.prove and not cancelled
         watching = self._own_process and self._clean is not None
-        before = self._memory.settled() if proving and watching else None  # tokens are held against a pass of the proof
+        before = self._memory.settled() if proving and watching else None
         measured.counts.update(self._own_counts(measured))
         extra.weight_bytes = float(self.model.weight_bytes)
         proof = Proof([], None, "the run ended before it was traced")
@@ -342,7 +336,6 @@ class MeasuredRunner(ABC):
         ranks = self._shares(measured)
         self._graph_calls.rest()
         self._best.forget()
-        self._code = None
         if proving or cancelled:
             self._settle = self._own_process
             if watching:
@@ -380,13 +373,12 @@ class MeasuredRunner(ABC):
 
         observation = Observation(
             self.model.model, measured.cache, task.job.plan, functools.cache(profiled), measured.counts,
-            own_group().exchange, functools.cache(lambda: self._plain(task)),
+            own_group().exchange,
         )  # fmt: skip
         with self.channel.phasing("prove") as steps:
-            if own_group().size > 1:
-                counts, observation.unjoined = self._held_on_ranks(task)
-                measured.counts.update(counts)
             findings = find_all(observation, steps.step)
+            tokens = self._tokens(measured)
+            findings += [tokens] if tokens else []
             if self._cuda:
                 extra.step_busy_s = self._busy_s(task)
         try:
@@ -394,27 +386,6 @@ class MeasuredRunner(ABC):
         except Exception as error:
             return Proof(findings, None, f"the trace failed: {type(error).__name__}: {error}"[:300])
         return Proof(findings, seen.step, seen.no_step)
-
-    def _plain(self, task: Task) -> Held:
-        """What the model's parts give for this prompt, held against its own code, and whether the run had them."""
-        held = self._held_to_plain_code(task)
-        return held if self._code is None else self._code.add_to(held, self.model.model, self._code_alike(task))
-
-    def _code_alike(self, task: Task) -> MeasuredCode | None:
-        """What the code is in further steps of this kind of run, where these set something for as long as they run."""
-        return None
-
-    def _held_to_plain_code(self, task: Task) -> Held:
-        if self.model.plan.parallel.devices > 1 or own_group().size > 1:
-            return Held(unheld="the model lies on several devices")
-        ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
-        texts = min(MOST_TEXTS, task.job.batch_size)  # so that a part that computes some of them is seen
-        source, folder, job = self.model.plan.source, self.model.folder, task.job
-        return held_to_plain_code(self.model.model, ids, source, folder, texts, task.prompt.tokens + job.max_new_tokens)
-
-    def _held_on_ranks(self, task: Task) -> tuple[RunCounts, str]:
-        ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
-        return held_on_ranks(self.model.model, ids, self.model.folder, own_group())
 
     def _busy_s(self, task: Task) -> float | None:
         """How long the GPU works on one step."""
@@ -443,7 +414,6 @@ class MeasuredRunner(ABC):
             ranks=ranks,
             step=proof.step,
             no_step=proof.no_step,
-            unchecked=self._unchecked(measured) if proof.findings else "",
         )
 
     def _shares(self, measured: Measured) -> list[RankMemory]:

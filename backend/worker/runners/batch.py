@@ -7,14 +7,15 @@ from typing import Any
 import torch
 
 from backend.counts import RunCounts
+from backend.evidence import Finding
 from backend.messages import Generate, Started
 from backend.predict.lengths import cache_places
 from backend.worker.measure.annotations import Annotations
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.steps import StepLog, StepStreamer
-from backend.worker.prompt.asked import requests_held_against
 from backend.worker.prompt.requests import Asked, read_requests
 from backend.worker.prove.prompt_lookup import DraftCounter
+from backend.worker.prove.tokens import Text, find_tokens
 from backend.worker.runners.base import Measured, Outcome, Task
 from backend.worker.runners.decode import GenerateRunner
 
@@ -109,8 +110,13 @@ class BatchCourse(GenerateRunner):
         prompts = log.prompt_steps()
         return [step for step in range(log.launched) if step not in prompts]
 
-    def _unchecked(self, measured: Measured) -> str:
-        return "of many requests none is"
+    def _tokens(self, measured: Measured) -> Finding:
+        """Of the first request and of the one with most tokens, as far as one pass takes them."""
+        job, log = measured.task.job, measured.meter
+        every = [Text(one.ids, log.ids[one.number]) for one in self._asked]
+        longest = max((text for text in every if text.fits), key=lambda text: len(text.generated), default=every[0])
+        some = [every[0]] if longest == every[0] else [every[0], longest]
+        return find_tokens(self.model.model, job.plan, job.temperature > 0, some)
 
     def _busy_s(self, task: Task) -> float | None:
         """Not measured: steps of many requests differ."""
@@ -130,6 +136,4 @@ class BatchCourse(GenerateRunner):
             passes=float(len(log.rows)),
         )
         counts.update(self._batch_counts(log))
-        if (job := measured.task.job).prove and job.traffic is not None:
-            counts.update(requests_held_against(self.model.tokenizer, job.traffic.requests, self._asked))
         return counts

@@ -15,7 +15,6 @@ from backend.worker.measure.finite import watch_pages
 from backend.worker.measure.steps import StepLog
 from backend.worker.prompt.prompt import Prompt
 from backend.worker.prompt.requests import Asked
-from backend.worker.prove.measured_code import MeasuredCode
 from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Task
 from backend.worker.runners.batch import BatchCourse
@@ -36,7 +35,6 @@ class ContinuousRunner(BatchCourse):
     _manager: Any = None
     _watch: PagedWatch | None = None
     _page_tokens = 0  # as planned
-    _unmeasured_code: MeasuredCode | None = None  # while requests were served that nobody measured
 
     def _first_task(self, job: Generate, asked: list[Asked]) -> Task:
         first = asked[0]
@@ -64,7 +62,6 @@ class ContinuousRunner(BatchCourse):
             log.start()
             watch.restart(log)
             self._drive(manager, watch, some, log, True)
-            self._unmeasured_code = MeasuredCode(self.model.model)
             return len(log.rows)
         finally:
             self._close(manager)
@@ -162,16 +159,7 @@ class ContinuousRunner(BatchCourse):
 
     def _serve(self, task: Task, log: StepLog) -> None:
         assert self._watch is not None
-        self._unmeasured_code = None
         self._drive(self._manager, self._watch, self._asked, log, task.job.ignore_eos)
-        self._code = MeasuredCode(self.model.model)
-
-    def _code_alike(self, task: Task) -> MeasuredCode | None:
-        """Attention reads pages only while a manager is there."""
-        if self._unmeasured_code is None:  # nothing was traced
-            self._repeat(task, 1)
-        code, self._unmeasured_code = self._unmeasured_code, None
-        return code
 
     def _drive(self, manager: Any, watch: PagedWatch, asked: list[Asked], log: StepLog, ignore_eos: bool) -> None:
         """Serve these requests to their ends, or until cancelled."""

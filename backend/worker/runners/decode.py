@@ -1,7 +1,6 @@
 """Generates tokens with transformers' `generate`: prompt, cache, warm-up and settings of a run."""
 
 import contextlib
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteria
 
 from backend.counts import RunCounts
 from backend.errors import InputError
+from backend.evidence import Finding
 from backend.messages import Generate, Probed, Score
 from backend.optimizations.tensor_bytes import bytes_by_device
 from backend.predict.lengths import cache_places
@@ -25,32 +25,18 @@ from backend.worker.measure.finite import BestOfEach, best_of_drafts
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, sliding_layers
 from backend.worker.measure.scores import GivenText, Reading, Scores, Takes
-from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.chosen import (
-    ROUNDED,
-    Again,
-    Drawing,
-    Logits,
-    beyond_check,
-    checked,
-    follows_routes,
-    uncounted,
-)
-from backend.worker.prove.kept import can_be_compared
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
-from backend.worker.prove.prompt_lookup import DraftCounter, accepted_due, drafts_due, rows_drawn
-from backend.worker.prove.routes import Recorded, UnknownRoutes
+from backend.worker.prove.prompt_lookup import accepted_due, drafts_due
+from backend.worker.prove.tokens import Text, find_tokens
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from backend.worker.runners.cache import Caches
 from backend.worker.runners.warmup import WarmUp, past_window
 from backend.worker.vocabulary import scored_ids
 
 PROFILED_TOKENS = 4
-OTHER_TEXTS = 2
-"""Of a batch that are held against a pass over them, if they are not the first."""
 
 
 class GenerateRunner(MeasuredRunner):
@@ -68,7 +54,6 @@ class GenerateRunner(MeasuredRunner):
         self._passes: PassCounter | None = None  # of the latest run
         self._texts: Any = None  # ids (B, P and more) of the latest generation, and of the latest run
         self._measured_texts: Any = None
-        self._check_failed = ""  # why its tokens could not be held against the model
 
     # --- generating -------------------------------------------------------------------------------
 
@@ -117,9 +102,9 @@ class GenerateRunner(MeasuredRunner):
         )
 
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
-        with PassCounter(self.model.model, task.job.plan.generate, task.prompt.ids, cache) as self._passes:
+        with PassCounter(self.model.model, task.job.plan.generate, task.prompt.ids) as self._passes:
             self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
-        self._code, self._measured_texts = self._passes.code, self._texts
+        self._measured_texts = self._texts
 
     def _repeat(self, task: Task, steps: int) -> int:
         return self._generate_unmeasured(task, task.prompt, steps)
@@ -280,14 +265,11 @@ class GenerateRunner(MeasuredRunner):
             counts.update(self._passes.counts())
         if job.plan.generate.cache.fixed:
             counts.moved_layers = float(measured.meter.moved_layers())
-        if self._code is not None:
-            counts.swapped_layers = float(self._code.changed_layers(measured.cache))
-        if job.prove and not self.cancelled.is_set():
-            counts.update(self._held(measured))
-            if measured.drafts.lengths and not job.temperature:  # filters of sampling keep drafts out
-                counts.due_drafts, counts.due_accepted = (
-                    float(self._due(due, measured)) for due in (drafts_due, accepted_due)
-                )
+        looked_up = measured.drafts.lengths and not job.temperature  # filters of sampling keep drafts out
+        if job.prove and looked_up and not self.cancelled.is_set():
+            counts.due_drafts, counts.due_accepted = (
+                float(self._due(due, measured)) for due in (drafts_due, accepted_due)
+            )
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts
@@ -310,142 +292,22 @@ class GenerateRunner(MeasuredRunner):
             asked = min(asked, next((place + 1 for place, one in enumerate(ids) if one in self.model.eos), asked))
         return max(0, len(ids) - asked)
 
-    def _held(self, measured: Measured) -> RunCounts:
-        """What the prompt and the choice of tokens come to, held against the request and the model."""
-        job, self._check_failed = measured.task.job, ""
-        counts = held_against(asked_ids(self.model.tokenizer, job), measured.task.prompt, self._received())
-        beyond = beyond_check(job.plan, job.temperature > 0, job.batch_size)
-        if beyond == ROUNDED and can_be_compared(measured.cache) and not follows_routes(job.plan):
-            counts.update(self._kept(measured))
-        if not beyond:
-            drawing = self._drawing(job, drafts=measured.drafts) if job.temperature else None
-            routing = functools.partial(self._routes, measured.task) if follows_routes(job.plan) else None
-            again, padding = self._again(measured.task), int((measured.task.prompt.mask[0] == 0).sum())
-            # steps that tell their experts are taken with the same memory
-            cache = None if routing is not None and job.plan.generate.cache.static else measured.cache
-            try:
-                counts.update(
-                    checked(
-                        self.model.model, self._prompt, measured.streamer.ids, drawing, routing, again, cache,
-                        padding, self._rows_like_the_first(measured),
-                    )
-                )  # fmt: skip
-                for row, ids in self._other_texts(measured) if routing is None else ():
-                    drawing = self._drawing(job, row) if job.temperature else None
-                    found = checked(
-                        self.model.model, self._prompt, ids, drawing, cache=measured.cache, padding=padding, rows=[row]
-                    )
-                    for name in ("checked_tokens", "strange_tokens"):
-                        setattr(counts, name, (getattr(counts, name) or 0) + (getattr(found, name) or 0))
-                    if found.strange_layers:
-                        counts.strange_layers = max(counts.strange_layers or 0, found.strange_layers)
-            except UnknownRoutes as unknown:
-                self._check_failed = str(unknown)
-            except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
-                self._check_failed = f"the pass that tokens are held against failed: {type(error).__name__}: {error}"[
-                    :300
-                ]
-        return counts
+    def _tokens(self, measured: Measured) -> Finding:
+        """Of the first text of a batch, and of the first that parts from it, as it may where two tokens are as
+        likely."""
+        job, ids = measured.task.job, measured.streamer.ids
+        texts = [ids]
+        if job.batch_size > 1 and self._measured_texts is not None:
+            begin = measured.task.prompt.tokens
+            others = self._measured_texts[:, begin : begin + len(ids)].tolist()
+            texts += [one for one in map(self._to_its_end, others) if one not in texts][:1]
+        every = [Text(self._prompt, one) for one in texts]
+        return find_tokens(self.model.model, job.plan, job.temperature > 0, every)
 
-    def _rows_like_the_first(self, measured: Measured) -> list[int]:
-        """Places in the batch of the texts that are the first one, wholly."""
-        if self._measured_texts is None:
-            return [0]
-        begin, ids = measured.task.prompt.tokens, measured.streamer.ids
-        texts = self._measured_texts[:, begin : begin + len(ids)].tolist()
-        return [row for row, text in enumerate(texts) if text == ids] or [0]
-
-    def _other_texts(self, measured: Measured) -> list[tuple[int, list[int]]]:
-        """Place in the batch and new ids of a few of its texts, all of which have one prompt: of greedy ones those that
-        part from the first, as they may where two tokens are as likely."""
-        job = measured.task.job
-        if job.batch_size == 1 or self._measured_texts is None:
-            return []
-        begin = measured.task.prompt.tokens
-        eos = set() if job.ignore_eos else set(self.model.eos)
-        known, found = [measured.streamer.ids], list[tuple[int, list[int]]]()
-        for row, text in enumerate(self._measured_texts[:, begin : begin + job.max_new_tokens].tolist()):
-            ids = text[: next((place + 1 for place, one in enumerate(text) if one in eos), len(text))]
-            if row and (job.temperature or ids not in known):
-                known.append(ids)
-                found.append((row, ids))
-        return found[:OTHER_TEXTS]
-
-    def _kept(self, measured: Measured) -> RunCounts:
-        """Layers of a cache that rounds, held against a pass over the text, whose tokens were not chosen by it."""
-        padding = int((measured.task.prompt.mask[0] == 0).sum())
-        try:
-            found = checked(
-                self.model.model, self._prompt, measured.streamer.ids, cache=measured.cache, padding=padding,
-                rows=self._rows_like_the_first(measured),
-            )  # fmt: skip
-        except torch.OutOfMemoryError:
-            return RunCounts()
-        except Exception:  # of a pass that no user asked for: the run that it would end is complete
-            return RunCounts(unheld_layers=float(len(measured.cache.layers)))
-        return RunCounts(compared_layers=found.compared_layers, strange_layers=found.strange_layers)
-
-    def _received(self) -> Any:
-        """Ids (B, P or more) of the prompt as the model got them; None where that was not seen."""
-        return None if self._passes is None else self._passes.received
-
-    def _routes(self, task: Task, ids: list[int]) -> list[torch.Tensor]:
-        """Of each mixture, the experts (tokens, top) that steps like those of the run send the prompt and all but the
-        last of these new tokens to."""
-        with Recorded(self.model.model, task.job.plan.routed) as recorded:
-            self._generate_given(task, ids)
-        return recorded.routes(task.prompt.mask[0].bool(), len(ids), task.job.plan.generate.prefill_chunk)
-
-    def _again(self, task: Task) -> Again | None:
-        """None where steps of one text that are neither compiled nor drafted are rounded otherwise than the run's."""
-        plan = task.job.plan.generate
-        if plan.compile_mode or plan.prompt_lookup or task.job.batch_size > 1:
-            return None
-
-        def steps(ids: list[int]) -> torch.Tensor:
-            kept = Logits(ids)
-            self._generate_given(task, ids, kept)
-            return kept.every()
-
-        return steps
-
-    def _generate_given(self, task: Task, ids: list[int], logits: Logits | None = None) -> None:
-        """Steps like those of the run, neither captured nor compiled, with these new tokens. `logits`: takes
-        what they would choose from."""
-        self._given = logits or Scores(ids, scored_ids(self.model.model))
-        try:
-            self._generate_unmeasured(task, task.prompt, len(ids))
-            if logits is not None:
-                self._finish_given()
-        finally:
-            self._given = None
-
-    def _unchecked(self, measured: Measured) -> str:
-        if measured.counts.checked_tokens:
-            return ""
-        job, tokens = measured.task.job, len(self._prompt) + len(measured.streamer.ids)
-        return beyond_check(job.plan, job.temperature > 0, job.batch_size) or self._check_failed or uncounted(tokens)
-
-    def _drawing(self, job: Generate, row: int = 0, drafts: DraftCounter | None = None) -> Drawing:
-        return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job, row, drafts))
-
-    def _noise(
-        self, job: Generate, row: int, drafts: DraftCounter | None, tokens: int, vocabulary: int
-    ) -> torch.Tensor:
-        """(tokens, vocabulary) of a row: `torch.multinomial` divides probabilities by exponential numbers. A step with
-        drafts draws several tokens at once."""
-        device = self.model.model.device
-        drawn = torch.Generator(device).manual_seed(job.seed)
-
-        def exponential(rows: int) -> torch.Tensor:
-            return torch.empty(rows, vocabulary, device=device).exponential_(generator=drawn)
-
-        if drafts is None or not drafts.lengths:
-            each = torch.stack([exponential(job.batch_size)[row] for _ in range(tokens)])
-        else:
-            steps = rows_drawn(drafts.lengths, drafts.drafted, tokens)
-            each = torch.cat([exponential(rows)[:kept] for rows, kept in steps])[:tokens]
-        return -each.log()
+    def _to_its_end(self, ids: list[int]) -> list[int]:
+        """Without the padding behind a token that ends the text."""
+        end = next((place + 1 for place, one in enumerate(ids) if one in self.model.eos), len(ids))
+        return ids[:end]
 
 
 def cached_tokens(cache: Any) -> int:

@@ -7,7 +7,6 @@ that somebody waits for. With `cuda_graphs=manual` each is a replay; the graphs 
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,19 +14,15 @@ import torch
 
 from backend.counts import RunCounts
 from backend.messages import Generate, PhaseName
-from backend.optimizations.proof import Held
 from backend.plan import GeneratePlan
 from backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
 from backend.worker.compiler.ledger import compile_config
 from backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, TokenRow
-from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
-from backend.worker.prove.states import held_against_pass
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 
 PROFILED_PASSES = 4
@@ -40,9 +35,6 @@ class ForwardRunner(MeasuredRunner):
     _seen = 0  # positions in the output of the latest pass
     _captured: CapturedPasses | None = None
     _captured_for: GeneratePlan | None = None
-    _states: Any = None  # what the latest pass gave, (B, S, H)
-    _strange = 0  # positions of it that are not those of a pass beside the measured ones
-    _left_out = 0  # measured passes in which the model's embeddings were not asked, as far as that can be seen
 
     def _prepare(self, job: Generate) -> Task:
         self._keep_graphs(job.plan.generate)
@@ -71,9 +63,7 @@ class ForwardRunner(MeasuredRunner):
 
     def _measure(self, task: Task, cache: Any, meter: Any) -> None:
         plan = task.job.plan.generate
-        with PassCounter(self.model.model, plan, task.prompt.ids) as passes:
-            made = self._passes(plan, task.prompt, task.job.max_new_tokens, meter.tick)
-        self._code, self._left_out = passes.code, 0 if passes.count is None else made - passes.count
+        self._passes(plan, task.prompt, task.job.max_new_tokens, meter.tick)
 
     def _repeat(self, task: Task, steps: int) -> int:
         return self._passes(task.job.plan.generate, task.prompt, steps)
@@ -84,30 +74,12 @@ class ForwardRunner(MeasuredRunner):
     def _positions(self, measured: Measured) -> int:
         return self._seen
 
-    def _own_counts(self, measured: Measured) -> RunCounts:
-        job, prompt = msgspec.structs.replace(measured.task.job, chat=False), measured.task.prompt
-        if not job.prove:
-            return RunCounts()
-        counts = held_against(asked_ids(self.model.tokenizer, job), prompt, self._graph_calls.reads.received)
-        if self._states is not None:
-            counts.update(held_against_pass(self.model.model, prompt.ids, prompt.mask, self._states))
-        self._states, self._strange = None, int(counts.strange_positions or 0)
-        return counts
-
-    def _held_to_plain_code(self, task: Task) -> Held:
-        """Also what the measured passes gave, of which the model's parts know nothing."""
-        held = super()._held_to_plain_code(task)
-        odd = ["what the measured passes gave"] * bool(self._strange)
-        odd += [f"{self._left_out} measured passes, which it did not make"] * bool(self._left_out)
-        return replace(held, odd={**held.odd, "other": [*odd, *held.odd.get("other", ())]}) if odd else held
-
     def _outcome(self, measured: Measured) -> Outcome:
         return Outcome("cancelled" if self.cancelled.is_set() else "length")
 
     def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, done: Callable[[], None] = lambda: None) -> int:
         """Up to `most` passes, until cancelled; returns how many. `done` is called after each."""
         call, sums = self._call(plan), None
-        self._states = None
         inputs = {"input_ids": prompt.ids, "attention_mask": prompt.mask}  # (B, S)
         if self._captured is not None:
             inputs = without_idle_mask(inputs)
@@ -119,8 +91,6 @@ class ForwardRunner(MeasuredRunner):
                 output = call(**inputs)
                 self._seen = output[0].shape[1]
                 sums = _added(sums, output[0])
-                if finished == most - 1:
-                    self._states = output[0]
                 del output
                 mark_step()
                 done()

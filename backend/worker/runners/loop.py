@@ -7,21 +7,18 @@ import msgspec
 import torch
 
 from backend.counts import RunCounts
-from backend.messages import Generate
 from backend.plan import GeneratePlan
 from backend.worker.channel import Channel
 from backend.worker.load.loader import LoadedModel
 from backend.worker.loop.cache import StaticSlotCache
 from backend.worker.loop.loop import DecodeLoop
-from backend.worker.loop.sampling import Sampling, gumbel
+from backend.worker.loop.sampling import Sampling
 from backend.worker.measure.clock import LateMeter
 from backend.worker.measure.finite import of_rows
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter
 from backend.worker.prompt.prompt import Prompt
-from backend.worker.prove.chosen import Logits
 from backend.worker.prove.profile import mark_step
-from backend.worker.prove.prompt_lookup import DraftCounter
 from backend.worker.runners.base import Measured, Task
 from backend.worker.runners.decode import GenerateRunner, Unmeasured, cached_tokens
 
@@ -64,16 +61,6 @@ class LoopRunner(GenerateRunner):
         self._best.take(every.amax(-1).float(), functools.partial(of_rows, 0, 1))
         for position, logits in enumerate(every):
             self._given.take(position, logits)
-
-    def _generate_given(self, task: Task, ids: list[int], logits: Logits | None = None) -> None:
-        kept, plan = self._loop, self._loop_plan
-        chunk = task.job.plan.generate.prefill_chunk
-        self._loop = DecodeLoop(self.model.model, self.model.pad, self.model.eos, prefill_chunk=chunk)
-        self._loop_plan = task.job.plan.generate
-        try:
-            super()._generate_given(task, ids, logits)
-        finally:
-            self._loop, self._loop_plan = kept, plan
 
     def _loop_for(self, plan: GeneratePlan) -> DecodeLoop:
         """The loop for that plan, with the step that it compiled and captured before."""
@@ -118,20 +105,10 @@ class LoopRunner(GenerateRunner):
         self._loop_counts["own_steps"] = 0  # those of the warm-up prove nothing about the run
         super()._measure(task, cache, meter)
 
-    def _received(self) -> Any:
-        found = super()._received()
-        return self._graph_calls.reads.received if found is None else found
-
-    def _noise(
-        self, job: Generate, row: int, drafts: DraftCounter | None, tokens: int, vocabulary: int
-    ) -> torch.Tensor:
-        rows, seed = (job.batch_size, vocabulary), torch.tensor([job.seed])
-        return torch.stack([gumbel(rows, seed, torch.tensor([step]))[row] for step in range(tokens)])
-
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = super()._own_counts(measured)
         counts.update(msgspec.convert(self._loop_counts, RunCounts))
-        counts.update(self._graph_calls.prompt_counts(measured.task.prompt.ids))
+        counts.update(self._graph_calls.prompt_counts())
         return counts
 
 

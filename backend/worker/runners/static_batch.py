@@ -14,7 +14,6 @@ from backend.predict.lengths import cache_places, rounded
 from backend.worker.measure.steps import Part, StepLog, StepRow
 from backend.worker.prompt.prompt import Prompt
 from backend.worker.prompt.requests import Asked
-from backend.worker.prove.measured_code import MeasuredCode
 from backend.worker.runners.base import Task
 from backend.worker.runners.batch import BatchCourse
 from backend.worker.runners.loop import LoopRunner
@@ -62,7 +61,6 @@ class StaticRunner(BatchCourse):
                     left = [one for one in left if one not in batch]
         finally:
             hook.remove()
-        self._code = MeasuredCode(self.model.model)
 
     def _run_batch(self, task: Task, batch: list[Asked], log: StepLog) -> None:
         log.enter([one.number for one in batch])

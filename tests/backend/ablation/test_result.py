@@ -88,7 +88,7 @@ def test_a_refused_step_has_its_reason_and_no_figures() -> None:
     one = found(refused="dtype=float32")[2]
     assert one.refused == "It cannot." and one.comparison is None and one.latency_mean_s is None
     shown = ablation_table(
-        AblationDocument("ablation", 2, "pocket", "Pocket", {}, {}, WORK, 3, False, found(refused="dtype=float32")),
+        AblationDocument("ablation", 3, "pocket", "Pocket", {}, {}, WORK, 3, False, found(refused="dtype=float32")),
         Screen(),
     )
     assert "refused" in shown and "It cannot." in shown and "also changed: loop from generate to own" in shown

@@ -32,7 +32,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> tuple[
 
 def test_the_document_has_every_key_of_the_promise(served: tuple[dict[str, Any], str, Path]) -> None:
     found, err, _ = served
-    assert (found["kind"], found["schema"], found["status"], found["same_tokens"]) == ("batch", 2, "done", REQUESTS)
+    assert (found["kind"], found["schema"], found["status"], found["same_tokens"]) == ("batch", 3, "done", REQUESTS)
     for arm in found["arms"]:
         assert arm["useful_tokens_s"] > 0 and len(arm["runs"]) == 1
         assert len(arm["requests"]) == REQUESTS

@@ -44,7 +44,7 @@ def test_the_document_on_standard_output_has_every_key_of_the_promise(
 ) -> None:
     found, err, _ = compared
     assert {"schema", "model", "machine", "versions", "arms"} <= set(found)
-    assert (found["schema"], found["model"], found["status"]) == (2, "pocket", "done")
+    assert (found["schema"], found["model"], found["status"]) == (3, "pocket", "done")
     assert {"torch", "transformers", "python"} <= set(found["versions"])
     assert [arm["name"] for arm in found["arms"]] == ["A", "B"]
     for arm in found["arms"]:

@@ -58,7 +58,7 @@ def test_a_gpu_needs_no_remark_on_cuda_graphs() -> None:
 def test_the_document_is_json_and_holds_the_same() -> None:
     report = doctor.doctor_report(CPU)
     found = json.loads(json.dumps(msgspec.to_builtins(report.document())))
-    assert (found["kind"], found["schema"]) == ("doctor", 2)
+    assert (found["kind"], found["schema"]) == ("doctor", 3)
     assert found["machine"] == CPU.describe()
     assert len(found["choices"]) == len(report.choices)
     assert {"axis", "choice", "usable", "why"} == set(found["choices"][0])

@@ -98,7 +98,7 @@ def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFix
     assert "Runs 1 to 2 of 3; --page 2 shows the next." in out
     assert said(capsys, "--words", "nowhere")[0] == "None of 3 runs matches. Leave a filter out.\n"
     document = json.loads(said(capsys, "--model", "pocket", "--json", "-")[0])
-    assert (document["kind"], document["schema"], document["total"], document["kept"]) == ("history", 2, 3, 3)
+    assert (document["kind"], document["schema"], document["total"], document["kept"]) == ("history", 3, 3, 3)
 
 
 def test_a_run_is_named_shown_deleted_and_had_back(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ def read(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> tuple[di
 
 def test_the_document_has_every_key_of_the_promise(read: tuple[dict[str, Any], str, Path]) -> None:
     found, err, _ = read
-    assert (found["kind"], found["schema"], found["status"]) == ("quality", 2, "done")
+    assert (found["kind"], found["schema"], found["status"]) == ("quality", 3, "done")
     assert 0 < found["kl_nats"] < 0.02 and found["cost"] in ("rounding", "small")
     assert 0.9 <= found["top1_agreement"] <= 1 and found["perplexity_ratio"] == pytest.approx(1, abs=0.05)
     assert [text["name"] for text in found["texts"]] == ["fox"] and found["all"]["positions"] == 24

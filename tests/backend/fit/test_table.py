@@ -178,7 +178,7 @@ def test_a_card_of_the_catalogue_has_a_table_and_its_document() -> None:
     for spec in gpus()[::4]:
         found = find("Qwen3-0.6B", spec.name, context=256)
         document = json.loads(json.dumps(found.as_json(), allow_nan=False))
-        assert document["gpu"]["name"] == spec.name and (document["kind"], document["schema"]) == ("fit", 2)
+        assert document["gpu"]["name"] == spec.name and (document["kind"], document["schema"]) == ("fit", 3)
         keys = {"quantization", "cache", "weights_bytes", "kv_bytes", "peak_bytes", "max_context", "floor_s", "fits"}
         assert all(keys <= set(one) for one in document["rows"])
         assert document["best"] == {"quantization": "none", "cache": "dynamic"}

@@ -85,11 +85,9 @@ def named(what: str) -> set[str]:
 
 
 def test_what_an_axis_says_of_itself_is_what_the_page_and_the_ledger_go_by() -> None:
-    """The rest is folded on the page; without rows of the fit table nothing is asked of memory but these two; and
-    without the check against the model a loop could choose any token."""
+    """The rest is folded on the page; without rows of the fit table nothing is asked of memory but these two."""
     assert named("leading") == {"attention", "cache", "compile", "cuda_graphs", "experts", "quantization"}
     assert named("in_fit_table") == {"cache", "quantization"}
-    assert named("chooses_tokens") == {"batching", "loop", "speculation"}
 
 
 def test_an_axis_that_says_nothing_else_is_shown_folded_and_last_for_every_model() -> None:
@@ -104,7 +102,7 @@ def test_an_axis_that_says_nothing_else_is_shown_folded_and_last_for_every_model
             raise AssertionError
 
     plain = Plain()
-    assert not (plain.leading or plain.chooses_tokens or plain.many_requests or plain.in_fit_table)
+    assert not (plain.leading or plain.many_requests or plain.in_fit_table)
     assert plain.matters(facts("bert-base-uncased")) and plain.choice("on").tried_on_several_gpus
     assert plain.order > max(axis.order for axis in all_axes())
 

@@ -27,7 +27,7 @@ def test_the_document_has_the_shape_that_was_promised() -> None:
     fill(run, "B")
     run.append(Ended(3.0, "done"))
     found = whole(run)
-    assert (found["schema"], found["model"], found["status"]) == (2, "pocket", "done")
+    assert (found["schema"], found["model"], found["status"]) == (3, "pocket", "done")
     assert found["machine"] == CPU.describe()
     assert "python" in found["versions"]
     a, b = found["arms"]
@@ -77,7 +77,7 @@ def test_an_arm_that_compiled_nothing_has_no_such_part() -> None:
     run = begun("A")
     fill(run, "A")
     (arm,) = whole(run)["arms"]
-    assert (arm["marks"], arm["compile"]) == ([], None)
+    assert (arm["annotations"], arm["compile"]) == ([], None)
 
 
 def test_the_document_keeps_what_the_model_wrote() -> None:
@@ -89,8 +89,8 @@ def test_the_document_keeps_what_the_model_wrote() -> None:
 def test_annotations_and_what_was_compiled_are_in_it() -> None:
     run = annotated()
     (arm,) = whole(run)["arms"]
-    assert arm["marks"][0] == {"kind": "window", "token": 1, "t_s": 0.2, "seconds": 0.0, "text": "window filled"}
-    assert len(arm["marks"]) == 7
+    assert arm["annotations"][0] == {"kind": "window", "token": 1, "t_s": 0.2, "seconds": 0.0, "text": "window filled"}
+    assert len(arm["annotations"]) == 7
     found = arm["compile"]
     assert (found["cold_s"], found["graphs"], found["graph_s"]) == (4.0, 2, [8.0, 2.0])
     assert found["recompiles"] == [{"guard": "x <= 127", "seconds": 2.0}]
@@ -107,7 +107,7 @@ def test_repeats_interference_and_the_comparison_are_in_it() -> None:
     for arm in found["arms"]:
         assert [len(run["latency_s"]) for run in arm["repeats"]] == [3, 2]
         assert [run["extra"] for run in arm["repeats"]] == [{}, {"energy_j": 4.0}]
-        assert "another program used the GPU" in arm["spoilers"][0]
+        assert "another program used the GPU" in arm["interference"][0]
         assert arm["launch_bound"] is None
 
 

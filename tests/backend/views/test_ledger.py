@@ -5,8 +5,8 @@ from backend.optimizations import all_axes
 from backend.views.ledger import LedgerRow, ledger_digest, ledger_rows, ledger_summary, prompt_rows
 
 
-def row(axis: str, status: Status = "verified", effective: str = "x", unchecked: bool = False) -> LedgerRow:
-    return LedgerRow(axis, "auto", effective, effective, "seen", status, "", None, None, unchecked)
+def row(axis: str, status: Status = "verified", effective: str = "x") -> LedgerRow:
+    return LedgerRow(axis, "auto", effective, effective, "seen", status, "", None, None)
 
 
 def test_an_axis_counts_once_by_its_worst_row_and_what_differs_is_named() -> None:
@@ -39,20 +39,13 @@ def test_a_single_prompt_has_no_rows_of_axes_about_many_requests() -> None:
     assert len(ledger_rows([idle, cache])) == 2
 
 
-def test_a_row_whose_tokens_were_not_checked_does_not_count_as_verified_and_is_shown() -> None:
-    rows = [row("cache"), row("loop", unchecked=True), row("compile", "off")]
-    assert ledger_summary(rows) == "1 of 3 verified, 1 with unchecked tokens, 1 off"
-    found = ledger_digest({"A": rows, "B": [row("cache"), row("loop"), row("compile", "off")]})
-    assert found is not None and (found.shown, found.status) == (["loop"], "unchecked")
-    assert found.line == "1 verified, 1 with unchecked tokens, 1 off; A and B ran the same choices"
-
-
-def test_only_what_would_be_verified_is_unchecked() -> None:
-    def made(found: Finding, unseen: str = "on a GPU nothing is") -> LedgerRow:
-        return ledger_rows([Evidence("generate", "generate", found, unseen=unseen)])[0]
-
-    whole, part = Finding("loop", "generate", "seen"), Finding("loop", "generate", "seen", 1, 2)
-    assert made(whole).unchecked and made(whole).status == "verified"
-    assert made(whole).reason == "The choice of tokens was not checked: on a GPU nothing is."
-    for one in (made(part), made(whole, ""), made(Finding("loop", "own", "seen"))):
-        assert not one.unchecked and one.reason == "" and one.standing == one.status
+def test_tokens_that_could_not_be_checked_are_counted_apart_and_named() -> None:
+    tokens = Evidence("greedy", "greedy", Finding("tokens", "greedy", "the text is sampled", outcome="unchecked"))
+    rows = [row("cache"), *ledger_rows([tokens]), row("compile", "off")]
+    assert ledger_summary(rows) == "1 of 3 verified, 1 unchecked, 1 off"
+    found = ledger_digest({"A": rows})
+    assert found is not None and (found.shown, found.status, found.titles["tokens"]) == (
+        ["tokens"],
+        "unchecked",
+        "Tokens",
+    )

@@ -85,7 +85,7 @@ def keep(model: str, arm: str, run: Run | None, arm_document: dict[str, Any] | N
         row |= {
             name: arm_document.get(name)
             for name in ("requested", "effective", "evidence", "phases_s", "extra", "summary", "weight_bytes",
-                         "memory_predicted_bytes", "load", "marks", "memory_check", "verdicts", "notes")
+                         "memory_predicted_bytes", "load", "annotations", "memory_check", "verdicts", "notes")
         }  # fmt: skip
         row["text"] = arm_document["text"][:80]
     if folder := os.environ.get("TOKENDYNO_OUT"):

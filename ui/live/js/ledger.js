@@ -2,7 +2,7 @@
 // that differ between the arms or need a look; a button shows all. Arms with equal rows share one.
 const EVIDENCE_LABELS = {
   verified: '\u2713 verified', partial: '\u25D0 partial', no_effect: '\u25CB no effect', fallback: '\u25B2 fallback',
-  failed: '\u2715 failed', unchecked: '\u25CC tokens unchecked', off: 'off', not_applicable: 'not applicable',
+  failed: '\u2715 failed', unchecked: '\u25CC unchecked', off: 'off', not_applicable: 'not applicable',
 };
 
 function makeLedger(box) {
@@ -68,7 +68,7 @@ function makeLedger(box) {
   }
 
   function line(row, title, span) {
-    const standing = row.unchecked ? 'unchecked' : row.status, tr = el('tr', standing);
+    const tr = el('tr', row.status);
     tr.role = 'row';
     if (span) {
       const axis = el('th', '', title);
@@ -87,7 +87,7 @@ function makeLedger(box) {
       tr.append(el('td', 'td-choice', row[key]));
       tr.lastChild.dataset.title = key;
     }
-    tr.append(el('td', 'td-status', EVIDENCE_LABELS[standing] || standing));
+    tr.append(el('td', 'td-status', EVIDENCE_LABELS[row.status] || row.status));
     const proof = el('td', 'td-proof', row.proof);
     if (row.reason) proof.append(el('small', '', row.reason));
     tr.append(proof);

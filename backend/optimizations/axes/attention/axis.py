@@ -10,7 +10,6 @@ from backend.optimizations.axes.attention import probe, traced
 from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
 from backend.optimizations.axes.attention.rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.plain_code import odd_parts
 from backend.optimizations.proof import Observation, Trace, coverage, hides, traced_passes
 from backend.optimizations.subject import Subject
 from backend.plan import Plan
@@ -122,8 +121,7 @@ class Attention(Optimization):
         """Counts in the trace which attention every layer called in every pass.
 
         A short pass with a mask, outside of the run, tells only what the trace does not: whether KV heads were
-        repeated, and to which package a flash kernel belongs. Attention that gives something else than the model's own
-        code does not count.
+        repeated, and to which package a flash kernel belongs.
         """
         probed = probe.calls(observation.model)
         name = probe.effective(probed)
@@ -142,13 +140,7 @@ class Attention(Optimization):
             said.append(f"{surplus} calls more than the passes need count against them")
         if hidden := hides(observation):
             said.append(f"decode steps ran {hidden}, where calls of attention cannot be counted")
-        held = observation.plain()
-        odd, compared = odd_parts(held, "attention")
-        if odd:
-            expected = held.parts["attention"] if expected is None else expected
-            left = expected - -(-expected * odd // held.parts["attention"])
-            reached = left if reached is None else min(reached, left)
-        return Finding(self.name, name, "; ".join(said) + compared, reached, expected)
+        return Finding(self.name, name, "; ".join(said), reached, expected)
 
 
 def _counted(observation: Observation, seen: int, others: int, name: str) -> tuple[int | None, int | None]:

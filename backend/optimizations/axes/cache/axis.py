@@ -10,16 +10,12 @@ import msgspec
 from backend.evidence import Finding
 from backend.optimizations.axes.cache import rules as rules
 from backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
-from backend.optimizations.axes.cache.grain import is_coarse
-from backend.optimizations.axes.cache.held import borrowing, hands_out_what_it_holds
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
 from backend.optimizations.tensor_bytes import (
-    beside_bytes,
     bytes_by_device,
     cache_tensors,
-    computes_in_bfloat16,
     inner_tensors,
     keeps_tokens,
     quantized_parts,
@@ -28,8 +24,6 @@ from backend.plan import CACHES, STATIC_FP8, Plan
 from backend.script.parts import Script
 
 _WINDOWED = ("sliding_attention", "chunked_attention")
-_COUNTERS_BYTES = 1_024
-"""What a layer may keep beside its tokens: counters of its length."""
 _PATCHES = {
     "quanto": ("worker/patch/quanto.py", "unpack_with_torch"),
     "fp8": ("worker/patch/fp8_cache.py", "saturate_fp8_cache"),
@@ -129,21 +123,13 @@ class Cache(Optimization):
                 script.patch.append(f"{name}()")
 
     def find(self, observation: Observation) -> Finding:
-        """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors, and
-        whether these are its own, as precise as their format, what one pass over the text gives, and what attention
-        gets."""
+        """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors."""
         layers = observation.cache.layers
-        offloaded, borrowed = _on_host(observation) > 0, borrowing(layers)
-        unused = {i for i, layer in enumerate(layers) if keeps_tokens(layer) and not hands_out_what_it_holds(layer)}
-        coarse = {i for i, layer in enumerate(layers) if is_coarse(layer)}
-        if coarse and computes_in_bfloat16(observation.model):
-            coarse = {i for i in coarse if is_coarse(layers[i], of_16_bits=True)}
+        offloaded = _on_host(observation) > 0
         sliding = _sliding_positions(observation.model.config, len(layers))
         told = [
-            ()
-            if beside_bytes(layer) > _COUNTERS_BYTES or i in borrowed | unused | coarse
-            else _choices_of(layer, slides, offloaded)
-            for i, (layer, slides) in enumerate(zip(layers, sliding, strict=True))
+            _choices_of(layer, slides, offloaded)
+            for layer, slides in zip(layers, sliding, strict=True)
             if keeps_tokens(layer)
         ]
         counted = Counter(type(layer).__name__ for layer in layers)
@@ -157,27 +143,7 @@ class Cache(Optimization):
         effective = planned if decided[planned] else next((name for name, _ in decided.most_common()), "unknown")
         moved = int(observation.counts.moved_layers or 0) if effective in ("static", STATIC_FP8.name) else 0
         stayed = _stayed(layers) if effective.startswith("offloaded") else 0
-        strange = int(observation.counts.strange_layers or 0)
-        unheld = int(observation.counts.unheld_layers or 0)
-        swapped = int(observation.counts.swapped_layers or 0)
-        reached = max(0, votes[effective] - moved - stayed - strange - unheld - swapped)
-        beside = max(map(beside_bytes, filter(keeps_tokens, layers)), default=0)
-        if beside > _COUNTERS_BYTES:
-            proof += f"; up to {beside:,} bytes of other tensors in a layer"
-        if borrowed:
-            proof += f"; {len(borrowed)} layers have memory that is counted more than once"
-        if unused:
-            proof += f"; {len(unused)} layers give attention other keys and values than they hold"
-        if coarse:
-            proof += f"; {len(coarse)} layers hold numbers that were rounded to fewer bits than they take"
-        if compared := int(observation.counts.compared_layers or 0):
-            proof += f"; of {compared} layers {strange} kept other keys or values than one pass over the text gives"
-        if swapped:
-            proof += f"; {swapped} layers had other code in the measured run"
-        if unheld:
-            proof += f"; {unheld} layers could not be held against one pass over the text, which failed"
-        elif not compared and (bits or effective == STATIC_FP8.name):
-            proof += "; not held against one pass over the text"
+        reached = max(0, votes[effective] - moved - stayed)
         if moved:
             proof += f"; {moved} of {len(told)} layers moved to other addresses during the run"
         elif stayed:

@@ -91,7 +91,6 @@ class Loop(Optimization):
     default = "generate"
     order = 44
     decoders_only = True
-    chooses_tokens = True
     costs = {"own": "a static cache"}
     choices = (
         Choice("generate", "generate", "The loop of transformers: each step is prepared in Python."),
@@ -139,10 +138,6 @@ class Loop(Optimization):
         traced = trace.ops[STEP_NAME] if trace.ops[LOOP_NAME] else 0
         left_out = {} if counts.lookups else missing(counts)
         without = "".join(f"; {what}: {n:,}" for what, n in left_out.items())
-        if counts.filtered_tokens is not None:
-            without += (
-                f"; top_k and top_p decided {counts.filtered_tokens:,.0f} of {counts.checked_tokens or 0:,.0f} tokens"
-            )
         lost = min(passes, max(left_out.values(), default=0))
         further = further_passes(counts)
         if not own and not trace.ops[LOOP_NAME]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from backend.counts import RunCounts
 from backend.evidence import Finding
 from backend.optimizations.proof import DIRECT, Observation, Trace
 from backend.optimizations.tensor_bytes import local_part
@@ -39,26 +38,9 @@ def of_ranks(observation: Observation) -> Finding:
         f"{_share(trace):.0%} of its time"
     )
     kind = planned.kind if len(every) == planned.ranks else "tensor"
-    said, odd = _joined(observation.counts, observation.unjoined)
-    proof += said
-    reached = max(0, matrices + exchanged - odd)
+    reached = matrices + exchanged
     expected = planned.sharded * planned.ranks + sum(planned_of.values())
     return Finding(NAME, f"{kind}-{len(every)}", proof, reached, expected)
-
-
-def _joined(counts: RunCounts, failed: str) -> tuple[str, int]:
-    """What ranks hand on, held against their parts: as the end of the proof, and how much of it is odd. failed: the
-    error because of which nothing was."""
-    if not counts.joined_modules:
-        why = f" ({failed})" if failed else ""
-        return f"; what the ranks hand on was not held against their parts{why}", 1
-    odd, other = int(counts.odd_joined or 0), int(counts.other_shards or 0)
-    said = f"; what {int(counts.joined_modules)} modules hand on was held against the ranks' parts"
-    said += f", and {odd} of them give something else" if odd else ""
-    if shards := int(counts.held_shards or 0):
-        said += f"; {shards} parts of tensors were held against their files"
-    said += f"; parts of tensors with other numbers, or none but zero: {other}" if other else ""
-    return said, odd + other
 
 
 def _in_passes(exchanges: Exchanges, trace: Trace) -> dict[str, int]:

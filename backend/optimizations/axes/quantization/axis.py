@@ -1,7 +1,6 @@
 """How many bits each weight takes."""
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -10,7 +9,6 @@ from backend.evidence import Finding
 from backend.optimizations.axes.quantization import mxfp4 as mxfp4
 from backend.optimizations.axes.quantization import rules as rules
 from backend.optimizations.axes.quantization.script import write_settings
-from backend.optimizations.axes.quantization.used import can_be_tried, multiplies_with
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
@@ -160,15 +158,9 @@ class Quantization(Optimization):
         """
         kinds: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
-        unused: Counter[str] = Counter()
-        names = observation.plain().modules  # in which the measured run had something else
-        swapped = {id(module) for name, module in observation.model.named_modules() if name in names}
-        for kind, matrices, tensors, module in _quantized(observation.model):
+        for kind, matrices, tensors in _quantized(observation.model):
             kinds[kind] += matrices
             sizes[kind] += total_bytes(tensors)
-            tried = id(module) in swapped or can_be_tried(module)
-            if tried and (id(module) in swapped or not multiplies_with(module, tensors, observation.model.dtype)):
-                unused[kind] += matrices
         total = total_bytes(weight_tensors(observation.model))
         if not kinds:
             return self._dense(observation, total)
@@ -184,13 +176,9 @@ class Quantization(Optimization):
         held = getattr(getattr(observation.model, "hf_quantizer", None), "pre_quantized", False)
         if held and effective != "mxfp4":  # a choice of its own for quantized checkpoints
             return Finding(self.name, "none", f"as the checkpoint holds them: {proof}")
-        if unused[effective]:
-            proof += f"; {unused[effective]} of them are not what their layers multiply with"
-        far, told_of_files = _unlike_files(observation.plain().packed, effective)
-        proof += told_of_files
         if not expected:
             return Finding(self.name, effective, proof)
-        return Finding(self.name, effective, proof, max(0, kinds[effective] - unused[effective] - far), expected)
+        return Finding(self.name, effective, proof, kinds[effective], expected)
 
     def _dense(self, observation: Observation, total: int) -> Finding:
         """Without any quantized weight: none, or experts that were dequantized while they were loaded."""
@@ -209,21 +197,8 @@ class Quantization(Optimization):
         return Finding(self.name, "mxfp4-dequantized", proof, coarse, len(experts))
 
 
-def _unlike_files(packed: Mapping[str, float], kind: str) -> tuple[int, str]:
-    """How many packed matrices multiply otherwise than the numbers of their files, rounded to so many bits, would; and
-    the words for a proof."""
-    if not packed:
-        return 0, ""
-    limit = APART_8_BITS if "8" in kind else APART_4_BITS
-    far = [name for name, apart in packed.items() if not apart <= limit]  # NaN is far
-    if far:
-        return len(far), f"; {len(far)} of {len(packed)} multiply otherwise than the numbers of their files: {far[0]}"
-    return 0, f"; {len(packed)} multiply as the numbers of their files do, within {max(packed.values()):.1%}"
-
-
-def _quantized(model: Any) -> list[tuple[str, int, list[Any], Any]]:
-    """Every quantized parameter: (choice, how many of the model's matrices it holds, plain tensors and scales, its
-    module)."""
+def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
+    """Every quantized parameter: (choice, how many of the model's matrices it holds, plain tensors and scales)."""
     found = []
     joined = {id(module.whole): len(module.sizes) for module in model.modules() if type(module).__name__ == "Fused"}
     for module in model.modules():
@@ -232,8 +207,8 @@ def _quantized(model: Any) -> list[tuple[str, int, list[Any], Any]]:
             if kind is not None:
                 state = bnb_scales(getattr(module, "state", None))
                 parts = {part.data_ptr(): part for part in (*inner_tensors(parameter), *bnb_scales(parameter), *state)}
-                found.append((kind, joined.get(id(module), 1), list(parts.values()), module))
-        found += [("mxfp4", 1, parts, module) for parts in triton_weights(module).values()]
+                found.append((kind, joined.get(id(module), 1), list(parts.values())))
+        found += [("mxfp4", 1, parts) for parts in triton_weights(module).values()]
     return found
 
 

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from backend.models.files.config_fields import decode_config, encode_config, parse_json
-from backend.models.source import ModelSource
 
 TEXTS = [
     '{"a": [0.0, Infinity], "b": {"c": -Infinity}, "d": 1e999}',
@@ -44,15 +43,13 @@ GRANITE: dict[str, Any] = {
 
 
 def test_models_are_built_of_the_numbers_that_a_config_s_tags_stand_for() -> None:
-    """Where weights are drawn, where a second model is made of the config, and where it is counted."""
+    """Where weights are drawn, and where it is counted."""
     from backend.counter.model import read_config
     from backend.worker.load.random_model import empty_model
-    from backend.worker.prove.plain_code import config_of
 
     text = encode_config(GRANITE | {"time_step_limit": [0.0, math.inf]})
     built = (
         empty_model(text, "float32", None).config,
-        config_of(ModelSource("random", config_json=text), None),
         read_config(decode_config(text)),
     )
-    assert [tuple(config.time_step_limit) for config in built] == [(0.0, math.inf)] * 3
+    assert [tuple(config.time_step_limit) for config in built] == [(0.0, math.inf)] * 2

@@ -106,17 +106,9 @@ def test_graphs_of_torch_compile_need_its_modes_for_an_encoder_too() -> None:
     assert fixes("compile=reduce-overhead,cuda_graphs=off", BERT) == [{"compile": "default"}]
 
 
-@pytest.mark.parametrize(
-    ("replayed", "strange", "single", "reached", "expected"),
-    [(10, 0, 0, 10, 10), (10, 128, 0, 0, 10), (10, 1, 0, 9, 10), (10, 64, 0, 5, 10), (4, 0, 9, 4, 19)],
-)
-def test_replays_count_as_far_as_they_computed_what_the_model_does(
-    replayed: int, strange: int, single: int, reached: int, expected: int
-) -> None:
-    counts = RunCounts(
-        counted_steps=10.0, manual_replays=float(replayed), checked_positions=128.0, strange_positions=float(strange)
-    )
+@pytest.mark.parametrize(("replayed", "single", "expected"), [(10, 0, 10), (4, 9, 19)])
+def test_replays_count_and_single_products_are_against_them(replayed: int, single: int, expected: int) -> None:
+    counts = RunCounts(counted_steps=10.0, manual_replays=float(replayed))
     trace = Trace(Counter(), Counter(), Counter(), 4, Counter({"aten::addmm": single}))
     found = AXIS.find(Observation(None, None, settled(facts(BERT), AUTO, H200).plan, lambda: trace, counts))
-    assert (found.effective, found.reached, found.expected) == ("manual", reached, expected)
-    assert f"at {128 - strange:,} of 128 positions" in found.proof
+    assert (found.effective, found.reached, found.expected) == ("manual", replayed, expected)

@@ -157,16 +157,6 @@ def test_passes_beside_those_that_verify_are_against_it(passes: int, model_passe
     assert (f"; {further} more passes through the model than steps" in found.proof) is bool(further)
 
 
-@pytest.mark.parametrize(("strange", "expected"), [(None, 8), (0, 8), (3, 11)])
-def test_tokens_that_the_model_would_not_choose_are_against_it(strange: int | None, expected: int) -> None:
-    counts = RunCounts(
-        lookups=8, steps=8, draft_tokens=20, accepted_tokens=4, checked_tokens=12, strange_tokens=strange
-    )
-    found = AXIS.find(seen(counts))
-    assert (found.reached, found.expected) == (8, expected)
-    assert ("3 of 12 tokens are none that the model would choose" in found.proof) is bool(strange)
-
-
 @pytest.mark.parametrize(("due", "rejected"), [(None, 0), (4, 0), (7, 3)])
 def test_drafts_that_the_text_went_on_with_and_were_not_accepted_are_against_it(due: int | None, rejected: int) -> None:
     counts = RunCounts(lookups=8, steps=8, draft_tokens=20, accepted_tokens=4, due_accepted=due)

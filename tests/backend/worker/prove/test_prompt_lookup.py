@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
-from backend.worker.prove.prompt_lookup import DraftCounter, accepted_due, drafts_due, rows_drawn
+from backend.worker.prove.prompt_lookup import DraftCounter, accepted_due, drafts_due
 
 CASES: list[tuple[list[int], int, int, tuple[int, ...], int]] = [
     ([1, 2, 3, 4, 1, 2], 10, 99, (), 4),  # what followed "1 2", up to the end
@@ -77,9 +77,3 @@ def test_drafts_that_the_text_goes_on_with_should_have_been_accepted(after: list
     assert accepted_due([*text, *after], [6], 10, 99, (3,)) == 0, "what ends a text is not proposed"
 
 
-@pytest.mark.parametrize(
-    ("tokens", "rows"),
-    [(1, [(6, 3)]), (3, [(6, 3)]), (4, [(6, 3), (1, 1)]), (5, [(6, 3), (1, 1), (3, 1)]), (9, [(6, 3), (1, 1), (3, 3)])],
-)
-def test_a_step_draws_for_all_of_its_drafts(tokens: int, rows: list[tuple[int, int]]) -> None:
-    assert list(rows_drawn([10, 13, 14], [5, 0, 2], tokens)) == rows

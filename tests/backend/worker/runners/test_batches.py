@@ -15,8 +15,6 @@ from backend.runs.batch_series import BatchSeries
 from backend.traffic import Traffic, TrafficRequest
 from backend.traffic.draw import Draw
 from backend.traffic.presets import drawn
-from backend.worker.prompt.requests import Asked, read_requests
-from backend.worker.runners import batch
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import only, plan_of
 
@@ -76,26 +74,6 @@ def test_each_request_gets_the_tokens_it_asked_for_and_the_same_ones(static: Ser
     ]
 
 
-@pytest.mark.parametrize("kind", ["static", "continuous"])
-def test_one_request_that_is_read_wrongly_turns_the_row(worker: LocalWorker, kind: str) -> None:
-    plain = read_requests
-
-    def without_a_token(model: Any, requests: list[TrafficRequest], most: int) -> list[Asked]:
-        return [one._replace(ids=one.ids[1:]) if one.number == 2 else one for one in plain(model, requests, most)]
-
-    tokens = sum(one.prompt_tokens for one in TRAFFIC.requests)
-    with mock.patch.object(batch, "read_requests", without_a_token):
-        found = Served(worker, TRAFFIC, kind=kind).finding("shapes")
-    assert found.expected == tokens and found.reached is not None and found.reached < tokens
-    assert "another prompt" in found.proof
-
-
-def test_requests_that_are_read_as_they_were_asked_for_turn_nothing(static: Served, continuous: Served) -> None:
-    for served in (static, continuous):
-        assert served.finished.extra.misread_tokens == 0 and served.finding("shapes").expected is None
-        assert served.finished.extra.asked_tokens == sum(one.prompt_tokens for one in TRAFFIC.requests)
-
-
 def test_a_static_batch_lasts_as_long_as_its_longest_and_shows_padding_and_idle_rows(static: Served) -> None:
     batches = [TRAFFIC.requests[i : i + ROWS] for i in range(0, REQUESTS, ROWS)]
     longest = [max(one.max_new_tokens for one in batch) for batch in batches]
@@ -104,7 +82,6 @@ def test_a_static_batch_lasts_as_long_as_its_longest_and_shows_padding_and_idle_
     assert static.batch.kind.count(IDLE) == idle == static.finished.extra.idle_steps
     prompts = [[one.prompt_tokens for one in batch] for batch in batches]
     assert sum(static.batch.padding) == sum(max(sizes) * len(sizes) - sum(sizes) for sizes in prompts)
-    assert static.finished.unchecked == "of many requests none is"
     assert (static.finished.extra.batches, static.finished.extra.rows_seen) == (BATCHES, REQUESTS)
 
 

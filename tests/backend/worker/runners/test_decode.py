@@ -7,12 +7,11 @@ import pytest
 import torch
 
 from backend.counts import StepTime
+from backend.evidence import TOKENS
 from backend.messages import Finished, Generate, Started, Tokens
 from backend.models import resolve
 from backend.plan import CACHES, DYNAMIC
 from backend.predict.kv import kv_series
-from backend.worker.prove import chosen
-from backend.worker.runners import decode
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, column, only, plan_of
 
@@ -117,25 +116,12 @@ def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Ben
     assert made["top_k 2"] not in (made["seed 1"], greedy)
 
 
-def test_tokens_are_checked_or_the_run_says_why_not(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    finished = bench.run()
-    assert (finished.extra.checked_tokens, finished.unchecked) == (NEW, "")
-    assert bench.run(work={"prove": False}).unchecked == "", "nothing was to be proved"
-    monkeypatch.setattr(chosen, "MOST_TOKENS", bench.started.prompt_tokens + NEW - 1)
-    finished = bench.run()
-    assert finished.extra.checked_tokens is None and finished.unchecked.startswith("the text is longer than")
-
-
-def test_a_check_that_fails_ends_no_run_that_is_complete(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: object) -> None:
-        raise NotImplementedError("no kernel for so many rows")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(decode, "checked", refuse)
-        finished = bench.run()
-    assert finished.reason == "length" and finished.extra.checked_tokens is None
-    assert finished.unchecked.endswith("failed: NotImplementedError: no kernel for so many rows")
-    assert bench.run().unchecked == "", "it is of that run alone"
+def test_tokens_have_a_row_of_their_own(bench: Bench) -> None:
+    (row,) = [one for one in bench.run().findings if one.axis == TOKENS]
+    assert (row.effective, row.reached, row.expected) == ("greedy", NEW, NEW)
+    (row,) = [one for one in bench.run(work={"temperature": 1.0}).findings if one.axis == TOKENS]
+    assert (row.effective, row.outcome) == ("sampled", "unchecked")
+    assert bench.run(work={"prove": False}).findings == []
 
 
 @pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
@@ -155,7 +141,7 @@ def test_a_quantized_cache_is_metered_and_proved_as_predicted(tmp_path: Any) -> 
         assert column(bench.worker.events, "kv_full") == [at.full for at in expected]
         assert effective(finished)["cache"] == kind
         assert finished.extra.kv_cpu_bytes == expected[-1].full
-        assert finished.extra.checked_tokens is None and "quantized cache" in finished.unchecked
+        assert "quantized cache" in next(one.proof for one in finished.findings if one.axis == TOKENS)
 
 
 @pytest.mark.full

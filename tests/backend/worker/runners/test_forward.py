@@ -90,23 +90,6 @@ def test_the_prompt_is_cut_or_repeated_to_its_length(encoder: Encoder) -> None:
         assert only(encoder.events, Started)[0].prompt_tokens == tokens
 
 
-@pytest.mark.parametrize(("change", "wrong"), [(lambda ids: ids, 0), (lambda ids: ids[:, :-1], 1)])
-def test_a_prompt_is_held_against_what_was_asked_for(
-    encoder: Encoder, monkeypatch: pytest.MonkeyPatch, change: Any, wrong: int
-) -> None:
-    from backend.worker.prompt.prompt import Prompt, read_prompt
-    from backend.worker.runners import forward
-
-    def read(*args: Any) -> Prompt:
-        ids = change(read_prompt(*args).ids)
-        return Prompt(ids, torch.ones_like(ids))
-
-    monkeypatch.setattr(forward, "read_prompt", read)
-    counts = encoder.passes(prove=True, batch_size=2, chat=True).extra
-    assert (counts.asked_tokens, counts.misread_tokens) == (TOKENS, wrong)
-    assert encoder.passes().extra.asked_tokens is None, "nothing was to be proved"
-
-
 def test_warming_up_is_a_phase_of_its_own_and_once_for_a_shape(encoder: Encoder) -> None:
     encoder.passes(prompt_tokens=7, prove=True)
     assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["warmup", "run", "prove"]

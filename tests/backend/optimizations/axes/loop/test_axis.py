@@ -259,15 +259,10 @@ def test_every_pass_without_a_step_of_our_loop_counts_for_generate(
         (RunCounts(model_positions=4), 0, ""),
         (RunCounts(model_passes=8), 0, ""),
         (RunCounts(model_passes=3), 2, "; steps without a pass through the model: 2"),
-        (RunCounts(checked_tokens=5, strange_tokens=0), 0, ""),
-        (RunCounts(checked_tokens=5, strange_tokens=2), 2, "; of 5 tokens those that the model would not choose: 2"),
-        (RunCounts(checked_tokens=5, strange_tokens=2, model_passes=4), 2, "model: 1; of 5"),
         (RunCounts(missing_tokens=0), 0, ""),
         (RunCounts(missing_tokens=3), 3, "; tokens that were asked for and not generated: 3"),
         (RunCounts(surplus_tokens=0), 0, ""),
         (RunCounts(surplus_tokens=2), 2, "; tokens that were generated and not asked for: 2"),
-        (RunCounts(checked_tokens=5, filtered_tokens=3), 0, "; top_k and top_p decided 3 of 5 tokens"),
-        (RunCounts(checked_tokens=5, strange_tokens=2, model_positions=4, positions=9, lookups=5), 0, ""),
     ],
 )
 @pytest.mark.parametrize("own", [False, True])
@@ -281,7 +276,7 @@ def test_what_a_loop_left_out_is_against_it(own: bool, counts: RunCounts, lost: 
     expected = (4 + 3 if own else 5) + further
     assert (seen.reached, seen.expected) == ((7 if own else 5) - lost, expected)
     assert said in seen.proof
-    assert said or not any(words in seen.proof for words in ("without a pass", "no pass", "not choose"))
+    assert said or not any(words in seen.proof for words in ("without a pass", "no pass"))
 
 
 @pytest.mark.parametrize(

@@ -160,9 +160,7 @@ def test_each_kind_of_exchange_is_counted(
     )
     monkeypatch.setattr(proof, "_held", lambda model: proof._Held(10, 1, 2))
     trace = Trace(Counter(), Counter(), Counter(), 2, collectives=Counter(seen))
-    found = AXIS.find(
-        Observation(None, None, plan, lambda: trace, RunCounts(joined_modules=9), gather=lambda mine: [mine, mine])
-    )
+    found = AXIS.find(Observation(None, None, plan, lambda: trace, RunCounts(), gather=lambda mine: [mine, mine]))
     assert (found.effective, found.expected) == ("tensor-2", 2 * 10 + passes * 19)
     assert found.expected is not None and found.reached == found.expected - missing
 

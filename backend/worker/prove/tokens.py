@@ -1,0 +1,102 @@
+"""The ledger's row `tokens`: whether greedy texts hold the tokens that the model chooses.
+
+One pass over prompt and text (teacher forcing) gives the logits from which each token was chosen. It is made without a
+cache, by kernels of the whole text and not of a step, so that a token may lie a little below the best one.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from backend.evidence import TOKENS, Finding
+from backend.optimizations.tensor_bytes import has_packed_weights
+from backend.plan import Plan
+
+MOST_CHECKED = 64
+"""Tokens of a text that are looked at: the logits of a position take as many numbers as the vocabulary."""
+MOST_TOKENS = 4_096
+"""Of a text with its prompt: the pass keeps no cache, and computes all of them at once."""
+
+FLOAT32_SLACK, SIXTEEN_BITS_SLACK, PACKED_SLACK, GPU_SLACK = 0.02, 0.2, 0.75, 0.5
+"""How far the logit of a token may lie below the best one, in standard deviations of the position's logits, by number
+format. Sums in another order are rounded otherwise. On a CPU SmolLM2's logits of a step differ from those of a whole
+text by up to 0.03 in bfloat16 and 0.16 with LLM.int8 (root mean square), which looks for outliers among all rows of a
+pass (https://arxiv.org/abs/2208.07339); on a GPU a step and a whole text take different kernels. A token that is not
+chosen by its logit lies about four below."""
+SWAPPED, SWAPPED_NEAR = 1 / 8, 5
+"""Share of a text's tokens that may be the second likeliest by more than the slack, and by how many times the slack."""
+
+
+class Text(NamedTuple):
+    """Token ids of a prompt without padding, and of what was generated after it."""
+
+    prompt: Sequence[int]
+    generated: Sequence[int]
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is short enough for the pass."""
+        return len(self.prompt) + len(self.generated) <= MOST_TOKENS
+
+
+def beyond_check(plan: Plan, sampled: bool) -> str:
+    """Why one pass cannot say which tokens such a run should have chosen; "" if it can."""
+    if sampled:
+        return "the text is sampled: only greedy tokens follow from the logits of one pass"
+    if plan.routed and plan.load.device == "cuda":
+        return "on a GPU a router may choose other experts in one pass over the text than in its steps"
+    if plan.load.attention == "flex_attention":
+        return "flex_attention would compile a graph for this one pass"
+    return "the quantized cache rounds what the tokens were chosen from" if plan.generate.cache.quantized else ""
+
+
+def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) -> Finding:
+    """Counts the tokens that are among the likeliest at their places; `outcome` is unchecked, with the reason, where
+    the pass cannot say."""
+    effective = "sampled" if sampled else "greedy"
+    checked = [text for text in texts if text.generated and text.fits]
+    reason = beyond_check(plan, sampled)
+    if not reason and not checked:
+        reason = f"prompt and text are longer than {MOST_TOKENS:,} tokens" if texts else "no text is complete"
+    if not reason:
+        try:
+            right, every = 0, 0
+            for text in checked:
+                chosen = _chosen(model, text)
+                right, every = right + int(chosen.sum()), every + len(chosen)
+            proof = f"{right} of {every} tokens are those that the model chooses in one pass over prompt and text"
+            return Finding(TOKENS, effective, proof, right, every)
+        except torch.OutOfMemoryError:
+            reason = "the pass over the text needs more memory than is free"
+        except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
+            reason = f"the pass over the text failed: {type(error).__name__}: {error}"[:300]
+    return Finding(TOKENS, effective, reason, outcome="unchecked")
+
+
+def _chosen(model: Any, text: Text) -> torch.Tensor:
+    """(N,) bool for up to MOST_CHECKED tokens of a text: the last half of them from its end, the others spread over
+    what lies before. What was compiled is passed by, since it would be compiled anew for this one length."""
+    start, end = len(text.prompt), len(text.generated)
+    count = min(end, MOST_CHECKED)
+    spread = torch.linspace(0, end - count // 2 - 1, count - count // 2).round().long()
+    places = torch.cat([spread, torch.arange(end - count // 2, end)])  # on the CPU: layers may lie on several GPUs
+    ids = torch.tensor([[*text.prompt, *text.generated]], device=model.device)  # (1, P + N)
+    with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+        output = model(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=places + start - 1)
+    logits = output.logits[0].float()  # (N, V)
+    chosen = ids[0, start:].to(logits.device)[places.to(logits.device)]
+    slack = _slack(model) * logits.std(-1)
+    best = logits.topk(2)
+    behind = best.values[:, 0] - logits.gather(1, chosen[:, None])[:, 0]
+    swapped = (behind > slack) & (behind <= SWAPPED_NEAR * slack) & (best.indices[:, 1] == chosen)
+    few = swapped.sum() <= max(1, count * SWAPPED)
+    return (behind <= slack) | (swapped & few)
+
+
+def _slack(model: Any) -> float:
+    if model.device.type == "cuda":
+        return GPU_SLACK
+    if has_packed_weights(model):
+        return PACKED_SLACK
+    return FLOAT32_SLACK if model.dtype == torch.float32 else SIXTEEN_BITS_SLACK
