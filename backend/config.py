@@ -136,6 +136,7 @@ class Request(msgspec.Struct, frozen=True):
              arms may reach, and how tokens are chosen
     quality  given texts instead of a prompt: `workload` then holds their context and positions
     trial    id of the ablation that this run is a trial of, "" for others
+    proof    find out after the last repeat what was in effect
     """
 
     model: str
@@ -144,6 +145,7 @@ class Request(msgspec.Struct, frozen=True):
     traffic: Traffic | None = None
     quality: Quality | None = None
     trial: str = ""
+    proof: bool = True
 
 
 def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: bool = False) -> Workload:

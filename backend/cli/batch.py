@@ -61,7 +61,7 @@ def _request(options: argparse.Namespace) -> Request:
     traffic = read_traffic(options)
     work = workload_of(traffic, options.seed, options.repeats, not options.stop_at_eos)
     arms = written_arms(options, {"A": options.a, "B": options.b}, work)
-    return Request(options.model, arms, work, traffic)
+    return Request(options.model, arms, work, traffic, proof=not options.no_proof)
 
 
 def read_traffic(options: argparse.Namespace) -> Traffic:

@@ -120,7 +120,7 @@ def perform(
 
 def _request(options: argparse.Namespace, arms: dict[str, str]) -> Request:
     work = workload(options)
-    return Request(options.model, written_arms(options, arms, work), work)
+    return Request(options.model, written_arms(options, arms, work), work, proof=not options.no_proof)
 
 
 def workload(options: argparse.Namespace) -> Workload:

@@ -126,6 +126,8 @@ def make_parser() -> Parser:
         sub.add_argument(
             "--repeats", type=int, default=1, metavar="N", help=argparse.SUPPRESS if hidden else told
         )  # fmt: skip
+        no_proof = "do not find out what took effect: rows of the ledger say that they were not looked at"
+        sub.add_argument("--no-proof", action="store_true", help=argparse.SUPPRESS if hidden else no_proof)
         add_history_option(sub, hidden)
     replays = [*add_replay(add), add_story(add)]
     report = add_report(add)

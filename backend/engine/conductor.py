@@ -208,7 +208,8 @@ class Conductor:
             seed=work.seed, ignore_eos=work.ignore_eos or self._job.facts.random, warmup=True,
             top_k=work.top_k, top_p=work.top_p, chat=work.chat, reasoning_effort=work.reasoning_effort,
             system=work.system,
-            prove=self._repeat == work.repeats - 1, traffic=traffic, most_prompt_tokens=self._most_prompt_tokens,
+            prove=asked.proof and self._repeat == work.repeats - 1,
+            traffic=traffic, most_prompt_tokens=self._most_prompt_tokens,
         )  # fmt: skip
 
     def _generate(self, arm: str) -> None:

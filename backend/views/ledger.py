@@ -86,7 +86,8 @@ def ledger_digest(arms: Mapping[str, Sequence[LedgerRow]]) -> LedgerDigest | Non
     if complete:
         named = _and([titles.get(axis, axis) for axis in differ])
         said += f"; {_and(list(arms))} differ in {named}" if differ else f"; {_and(list(arms))} ran the same choices"
-    shown = [axis for axis in by_axis if axis in differ or worst[axis] not in _QUIET]
+    looked_at = set(worst.values()) != {"unchecked"}  # else the line says it all
+    shown = [axis for axis in by_axis if axis in differ or (looked_at and worst[axis] not in _QUIET)]
     return LedgerDigest(said, min(worst.values(), key=_WORST.index), shown, titles)
 
 

@@ -156,3 +156,12 @@ def test_memory_is_that_of_the_device_until_the_worker_names_it(device: str, lab
     run.append(ArmEvent("B", 0, 1.0, finished("x")))
     run.append(ended())
     assert run.snapshot().memory_label == "label"
+
+
+def test_where_no_proof_was_asked_for_every_row_says_so() -> None:
+    first = created(arms="A")
+    run = Run(msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, proof=False)))
+    run.append(ArmEvent("A", 0, 1.0, msgspec.structs.replace(finished("x"), findings=[])))
+    rows = run.ledger("A")
+    assert {row.finding.axis for row in rows} == set(first.arms[0].planned)
+    assert {(row.status, row.finding.proof) for row in rows} == {("unchecked", "not looked at")}

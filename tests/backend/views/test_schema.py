@@ -112,7 +112,5 @@ def test_an_encoders_run_has_the_same_keys() -> None:
         run.append(record)
     (arm,) = plain(document(run, {"A": KvSeries([], [])}))["arms"]
     assert [*arm, "prompt_pass"] == list(STORED["arms"][0])
-    assert keys(arm["summary"]) == keys(
-        STORED["arms"][0]["summary"]
-    )
+    assert keys(arm["summary"]) == keys(STORED["arms"][0]["summary"])
     assert keys(arm["annotations"]) == {"kind": None, "token": None, "t_s": None, "seconds": None, "text": None}

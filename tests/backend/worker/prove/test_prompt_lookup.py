@@ -75,5 +75,3 @@ def test_drafts_that_the_text_goes_on_with_should_have_been_accepted(after: list
     assert accepted_due([*text, *after], [6], 1, 99, ()) == min(due, 1)
     assert accepted_due([*text, *after], [6], 10, 7, ()) == 0, "one more token is the last"
     assert accepted_due([*text, *after], [6], 10, 99, (3,)) == 0, "what ends a text is not proposed"
-
-
