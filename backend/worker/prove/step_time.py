@@ -6,6 +6,7 @@ it is a gap if the next one was already launched, and the host's if the GPU wait
 add up to the time from the end of the prefill (of an encoder's first pass) to the end of the last step.
 """
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -158,6 +159,7 @@ def _is_launch(span: Span) -> bool:
     return not span.on_gpu and span.name.startswith("cu") and bool(span.id)
 
 
+@functools.lru_cache(maxsize=4096)  # a model has few names, and a trace of it tens of thousands of events
 def part_of_name(name: str) -> StepPart:
     """The part of a kernel or operator by its name alone."""
     if _COLLECTIVE.search(name):

@@ -18,6 +18,9 @@ MOST_CHECKED = 64
 MOST_TOKENS = 4_096
 """Of a text with its prompt: the pass keeps no cache, and computes all of them at once."""
 
+ROUND = 16
+"""Tokens of a pass on a GPU are a multiple of it: Triton compiles its kernels anew for any other number."""
+
 FLOAT32_SLACK, SIXTEEN_BITS_SLACK, PACKED_SLACK, GPU_SLACK = 0.02, 0.2, 0.75, 0.5
 """How far the logit of a token may lie below the best one, in standard deviations of the position's logits, by number
 format. Sums in another order are rounded otherwise. On a CPU SmolLM2's logits of a step differ from those of a whole
@@ -82,8 +85,11 @@ def _chosen(model: Any, text: Text) -> torch.Tensor:
     spread = torch.linspace(0, end - count // 2 - 1, count - count // 2).round().long()
     places = torch.cat([spread, torch.arange(end - count // 2, end)])  # on the CPU: layers may lie on several GPUs
     ids = torch.tensor([[*text.prompt, *text.generated]], device=model.device)  # (1, P + N)
+    given = ids[:, :-1]
+    if model.device.type == "cuda" and (odd := given.shape[1] % ROUND):  # what follows changes no logits before it
+        given = torch.nn.functional.pad(given, (0, ROUND - odd), value=int(ids[0, -1]))
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-        output = model(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=places + start - 1)
+        output = model(input_ids=given, use_cache=False, logits_to_keep=places + start - 1)
     logits = output.logits[0].float()  # (N, V)
     chosen = ids[0, start:].to(logits.device)[places.to(logits.device)]
     slack = _slack(model) * logits.std(-1)

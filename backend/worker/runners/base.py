@@ -38,7 +38,6 @@ from backend.worker.prompt.padding import padding_counts
 from backend.worker.prompt.prompt import Prompt
 from backend.worker.prove.detach import detach
 from backend.worker.prove.findings import find_all
-from backend.worker.prove.gpu_busy import step_busy_s
 from backend.worker.prove.graph_calls import GraphCalls
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
@@ -134,6 +133,8 @@ class MeasuredRunner(ABC):
         self._settle = self._own_process  # before the next measured run
         self._clean: int | None = None  # bytes of the process before its first measured run, without caches
 
+    equal_steps = True
+    """Whether a traced step stands for all: those of many requests differ."""
     first_counted = 1
     """The first step that an optimization of steps should reach: a decoder's prefill is another matter."""
 
@@ -379,17 +380,14 @@ class MeasuredRunner(ABC):
             findings = find_all(observation, steps.step)
             tokens = self._tokens(measured)
             findings += [tokens] if tokens else []
-            if self._cuda:
-                extra.step_busy_s = self._busy_s(task)
         try:
             seen = observation.trace()
         except Exception as error:
             return Proof(findings, None, f"the trace failed: {type(error).__name__}: {error}"[:300])
+        if seen.step is not None and seen.step.gpu and self.equal_steps:
+            idle_s = sum(seen.step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
+            extra.step_busy_s = seen.step.seconds - idle_s
         return Proof(findings, seen.step, seen.no_step)
-
-    def _busy_s(self, task: Task) -> float | None:
-        """How long the GPU works on one step."""
-        return step_busy_s(lambda n: self._repeat(task, n), task.job.max_new_tokens)
 
     def _finished(
         self,

@@ -27,6 +27,7 @@ class BatchCourse(GenerateRunner):
     """Reads the requests, warms up in the shapes of the first ones, serves all of them, and verifies what was in
     effect."""
 
+    equal_steps = False
     _asked: list[Asked] = []
 
     # --- what a kind of batching decides ----------------------------------------------------------
@@ -117,10 +118,6 @@ class BatchCourse(GenerateRunner):
         longest = max((text for text in every if text.fits), key=lambda text: len(text.generated), default=every[0])
         some = [every[0]] if longest == every[0] else [every[0], longest]
         return find_tokens(self.model.model, job.plan, job.temperature > 0, some)
-
-    def _busy_s(self, task: Task) -> float | None:
-        """Not measured: steps of many requests differ."""
-        return None
 
     def _own_counts(self, measured: Measured) -> RunCounts:
         log: Any = measured.meter

@@ -1,4 +1,4 @@
-"""Which attention function a model calls, watched during one short uncompiled pass.
+"""Which attention function the first layer of a model calls, watched in a prompt of two tokens and a decode step.
 
 Detail for the trace of the run, which is the proof: the trace does not tell whose flash kernel ran, and without a mask
 not whether KV heads would be repeated. So the functions that attention calls are patched and watched.
@@ -35,22 +35,24 @@ class Call:
 
 
 def calls(model: Any) -> list[Call]:
-    """Calls made by a masked pass over two tokens and one decode step (of an encoder: by the first pass).
+    """Calls made by a masked pass over two tokens and, of a decoder, by a decode step. Each ends with the first one.
 
     The first row is padded so that there is a mask: without one, transformers' sdpa uses grouped heads already.
     """
     import torch
+    from transformers import DynamicCache
 
     seen: list[Call] = []
     ids = torch.tensor([[1, 2], [1, 2]], device=model.device)
     mask = torch.tensor([[0, 1], [1, 1]], device=model.device)
-    with contextlib.ExitStack() as stack, torch.inference_mode(), contextlib.suppress(_Enough):
+    more = {"past_key_values": DynamicCache(config=model.config)} if model.can_generate() else {}
+    with contextlib.ExitStack() as stack, torch.inference_mode():
         _watch(stack, seen)
-        out = model(input_ids=ids, attention_mask=mask)
-        past = getattr(out, "past_key_values", None)
-        if past is not None:
-            more = torch.cat([mask, mask[:, 1:]], 1)
-            model(input_ids=ids[:, :1], attention_mask=more, past_key_values=past)
+        with contextlib.suppress(_Enough):
+            model(input_ids=ids, attention_mask=mask, **more)
+        if more:
+            with contextlib.suppress(_Enough):
+                model(input_ids=ids[:, :1], attention_mask=torch.cat([mask, mask[:, 1:]], 1), **more)
     return seen
 
 
@@ -75,7 +77,7 @@ def grouped(call: Call, prompt: Call) -> bool:
 
 
 class _Enough(Exception):
-    """Ends the pass early: enough is known, and the rest would compile something."""
+    """Ends the pass early: enough is known, and the rest may compile something."""
 
 
 def _watch(stack: contextlib.ExitStack, seen: list[Call]) -> None:
@@ -86,11 +88,12 @@ def _watch(stack: contextlib.ExitStack, seen: list[Call]) -> None:
 
     def sdpa(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
         seen.append(Call("sdpa", tuple(query.shape), tuple(key.shape), bool(more.get("enable_gqa"))))
-        return plain(query, key, *rest, **more)
+        raise _Enough
 
     def softmax(plain: Any, scores: Any, *rest: Any, **more: Any) -> Any:
         if scores.dim() == 4:  # those of attention; a router's have 2
             seen.append(Call("softmax", tuple(scores.shape)))
+            raise _Enough
         return plain(scores, *rest, **more)
 
     def flexible(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
@@ -101,9 +104,9 @@ def _watch(stack: contextlib.ExitStack, seen: list[Call]) -> None:
         return plain(*rest, **{**more, "_compile": False})
 
     def flashing(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
-        out = plain(query, key, *rest, **more)
+        plain(query, key, *rest, **more)  # loads the kernel whose name is asked for
         seen.append(Call("flash", tuple(query.shape), tuple(key.shape), taken=_flash_taken()))
-        return out
+        raise _Enough
 
     stack.enter_context(_replaced(torch.nn.functional, "scaled_dot_product_attention", sdpa))
     stack.enter_context(_replaced(torch.nn.functional, "softmax", softmax))
