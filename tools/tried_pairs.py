@@ -1,8 +1,8 @@
 """Writes `presets/tried.toml`: which pairs of choices ran together, on a CPU and on a GPU.
 
-`python -m tools.tried_pairs RECORD...` adds the pairs of records: JSON documents of runs, the lines that
-tests/gpu/test_axes.py leaves in its `every.jsonl`, and tables of MEASUREMENTS.md. `--run SECONDS` tries pairs that are
-not recorded yet on this machine, in short runs of small models with several new pairs each.
+`python -m tools.tried_pairs RECORD...` adds the pairs of records: JSON documents of runs, and the lines that
+tests/gpu/test_axes.py leaves in its `every.jsonl`. `--run SECONDS` tries pairs that are not recorded yet on this
+machine, in short runs of small models with several new pairs each.
 
 A pair counts if its arm ran to the end and the ledger had both rows as planned; a fallback is no try.
 """
@@ -10,7 +10,6 @@ A pair counts if its arm ran to the end and the ledger had both rows as planned;
 import argparse
 import itertools
 import json
-import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -22,15 +21,14 @@ import msgspec
 
 from backend import hardware
 from backend.arms.check import check
-from backend.arms.parse import make_config, parse_arm
+from backend.arms.parse import make_config
 from backend.arms.tried import FILE, Pair, Tried, pairs_of
 from backend.config import ArmRequest, Request, Workload
 from backend.engine.bench import Bench
-from backend.errors import InputError
 from backend.executors import open_bench
 from backend.files.toml import read_toml
 from backend.hardware import Machine
-from backend.models import ModelFacts, resolve
+from backend.models import ModelFacts
 from backend.optimizations import all_axes, defaults, prompt_axes
 from backend.views.ledger import ledger_rows
 
@@ -48,8 +46,6 @@ COMPILES = {"compile", "flex_attention"}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="*", type=Path, metavar="RECORD")
-    parser.add_argument("--ran", nargs=2, action="append", default=[], metavar=("DEVICE", "ARM"),
-                        help="an arm that was in effect, of a record in words or a test that looks at it")  # fmt: skip
     parser.add_argument("--run", type=float, default=0.0, metavar="SECONDS", help="try further pairs here for so long")
     parser.add_argument("--compile", action="store_true", help="with --run: pairs that compile too")
     parser.add_argument("--only", default="", metavar="AXIS", help="with --run: pairs with a choice of this axis")
@@ -61,9 +57,6 @@ def main() -> None:
     for path in options.records:
         for device, choices in records(path):
             found[device].update(pairs_of(choices))
-        options.out.write_text(as_toml(found))
-    for device, arm in options.ran:
-        found[device].update(pairs_of(dict(parse_arm("pocket", arm).choices)))
         options.out.write_text(as_toml(found))
     if options.run:
         for device, choices in tries(found, options.run, options.compile, options.only):
@@ -93,9 +86,6 @@ def as_toml(found: Mapping[str, set[Pair]]) -> str:
 def records(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Device and choices in effect of each arm in a file."""
     text = path.read_text()
-    if path.suffix == ".md":
-        yield from tables(text)
-        return
     documents = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else [json.loads(text)]
     for document in documents:
         for arm in document.get("arms", [document]):
@@ -109,33 +99,6 @@ def in_effect(requested: Mapping[str, str], evidence: list[Any]) -> dict[str, st
     started = defaults()
     good = {row["axis"] for row in evidence if row["status"] in IN_EFFECT and row["requested"] == row["planned"]}
     return {axis: name for axis, name in requested.items() if axis in good and name != started.get(axis)}
-
-
-def tables(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Arms in the rows of tables in sections about the lent GPU; a fix that a rule asks for is part of the arm, as in
-    tests/gpu/test_axes.py. Rows that name a failure are left out."""
-    for section in re.split(r"^## ", text, flags=re.MULTILINE):
-        if not section.partition("\n")[0].count("h200"):
-            continue
-        for line in section.splitlines():
-            cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-            model = cells[0] if len(cells) > 1 and "`" in line else "Qwen3-0.6B"
-            for cell in cells[:2]:
-                arm = re.match(r"[a-z_]+=[\w/.-]+(, ?[a-z_]+=[\w/.-]+)*", cell)
-                if arm and not re.search(r"fail|unrun|fallback", line, re.IGNORECASE):
-                    yield "cuda", with_fixes(model, arm.group().replace(" ", ""))
-
-
-def with_fixes(model: str, arm: str) -> dict[str, str]:
-    """The choices of an arm, and those of other axes without which it is refused on an H200-like machine."""
-    from tests.support.machines import H200, settled
-
-    try:
-        facts = resolve(f"random:{model}" if model != "pocket" else model)
-        checked = settled(facts, dict(parse_arm(facts.model, arm).choices), H200)
-    except InputError:
-        return {}
-    return {} if checked.blocked else _planned(checked.requested, checked.planned)
 
 
 def _planned(requested: Mapping[str, str], planned: Mapping[str, str]) -> dict[str, str]:

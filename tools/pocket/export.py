@@ -18,19 +18,14 @@ from tools.pocket.mxfp4 import quantize
 
 LIMIT_BYTES = 10_000_000
 EXPERTS = ("gate_up_proj", "down_proj")
-KEPT = [
-    "model.layers.*.self_attn",
-    "model.layers.*.mlp.router",
-    "model.embed_tokens",
-    "lm_head",
-]  # as gpt-oss does
+KEPT = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]  # as gpt-oss does
 GENERATION = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 1}
 
 
 def config(shape: Shape) -> dict[str, Any]:
     """Give the content of config.json, explicit where a default might move."""
-    kinds = ["full_attention" if shape.window(layer) is None else "sliding_attention"
-             for layer in range(shape.num_hidden_layers)]  # fmt: skip
+    layers = range(shape.num_hidden_layers)
+    kinds = ["sliding_attention" if shape.window(layer) else "full_attention" for layer in layers]
     return {
         "architectures": ["GptOssForCausalLM"],
         "model_type": "gpt_oss",
@@ -83,12 +78,7 @@ def main() -> None:
     settings = config(Shape())
     write(args.out / "pocket", weights, settings, args.tokenizer)
     method = {"quant_method": "mxfp4", "modules_to_not_convert": KEPT}
-    write(
-        args.out / "pocket-mxfp4",
-        as_mxfp4(weights),
-        settings | {"quantization_config": method},
-        args.tokenizer,
-    )
+    write(args.out / "pocket-mxfp4", as_mxfp4(weights), settings | {"quantization_config": method}, args.tokenizer)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,6 @@ the configuration promises was trained. The weights kept are an average over the
 """
 
 import argparse
-import csv
-import json
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -138,7 +135,7 @@ def run(data: Path, out: Path, recipe: Recipe, seconds: float, steps: int, devic
         torch.cuda.synchronize()
         trainer.optimizers = build(trainer.model, recipe.lr, recipe.muon_lr)
         print(f"compiled in {time.time() - began:.0f} s", flush=True)
-    start, log, step = time.time(), [], 0
+    start, step = time.time(), 0
     planned = steps or 10_000_000
     while step < planned:
         long = bool(planned < 10_000_000 and step >= (1 - recipe.long_share) * planned)
@@ -149,18 +146,11 @@ def run(data: Path, out: Path, recipe: Recipe, seconds: float, steps: int, devic
             each = (time.time() - start) / step
             planned = max(200, int(seconds / (each * (1 + 0.25 * recipe.long_share))))
             print(f"steps planned {planned}, {each * 1000:.1f} ms a step", flush=True)
-        if step % 20 == 0:
-            seconds_now = round(time.time() - start, 2)
-            log.append((step, step * recipe.tokens_a_step, seconds_now, round(float(loss), 4)))
         if step % 200 == 0:
             print(f"step {step} s {time.time() - start:.0f} loss {float(loss):.4f}", flush=True)
-        if step % 2000 == 0:
-            trainer.save(out / "checkpoint.safetensors")
     spent = time.time() - start
     trainer.use_average()
     trainer.save(out / "weights.safetensors")
-    with (out / "log.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("step", "tokens", "seconds", "loss"), *log])
     judge = Pocket(shape).to(device)
     judge.load_state_dict(trainer.model.state_dict())
     losses = {
@@ -168,14 +158,7 @@ def run(data: Path, out: Path, recipe: Recipe, seconds: float, steps: int, devic
         for kind, found in held.items()
         for length in (recipe.short, recipe.long)
     }
-    facts: dict[str, object] = {
-        "steps": step,
-        "tokens": step * recipe.tokens_a_step,
-        "seconds": round(spent, 1),
-    }
-    facts["held_out_loss"] = losses
-    (out / "training.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-    print(facts, {kind: round(math.exp(loss), 3) for kind, loss in losses.items()}, flush=True)
+    print(f"{step} steps, {step * recipe.tokens_a_step} tokens, {spent:.1f} s; held-out loss {losses}", flush=True)
 
 
 def main() -> None:

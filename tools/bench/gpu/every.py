@@ -1,7 +1,6 @@
 """Runs arms on one bench in this process, one after the other, and stores a line about each.
 
-`TOKENDYNO_OUT`: a folder for `every.jsonl`, from which the tables of MEASUREMENTS.md are made (`python -m
-tools.bench.gpu.tables FILE`).
+`TOKENDYNO_OUT`: a folder for `every.jsonl`, which `python -m tools.tried_pairs` reads.
 """
 
 import json
