@@ -1,7 +1,7 @@
 """For how many of 1,000 drawn subjects, on either side of each edge, each rule holds is as `recorded_rules.txt` has it.
 
 A rule that holds elsewhere was meant to, or is a fault: an arm is refused that ran, or runs where it cannot.
-`python -m tests.backend.optimizations.test_recorded_rules` records all anew, axes and choices included that are new; the
+`python -m tests.backend.optimizations.test_recorded_rules` records all anew, with axes and choices that are new; the
 file's diff says which rules hold more or less often than before.
 """
 
