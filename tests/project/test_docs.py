@@ -17,8 +17,8 @@ from backend.paths import ROOT
 from tools import figures
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "figures.md")  # it has other programs
-FOREIGN = {"--extra-index-url", "--index-url", "--help", "--network"}  # options of other programs, and of every one
+DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "figures.md")
+FOREIGN = {"--extra-index-url", "--help", "--network", "--folder"}  # options of other programs, and of every one
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
