@@ -264,13 +264,13 @@ def in_child(tree: Path, act: Callable[[], Any], limit_s: float) -> Any:
     return json.loads(answer) if answer else None
 
 
-def record(tree: Path) -> Any:
+def record(tree: Path, tests: Sequence[str]) -> Any:
     """Which tests execute which lines."""
 
     def act() -> dict[str, Any]:
         recorder = Recorder(tree)
         ignored = [f"--ignore=tests/backend/{name}" for name in NOT_ASKED]
-        pytest.main([*OPTIONS, "--timeout=120", *ignored, "tests/backend"], plugins=[recorder])
+        pytest.main([*OPTIONS, "--timeout=120", *ignored, *tests], plugins=[recorder])
         return recorder.found()
 
     found = in_child(tree, act, 3600)
@@ -323,6 +323,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=10)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--paths", nargs="*", default=PATHS, help="folders to mutate")
+    parser.add_argument("--tests", nargs="*", default=["tests/backend"])
     parser.add_argument("--limit-s", type=float, default=1e9, help="start no further mutant after so many seconds")
     options = parser.parse_args()
     out, until_s = options.out.resolve(), time.monotonic() + options.limit_s
@@ -335,9 +337,11 @@ def main() -> int:
         for name in ("numpy", "msgspec", "torch", "transformers"):
             importlib.import_module(name)
         coverage = out.with_suffix(".coverage.json")
-        tests = json.loads(coverage.read_text()) if coverage.exists() else record(tree)
+        tests = json.loads(coverage.read_text()) if coverage.exists() else record(tree, options.tests)
         coverage.write_text(json.dumps(tests))
-        every = [m for path in PATHS for file in sorted((tree / path).rglob("*.py")) for m in mutants(tree, file)]
+        every = [
+            m for path in options.paths for file in sorted((tree / path).rglob("*.py")) for m in mutants(tree, file)
+        ]
         every.sort(key=lambda mutant: hashlib.sha256(f"{options.seed} {mutant.key}".encode()).digest())
         chosen = every[: options.count]
         print(f"{len(tests)} tests that pass and start no process; {len(chosen)} of {len(every)} mutants")

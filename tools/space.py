@@ -1,6 +1,6 @@
 """Lays out a Hugging Face Space: `python -m tools.space cpu|zerogpu|gpu [--folder FOLDER]`.
 
-Writes `requirements.txt` here, or into a new folder with the files beside it that a Space needs. A Space reads that file,
+Writes `requirements.txt` here, or into a new folder with what else a Space needs. A Space reads that file,
 not `pyproject.toml`; the one of this repository is that of a CPU Space. On a CPU torch comes from PyTorch's own index,
 without several GB of CUDA packages; on ZeroGPU it is the newest that the platform supports, with the package that lends
 the GPU.
