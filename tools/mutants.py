@@ -43,19 +43,9 @@ READERS = (
     "tests/backend/arms/test_remedies.py",
 )
 """What axes declare is read by tests that execute no line of theirs."""
-SWAPS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
+PAIRS = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)]
+SWAPS: dict[type[ast.AST], Any] = {
+    one: other for pair in [*PAIRS, (ast.And, ast.Or)] for one, other in (pair, pair[::-1])
 }
 
 
@@ -146,9 +136,16 @@ def applied(tree: Path, mutant: Mutant) -> Iterator[None]:
 # --- tests in forked children, which find the heavy packages imported -------------------------------
 
 
-class Recorder:
-    """Notes for each passing test the lines of the product that it executes and the seconds it takes, and skips a test
-    as soon as it starts a process. What a fixture of a wider scope executes counts for every test of the file."""
+class NoProcesses:
+    """Skips a test as soon as it starts a process: those take seconds each."""
+
+    def pytest_runtest_setup(self) -> None:
+        subprocess.Popen.__init__ = lambda *_, **__: pytest.skip("starts a process")  # type: ignore[method-assign]
+
+
+class Recorder(NoProcesses):
+    """Notes for each passing test the lines of the product that it executes and the seconds it takes. What a fixture of
+    a wider scope executes counts for every test of the file."""
 
     def __init__(self, tree: Path) -> None:
         self._prefixes = tuple(f"{tree / path}/" for path in PATHS)
@@ -158,9 +155,6 @@ class Recorder:
         self.tests: dict[str, set[tuple[str, int]]] = {}
         self.seconds: dict[str, float] = defaultdict(float)
         self.failed: list[str] = []
-
-    def pytest_runtest_setup(self) -> None:
-        subprocess.Popen.__init__ = _skip  # type: ignore[method-assign]
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -210,19 +204,12 @@ class Recorder:
         return found
 
 
-def _skip(*_: Any, **__: Any) -> None:
-    pytest.skip("starts a process")
-
-
-class First:
+class First(NoProcesses):
     """Runs only these tests, in this order."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = {name: place for place, name in enumerate(names)}
         self.failed = ""
-
-    def pytest_runtest_setup(self) -> None:
-        subprocess.Popen.__init__ = _skip  # type: ignore[method-assign]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         chosen = [item for item in items if item.nodeid in self._names]

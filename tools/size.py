@@ -6,9 +6,12 @@ each other, also inside functions.
 """
 
 import ast
+import graphlib
+import io
 import re
 import subprocess
 import tempfile
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PRODUCT = ("app.py", "backend", "ui", "presets")
 KINDS = {"product": PRODUCT, "tests": ("tests",), "tools": ("tools",)}
 CODE = {".py": "py", ".js": "js", ".css": "css"}
-SKIP = re.compile(r" *# fmt: skip\b.*$", re.MULTILINE)
+SKIP = "# fmt: skip"
 LITERALS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 TABLE = 8  # constants that make a table of a literal
 
@@ -41,8 +44,8 @@ def main() -> None:
         path: sum(bool(re.search(r"\w", word)) for word in (ROOT / path).read_text().split()) for path in documents
     }
     print(f"documents {sum(words.values()):7,} words: " + ", ".join(f"{path.name} {n:,}" for path, n in words.items()))
-    circles = [sorted(circle) for circle in strongly_connected(imports(files)) if len(circle) > 1]
-    print(f"circles of imports: {len(circles)}", *(f"  {' <-> '.join(circle)}" for circle in circles), sep="\n")
+    circles = list(circles_of(imports(files)))
+    print(f"circles of imports: {len(circles)}", *(f"  {' <- '.join(circle)}" for circle in circles), sep="\n")
     print(
         "largest files:",
         *(f"  {lines[path]:5} {path}" for path in sorted(lines, key=lines.__getitem__)[:-11:-1]),
@@ -57,8 +60,8 @@ def counted(paths: list[Path]) -> tuple[dict[Path, int], int]:
         for path in paths:
             text = (ROOT / path).read_text(encoding="utf-8")
             if path.suffix == ".py":
-                skips += len(SKIP.findall(text))
-                text = without_skips(text)
+                text, found = without_skips(text)
+                skips += found
             copy = Path(folder) / path
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(text, encoding="utf-8")
@@ -67,17 +70,20 @@ def counted(paths: list[Path]) -> tuple[dict[Path, int], int]:
         return {path: len((Path(folder) / path).read_bytes().splitlines()) for path in paths}, skips
 
 
-def without_skips(text: str) -> str:
-    """The text without `# fmt: skip`, except at the end of a table."""
-    if not SKIP.search(text):
-        return text
+def without_skips(text: str) -> tuple[str, int]:
+    """The text without `# fmt: skip`, except at the end of a table, and how many there were."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline) if SKIP in text else ()
+    skips = {token.start for token in tokens if token.type == tokenize.COMMENT and token.string.startswith(SKIP)}
     tables = {
         node.end_lineno
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(ast.parse(text) if skips else ast.Module([], []))
         if isinstance(node, LITERALS) and sum(isinstance(inner, ast.Constant) for inner in ast.walk(node)) >= TABLE
     }
-    kept = [line if number in tables else SKIP.sub("", line) for number, line in enumerate(text.split("\n"), 1)]
-    return "\n".join(kept)
+    lines = text.split("\n")
+    for number, column in skips:
+        if number not in tables:
+            lines[number - 1] = lines[number - 1][:column].rstrip()
+    return "\n".join(lines), len(skips)
 
 
 def imports(files: list[Path]) -> dict[str, set[str]]:
@@ -106,32 +112,17 @@ def imported(path: Path, name: str, modules: set[str]) -> Iterator[str]:
                 yield origin
 
 
-def strongly_connected(graph: dict[str, set[str]]) -> Iterator[set[str]]:
-    """Tarjan's algorithm, with a stack of its own."""
-    index: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    for start in graph:
-        work = [(start, iter(sorted(graph[start])))] if start not in index else []
-        while work:
-            node, rest = work[-1]
-            if node not in index:
-                index[node] = lowest[node] = len(index)
-                stack.append(node)
-            for other in rest:
-                if other not in index:
-                    work.append((other, iter(sorted(graph.get(other, ())))))
-                    break
-                if other in stack:
-                    lowest[node] = min(lowest[node], index[other])
-            else:
-                work.pop()
-                if work:
-                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[node])
-                if lowest[node] == index[node]:
-                    place = stack.index(node)
-                    yield set(stack[place:])
-                    del stack[place:]
+def circles_of(graph: dict[str, set[str]]) -> Iterator[list[str]]:
+    """One circle after another, each opened at its first arrow before the next is looked for."""
+    while True:
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+        except graphlib.CycleError as error:
+            circle: list[str] = error.args[1]
+            graph[circle[1]].discard(circle[0])  # the sorter names a circle against its arrows
+            yield circle
+        else:
+            return
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import argparse
 import functools
 import json
 import os
-import queue
 import statistics
 import subprocess
 import sys
@@ -26,8 +25,6 @@ from backend.executors.subprocess import environment
 from backend.paths import ROOT
 
 PROMPT = "Once upon a time, there was a little fox named Pip."
-ANSWER_S = 60
-"""Loading included: a process that takes longer hangs."""
 Seconds = dict[str, float]
 
 
@@ -189,34 +186,23 @@ class Process:
 
     def __init__(self, kind: str, options: Any) -> None:
         command = [sys.executable, "-m", "tools.bench.launch_cost", "--kind", kind, "--model", options.model]
-        pipe = subprocess.PIPE
-        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         command += ["--tokens", str(options.tokens)]
-        self._process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, env=environment(), cwd=ROOT, start_new_session=True
-        )
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._answers.put(line)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment(), cwd=ROOT)
+        assert self._process.stdin and self._process.stdout
+        self._orders, self._answers = self._process.stdin, self._process.stdout
 
     def ready(self) -> Seconds:
-        """Its next answer. RuntimeError where none comes."""
-        try:
-            found: Seconds = json.loads(self._answers.get(timeout=ANSWER_S))
-        except queue.Empty:
-            raise RuntimeError(
-                f"a process gave no answer for {ANSWER_S} s (its exit code: {self._process.poll()})"
-            ) from None
+        """Its next answer. RuntimeError where it has ended."""
+        if not (line := self._answers.readline()):
+            raise RuntimeError(f"a process ended with exit code {self._process.wait()}")
+        found: Seconds = json.loads(line)
         return found
 
     def tell(self, order: str) -> Seconds:
         """Its answer to an order."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(order + "\n")
-        self._process.stdin.flush()
+        self._orders.write(order + "\n")
+        self._orders.flush()
         return self.ready()
 
     def end(self) -> None:

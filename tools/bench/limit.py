@@ -1,18 +1,15 @@
 """Decoding against the roofline bound: `python -m tools.bench.limit [--json FILE]`.
 
-In one run: a bare `generate` script in its own process; then arms of the registry, carried out by
-the app's code one after the other in this process. Medians of `--repeats` runs, batch 1,
-random weights. The bound: bytes of weights, keys and values that a token must read, at the read bandwidth measured on
-this machine (now, if it never was), else the data sheet's: that of the app. The most important rows run first and each
-is saved when it is done, for runs that are cut short (`--budget-s`); `--resume` continues from the file. `--tiny`: a
-small model, to try this script on a CPU.
+Arms of the registry, carried out by the app's code one after the other in this process. Medians of `--repeats` runs,
+batch 1, random weights. The bound: bytes of weights, keys and values that a token must read, at the read bandwidth
+measured on this machine (now, if it never was), else the data sheet's: that of the app. The most important rows run
+first and each is saved when it is done, for runs that are cut short (`--budget-s`); `--resume` continues from the file.
+`--tiny`: a small model, to try this script on a CPU.
 """
 
 import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -70,27 +67,6 @@ ARMS: tuple[Arm, ...] = (
 )
 
 
-def other(row: Row, *command: str) -> Row:
-    """Run a script in its own process; its last line of output is JSON with some fields of a row.
-
-    The bare script must be free of the app.
-    """
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", *command], capture_output=True, text=True, check=False, timeout=600
-        )
-    except subprocess.TimeoutExpired:
-        row.error = "no result within 600 s"
-        return row
-    lines = (done.stderr if done.returncode else done.stdout).strip().splitlines() or [f"code {done.returncode}"]
-    if done.returncode:
-        row.error = lines[-1][:300]
-        return row
-    for name, value in json.loads(lines[-1]).items():
-        setattr(row, name, value)
-    return row
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompt-tokens", type=int, default=224)
@@ -112,18 +88,11 @@ def main() -> None:
 def rows(options: argparse.Namespace, work: Work, tiny: str) -> list[tuple[str, Callable[[], Row]]]:
     """The rows to measure, the most important first."""
     big, small = (tiny, tiny) if options.tiny else (BIG, SMALL)
-    found: list[tuple[str, Callable[[], Row]]] = []
-    size = ["--prompt-tokens", str(work.prompt_tokens), "--new", str(work.new)]
-    many = ["--repeats", str(work.repeats)]
-    for title, flags in (("bare generate script", []), ("bare generate script, static cache", ["--static"])):
-        bare = ["tools.bench.bare", big, *flags, *size, *many]
-        found.append((title, lambda t=title, c=bare: other(Row(t, big), *c)))  # type: ignore[misc]
     arms = [
         (a, lambda a=a: measure(Row(a.title, small if a.model == SMALL else big, a.arm), work, a.temperature, a.top_k))
         for a in ARMS
     ]
-    found += [(a.title, act) for a, act in arms if a.soon]
-    found += [(a.title, act) for a, act in arms if not a.soon]
+    found = [(a.title, act) for a, act in sorted(arms, key=lambda arm: not arm[0].soon)]
     return [row for row in found if not options.only or any(part in row[0] for part in options.only)]
 
 
