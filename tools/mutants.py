@@ -79,11 +79,13 @@ def mutants(tree: Path, path: Path) -> Iterator[Mutant]:
     def walk(node: ast.AST, at_import: bool) -> Iterator[Mutant]:
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
             return
-        for changed in changes(node) if isinstance(node, ast.expr) else ():
+        if isinstance(node, ast.expr):
+            assert node.end_lineno is not None and node.end_col_offset is not None
             begin, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
-            after = ast.unparse(ast.fix_missing_locations(changed))
             where = (str(path.relative_to(tree)), node.lineno, node.end_lineno, at_import)
-            yield Mutant(*where, ast.unparse(node), after, begin, end)
+            for changed in changes(node):
+                after = ast.unparse(ast.fix_missing_locations(changed))
+                yield Mutant(*where, ast.unparse(node), after, begin, end)
         inside = at_import and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         for name, value in ast.iter_fields(node):
             if name not in ("annotation", "returns", "decorator_list"):
@@ -167,7 +169,7 @@ class Recorder(NoProcesses):
         threading.settrace(self._on_call)
         yield
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[None]:

@@ -1,4 +1,4 @@
-# mypy: disable-error-code="misc, no-untyped-call"
+# mypy: disable-error-code="misc, no-untyped-call, untyped-decorator"
 """Train the model from scratch: `python -m tools.pocket.train --data FOLDER --out FOLDER --steps 4052`.
 
 transformers' own gpt-oss in the shape of presets/models/pocket. Muon takes the matrices of attention, AdamW the rest.
