@@ -146,14 +146,12 @@ class NoProcesses:
 
 
 class Recorder(NoProcesses):
-    """Notes for each passing test the lines of the product that it executes and the seconds it takes. What a fixture of
-    a wider scope executes counts for every test of the file."""
+    """Notes for each passing test the lines of the product that it executes and the seconds it takes."""
 
     def __init__(self, tree: Path) -> None:
         self._prefixes = tuple(f"{tree / path}/" for path in PATHS)
         self._root = len(f"{tree}/")
         self._into: set[tuple[str, int]] = set()
-        self._shared: dict[str, set[tuple[str, int]]] = defaultdict(set)
         self.tests: dict[str, set[tuple[str, int]]] = {}
         self.seconds: dict[str, float] = defaultdict(float)
         self.failed: list[str] = []
@@ -170,14 +168,6 @@ class Recorder(NoProcesses):
         yield
         sys.settrace(None)
         threading.settrace(None)
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[None]:
-        before = self._into
-        if fixturedef.scope != "function":
-            self._into = self._shared[request.node.nodeid.partition("::")[0]]
-        yield
-        self._into = before
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] += report.duration
@@ -200,7 +190,7 @@ class Recorder(NoProcesses):
         found: dict[str, Any] = {}
         for name in self.tests.keys() - set(self.failed):
             lines: dict[str, list[int]] = defaultdict(list)
-            for path, line in sorted(self.tests[name] | self._shared[name.partition("::")[0]]):
+            for path, line in sorted(self.tests[name]):
                 lines[path].append(line)
             found[name] = {"seconds": self.seconds[name], "lines": lines}
         return found

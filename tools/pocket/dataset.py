@@ -6,18 +6,19 @@ that with the end of a story the model learns to think of something else.
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
-
-from tools.pocket import tokenizer as bpe
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 HELD = 1_000  # stories of each kind that no training step sees
 BARE_END = 0.3  # share of stories whose end token is left out: the blank line alone may start the next one
+END, PAD = "<|endoftext|>", "<|pad|>"  # ids 0 and 1
+PIECES = r"""'(?:s|t|re|ve|m|ll|d)\b|\n+| ?[A-Za-z]+| ?[0-9]| ?[^\sA-Za-z0-9]+|\s"""
 Told = Sequence[tuple[str, str]]  # (plot, story)
 Ints = NDArray[np.int64]
 
@@ -85,6 +86,32 @@ def rows(stories: Stories, length: int, batch: int, seed: int) -> Iterator[NDArr
             yield flat[begins[at : at + batch, None] + np.arange(length + 1)].astype(np.int64)
 
 
+def train_tokenizer(texts: Iterable[str], size: int = 3072) -> Tokenizer:
+    """Byte-level BPE of a few thousand tokens, so that most parameters are left for thinking; a run of line
+    breaks is a piece of its own, never part of a word."""
+    tokenizer = Tokenizer(models.BPE())
+    split = pre_tokenizers.Split(Regex(PIECES), behavior="isolated")
+    spell = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, spell])
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[END, PAD],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write tokenizer.json and tokenizer_config.json as transformers reads them."""
+    wrapped = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token=END, bos_token=END, pad_token=PAD, model_max_length=4096
+    )
+    wrapped.save_pretrained(folder)
+
+
 def main() -> None:
     """Write tokenizer, training and held-out files."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -95,8 +122,8 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     told, sampled = ([json.loads(line) for line in file.open(encoding="utf-8")] for file in (args.told, args.sampled))
-    tokenizer = bpe.train(text for _, text in [*told[HELD:][:40_000], *sampled[HELD:][:20_000]])
-    bpe.save(tokenizer, args.out)
+    tokenizer = train_tokenizer(text for _, text in [*told[HELD:][:40_000], *sampled[HELD:][:20_000]])
+    save_tokenizer(tokenizer, args.out)
     train = both(encode(tokenizer, told[HELD:]), encode(tokenizer, sampled[HELD:], args.repeat))
     train.save(args.out / "train.npz")
     for name, stories in {"told": told, "sampled": sampled}.items():

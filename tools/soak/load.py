@@ -108,8 +108,6 @@ def _watched(web: psutil.Process, address: str, crowd: Crowd) -> list[str]:
     while (passed_s := time.monotonic() - begin_s) < crowd.seconds:
         if passed_s >= warm_s:
             held.append((passed_s, web.memory_full_info().uss, web.num_fds()))
-            if len(held) % 60 == 1:
-                print(f"{passed_s:.0f} s: {held[-1][1] / 1e6:.1f} MB, {held[-1][2]} open files", flush=True)
         time.sleep(1.0)
     seen = Seen()
     for client, here in clients:

@@ -4,8 +4,7 @@
 
 Two non-negative least-squares fits of the error in percent of the process's peak: what the process takes beyond the
 allocator's memory (context, plans, features), and what the allocator reserves beyond what it hands out (a fixed part
-and a share). The error of an arm is that of its predicted peak; also by a fit without that arm, as if it had not been
-measured.
+and a share). The error of an arm is that of its predicted peak.
 """
 
 import json
@@ -120,11 +119,9 @@ def tell(document: Mapping[str, Any]) -> list[str]:
     lines += [f"FEATURE {name} = {size / MIB:.0f} * MIB" for name, size in sizes.items()]
     arms = [arm for arm in document["arms"] if usable(arm)]
     for arm in arms:
-        others = [other for other in arms if other is not arm]
-        alone = f", {fit(others).error_percent(arm):+.2f}% by a fit without it" if others else ""
         lines.append(
             f"{arm['name']}: measured against predicted {above(arm, arm['total']):+.2f}% now, "
-            f"{found.error_percent(arm):+.2f}% with the fit{alone}"
+            f"{found.error_percent(arm):+.2f}% with the fit"
         )
     worst = max(arms, key=lambda arm: abs(found.error_percent(arm)))
     return [*lines, f"worst with the fit: {worst['name']}, {found.error_percent(worst):+.2f}%"]
