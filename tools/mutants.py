@@ -1,252 +1,343 @@
-"""Do the tests notice small mistakes? `python tools/mutants.py --seed 10 --count 300 --out mutants.json`.
+"""Do the tests notice small mistakes? `python -m tools.mutants --seed 10 --count 300 --out mutants.json`.
 
 Changes one condition or constant of the product at a time, in a copy of the tree, and runs the tests that execute that
 line and start no process, those that mirror its module first. Prints each mutant as killed, survived, or uncovered (no
-such test executes it), and rewrites `--out` after each; a later call with the same `--out` goes on from there.
-`--prefer FILE` takes the mutants of an earlier run's file first, which makes two trees comparable. The tests that
-execute a line are recorded once, beside `--out` or in `--coverage`. `--part 2/8` tries the second of eight parts of the
-same draw, so that several processes share it, each with an `--out` of its own.
+such test executes it), and rewrites `--out` after each; a later call with the same `--out` goes on from there. Which
+tests execute which lines is recorded once, beside `--out`.
 """
 
 import argparse
-import compileall
-import functools
-import itertools
+import ast
+import contextlib
+import hashlib
+import importlib
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-HERE = Path(__file__).resolve().parent
-if __name__ == "__main__":
-    sys.path[:] = [path for path in sys.path if Path(path).resolve() not in (HERE, HERE.parent)]
-    sys.path.insert(0, str(HERE))  # `mutation` alone: the product is imported from the copy
-
-if __package__:
-    from tools.mutation import runner, sites, warm
-    from tools.mutation.judge import Judge
-else:
-    from mutation import runner, sites, warm  # type: ignore[import-not-found,no-redef]
-    from mutation.judge import Judge  # type: ignore[import-not-found,no-redef]
+import pytest
 
 PATHS = ["backend/optimizations", "backend/predict", "backend/runs", "backend/arms"]
-IGNORED = [
-    f"tests/backend/{name}"
-    for name in ("cli", "engine", "executors", "worker", "hardware/test_bandwidth.py", "hardware/test_machine.py")
-]
-"""Tests of processes and of this machine."""
-COPIED = (
-    "backend", "ui", "presets", "tests", "tools", "docs", "app.py", "pyproject.toml", "README.md", "ARCHITECTURE.md",
-    "CHANGELOG.md", "MEASUREMENTS.md",
-)  # fmt: skip
-FIRST = ["pytest", "msgspec", "numpy", "torch", "transformers"]
+NOT_ASKED = ("cli", "engine", "executors", "worker", "hardware/test_bandwidth.py", "hardware/test_machine.py")
+"""Tests of processes and of this machine, below tests/backend."""
+MOST_TESTS_S = 20.0
+"""For one mutant, in seconds as they were recorded."""
+OPTIONS = ["-q", "-o", "addopts=", "-m", "not slow and not full and not gpu", "-p", "no:cacheprovider"]
+for _warning in ("PytestAssertRewriteWarning", "PytestUnraisableExceptionWarning"):  # would end the whole run
+    OPTIONS += ["-W", f"ignore::pytest.{_warning}"]
 DECLARED = "backend/optimizations/axes"
-READERS = ("tests/backend/optimizations/test_declarations.py", "tests/backend/arms/test_remedies.py")
+READERS = (
+    "tests/backend/optimizations/test_recorded_rules.py",
+    "tests/backend/optimizations/test_declarations.py",
+    "tests/backend/arms/test_remedies.py",
+)
 """What axes declare is read by tests that execute no line of theirs."""
-SOONEST = (*READERS, "tests/backend/optimizations/test_recorded_rules.py")
-"""Tests that come first for what an axis declares: they ask all of it."""
+PAIRS = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)]
+SWAPS: dict[type[ast.AST], Any] = {
+    one: other for pair in [*PAIRS, (ast.And, ast.Or)] for one, other in (pair, pair[::-1])
+}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+class Mutant(NamedTuple):
+    """One change. `start`, `end`: byte offsets of the expression; `at_import`: it runs when its module is imported."""
+
+    path: str
+    line: int
+    last_line: int
+    at_import: bool
+    before: str
+    after: str
+    start: int
+    end: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.path}:{self.line}:{self.start} {self.before} -> {self.after}"
+
+
+# --- what can be changed ----------------------------------------------------------------------------
+
+
+def mutants(tree: Path, path: Path) -> Iterator[Mutant]:
+    """Of one file; annotations, decorators and f-strings are left alone."""
+    source = path.read_bytes()
+    starts = [0]
+    for text in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(text))
+
+    def walk(node: ast.AST, at_import: bool) -> Iterator[Mutant]:
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+            return
+        if isinstance(node, ast.expr):
+            assert node.end_lineno is not None and node.end_col_offset is not None
+            begin, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+            where = (str(path.relative_to(tree)), node.lineno, node.end_lineno, at_import)
+            for changed in changes(node):
+                after = ast.unparse(ast.fix_missing_locations(changed))
+                yield Mutant(*where, ast.unparse(node), after, begin, end)
+        inside = at_import and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for name, value in ast.iter_fields(node):
+            if name not in ("annotation", "returns", "decorator_list"):
+                for child in value if isinstance(value, list) else [value]:
+                    if isinstance(child, ast.AST):
+                        yield from walk(child, inside)
+
+    yield from walk(ast.parse(source), True)
+
+
+def changes(node: ast.expr) -> Iterator[ast.expr]:
+    """Other expressions in this one's place."""
+    match node:
+        case ast.Compare(left, operators, right):
+            for index, operator in enumerate(operators):
+                swapped: Any = [*operators[:index], SWAPS[type(operator)](), *operators[index + 1 :]]
+                yield ast.Compare(left, swapped, right)
+        case ast.BoolOp(operator, values):
+            other: Any = SWAPS[type(operator)]()
+            yield ast.BoolOp(other, values)
+        case ast.UnaryOp(ast.Not(), operand):
+            yield operand
+        case ast.IfExp(test, then, otherwise):
+            yield ast.IfExp(test, otherwise, then)
+        case ast.Constant(bool() as value):
+            yield ast.Constant(not value)
+        case ast.Constant(int() as value):
+            yield ast.Constant(value + 1)
+            if value > 2:
+                yield ast.Constant(2 * value)
+        case ast.Constant(float() as value):
+            yield ast.Constant(2 * value if value else 1.0)
+
+
+@contextlib.contextmanager
+def applied(tree: Path, mutant: Mutant) -> Iterator[None]:
+    """The changed file, whose other lines stay where they are, and afterwards the file as it was."""
+    file = tree / mutant.path
+    source = file.read_bytes()
+    lines = source.count(b"\n", mutant.start, mutant.end)
+    new = f"({mutant.after}".encode() + b"\n" * lines + b")"
+    file.write_bytes(source[: mutant.start] + new + source[mutant.end :])
+    os.utime(file, (1, 1))  # so that the compiled original is not taken for it
+    try:
+        yield
+    finally:
+        file.write_bytes(source)
+
+
+# --- tests in forked children, which find the heavy packages imported -------------------------------
+
+
+class NoProcesses:
+    """Skips a test as soon as it starts a process: those take seconds each."""
+
+    def pytest_runtest_setup(self) -> None:
+        subprocess.Popen.__init__ = lambda *_, **__: pytest.skip("starts a process")  # type: ignore[method-assign]
+
+
+class Recorder(NoProcesses):
+    """Notes for each passing test the lines of the product that it executes and the seconds it takes."""
+
+    def __init__(self, tree: Path) -> None:
+        self._prefixes = tuple(f"{tree / path}/" for path in PATHS)
+        self._root = len(f"{tree}/")
+        self._into: set[tuple[str, int]] = set()
+        self.tests: dict[str, set[tuple[str, int]]] = {}
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.failed: list[str] = []
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        for name, module in list(sys.modules.items()):
+            for value in list(vars(module).values()) if name.startswith("backend.") else []:
+                if callable(clear := getattr(value, "cache_clear", None)):
+                    clear()  # so that each test executes what it needs
+        self._into = self.tests[item.nodeid] = set()
+        sys.settrace(self._on_call)
+        threading.settrace(self._on_call)
+        yield
+        sys.settrace(None)
+        threading.settrace(None)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.duration
+        if not report.passed:
+            self.failed.append(report.nodeid)
+
+    def _on_call(self, frame: Any, event: str, argument: object) -> Any:
+        if not frame.f_code.co_filename.startswith(self._prefixes):
+            return None
+        into, path = self._into, frame.f_code.co_filename[self._root :]
+
+        def on_line(frame: Any, event: str, argument: object) -> Any:
+            into.add((path, frame.f_lineno))
+            return on_line
+
+        return on_line(frame, event, argument)
+
+    def found(self) -> dict[str, Any]:
+        """By test: seconds, and lines by file."""
+        found: dict[str, Any] = {}
+        for name in self.tests.keys() - set(self.failed):
+            lines: dict[str, list[int]] = defaultdict(list)
+            for path, line in sorted(self.tests[name]):
+                lines[path].append(line)
+            found[name] = {"seconds": self.seconds[name], "lines": lines}
+        return found
+
+
+class First(NoProcesses):
+    """Runs only these tests, in this order."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = {name: place for place, name in enumerate(names)}
+        self.failed = ""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        chosen = [item for item in items if item.nodeid in self._names]
+        items[:] = sorted(chosen, key=lambda item: self._names[item.nodeid])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed = self.failed or report.nodeid
+
+
+def in_child(tree: Path, act: Callable[[], Any], limit_s: float) -> Any:
+    """What `act` returns in a forked child that stands in `tree`, or None where it dies or takes longer. What it prints
+    goes into a file beside the tree."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        os.chdir(tree)
+        sys.path[0] = str(tree)
+        sys.dont_write_bytecode = True
+        log = os.open(tree.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        try:
+            with os.fdopen(writer, "wb") as pipe:
+                pipe.write(json.dumps(act()).encode())
+        except BaseException:
+            os.write(log, traceback.format_exc().encode())
+        os._exit(0)
+    os.close(writer)
+    timer = threading.Timer(limit_s, os.killpg, [pid, signal.SIGKILL])
+    timer.start()
+    with os.fdopen(reader, "rb") as pipe:
+        answer = pipe.read()
+    timer.cancel()
+    os.waitpid(pid, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    return json.loads(answer) if answer else None
+
+
+def record(tree: Path, tests: Sequence[str]) -> Any:
+    """Which tests execute which lines."""
+
+    def act() -> dict[str, Any]:
+        recorder = Recorder(tree)
+        ignored = [f"--ignore=tests/backend/{name}" for name in NOT_ASKED]
+        pytest.main([*OPTIONS, "--timeout=120", *ignored, *tests], plugins=[recorder])
+        return recorder.found()
+
+    found = in_child(tree, act, 3600)
+    assert found, f"no test passed while lines were recorded: {tree.with_suffix('.log').read_text()[-2000:]}"
+    return found
+
+
+def select(mutant: Mutant, tests: dict[str, Any]) -> list[str]:
+    """Tests that execute the expression; for what runs at import, those that execute anything of the file, and of what
+    an axis declares `READERS`. Those that mirror the module come first, up to `MOST_TESTS_S`."""
+    lines = set(range(mutant.line, mutant.last_line + 1))
+    declared = mutant.at_import and mutant.path.startswith(DECLARED)
+    module = mutant.path.removeprefix("backend/").removesuffix(".py")
+
+    def late(name: str) -> tuple[bool, int, float]:
+        mirrored = name.partition("::")[0].removeprefix("tests/backend/").replace("test_", "").removesuffix(".py")
+        near = len(os.path.commonpath([module, mirrored]))
+        return not (declared and name.startswith(READERS)), -near, tests[name]["seconds"]
+
+    chosen: list[str] = []
+    total_s = 0.0
+    for name in sorted(tests, key=late):
+        executed = tests[name]["lines"].get(mutant.path, ())
+        if (executed and (mutant.at_import or lines & set(executed))) or (declared and name.startswith(READERS)):
+            total_s += tests[name]["seconds"]
+            if chosen and total_s > MOST_TESTS_S:
+                break
+            chosen.append(name)
+    return chosen
+
+
+def killer(tree: Path, mutant: Mutant, names: Sequence[str], limit_s: float) -> str:
+    """The first of these tests that fails on the mutant, or what else ended them; "" if all pass."""
+
+    def act() -> tuple[int, str]:
+        first = First(names)
+        files = list(dict.fromkeys(name.partition("::")[0] for name in names))
+        return int(pytest.main([*OPTIONS, "-x", *files], plugins=[first])), first.failed
+
+    with applied(tree, mutant):
+        answer = in_child(tree, act, limit_s)
+    if answer is None:
+        return "time limit, or the process died"
+    code, failed = answer
+    return failed or ("" if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) else f"pytest's {code}")
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=10)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--root", type=Path, default=HERE.parent, help="the tree to mutate (never changed itself)")
-    parser.add_argument("--paths", nargs="*", default=PATHS, help="files and folders to mutate")
+    parser.add_argument("--paths", nargs="*", default=PATHS, help="folders to mutate")
     parser.add_argument("--tests", nargs="*", default=["tests/backend"])
-    parser.add_argument("--ignore", nargs="*", default=IGNORED, help="tests to leave out")
-    parser.add_argument("--prefer", type=Path, help="result of an earlier run: its mutants come first")
-    parser.add_argument("--common-with", type=Path, help="another tree: mutants that can be made there too come first")
-    parser.add_argument("--most-s", type=float, default=20.0, help="tests a mutant, in seconds as they were recorded")
-    parser.add_argument("--part", default="1/1", help="number of this part of the draw, and of how many")
-    parser.add_argument("--coverage", type=Path, help="which tests execute which lines; recorded there if it is new")
     parser.add_argument("--limit-s", type=float, default=1e9, help="start no further mutant after so many seconds")
-    options = parser.parse_args(arguments)
-    options.out = options.out.resolve()  # children stand in the copy
-    deadline_s = time.monotonic() + options.limit_s
-    os.environ.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1")
+    options = parser.parse_args()
+    out, until_s = options.out.resolve(), time.monotonic() + options.limit_s
+    os.environ.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        tree = Path(folder) / "tree"
-        copy(options.root.resolve(), tree)
+        tree = Path(folder).resolve() / "tree"
+        ignored = shutil.ignore_patterns("__pycache__", ".*", "shared", "*.egg-info")
+        shutil.copytree(Path(__file__).resolve().parents[1], tree, ignore=ignored)
         os.environ["PYTHONPATH"] = str(tree)
-        results = perform(tree, options, deadline_s)
-    counted = Counter(result["status"] for result in results)
-    print(f"{len(results)} of {options.count}: " + ", ".join(f"{count} {name}" for name, count in counted.items()))
-    if options.prefer:
-        report_changes(results, json.loads(options.prefer.read_text()))
-    return 0 if len(results) >= len(range(*part_of(options))) else 3
-
-
-def part_of(options: argparse.Namespace) -> tuple[int, int, int]:
-    """Places in the draw that this part takes: begin, end and stride of a range."""
-    number, parts = map(int, options.part.split("/"))
-    return number - 1, options.count, parts
-
-
-def report_changes(results: list[dict[str, Any]], earlier: list[dict[str, Any]]) -> None:
-    """Which mutants of both runs were killed in the earlier one and are not any more."""
-    before = {result["key"]: result["status"] for result in earlier}
-    shared = [result for result in results if result["key"] in before]
-    lost = [result for result in shared if before[result["key"]] == "killed" != result["status"]]
-    gained = [result for result in shared if before[result["key"]] != "killed" == result["status"]]
-    alive_then = sum(status != "killed" for status in before.values())
-    alive_now = sum(result["status"] != "killed" for result in results)
-    print(f"not killed: {alive_then} of {len(before)} then, {alive_now} of {len(results)} now")
-    print(f"{len(shared)} mutants in both runs: {len(lost)} are not killed any more, {len(gained)} are killed only now")
-    for result in lost:
-        print(f"  {result['path']}:{result['line']} {result['key']}")
-
-
-def copy(root: Path, tree: Path) -> None:
-    """The tree without what git ignores, compiled, so that a child compiles the mutated file only."""
-    tree.mkdir()
-    for name in COPIED:
-        if (root / name).is_dir():
-            shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif (root / name).exists():
-            shutil.copy2(root / name, tree / name)
-    compileall.compile_dir(tree / "backend", quiet=2)
-
-
-def perform(tree: Path, options: argparse.Namespace, deadline_s: float) -> list[dict[str, Any]]:
-    """Records coverage unless that is done, then tries the mutants that have no result yet."""
-    log = options.out.with_suffix(".log").resolve()
-    recorded = coverage(tree, options, log)
-    chosen = choose(tree, options)
-    done = json.loads(options.out.read_text()) if options.out.exists() else []
-    results = {result["key"]: result for result in done}
-    screen = os.fdopen(os.dup(1), "w")  # a child's own output goes into the log
-
-    def report(site: "sites.Site", killer: str, status: str = "") -> None:
-        status = status or ("killed" if killer else "survived")
-        results[site.key] = {"key": site.key, "path": site.path, "line": site.line, "status": status, "by": killer}
-        print(f"{len(results):4} {status:9} {site.path}:{site.line} {site.before[:50]} -> {site.after[:50]}",
-              file=screen, flush=True)  # fmt: skip
-        options.out.write_text(json.dumps(list(results.values()), indent=1))
-
-    attempts = [(site, select(site, recorded, options.most_s)) for site in chosen if site.key not in results]
-    for site, names in attempts:
-        if not names:
-            report(site, "", "uncovered")
-
-    def in_time(at_import: bool) -> Iterator[warm.Attempt]:
-        for site, names in attempts:
-            if names and runs_at_import(site, recorded) == at_import and time.monotonic() < deadline_s:
-                yield site, names
-
-    files = list(dict.fromkeys(name.partition("::")[0] for _, names in in_time(False) for name in names))
-    limit = functools.partial(limit_s, recorded["tests"])
-    warm.run(tree, in_time(False), files, report, limit, log)
-    if options.out.exists():
-        results.update({result["key"]: result for result in json.loads(options.out.read_text())})
-    judge = Judge(functools.partial(first_failure_anew, tree, limit, log))
-    for site, names in in_time(True):
-        report(site, judge.killer(site, names))
-    return [results[site.key] for site in chosen if site.key in results]
-
-
-def choose(tree: Path, options: argparse.Namespace) -> list["sites.Site"]:
-    """As many sites as asked for, those of another run or tree first."""
-    found = sites.find(tree, options.paths)
-    preferred: list[str] = []
-    if options.prefer:
-        preferred = [result["key"] for result in json.loads(options.prefer.read_text())]
-    elif options.common_with:
-        there = {site.key for site in sites.find(options.common_with, PATHS)}
-        preferred = [site.key for site in sites.pick(found, options.seed, len(found)) if site.key in there]
-    chosen = sites.pick(found, options.seed, options.count, preferred)[slice(*part_of(options))]
-    wanted = set(preferred)
-    print(f"{len(found)} sites, {len(chosen)} chosen, {sum(site.key in wanted for site in chosen)} of them preferred")
-    return chosen
-
-
-def coverage(tree: Path, options: argparse.Namespace, log: Path) -> dict[str, Any]:
-    """Which tests execute which lines."""
-    file = options.coverage or options.out.with_suffix(".coverage.json")
-    if file.exists():
-        found: dict[str, Any] = json.loads(file.read_text())
-        runner.preload(found["modules"])
-        return found
-    runner.preload(FIRST)
-    ignored = [path for path in options.ignore if (tree / path).exists()]
-    found = runner.record(tree, options.tests, ignored, list(sites.sources(tree, options.paths)), log)
-    assert found is not None and found["tests"], log.read_text()[-2000:]
-    runner.preload(found["modules"])
-    print(f"{len(found['tests'])} tests that pass and start no process")
-    file.write_text(json.dumps(found))
-    return found
-
-
-def first_failure_anew(
-    tree: Path, limit: warm.Limit, log: Path, names: Sequence[str], site: "sites.Site | None"
-) -> str:
-    """Mutate the file, run, restore."""
-    if site is None:
-        return runner.first_failure(tree, names, limit(names), log)
-    file = tree / site.path
-    source, state = file.read_bytes(), file.stat()
-    file.write_bytes(site.applied(source))
-    os.utime(file, (1, 1))  # so that the compiled original is not taken for it
-    try:
-        return runner.first_failure(tree, names, limit(names), log)
-    finally:
-        file.write_bytes(source)
-        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-
-
-def limit_s(tests: dict[str, Any], names: Sequence[str]) -> float:
-    """Far more than these tests took when they were recorded."""
-    return 40 + 4 * float(sum(tests[name]["seconds"] for name in names if name in tests))
-
-
-def runs_at_import(site: "sites.Site", recorded: dict[str, Any]) -> bool:
-    """Whether the product or a test file executes it when imported."""
-    return site.at_import or not lines_of(site).isdisjoint(recorded["collected"].get(site.path, ()))
-
-
-def lines_of(site: "sites.Site") -> set[int]:
-    return set(range(site.line, site.last_line + 1))
-
-
-def select(site: "sites.Site", recorded: dict[str, Any], most_s: float) -> list[str]:
-    """Tests that execute the expression; for what runs at import, those that execute anything of the file, and of what
-    an axis declares those of `READERS`. Those that mirror the module first, after `SOONEST`, up to `most_s` seconds."""
-    tests = recorded["tests"]
-    by_file = runs_at_import(site, recorded)
-    declared = by_file and site.path.startswith(DECLARED)
-    lines = lines_of(site)
-    found = [
-        name
-        for name, test in tests.items()
-        if (site.path in test["lines"] and (by_file or lines & set(test["lines"][site.path])))
-        or (declared and name.startswith(READERS))
-    ]
-    chosen: list[str] = []
-    total_s = 0.0
-
-    def late(name: str) -> tuple[bool, int, float]:
-        return not (declared and name.startswith(SOONEST)), -closeness(site.path, name), tests[name]["seconds"]
-
-    for name in sorted(found, key=late):
-        total_s += tests[name]["seconds"]
-        if chosen and total_s > most_s:
-            break
-        chosen.append(name)
-    return chosen
-
-
-def closeness(path: str, test: str) -> int:
-    """How far the path of a test's file follows that of a module."""
-    mirrored = test.partition("::")[0].removeprefix("tests/").replace("test_", "").removesuffix(".py").split("/")
-    pairs = zip(path.removesuffix(".py").split("/"), mirrored, strict=False)
-    return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+        for name in ("numpy", "msgspec", "torch", "transformers"):
+            importlib.import_module(name)
+        coverage = out.with_suffix(".coverage.json")
+        tests = json.loads(coverage.read_text()) if coverage.exists() else record(tree, options.tests)
+        coverage.write_text(json.dumps(tests))
+        every = [
+            m for path in options.paths for file in sorted((tree / path).rglob("*.py")) for m in mutants(tree, file)
+        ]
+        every.sort(key=lambda mutant: hashlib.sha256(f"{options.seed} {mutant.key}".encode()).digest())
+        chosen = every[: options.count]
+        print(f"{len(tests)} tests that pass and start no process; {len(chosen)} of {len(every)} mutants")
+        results = json.loads(out.read_text()) if out.exists() else {}
+        for mutant in chosen:
+            if mutant.key in results or time.monotonic() > until_s:
+                continue
+            names = select(mutant, tests)
+            limit_s = 60 + 4 * sum(tests[name]["seconds"] for name in names)
+            by = killer(tree, mutant, names, limit_s) if names else ""
+            status = ("killed" if by else "survived") if names else "uncovered"
+            results[mutant.key] = {"status": status, "by": by}
+            print(f"{len(results):4} {status:9} {mutant.key[:100]}", flush=True)
+            out.write_text(json.dumps(results, indent=1))
+    counted = Counter(results[mutant.key]["status"] for mutant in chosen if mutant.key in results)
+    print(f"{counted.total()} of {len(chosen)}: " + ", ".join(f"{count} {status}" for status, count in counted.items()))
+    return 0 if counted.total() == len(chosen) else 3
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Writes the requirements of a Hugging Face Space: `python -m tools.space cpu|zerogpu|gpu [--to FILE]`.
+"""Lays out a Hugging Face Space: `python -m tools.space cpu|zerogpu|gpu [--folder FOLDER]`.
 
-A Space reads `requirements.txt`, not `pyproject.toml`; the file of this repository is that of a CPU Space. On a CPU
-torch comes from PyTorch's own index, without several GB of CUDA packages; on ZeroGPU it is the newest that the platform
-supports, with the package that lends the GPU.
+Writes `requirements.txt` here, or into a new folder with what else a Space needs. A Space reads that file,
+not `pyproject.toml`; the one of this repository is that of a CPU Space. On a CPU torch comes from PyTorch's own index,
+without several GB of CUDA packages; on ZeroGPU it is the newest that the platform supports, with the package that lends
+the GPU.
 """
 
 import argparse
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -17,6 +19,8 @@ ZERO_GPU_TORCH = "torch>=2.11,<2.12"
 """Of those that ZeroGPU supports, 2.8 to 2.11 (its documentation of August 2026), what tokendyno runs with."""
 
 KINDS = ("cpu", "zerogpu", "gpu")
+FILES = ("app.py", "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE")
+FOLDERS = ("backend", "ui", "presets", "docs")
 
 
 def requirements(kind: str) -> list[str]:
@@ -37,10 +41,18 @@ def main() -> None:
     """Write the file."""
     parser = argparse.ArgumentParser(prog="python -m tools.space", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kind", choices=KINDS)
-    parser.add_argument("--to", type=Path, default=ROOT / "requirements.txt", metavar="FILE")
+    parser.add_argument("--folder", type=Path, help="a new folder for all that the Space needs")
     given = parser.parse_args()
-    given.to.write_text("\n".join(requirements(given.kind)) + "\n", encoding="utf-8")
-    print(f"{given.to}: {given.kind}")
+    target = ROOT
+    if given.folder:
+        target = given.folder
+        target.mkdir(parents=True)
+        for name in FILES:
+            shutil.copy2(ROOT / name, target / name)
+        for name in FOLDERS:
+            shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
+    (target / "requirements.txt").write_text("\n".join(requirements(given.kind)) + "\n", encoding="utf-8")
+    print(f"{target}: {given.kind}")
 
 
 if __name__ == "__main__":

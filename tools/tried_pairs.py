@@ -1,58 +1,28 @@
 """Writes `presets/tried.toml`: which pairs of choices ran together, on a CPU and on a GPU.
 
-`python -m tools.tried_pairs RECORD...` adds the pairs of records: JSON documents of runs, the lines that
-tests/gpu/test_axes.py leaves in its `every.jsonl`, and tables of MEASUREMENTS.md. `--run SECONDS` tries pairs that are
-not recorded yet on this machine, in short runs of small models with several new pairs each.
-
-A pair counts if its arm ran to the end and the ledger had both rows as planned; a fallback is no try.
+`python -m tools.tried_pairs RECORD...` adds the pairs of records: JSON documents of `run`, `compare` and `batch`, and
+the lines that tests/gpu/test_axes.py leaves in its `every.jsonl`. A pair counts if its arm ran to the end and its
+ledger had both rows as planned; a fallback is no try.
 """
 
 import argparse
 import itertools
 import json
-import re
-import tempfile
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from backend import hardware
-from backend.arms.check import check
-from backend.arms.parse import make_config, parse_arm
 from backend.arms.tried import FILE, Pair, Tried, pairs_of
-from backend.config import ArmRequest, Request, Workload
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.executors import open_bench
 from backend.files.toml import read_toml
-from backend.hardware import Machine
-from backend.models import ModelFacts, resolve
-from backend.optimizations import all_axes, defaults, prompt_axes
-from backend.views.ledger import ledger_rows
+from backend.optimizations import all_axes, defaults
 
 IN_EFFECT = ("verified", "proved", "off", "no_effect", "not_applicable")
 """Statuses of a row that ran as planned; "proved" is the word of older records."""
-WORK = Workload("Once upon a time, there was a little fox named Pip.", max_new_tokens=12, ignore_eos=True)
-LONG = {"chunks-512": 600, "chunks-2048": 2_200}
-"""Tokens of a prompt that does not fit into one such chunk."""
-POSITIONS = 4_096
-RUN_S = 120
-COMPILES = {"compile", "flex_attention"}
-"""Axes and choices that take their time."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("records", nargs="*", type=Path, metavar="RECORD")
-    parser.add_argument("--ran", nargs=2, action="append", default=[], metavar=("DEVICE", "ARM"),
-                        help="an arm that was in effect, of a record in words or a test that looks at it")  # fmt: skip
-    parser.add_argument("--run", type=float, default=0.0, metavar="SECONDS", help="try further pairs here for so long")
-    parser.add_argument("--compile", action="store_true", help="with --run: pairs that compile too")
-    parser.add_argument("--only", default="", metavar="AXIS", help="with --run: pairs with a choice of this axis")
+    parser.add_argument("records", nargs="+", type=Path, metavar="RECORD")
     parser.add_argument("--out", type=Path, default=FILE)
     options = parser.parse_args()
     known = read_toml(options.out, Tried) if options.out.exists() else Tried()
@@ -61,14 +31,7 @@ def main() -> None:
     for path in options.records:
         for device, choices in records(path):
             found[device].update(pairs_of(choices))
-        options.out.write_text(as_toml(found))
-    for device, arm in options.ran:
-        found[device].update(pairs_of(dict(parse_arm("pocket", arm).choices)))
-        options.out.write_text(as_toml(found))
-    if options.run:
-        for device, choices in tries(found, options.run, options.compile, options.only):
-            found[device].update(pairs_of(choices))
-            options.out.write_text(as_toml(found))
+    options.out.write_text(as_toml(found))
     for device, pairs in found.items():
         print(f"{device}: {len(pairs)} pairs, {len(pairs) - before[device]} of them new")
 
@@ -87,15 +50,9 @@ def as_toml(found: Mapping[str, set[Pair]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- records --------------------------------------------------------------------------------------
-
-
 def records(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Device and choices in effect of each arm in a file."""
     text = path.read_text()
-    if path.suffix == ".md":
-        yield from tables(text)
-        return
     documents = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else [json.loads(text)]
     for document in documents:
         for arm in document.get("arms", [document]):
@@ -109,115 +66,6 @@ def in_effect(requested: Mapping[str, str], evidence: list[Any]) -> dict[str, st
     started = defaults()
     good = {row["axis"] for row in evidence if row["status"] in IN_EFFECT and row["requested"] == row["planned"]}
     return {axis: name for axis, name in requested.items() if axis in good and name != started.get(axis)}
-
-
-def tables(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Arms in the rows of tables in sections about the lent GPU; a fix that a rule asks for is part of the arm, as in
-    tests/gpu/test_axes.py. Rows that name a failure are left out."""
-    for section in re.split(r"^## ", text, flags=re.MULTILINE):
-        if not section.partition("\n")[0].count("h200"):
-            continue
-        for line in section.splitlines():
-            cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-            model = cells[0] if len(cells) > 1 and "`" in line else "Qwen3-0.6B"
-            for cell in cells[:2]:
-                arm = re.match(r"[a-z_]+=[\w/.-]+(, ?[a-z_]+=[\w/.-]+)*", cell)
-                if arm and not re.search(r"fail|unrun|fallback", line, re.IGNORECASE):
-                    yield "cuda", with_fixes(model, arm.group().replace(" ", ""))
-
-
-def with_fixes(model: str, arm: str) -> dict[str, str]:
-    """The choices of an arm, and those of other axes without which it is refused on an H200-like machine."""
-    from tests.support.machines import H200, settled
-
-    try:
-        facts = resolve(f"random:{model}" if model != "pocket" else model)
-        checked = settled(facts, dict(parse_arm(facts.model, arm).choices), H200)
-    except InputError:
-        return {}
-    return {} if checked.blocked else _planned(checked.requested, checked.planned)
-
-
-def _planned(requested: Mapping[str, str], planned: Mapping[str, str]) -> dict[str, str]:
-    started = defaults()
-    return {axis: name for axis, name in requested.items() if name != started[axis] and planned[axis] == name}
-
-
-# --- runs -----------------------------------------------------------------------------------------
-
-
-def tries(
-    found: Mapping[str, set[Pair]], limit_s: float, compiled: bool, only: str = ""
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """Runs arms until the time is up or every pair that can run, and has a choice of the axis `only`, is recorded."""
-    from tests.support.scripts import small_models
-
-    machine = hardware.detect()
-    chosen = [(a.name, c.name) for a in prompt_axes() for c in a.choices if c.name != a.default]
-    chosen = [one for one in chosen if compiled or not COMPILES & {one[0], one[1]}]
-    failed: set[Pair] = set()
-    with tempfile.TemporaryDirectory() as folder:
-        models = small_models(Path(folder), POSITIONS)[::-1]
-        bench = open_bench(executor="in-process")
-        bench.start()
-        until_s = time.monotonic() + limit_s
-        try:
-            for one, other in itertools.combinations(chosen, 2):
-                pair = dict([one, other])
-                if only and only not in pair:
-                    continue
-                model = next((m for m in models if len(pair) == 2 and _runs(pair, m, machine)), None)
-                while model is not None and (missing := set(pairs_of(pair)) - found[machine.device] - failed):
-                    if time.monotonic() > until_s:
-                        return
-                    choices = _grown(pair, chosen, found[machine.device] | failed, model, machine)
-                    effective = attempt(bench, model, choices)
-                    yield machine.device, effective
-                    if missing - found[machine.device] and choices != pair:  # something else stood in the way
-                        effective = attempt(bench, model, pair)
-                        yield machine.device, effective
-                    failed |= missing - found[machine.device]
-        finally:
-            bench.close()
-
-
-def _grown(
-    pair: Mapping[str, str], chosen: list[tuple[str, str]], known: set[Pair], model: ModelFacts, machine: Machine
-) -> dict[str, str]:
-    """A pair and whatever runs beside it and makes further new pairs: an arm that tries many at once."""
-    choices = dict(pair)
-    for axis, name in chosen:
-        more = {**choices, axis: name}
-        if axis not in choices and len(set(pairs_of(more)) - known) > len(set(pairs_of(choices)) - known) and _runs(
-            more, model, machine
-        ):  # fmt: skip
-            choices = more
-    return choices
-
-
-def _work(choices: Mapping[str, str]) -> Workload:
-    return replace(WORK, prompt_tokens=LONG.get(choices.get("prefill", ""), 0))
-
-
-def _runs(choices: Mapping[str, str], model: ModelFacts, machine: Machine) -> bool:
-    """Whether the pair runs as asked, with nothing added."""
-    checked = check(make_config(model.model, choices), model, machine, _work(choices))
-    return not checked.blocked and _planned(checked.requested, checked.planned).keys() >= choices.keys()
-
-
-def attempt(bench: Bench, model: ModelFacts, choices: Mapping[str, str]) -> dict[str, str]:
-    """The choices that were in effect in one run; none if it failed."""
-    run_id = bench.submit(Request(model.model, [ArmRequest("A", dict(choices))], _work(choices)))
-    run = bench.wait(run_id, RUN_S)  # a run in this process cannot be ended: TimeoutError ends the tool
-    arm, effective = ",".join(f"{axis}={choice}" for axis, choice in choices.items()), dict[str, str]()
-    if run.status == "done":
-        rows = [msgspec.to_builtins(row) for row in ledger_rows(run.snapshot().ledger("A"))]
-        effective = in_effect(choices, rows)
-        missing = ", ".join(sorted(choices.keys() - effective.keys()))
-        print(f"{arm}: {f'NOT IN EFFECT: {missing}' if missing else 'in effect'}", flush=True)
-    else:
-        print(f"{arm}: {run.status}: {run.message[:200]}", flush=True)
-    return effective
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from backend.messages import Finished, Generate, encode
 
 TOLERATED_SHARE = 0.025
 """Of the smallest peak that a run there can have: what may be left without a new worker being started. A proof left
-3.4% in the smallest worker on a CPU that computes float32 (MEASUREMENTS.md), so that it takes one run."""
+3.4% in the smallest worker on a CPU that computes float32 (lab/measurements.md), so that it takes one run."""
 
 
 @dataclass(slots=True)

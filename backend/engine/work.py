@@ -12,7 +12,7 @@ BEGIN_S = 15.0
 
 LOAD_BYTES_PER_S = 1e9
 LAUNCHED_STEP_S = 0.06
-"""A step whose kernels are launched from Python on a slow host: 59 to 76 ms (MEASUREMENTS.md, recordings)."""
+"""A step whose kernels are launched from Python on a slow host: 59 to 76 ms (lab/measurements.md, recordings)."""
 
 ABOVE_BOUND = 4.0
 """How far above the roofline bound a large model's step is taken to be."""

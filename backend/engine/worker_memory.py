@@ -25,7 +25,7 @@ MACHINE_SHARE = 0.75
 """Of the machine's memory, where that is less than the mode's limit: the rest is for the page and the other arm."""
 
 PREDICTED_SHARE = 0.9
-"""Of the limit, which a prediction must not exceed: predictions are within 10% (MEASUREMENTS.md)."""
+"""Of the limit, which a prediction must not exceed: predictions are within 10% (lab/measurements.md)."""
 
 
 def worker_limit(limits: Limits, machine: Machine) -> int | None:

@@ -26,7 +26,7 @@ def environment() -> dict[str, str]:
     """The environment of a worker process: the user's own variables, and a few more.
 
     OMP_WAIT_POLICY: on a CPU, OpenMP threads that spin while waiting lose whole time slices to any other busy
-    process, such as the browser that shows the page (see MEASUREMENTS.md).
+    process, such as the browser that shows the page (see lab/measurements.md).
     """
     more = {
         **import_variables(),

@@ -18,7 +18,7 @@ SHORT_CONTEXT = 256
 """A row is offered to Compare, which keeps its own prompt, if a context of this many tokens fits on this machine."""
 
 TIGHT = 0.10
-"""A margin below this share of the memory is tight: about what the predictions may be off by (MEASUREMENTS.md)."""
+"""A margin below this share of the memory is tight: about what the predictions may be off by (lab/measurements.md)."""
 
 Margin = Literal["comfortable", "tight", "does not fit"]
 

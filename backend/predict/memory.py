@@ -22,33 +22,33 @@ MIB = 1 << 20
 
 CPU_RUNTIME_BYTES = 385 * MIB
 """Resident memory without any model, after generating: 366 (float32) to 390 MiB (bfloat16), two models, two cores, the
-CPU build of torch 2.13 and transformers 5.22 (MEASUREMENTS.md)."""
+CPU build of torch 2.13 and transformers 5.22 (lab/measurements.md)."""
 
 CUDA_BUILD_BYTES = 368 * MIB
 """What the CUDA build of torch takes more on a CPU: 362 to 374 MiB in the four of eight shapes without eager attention,
-torch 2.11.0+cu130 with its GPU hidden against the CPU build of 2.13 (MEASUREMENTS.md)."""
+torch 2.11.0+cu130 with its GPU hidden against the CPU build of 2.13 (lab/measurements.md)."""
 
 BNB_CPU_BYTES = 35 * MIB
-"""What bitsandbytes takes on a CPU: 26 to 45 MiB in three shapes, nf4 and int8 (MEASUREMENTS.md)."""
+"""What bitsandbytes takes on a CPU: 26 to 45 MiB in three shapes, nf4 and int8 (lab/measurements.md)."""
 
 COMPILER_BYTES = 65 * MIB
 COMPILED_LAYER_BYTES = round(2.7 * MIB)
 """Resident memory that torch.compile takes on a CPU: the compiler, and of each graph what it holds for a layer. Four
-shapes of 4 to 16 layers took 81 to 123 MiB, and 55 to 82 where torch's cache had the code (MEASUREMENTS.md)."""
+shapes of 4 to 16 layers took 81 to 123 MiB, and 55 to 82 where torch's cache had the code (lab/measurements.md)."""
 
 CONTEXT_BYTES = 748 * MIB
 """CUDA context, cuBLAS, loaded kernels and torch's stream pool (tokens are read on a stream of their own), on one H200
 with driver 580: what NVML counted beyond the allocator's memory, equal to the MiB in six arms without any of the terms
-below (MEASUREMENTS.md)."""
+below (lab/measurements.md)."""
 
 RANK_BYTES = 784 * MIB
 """NCCL's communicator and buffers, and our kernels' inboxes: what NVML counted beyond the above and the allocator's
-memory in each of two ranks on H200s with NVLink (MEASUREMENTS.md)."""
+memory in each of two ranks on H200s with NVLink (lab/measurements.md)."""
 
 CUDNN_BYTES = 8 * MIB
 PLAN_BYTES = 96 << 10
 """On Hopper, sdpa in half precision loads cuDNN, which caches an execution plan per sequence length: 28 MiB for 300
-tokens of a growing cache on one H200 (MEASUREMENTS.md)."""
+tokens of a growing cache on one H200 (lab/measurements.md)."""
 
 BNB_INT8_BYTES = 64 * MIB
 """cuBLASLt handle and workspace that bitsandbytes allocates at its first int8 matrix product, on one H200."""
@@ -66,16 +66,16 @@ HEAP_BLOCKS = 3
 """Freed blocks of eager attention's scores that the C library's heap keeps beside those in use: glibc takes blocks of
 up to 32 MiB from its heap (malloc/malloc.c, `DEFAULT_MMAP_THRESHOLD_MAX`), and what lands in a freed one makes the next
 need new memory. Runs of one arm differ, by 0.6 to 6.6 blocks of a Gemma 2 shape; with three, 24 of 24 runs of four
-shapes were within 10% (MEASUREMENTS.md). For scores beyond 32 MiB, which were not measured, as much is assumed.
+shapes were within 10% (lab/measurements.md). For scores beyond 32 MiB, which were not measured, as much is assumed.
 A GPU's allocator keeps one: smaller tensors that outlive a layer, keys and values above all, are cut out of the largest
 freed block, so that the next layer's scores in float32 need a new one. Where scores stay in a half precision, or become
-float32 within their softmax, none was kept. Nine arms of six shapes on one H100 were within 6% (MEASUREMENTS.md)."""
+float32 within their softmax, none was kept. Nine arms of six shapes on one H100 were within 6% (lab/measurements)."""
 
 CPU_KERNEL_BYTES = round(1.3 * MIB)
 CPU_KERNELS_BYTES = 920 * MIB
 """With a growing cache, eager attention in half precision multiplies matrices of a new shape at every token, and oneDNN
 caches kernels for each shape until its cache is full: 528 MiB after 400 tokens and 919 MiB after 2,100 on two cores.
-sdpa does not (MEASUREMENTS.md)."""
+sdpa does not (lab/measurements.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ def mapped_bytes(facts: ModelFacts, setup: Setup) -> int:
 
     safetensors maps a file into memory, and a tensor that is used as it is stored keeps the whole map. Where everything
     is converted to another format no tensor does. 752 and 812 MiB of SmolLM2-135M in bfloat16 as bnb-nf4 and bnb-int8
-    were predicted as 535 and 580 without, 738 and 783 with it (MEASUREMENTS.md)."""
+    were predicted as 535 and 580 without, 738 and 783 with it (lab/measurements.md)."""
     as_stored = resolved_dtype(facts, setup.dtype) == facts.dtype
     if setup.cuda or facts.random or facts.quantization or not as_stored:
         return 0

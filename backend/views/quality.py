@@ -16,7 +16,7 @@ PROMPT = "your prompt"
 Cost = Literal["none", "rounding", "small", "large"]
 
 ROUNDING_NATS, ROUNDING_AGREEMENT = 0.001, 0.99
-"""Two orders of summation in bf16 stay below this (MEASUREMENTS.md): nobody will notice it in a text."""
+"""Two orders of summation in bf16 stay below this (lab/measurements.md): nobody will notice it in a text."""
 SMALL_NATS, SMALL_PERPLEXITY = 0.05, 1.05
 """A cost that many accept for a speed-up; more is called large. A choice of this project."""
 TOLERANCES = (

@@ -16,7 +16,7 @@ def settle_heap() -> None:
 
     Until then each block that is a little larger than all before, such as the keys and values of a growing cache, is
     new memory, and is given back after the step: 27,000 page faults a second, which a program that happened to free a
-    large block before does not have, nor a second run in the same process (MEASUREMENTS.md). Nothing happens with
+    large block before does not have, nor a second run in the same process (lab/measurements.md). Nothing happens with
     another C library, or where MALLOC_MMAP_THRESHOLD_ is set.
     """
     if sys.platform != "linux":

@@ -29,7 +29,7 @@ def kept_imports() -> Iterator[None]:
 
     All that is there is gone through for garbage once, at the end, and not again and again, which is 0.3 of the 4 s of
     CPU time that a worker's imports take. What is young is collected along the way: its holes would lie between what
-    stays, and a token take 2.6% longer (MEASUREMENTS.md). Later collections leave out what is here then: each would go
+    stays, and a token take 2.6% longer (lab/measurements). Later collections leave out what is here then: each would go
     through it for 0.2 s, and a run has several.
     """
     young, middle, old = gc.get_threshold()

@@ -23,7 +23,7 @@ RUNS = 3
 def test_a_run_after_a_proof_is_as_fast_as_one_before_and_its_proof_sees_as_much(
     bench: Bench, choices: dict[str, str]
 ) -> None:
-    """In one worker. With the profiler attached a run of the first arm took a quarter longer (MEASUREMENTS.md). Graphs
+    """In one worker. With the profiler attached a run of the first arm took a quarter longer (lab/measurements). Graphs
     are captured before the first proof and replayed after each."""
     arms, ids = [], []
     for number in range(RUNS):

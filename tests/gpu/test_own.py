@@ -101,7 +101,6 @@ def test_a_seed_gives_the_same_text_captured_or_not_and_on_a_cpu() -> None:
 
 
 def test_a_cancel_costs_the_steps_under_way_and_no_more() -> None:
-    """In milliseconds: `python -m tools.bench.cancel`."""
     from backend.worker.loop.loop import STEPS_AHEAD
 
     model, asked, told = tiny("gpt_oss", device="cuda"), prompt(5), Told(most=100)

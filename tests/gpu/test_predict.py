@@ -1,4 +1,4 @@
-"""Measures what the constants of predicted memory are fitted to: arms in workers, and features in separate processes.
+"""Measures what the constants of predicted memory are fitted to: arms in workers.
 
 One run of at most four minutes: `TOKENDYNO_OUT=FOLDER pytest -m gpu -s tests/gpu/test_predict.py` writes
 `FOLDER/memory.json` after each result, and prints the fit, which `python -m tools.bench.gpu.fit_memory FILE`
@@ -25,7 +25,6 @@ from backend.models import resolve
 from backend.paths import ROOT
 from tools.bench.gpu import fit_memory
 from tools.bench.gpu.bench_cli import Pair
-from tools.bench.gpu.context_steps import FEATURES, measured_aside
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 
@@ -90,11 +89,9 @@ def line(row: dict[str, Any]) -> str:
     )
 
 
-def collect(
-    out: Path, pairs: dict[str, Pair], kinds: list[str], device: str = "cuda", last_start_s: float = LAST_START_S
-) -> dict[str, Any]:
+def collect(out: Path, pairs: dict[str, Pair], last_start_s: float = LAST_START_S) -> dict[str, Any]:
     """Run everything, a few commands at a time, and write the results to `out`; failures are in "missing"."""
-    found: dict[str, Any] = {"arms": [], "steps": [], "missing": {}, "machine": hardware.detect().describe()}
+    found: dict[str, Any] = {"arms": [], "missing": {}, "machine": hardware.detect().describe()}
     begin_s = time.monotonic()
 
     def in_time(act: Callable[[float], list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -104,16 +101,12 @@ def collect(
         return act(WHOLE_S - gone_s)
 
     with ThreadPoolExecutor(int(os.environ.get("TOKENDYNO_JOBS", "3"))) as pool:
-        jobs: dict[Any, tuple[str, str]] = {}
-        for name, pair in pairs.items():
-            jobs[pool.submit(in_time, partial(compare, name, pair))] = ("arms", name)
-        for kind in kinds:
-            jobs[pool.submit(in_time, partial(measured_aside, kind, device))] = ("steps", kind)
+        jobs = {pool.submit(in_time, partial(compare, name, pair)): name for name, pair in pairs.items()}
         for job in as_completed(jobs):
-            part, name = jobs[job]
+            name = jobs[job]
             try:
-                found[part] += job.result()
-                said = [line(row) for row in job.result()] if part == "arms" else []
+                found["arms"] += job.result()
+                said = [line(row) for row in job.result()]
             except Exception as failed:
                 found["missing"][name] = f"{type(failed).__name__}: {failed}"[-500:]
                 said = [f"{name}: {found['missing'][name]}"]
@@ -123,12 +116,11 @@ def collect(
     return found
 
 
-def test_every_arm_and_every_step_gives_what_the_constants_are_fitted_from(tmp_path: Path) -> None:
+def test_every_arm_gives_what_the_constants_are_fitted_from(tmp_path: Path) -> None:
     out = Path(os.environ.get("TOKENDYNO_OUT") or tmp_path) / "memory.json"
     out.parent.mkdir(parents=True, exist_ok=True)
-    found = collect(out, PAIRS, list(FEATURES))
+    found = collect(out, PAIRS)
     print("\n".join(fit_memory.tell(found)))
     assert found["missing"] == {}
     assert all(fit_memory.usable(arm) for arm in found["arms"]), "NVML does not count this process alone"
-    assert {s["feature"] for s in found["steps"] if not s["error"]} == set(FEATURES)
     assert all(abs(arm[part]["error"]) < 1 for arm in found["arms"] for part in ("weights", "kv"))

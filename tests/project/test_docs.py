@@ -1,4 +1,4 @@
-"""README and docs/ name every axis, choice, command, option and setting, and none that does not exist."""
+"""Documents name every axis, choice, command, option and setting, and none that does not exist."""
 
 import argparse
 import re
@@ -14,10 +14,11 @@ from backend.cli.parser import make_parser
 from backend.models import catalogue
 from backend.optimizations import all_axes
 from backend.paths import ROOT
+from tools import figures
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-FOREIGN = {"--extra-index-url", "--index-url", "--help", "--network"}  # options of other programs, and of every one
+DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "figures.md")
+FOREIGN = {"--extra-index-url", "--help", "--network", "--folder"}  # options of other programs, and of every one
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -106,7 +107,7 @@ def test_every_file_that_a_document_links_to_exists() -> None:
 
 def test_every_module_test_and_file_that_a_document_names_exists() -> None:
     tests = {file.name for file in (ROOT / "tests").rglob("test_*.py")}
-    for page in [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "MEASUREMENTS.md"))]:
+    for page in [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md"))]:
         text = " ".join(page.read_text(encoding="utf-8").split())
         modules = re.findall(r"python -m ((?:backend|tests|tools)[\w.]*\w)", text)
         files = re.findall(r"(?<![\w/.])((?:backend|docs|presets|tests|tools|ui)/[\w/.-]*\w)", text)
@@ -116,6 +117,19 @@ def test_every_module_test_and_file_that_a_document_names_exists() -> None:
         for file in files:
             assert "NAME" in file or (ROOT / file).exists(), (page.name, file)
         assert set(re.findall(r"`(test_\w+\.py)", text)) <= tests, page.name
+
+
+def test_sections_that_rules_name_as_their_source_exist() -> None:
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("backend/**/*.py"))
+    for file in ("docs/figures.md", "lab/measurements.md"):
+        titles = re.findall(r"^#+ (.+)$", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+        named = re.findall(rf'"{re.escape(file)}: (.+?)"', sources)
+        assert named and set(named) <= set(titles)
+
+
+def test_the_figures_are_those_of_their_files() -> None:
+    """`python -m tools.figures` writes the page."""
+    assert figures.FILE.read_text(encoding="utf-8") == figures.text()
 
 
 def test_export_lacks_what_its_page_says() -> None:

@@ -5,33 +5,26 @@ For arms that the host's launches of kernels slow down. In turn, in processes th
 measured run, before its process took a proof and after. Two profiles are taken each time, and the kernels that the
 second one saw are printed, since a profiler that was detached must be able to attach again. On a CPU nothing is
 attached, and a folder with a model of tiny width and many layers shows what the code itself costs.
-
-`--without` also measures the worker with parts switched off, each alone: sender, memory, watch, bytes, passes.
 """
 
 import argparse
 import functools
 import json
 import os
-import queue
 import statistics
 import subprocess
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 from backend.executors.subprocess import environment
 from backend.paths import ROOT
-from tools.bench.watched import PROMPT
 
-PARTS = ("sender", "memory", "watch", "bytes", "passes")
-ANSWER_S = 60
-"""Loading included: a process that takes longer hangs."""
+PROMPT = "Once upon a time, there was a little fox named Pip."
 Seconds = dict[str, float]
 
 
@@ -167,8 +160,7 @@ def worker(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
     def answer(order: str) -> Seconds:
         prove = order == "profile"
         job = Generate(plan, PROMPT, 0, tokens, 1, 0.0, 0, True, True, prove=prove)
-        with _without(order):
-            own.carry_out(job)
+        own.carry_out(job)
         if prove:
             last = finished[-1]
             return {"profiler attached": last.extra.profiler_attached or 0.0, "busy": last.extra.step_busy_s or 0.0}
@@ -176,27 +168,6 @@ def worker(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
 
     answer("run")
     return answer
-
-
-@contextmanager
-def _without(part: str) -> Iterator[None]:
-    from backend.worker.measure import interference, memory, meter, stream
-    from backend.worker.prove import passes
-
-    off: dict[str, tuple[Any, str, Any]] = {
-        "sender": (stream.Sender, "_work", lambda self: self._stop.wait()),
-        "memory": (memory.Sampler, "_work", lambda self: self._stop.wait()),
-        "watch": (interference.Watch, "_work", lambda self: self._stop.wait()),
-        "bytes": (meter.Meter, "_cache_bytes", lambda self: (0, 0)),
-        "passes": (passes.PassCounter, "__enter__", lambda self: self),
-    }
-    with ExitStack() as stack:
-        for name in PARTS:
-            if part in (name, "all"):
-                stack.enter_context(mock.patch.object(*off[name]))
-                if name == "passes":
-                    stack.enter_context(mock.patch.object(passes.PassCounter, "__exit__", lambda *_: None))
-        yield
 
 
 def serve(kind: str, model_ref: str, tokens: int) -> None:
@@ -215,34 +186,23 @@ class Process:
 
     def __init__(self, kind: str, options: Any) -> None:
         command = [sys.executable, "-m", "tools.bench.launch_cost", "--kind", kind, "--model", options.model]
+        command += ["--tokens", str(options.tokens)]
         pipe = subprocess.PIPE
-        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._process = subprocess.Popen(
-            [*command, "--tokens", str(options.tokens)], stdin=pipe, stdout=pipe, text=True,
-            env=environment(), cwd=ROOT, start_new_session=True,
-        )  # fmt: skip
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._answers.put(line)
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment(), cwd=ROOT)
+        assert self._process.stdin and self._process.stdout
+        self._orders, self._answers = self._process.stdin, self._process.stdout
 
     def ready(self) -> Seconds:
-        """Its next answer. RuntimeError where none comes."""
-        try:
-            found: Seconds = json.loads(self._answers.get(timeout=ANSWER_S))
-        except queue.Empty:
-            raise RuntimeError(
-                f"a process gave no answer for {ANSWER_S} s (its exit code: {self._process.poll()})"
-            ) from None
+        """Its next answer. RuntimeError where it has ended."""
+        if not (line := self._answers.readline()):
+            raise RuntimeError(f"a process ended with exit code {self._process.wait()}")
+        found: Seconds = json.loads(line)
         return found
 
     def tell(self, order: str) -> Seconds:
         """Its answer to an order."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(order + "\n")
-        self._process.stdin.flush()
+        self._orders.write(order + "\n")
+        self._orders.flush()
         return self.ready()
 
     def end(self) -> None:
@@ -261,8 +221,6 @@ def measure(options: Any) -> dict[str, list[Seconds]]:
         "worker, proved": ("profile", "profile"),
     }
     processes = {name: Process(name.partition(",")[0], options) for name in before}
-    orders = [(name, name, "run") for name in processes]
-    orders += [(f"worker without {part}", "worker", part) for part in options.without]
     try:
         for process in processes.values():
             process.ready()
@@ -270,9 +228,9 @@ def measure(options: Any) -> dict[str, list[Seconds]]:
             for order in more:
                 print(f"{name}: {order}: {processes[name].tell(order)}", flush=True)
         for pair in range(options.pairs):
-            for title, name, order in orders if pair % 2 == 0 else reversed(orders):
-                found[title].append(processes[name].tell(order))
-                print(f"{title}: {_line([found[title][-1]], options.tokens)}", flush=True)
+            for name in processes if pair % 2 == 0 else reversed(processes):
+                found[name].append(processes[name].tell("run"))
+                print(f"{name}: {_line([found[name][-1]], options.tokens)}", flush=True)
     finally:
         for process in processes.values():
             process.end()
@@ -290,7 +248,6 @@ def main() -> None:
     parser.add_argument("--model", default="random:Qwen3-0.6B")
     parser.add_argument("--tokens", type=int, default=160)
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--without", nargs="*", default=[], choices=(*PARTS, "all"))
     parser.add_argument("--json", help="file for the seconds of each run")
     parser.add_argument("--kind", choices=("script", "worker"), help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,18 +1,15 @@
-"""Decoding against the roofline bound: `python -m tools.bench.limit [--gpt-fast PATH] [--json FILE]`.
+"""Decoding against the roofline bound: `python -m tools.bench.limit [--json FILE]`.
 
-In one run: gpt-fast and a bare `generate` script, each in its own process; then arms of the registry, carried out by
-the app's code one after the other in this process; then the app's overhead. Medians of `--repeats` runs, batch 1,
-random weights. The bound: bytes of weights, keys and values that a token must read, at the read bandwidth measured on
-this machine (now, if it never was), else the data sheet's: that of the app. The most important rows run first and each
-is saved when it is done, for runs that are cut short (`--budget-s`); `--resume` continues from the file. `--tiny`: a
-small model, to try this script on a CPU.
+Arms of the registry, carried out by the app's code one after the other in this process. Medians of `--repeats` runs,
+batch 1, random weights. The bound: bytes of weights, keys and values that a token must read, at the read bandwidth
+measured on this machine (now, if it never was), else the data sheet's: that of the app. The most important rows run
+first and each is saved when it is done, for runs that are cut short (`--budget-s`); `--resume` continues from the file.
+`--tiny`: a small model, to try this script on a CPU.
 """
 
 import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -68,28 +65,6 @@ ARMS: tuple[Arm, ...] = (
     Arm("Qwen3-0.6B: captured, fused, our kernels", LOCAL, True, model=SMALL),
     Arm("Qwen3-0.6B: and the rest compiled", f"{LOCAL},compile=default", True, model=SMALL),
 )
-COSTS = (("app / direct: generate as it comes", ""), ("app / direct: captured, fused, our kernels", LOCAL))
-
-
-def other(row: Row, *command: str) -> Row:
-    """Run a script in its own process; its last line of output is JSON with some fields of a row.
-
-    gpt-fast changes torch's settings, the bare script must be free of the app, and the app starts workers.
-    """
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", *command], capture_output=True, text=True, check=False, timeout=600
-        )
-    except subprocess.TimeoutExpired:
-        row.error = "no result within 600 s"
-        return row
-    lines = (done.stderr if done.returncode else done.stdout).strip().splitlines() or [f"code {done.returncode}"]
-    if done.returncode:
-        row.error = lines[-1][:300]
-        return row
-    for name, value in json.loads(lines[-1]).items():
-        setattr(row, name, value)
-    return row
 
 
 def main() -> None:
@@ -97,7 +72,6 @@ def main() -> None:
     parser.add_argument("--prompt-tokens", type=int, default=224)
     parser.add_argument("--new", type=int, default=800)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--gpt-fast", type=Path, help="a checkout to compare with")
     parser.add_argument("--only", nargs="*", help="rows whose title contains one of these")
     parser.add_argument("--json", type=Path, help="file for the rows, rewritten after each")
     parser.add_argument("--budget-s", type=float, default=1e9, help="start no more rows after this many seconds")
@@ -114,25 +88,11 @@ def main() -> None:
 def rows(options: argparse.Namespace, work: Work, tiny: str) -> list[tuple[str, Callable[[], Row]]]:
     """The rows to measure, the most important first."""
     big, small = (tiny, tiny) if options.tiny else (BIG, SMALL)
-    found: list[tuple[str, Callable[[], Row]]] = []
-    size = ["--prompt-tokens", str(work.prompt_tokens), "--new", str(work.new)]
-    many = ["--repeats", str(work.repeats)]
-    if options.gpt_fast:
-        more = ["--length", str(work.prompt_tokens + work.new), *(["--tiny"] if options.tiny else [])]
-        fast = ["tools.bench.gpt_fast", str(options.gpt_fast), *more, *size, *many]
-        found.append(("gpt-fast", lambda: other(Row("gpt-fast"), *fast)))
-    for title, flags in (("bare generate script", []), ("bare generate script, static cache", ["--static"])):
-        bare = ["tools.bench.bare", big, *flags, *size, *many]
-        found.append((title, lambda t=title, c=bare: other(Row(t, big), *c)))  # type: ignore[misc]
     arms = [
         (a, lambda a=a: measure(Row(a.title, small if a.model == SMALL else big, a.arm), work, a.temperature, a.top_k))
         for a in ARMS
     ]
-    found += [(a.title, act) for a, act in arms if a.soon]
-    for title, arm in COSTS:
-        cost = ["tools.bench.own_cost", "--model", big, "--arm", arm, *size]
-        found.append((title, lambda t=title, a=arm, c=cost: other(Row(t, big, a), *c)))  # type: ignore[misc]
-    found += [(a.title, act) for a, act in arms if not a.soon]
+    found = [(a.title, act) for a, act in sorted(arms, key=lambda arm: not arm[0].soon)]
     return [row for row in found if not options.only or any(part in row[0] for part in options.only)]
 
 
@@ -168,9 +128,6 @@ def told(row: Row, bandwidth: float | None) -> str:
     """The row as one line of the table."""
     if row.error:
         return f"{row.title}: {row.error}"
-    if row.ratios:
-        runs = " ".join(f"{ratio:.4f}" for ratio in row.ratios)
-        return f"{row.title}: {statistics.median(row.ratios):.4f} (pairs {runs})"
     latency_s = statistics.median(row.latency_s)
     runs = " ".join(f"{1e3 * s:.3f}" for s in row.latency_s)
     share = f"{latency_s * bandwidth / row.read_bytes:.3f}" if row.read_bytes and bandwidth else ""

@@ -35,7 +35,6 @@ class Row:
     read_bytes           what a token must read
     unproved             axes whose effective choice was not the planned one; must be empty
     left_bytes           of the GPU, after the arm was given up
-    ratios               instead of all that: the app's time / that of the same code called directly, one a pair
     """
 
     title: str
@@ -49,7 +48,6 @@ class Row:
     unproved: list[str] = field(default_factory=list)
     error: str = ""
     left_bytes: int = 0
-    ratios: list[float] = field(default_factory=list)
 
 
 def measure(row: Row, work: Work, temperature: float = 0.0, top_k: int = 0) -> Row:

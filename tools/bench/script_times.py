@@ -90,9 +90,11 @@ def measure(arms: Sequence[tuple[str, str]], workload: Sequence[str], rounds: in
         first_run_s, first_script_s = (statistics.median(pair[i].ttft_s for pair in pairs) for i in (0, 1))
         ratio = statistics.median(script_s) / statistics.median(run_s)
         good = good and abs(ratio - 1) <= tolerance
-        print(f"{model} {arm}, medians of {rounds} processes: run {_spread(run_s)}, script {_spread(script_s)} ms a "
-              f"token, ratio {ratio:.3f}; first token {1e3 * first_run_s:.1f} and {1e3 * first_script_s:.1f} ms",
-              flush=True)  # fmt: skip
+        print(
+            f"{model} {arm}, medians of {rounds} processes: run {_spread(run_s)}, script {_spread(script_s)} ms a "
+            f"token, ratio {ratio:.3f}; first token {1e3 * first_run_s:.1f} and {1e3 * first_script_s:.1f} ms",
+            flush=True,
+        )
         found.append({"model": model, "arm": arm, "pairs": [[asdict(run), asdict(script)] for run, script in pairs]})
     print(json.dumps(found))
     return good
@@ -104,19 +106,20 @@ def _spread(times_s: Sequence[float]) -> str:
     return f"{median:.3f} ({low:.3f} to {high:.3f})"
 
 
-def options(parser: argparse.ArgumentParser, arms: Sequence[tuple[str, str]], rounds: int, new: int) -> int:
-    """Measure what the command line says, by default `arms`; the exit code."""
+def main() -> int:
+    """Measure what the command line says; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", help="of the arms given by --arm (default: pocket)", default="pocket")
     parser.add_argument("--arm", action="append", help="may be repeated (default: a list for every kind of loop)")
-    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--prompt-tokens", type=int, default=64)
-    parser.add_argument("--new", type=int, default=new)
+    parser.add_argument("--new", type=int, default=160)
     parser.add_argument("--tolerance", type=float, default=0.03)
     given = parser.parse_args()
-    wanted = [(given.model, arm) for arm in given.arm] if given.arm else arms
+    wanted = [(given.model, arm) for arm in given.arm] if given.arm else ARMS
     workload = ["--prompt-tokens", str(given.prompt_tokens), "--max-new-tokens", str(given.new), "--ignore-eos"]
     return 0 if measure(wanted, workload, given.rounds, given.tolerance) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(options(argparse.ArgumentParser(description=__doc__), ARMS, rounds=9, new=160))
+    sys.exit(main())

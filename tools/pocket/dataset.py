@@ -1,36 +1,25 @@
-"""Turn stories into token streams.
+"""Stories as token streams: `python -m tools.pocket.dataset --told FILE --sampled FILE --out FOLDER`.
 
-    python -m tools.pocket.dataset --teacher stories.jsonl --out FOLDER --grammar 600000
-
-In a stream the plots take turns, so that with the end of a story the model learns to think of something else, and
-long texts do not come round to their beginning.
+A file has one story a line, `["plot", "text"]`; its first 1,000 are held out. In a stream the plots take turns, so
+that with the end of a story the model learns to think of something else.
 """
 
 import argparse
 import json
-import random
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
-from tools.pocket import tokenizer as bpe
-from tools.pocket.clean import words
-from tools.pocket.grammar import ALL_PLOTS, story
-
-SEED = 20_261
 HELD = 1_000  # stories of each kind that no training step sees
-RARE = 8  # a story of the teacher with a word that fewer stories use is dropped
 BARE_END = 0.3  # share of stories whose end token is left out: the blank line alone may start the next one
-MIN_WORDS = 80  # the teacher's shorter stories end before they begin
-PLOT_IDS = {plot: index for index, plot in enumerate(ALL_PLOTS)}
-Told = dict[str, int]  # story -> plot
+END, PAD = "<|endoftext|>", "<|pad|>"  # ids 0 and 1
+PIECES = r"""'(?:s|t|re|ve|m|ll|d)\b|\n+| ?[A-Za-z]+| ?[0-9]| ?[^\sA-Za-z0-9]+|\s"""
+Told = Sequence[tuple[str, str]]  # (plot, story)
 Ints = NDArray[np.int64]
 
 
@@ -55,45 +44,20 @@ def load(path: Path) -> Stories:
         return Stories(file["flat"], np.cumsum(lengths) - lengths, lengths, file["plots"].astype(np.int64))
 
 
-def tell(block: int) -> list[tuple[str, str]]:
-    """Tell a block of stories from the grammar; block -1 is the held-out one."""
-    rng = random.Random(SEED * 1_000_003 + block)
-    return [story(rng) for _ in range(HELD)]
-
-
-def grammar(count: int) -> tuple[Told, Told]:
-    """Give held-out and training stories without doubles."""
-    held = {text: PLOT_IDS[plot] for plot, text in tell(-1)}
-    with ProcessPoolExecutor() as pool:
-        blocks = pool.map(tell, range(count // HELD), chunksize=4)
-        told = {text: PLOT_IDS[plot] for block in blocks for plot, text in block}
-    for text in held:
-        told.pop(text, None)
-    return held, told
-
-
-def sampled(path: Path) -> tuple[Told, Told]:
-    """Read the teacher's stories without short ones and rare words, the held-out ones first; two plots of their own."""
-    texts: list[str] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    counts = Counter(word for text in texts for word in set(words(text)))
-    split = [(text, words(text)) for text in texts]
-    good = [text for text, found in split if len(found) >= MIN_WORDS and min(counts[word] for word in found) >= RARE]
-    plots = {text: len(PLOT_IDS) + index % 2 for index, text in enumerate(good)}
-    return {text: plots[text] for text in good[:HELD]}, {text: plots[text] for text in good[HELD:]}
-
-
 def encode(tokenizer: Tokenizer, told: Told, repeat: int = 1) -> Stories:
     """Encode stories: text, blank line, end token."""
-    encoded = [[*found.ids, 0] for found in tokenizer.encode_batch_fast([text + "\n\n" for text in told])] * repeat
+    encoded = [[*found.ids, 0] for found in tokenizer.encode_batch_fast([f"{text}\n\n" for _, text in told])] * repeat
     lengths = np.array([len(ids) for ids in encoded], dtype=np.int64)
     flat = np.fromiter((token for ids in encoded for token in ids), dtype=np.uint16, count=int(lengths.sum()))
-    return Stories(flat, np.cumsum(lengths) - lengths, lengths, np.array([*told.values()] * repeat, dtype=np.int64))
+    plots = np.unique([plot for plot, _ in told], return_inverse=True)[1]
+    return Stories(flat, np.cumsum(lengths) - lengths, lengths, np.tile(plots, repeat).astype(np.int64))
 
 
 def both(one: Stories, two: Stories) -> Stories:
     """Put two sets of stories together."""
     lengths = np.concatenate((one.lengths, two.lengths))
-    flat, plots = np.concatenate((one.flat, two.flat)), np.concatenate((one.plots, two.plots))
+    flat = np.concatenate((one.flat, two.flat))
+    plots = np.concatenate((one.plots, two.plots + 1 + one.plots.max()))
     return Stories(flat, np.cumsum(lengths) - lengths, lengths, plots)
 
 
@@ -122,26 +86,49 @@ def rows(stories: Stories, length: int, batch: int, seed: int) -> Iterator[NDArr
             yield flat[begins[at : at + batch, None] + np.arange(length + 1)].astype(np.int64)
 
 
+def train_tokenizer(texts: Iterable[str], size: int = 3072) -> Tokenizer:
+    """Byte-level BPE of a few thousand tokens, so that most parameters are left for thinking; a run of line
+    breaks is a piece of its own, never part of a word."""
+    tokenizer = Tokenizer(models.BPE())
+    split = pre_tokenizers.Split(Regex(PIECES), behavior="isolated")
+    spell = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, spell])
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[END, PAD],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write tokenizer.json and tokenizer_config.json as transformers reads them."""
+    wrapped = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token=END, bos_token=END, pad_token=PAD, model_max_length=4096
+    )
+    wrapped.save_pretrained(folder)
+
+
 def main() -> None:
     """Write tokenizer, training and held-out files."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--teacher", type=Path, required=True)
+    parser.add_argument("--told", type=Path, required=True, help="stories of the grammar")
+    parser.add_argument("--sampled", type=Path, required=True, help="stories of the teacher")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--grammar", type=int, default=600_000)
-    parser.add_argument("--repeat", type=int, default=1, help="times the teacher's stories come in an epoch")
+    parser.add_argument("--repeat", type=int, default=2, help="times the teacher's stories come in an epoch")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    held_told, told = grammar(args.grammar)
-    held_sampled, given = sampled(args.teacher)
-    tokenizer = bpe.train([*islice(told, 40_000), *islice(given, 20_000)])
-    bpe.save(tokenizer, args.out)
-    train = both(encode(tokenizer, told), encode(tokenizer, given, args.repeat))
+    told, sampled = ([json.loads(line) for line in file.open(encoding="utf-8")] for file in (args.told, args.sampled))
+    tokenizer = train_tokenizer(text for _, text in [*told[HELD:][:40_000], *sampled[HELD:][:20_000]])
+    save_tokenizer(tokenizer, args.out)
+    train = both(encode(tokenizer, told[HELD:]), encode(tokenizer, sampled[HELD:], args.repeat))
     train.save(args.out / "train.npz")
-    for name, texts in {"told": held_told, "sampled": held_sampled}.items():
-        encode(tokenizer, texts).save(args.out / f"held_{name}.npz")
-        lines = "".join(json.dumps(text) + "\n" for text in texts)
-        (args.out / f"held_{name}.jsonl").write_text(lines, encoding="utf-8")
-    print(f"told {len(told)} sampled {len(given)} tokens an epoch {len(train.flat)}")
+    for name, stories in {"told": told, "sampled": sampled}.items():
+        encode(tokenizer, stories[:HELD]).save(args.out / f"held_{name}.npz")
+    print(f"tokens an epoch: {len(train.flat)}")
 
 
 if __name__ == "__main__":

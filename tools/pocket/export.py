@@ -13,38 +13,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tools.pocket.model import Shape
 from tools.pocket.mxfp4 import quantize
+from tools.pocket.train import SHAPE
 
 LIMIT_BYTES = 10_000_000
 EXPERTS = ("gate_up_proj", "down_proj")
-KEPT = [
-    "model.layers.*.self_attn",
-    "model.layers.*.mlp.router",
-    "model.embed_tokens",
-    "lm_head",
-]  # as gpt-oss does
+KEPT = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]  # as gpt-oss does
 GENERATION = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 1}
-
-
-def config(shape: Shape) -> dict[str, Any]:
-    """Give the content of config.json, explicit where a default might move."""
-    kinds = ["full_attention" if shape.window(layer) is None else "sliding_attention"
-             for layer in range(shape.num_hidden_layers)]  # fmt: skip
-    return {
-        "architectures": ["GptOssForCausalLM"],
-        "model_type": "gpt_oss",
-        "dtype": "bfloat16",
-        **shape.config(),
-        "layer_types": kinds,
-        "attention_bias": True,
-        "attention_dropout": 0.0,
-        "hidden_act": "silu",
-        "swiglu_limit": 7.0,
-        "initializer_range": 0.02,
-        "output_router_logits": False,
-        "use_cache": True,
-    }
 
 
 def as_mxfp4(weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -80,15 +55,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     weights = {name: weight.to(torch.bfloat16).contiguous() for name, weight in load_file(args.weights).items()}
-    settings = config(Shape())
+    settings = json.loads(SHAPE.read_text())
     write(args.out / "pocket", weights, settings, args.tokenizer)
     method = {"quant_method": "mxfp4", "modules_to_not_convert": KEPT}
-    write(
-        args.out / "pocket-mxfp4",
-        as_mxfp4(weights),
-        settings | {"quantization_config": method},
-        args.tokenizer,
-    )
+    write(args.out / "pocket-mxfp4", as_mxfp4(weights), settings | {"quantization_config": method}, args.tokenizer)
 
 
 if __name__ == "__main__":

@@ -27,13 +27,6 @@ def quantize(weight: Tensor) -> tuple[Tensor, Tensor]:
     return packed.contiguous(), (power[..., 0] + 127).to(torch.uint8).contiguous()
 
 
-def dequantize(packed: Tensor, scales: Tensor) -> Tensor:
-    """Give back (experts, in, out) in float32."""
-    code = torch.stack((packed & 15, packed >> 4), -1).flatten(-2)
-    values = _value(code) * 2.0 ** (scales.float()[..., None] - 127)
-    return values.flatten(-2).transpose(1, 2).contiguous()
-
-
 def _round(blocks: Tensor, power: Tensor) -> Tensor:
     """Give the four-bit codes nearest to blocks / 2 ** power."""
     scaled = blocks / 2.0**power

@@ -1,42 +1,48 @@
-# mypy: disable-error-code="misc, untyped-decorator"
-"""Train the model from scratch in one short run.
+# mypy: disable-error-code="misc, no-untyped-call, untyped-decorator"
+"""Train the model from scratch: `python -m tools.pocket.train --data FOLDER --out FOLDER --steps 4052`.
 
-    python -m tools.pocket.train --data FOLDER --out FOLDER --seconds 600
-
-The number of steps follows from the measured speed, unless --steps fixes it. The learning rate warms up, stays, and
-falls to zero over the last two fifths; the last part of the run reads rows of 4,096 tokens, so that every position
-the configuration promises was trained. The weights kept are an average over the last steps.
+transformers' own gpt-oss in the shape of presets/models/pocket. Muon takes the matrices of attention, AdamW the rest.
+The learning rate warms up, stays, and falls to zero over the last two fifths; the last part of the run reads rows of
+4,096 tokens, so that every position the configuration promises was trained. The weights kept are an average over the
+last steps.
 """
 
 import argparse
-import csv
 import json
 import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from transformers import GptOssConfig, GptOssForCausalLM
 
+from backend.paths import PRESETS
 from tools.pocket.dataset import Stories, load, rows
-from tools.pocket.model import FlexAttend, Pocket, Shape, attend_plainly
-from tools.pocket.optimizer import build
 
 SEED = 20_262
-BALANCE = 0.01
+SHAPE = PRESETS / "models" / "pocket" / "config.json"
+TINY = {
+    "hidden_size": 64,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "layer_types": None,
+}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides the outcome, apart from the data."""
+    """Everything that decides the outcome, apart from the data. `tokens_at_once`: of a step, between two backwards."""
 
     lr: float = 3e-3
     muon_lr: float = 0.02
     tokens_a_step: int = 131_072
+    tokens_at_once: int = 16_384
     short: int = 1024
     long: int = 4096
     long_share: float = 0.15
@@ -44,138 +50,96 @@ class Recipe:
     fall: float = 0.4
     average: float = 0.98
 
+    def share(self, step: int, steps: int) -> float:
+        """Of the peak learning rate."""
+        left = (steps - step) / max(1.0, self.fall * steps)
+        return min(1.0, (step + 1) / self.warmup, max(0.0, left))
 
-def rate(step: int, steps: int, recipe: Recipe) -> float:
-    """Give the share of the peak learning rate."""
-    left = (steps - step) / max(1.0, recipe.fall * steps)
-    return min(1.0, (step + 1) / recipe.warmup, max(0.0, left))
+
+def new_model(changes: dict[str, Any]) -> GptOssForCausalLM:
+    """Small weights, smaller still where a layer writes into the residual stream."""
+    torch.manual_seed(SEED)
+    config = GptOssConfig(**json.loads(SHAPE.read_text()) | changes | {"dtype": "float32"})
+    config._attn_implementation = "eager"
+    model = GptOssForCausalLM(config)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith(("o_proj.weight", "down_proj")):
+                weight /= math.sqrt(2 * config.num_hidden_layers)
+    return model
 
 
-def feed(stories: Stories, length: int, tokens: int, seed: int, device: str) -> Iterator[Tensor]:
-    """Give device batches made by a background thread."""
-    from queue import Queue
-    from threading import Thread
+def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
+    """Muon and AdamW; norms and biases do not decay."""
+    named = dict(model.named_parameters())
+    matrices = [weight for name, weight in named.items() if "_proj.weight" in name]
+    plain = [weight for name, weight in named.items() if weight.ndim < 2 or "bias" in name]
+    taken = {id(weight) for weight in [*matrices, *plain]}
+    dense = [weight for weight in named.values() if id(weight) not in taken]
+    groups = [{"params": dense, "weight_decay": 0.05}, {"params": plain, "weight_decay": 0.0}]
+    adam = torch.optim.AdamW(groups, lr=recipe.lr, betas=(0.9, 0.97))
+    return [adam, torch.optim.Muon(matrices, lr=recipe.muon_lr, weight_decay=0.01)]
 
-    queue: Queue[Tensor] = Queue(maxsize=8)
 
-    def work() -> None:
-        for batch in rows(stories, length, max(1, tokens // length), seed):
-            tensor = torch.from_numpy(batch)
-            queue.put(tensor.pin_memory() if device == "cuda" else tensor)
-
-    Thread(target=work, daemon=True).start()
-    while True:
-        yield queue.get().to(device, non_blocking=True)
+def loss_of(model: GptOssForCausalLM, ids: Tensor, balanced: bool) -> Tensor:
+    """In nats a token; `balanced` adds the loss that spreads tokens over the experts."""
+    loss: Tensor = model(input_ids=ids, labels=ids, output_router_logits=balanced, use_cache=False).loss
+    return loss
 
 
 @torch.no_grad()
-def held_out(model: Pocket, stories: Stories, length: int, device: str, limit: int = 64) -> float:
-    """Give the loss in nats a token on rows of held-out stories, in float32 and with plain attention."""
+def held_out(model: GptOssForCausalLM, stories: Stories, length: int, limit: int = 64) -> float:
+    """Nats a token on rows of held-out stories, in float32."""
     batches = rows(stories, length, 1, 0)
-    flat = np.concatenate([next(batches) for _ in range(min(limit, int(stories.lengths.sum()) // length - 3))])
-    losses = [model.loss(torch.from_numpy(part).to(device))[0] for part in np.array_split(flat, max(1, len(flat) // 8))]
-    return float(torch.stack(losses).mean())
+    flat = [next(batches) for _ in range(min(limit, int(stories.lengths.sum()) // length - 3))]
+    return float(np.mean([float(loss_of(model, torch.from_numpy(row).to(model.device), False)) for row in flat]))
 
 
-class Trainer:
-    """A model in training."""
-
-    def __init__(self, shape: Shape, recipe: Recipe, device: str) -> None:
-        torch.manual_seed(SEED)
-        torch.set_float32_matmul_precision("high")
-        self.recipe, self.device = recipe, device
-        self.model = Pocket(shape, FlexAttend() if device == "cuda" else attend_plainly).to(device)
-        self.optimizers = build(self.model, recipe.lr, recipe.muon_lr)
-        self.peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.optimizers]
-        self.average = [param.detach().clone() for param in self.model.parameters()]
-        self.loss = torch.compile(self.model.loss, dynamic=False) if device == "cuda" else self.model.loss
-        for length in (recipe.short, recipe.long) if device == "cuda" else ():
-            for window in (shape.sliding_window, None):
-                self.model.model.layers[0].self_attn.attend.mask(length, window)
-
-    def step(self, ids: Tensor, share: float) -> Tensor:
-        """Take one step; `share` scales the learning rates."""
-        for optimizer, peaks in zip(self.optimizers, self.peaks, strict=True):
-            for group, peak in zip(optimizer.param_groups, peaks, strict=True):
-                group["lr"] = peak * share
-        with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.device == "cuda"):
-            loss, balance = self.loss(ids)
-        (loss + BALANCE * balance).backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for optimizer in self.optimizers:
-            optimizer.step()
-        self.model.zero_grad(set_to_none=False)
-        with torch.no_grad():
-            torch._foreach_lerp_(self.average, list(self.model.parameters()), 1 - self.recipe.average)
-        return loss.detach()
-
-    def use_average(self) -> None:
-        """Put the averaged weights into the model."""
-        with torch.no_grad():
-            for param, mean in zip(self.model.parameters(), self.average, strict=True):
-                param.copy_(mean)
-
-    def save(self, path: Path) -> None:
-        """Write the weights as they ship, in bfloat16."""
-        named = self.model.named_parameters()
-        save_file({name: param.detach().to(torch.bfloat16).contiguous().cpu() for name, param in named}, path)
-
-
-def run(data: Path, out: Path, recipe: Recipe, seconds: float, steps: int, device: str, shape: Shape) -> None:
+def train(data: Path, out: Path, recipe: Recipe, steps: int, model: GptOssForCausalLM) -> None:
     """Train, log, evaluate and save."""
     out.mkdir(parents=True, exist_ok=True)
-    trainer, stories = Trainer(shape, recipe, device), load(data / "train.npz")
-    held = {kind: load(data / f"held_{kind}.npz") for kind in ("told", "sampled")}
+    stories = load(data / "train.npz")
     feeds = {
-        length: feed(stories, length, recipe.tokens_a_step, SEED + length, device)
+        length: rows(stories, length, max(1, recipe.tokens_a_step // length), SEED + length)
         for length in (recipe.short, recipe.long)
     }
-    print("parameters", sum(param.numel() for param in trainer.model.parameters()), flush=True)
-    began = time.time()
-    if device == "cuda":  # compile both lengths before the clock starts; a rate of zero changes no weight
-        for length in (recipe.long, recipe.short):
-            trainer.step(next(feeds[length]), 0.0)
-        torch.cuda.synchronize()
-        trainer.optimizers = build(trainer.model, recipe.lr, recipe.muon_lr)
-        print(f"compiled in {time.time() - began:.0f} s", flush=True)
-    start, log, step = time.time(), [], 0
-    planned = steps or 10_000_000
-    while step < planned:
-        long = bool(planned < 10_000_000 and step >= (1 - recipe.long_share) * planned)
-        loss = trainer.step(next(feeds[recipe.long if long else recipe.short]), rate(step, planned, recipe))
-        step += 1
-        if step == 100 and not steps:
-            loss.item()
-            each = (time.time() - start) / step
-            planned = max(200, int(seconds / (each * (1 + 0.25 * recipe.long_share))))
-            print(f"steps planned {planned}, {each * 1000:.1f} ms a step", flush=True)
-        if step % 20 == 0:
-            seconds_now = round(time.time() - start, 2)
-            log.append((step, step * recipe.tokens_a_step, seconds_now, round(float(loss), 4)))
+    every = optimizers(model, recipe)
+    peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in every]
+    average = [weight.detach().clone() for weight in model.parameters()]
+    begin_s = time.time()
+    for step in range(steps):
+        for optimizer, own in zip(every, peaks, strict=True):
+            for group, peak in zip(optimizer.param_groups, own, strict=True):
+                group["lr"] = peak * recipe.share(step, steps)
+        length = recipe.long if step >= (1 - recipe.long_share) * steps else recipe.short
+        batch = torch.from_numpy(next(feeds[length])).to(model.device)
+        told = 0.0
+        for part in batch.split(max(1, recipe.tokens_at_once // length)):
+            with torch.autocast(model.device.type, dtype=torch.bfloat16, enabled=model.device.type == "cuda"):
+                loss = loss_of(model, part, True) * len(part) / len(batch)
+            loss.backward()
+            told += float(loss.detach())
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in every:
+            optimizer.step()
+        model.zero_grad()
+        with torch.no_grad():
+            torch._foreach_lerp_(average, list(model.parameters()), 1 - recipe.average)
         if step % 200 == 0:
-            print(f"step {step} s {time.time() - start:.0f} loss {float(loss):.4f}", flush=True)
-        if step % 2000 == 0:
-            trainer.save(out / "checkpoint.safetensors")
-    spent = time.time() - start
-    trainer.use_average()
-    trainer.save(out / "weights.safetensors")
-    with (out / "log.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("step", "tokens", "seconds", "loss"), *log])
-    judge = Pocket(shape).to(device)
-    judge.load_state_dict(trainer.model.state_dict())
-    losses = {
-        f"{kind}_{length}": held_out(judge, found, length, device)
-        for kind, found in held.items()
+            print(f"step {step} s {time.time() - begin_s:.0f} loss {told:.4f}", flush=True)
+    spent_s = time.time() - begin_s
+    with torch.no_grad():
+        for weight, mean in zip(model.parameters(), average, strict=True):
+            weight.copy_(mean)
+    named = model.named_parameters()
+    weights = {name: weight.detach().to(torch.bfloat16).contiguous().cpu() for name, weight in named}
+    save_file(weights, out / "weights.safetensors")
+    found = {
+        f"{kind}_{length}": round(held_out(model, load(data / f"held_{kind}.npz"), length), 4)
+        for kind in ("told", "sampled")
         for length in (recipe.short, recipe.long)
     }
-    facts: dict[str, object] = {
-        "steps": step,
-        "tokens": step * recipe.tokens_a_step,
-        "seconds": round(spent, 1),
-    }
-    facts["held_out_loss"] = losses
-    (out / "training.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-    print(facts, {kind: round(math.exp(loss), 3) for kind, loss in losses.items()}, flush=True)
+    print(f"{steps} steps, {steps * recipe.tokens_a_step} tokens, {spent_s:.1f} s; held-out loss {found}", flush=True)
 
 
 def main() -> None:
@@ -183,18 +147,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--steps", type=int, default=0)
-    parser.add_argument("--lr", type=float, default=Recipe.lr)
-    parser.add_argument("--muon-lr", type=float, default=Recipe.muon_lr, help="0 for AdamW alone")
+    parser.add_argument("--steps", type=int, default=4052)
     parser.add_argument("--tiny", action="store_true", help="a few short steps on a CPU, to check the script")
     args = parser.parse_args()
-    recipe, shape, device = Recipe(lr=args.lr, muon_lr=args.muon_lr), Shape(), "cuda"
+    recipe, model = Recipe(), new_model(TINY if args.tiny else {})
     if args.tiny:
-        recipe = Recipe(args.lr, args.muon_lr, tokens_a_step=512, short=64, long=128, warmup=5)
-        shape = Shape(hidden_size=64, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2)
-        device = "cpu"
-    run(args.data, args.out, recipe, args.seconds, args.steps, device, shape)
+        recipe = Recipe(tokens_a_step=512, tokens_at_once=256, short=64, long=128, warmup=5)
+    train(args.data, args.out, recipe, args.steps, model if args.tiny else model.to("cuda"))
 
 
 if __name__ == "__main__":

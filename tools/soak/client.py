@@ -74,8 +74,13 @@ class Visitor:
         named = {name if name in self._values else name.replace("_", "-"): value for name, value in values.items()}
         known = self._values | named
         assert len(known) == len(self._values), f"unknown: {known.keys() - self._values.keys()}"
-        sent = {"data": list(known.values()), "fn_index": self._submit["id"], "session_hash": self._session,
-                "trigger_id": self._submit["targets"][0][0], "event_data": None}  # fmt: skip
+        sent = {
+            "data": list(known.values()),
+            "fn_index": self._submit["id"],
+            "session_hash": self._session,
+            "trigger_id": self._submit["targets"][0][0],
+            "event_data": None,
+        }
         event = json.loads(self.post("/gradio_api/queue/join", sent))["event_id"]
         with closing(self._connected()) as stream:
             cookie = "; ".join(f"{k}={v}" for k, v in self._cookies.items())

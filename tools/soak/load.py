@@ -70,26 +70,21 @@ class Scene:
 
 @dataclass(frozen=True)
 class Crowd:
-    """How many, and where. `cores`: of this machine, those of the app alone; everywhere if there are none.
-    `processes`: in which the clients are, whose threads would wait for each other in one."""
+    """How many. `processes`: in which the clients are, whose threads would wait for each other in one."""
 
     viewers: int
     visitors: int
     seconds: float
     seed: int = 14
     processes: int = 1
-    cores: tuple[int, ...] = ()
 
 
 def measure(crowd: Crowd) -> list[str]:
     """Serve them for so long; prints figures, returns what was wrong."""
     os.environ.update(TOKENDYNO_DEADLINE_S="120", HF_HUB_OFFLINE="1")
-    everywhere = os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        os.sched_setaffinity(0, crowd.cores or everywhere)  # what is started inherits it
         with app(folder / "history.sqlite", folder / "log", "--mode", "public") as (process, address):
-            os.sched_setaffinity(0, everywhere - set(crowd.cores) or everywhere)
             return _watched(psutil.Process(process.pid), address, crowd)
 
 
@@ -113,8 +108,6 @@ def _watched(web: psutil.Process, address: str, crowd: Crowd) -> list[str]:
     while (passed_s := time.monotonic() - begin_s) < crowd.seconds:
         if passed_s >= warm_s:
             held.append((passed_s, web.memory_full_info().uss, web.num_fds()))
-            if len(held) % 60 == 1:
-                print(f"{passed_s:.0f} s: {held[-1][1] / 1e6:.1f} MB, {held[-1][2]} open files", flush=True)
         time.sleep(1.0)
     seen = Seen()
     for client, here in clients:
@@ -207,13 +200,16 @@ def _judge(
     files = [count for _, _, count in held]
     runs = [seen.done[n] for n in range(crowd.visitors)]
     median, most = statistics.median(pulls), pulls[-1]
-    print(f"{crowd.viewers} viewers: {len(pulls)} pulls in {seconds:.0f} s, {rate:.2f} a second each: median "
-          f"{median * 1000:.0f} ms, p95 {p95 * 1000:.0f} ms, most {most * 1000:.0f} ms")  # fmt: skip
-    print(f"memory of the web process {held[0][1] / 1e6:.0f} MB, grew by {grown / 1e6:.1f} MB; open files {files[0]}, "
-          f"at most {max(files)}, {files[-1]} at the end")  # fmt: skip
-    print(f"{crowd.visitors} visitors: {len(seen.submits_s)} runs asked for, {sum(runs)} done, "
-          f"{min(runs, default=0)} to {max(runs, default=0)} each, Jain's index of fairness {_jain(runs):.2f}; refused "
-          f"{dict(seen.refused.most_common(3))}")  # fmt: skip
+    squares = sum(count * count for count in runs)
+    fairness = sum(runs) ** 2 / (len(runs) * squares) if squares else 1.0  # Jain's index: 1 where all have the same
+    print(
+        f"{crowd.viewers} viewers: {len(pulls)} pulls in {seconds:.0f} s, {rate:.2f} a second each: median "
+        f"{median * 1000:.0f} ms, p95 {p95 * 1000:.0f} ms, most {most * 1000:.0f} ms\n"
+        f"memory of the web process {held[0][1] / 1e6:.0f} MB, grew by {grown / 1e6:.1f} MB; open files {files[0]}, "
+        f"at most {max(files)}, {files[-1]} at the end\n"
+        f"{crowd.visitors} visitors: {len(seen.submits_s)} runs requested, {sum(runs)} done, {min(runs, default=0)} to "
+        f"{max(runs, default=0)} each, fairness {fairness:.2f}; refused {dict(seen.refused.most_common(3))}"
+    )
     wrong = [f"{len(seen.failures)} calls failed, first {seen.failures[0]}"] if seen.failures else []
     if p95 > MAX_P95_S:
         wrong.append(f"the p95 of a pull is {p95 * 1000:.0f} ms, more than {MAX_P95_S * 1000:.0f}")
@@ -224,9 +220,3 @@ def _judge(
     if files[-1] > files[0] + MAX_MORE_FILES:
         wrong.append(f"open files rose from {files[0]} to {files[-1]}")
     return wrong
-
-
-def _jain(shares: list[int]) -> float:
-    """Jain's index of fairness: 1 where all have the same, 1/n where one has everything."""
-    squares = sum(share * share for share in shares)
-    return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0

@@ -23,11 +23,17 @@ from tests.support.processes import gone
 from tools.soak.client import Visitor
 
 ORPHAN_LIMIT_S = 2.0
-START_LIMIT_S = 120.0
 MOMENTS = (
-    ("A", "start"), ("A", "load"), ("A", "quantize"), ("A", "compile"), ("A", "warmup"), ("A", "run"), ("A", "prove"),
-    ("B", "run"), ("B", "prove"),
-)  # fmt: skip
+    ("A", "start"),
+    ("A", "load"),
+    ("A", "quantize"),
+    ("A", "compile"),
+    ("A", "warmup"),
+    ("A", "run"),
+    ("A", "prove"),
+    ("B", "run"),
+    ("B", "prove"),
+)
 """An arm, and the phase that it has reached when the web process is killed, in turn."""
 
 SMALL = {"prompt": "Once", "model": "pocket"}
@@ -83,7 +89,7 @@ def kills(times: int, until_s: float, rng: random.Random) -> list[str]:
                     finished[run_id] = sum(part["n"] for part in reply["lanes"])
                 moment = MOMENTS[done % len(MOMENTS)]
                 run_id = _submitted(visitor, max_new_tokens=1500, **CHOICES.get(moment[1], {}))
-                _wait(visitor, run_id, lambda reply, moment=moment: reply["ended"] or _reached(reply, moment), 180)
+                _wait(visitor, run_id, lambda reply, moment=moment: reply["ended"] or moment in _phases(reply), 180)
                 time.sleep(rng.random() * WITHIN_S.get(moment[1], 0.02))
                 reply = visitor.pull(run_id)
                 cut.append(run_id)
@@ -104,8 +110,10 @@ def kills(times: int, until_s: float, rng: random.Random) -> list[str]:
             if done % 10 == 0:
                 print(f"{done} kills so far", flush=True)
         wrong += _check_file(history, finished, cut)
-    print(f"{done} kills of the web process, in {states}; {len(finished)} finished runs and {len(cut)} cut ones; "
-          f"started again in {statistics.median(starts):.1f} s (most {max(starts):.1f})")  # fmt: skip
+    print(
+        f"{done} kills of the web process, in {states}; {len(finished)} finished runs and {len(cut)} cut ones; "
+        f"started again in {statistics.median(starts):.1f} s (most {max(starts):.1f})"
+    )
     return wrong
 
 
@@ -125,9 +133,8 @@ def _wait(visitor: Visitor, run_id: str, claim: Any, limit_s: float) -> Any:
     return reply
 
 
-def _reached(reply: Any, moment: tuple[str, str]) -> bool:
-    return any(arm["name"] == moment[0] and phase["name"] == moment[1]
-               for arm in reply["head"]["arms"] for phase in arm["phases"])  # fmt: skip
+def _phases(reply: Any) -> list[tuple[str, str]]:
+    return [(arm["name"], phase["name"]) for arm in reply["head"]["arms"] for phase in arm["phases"]]
 
 
 def _check_earlier(visitor: Visitor, finished: dict[str, int], cut: list[str]) -> list[str]:

@@ -76,7 +76,7 @@ _CONTINUOUS = (
         lambda s: s.decoder and s.cuda and s.choices["batch_graphs"] == "off",
         "Launched one by one, its steps lose to static batches: on an H200, Llama-3-8B served 202 useful tokens/s so, "
         "765 in compiled static batches, and 1,359 with CUDA graphs and FlashAttention 3.",
-        "MEASUREMENTS.md: Many requests",
+        "docs/figures.md: Many requests",
         fix=(("batch_graphs", "on"),),
     ),
     Rule(
@@ -85,7 +85,7 @@ _CONTINUOUS = (
         "Only flash attention reads keys and values where they lie in pages. Otherwise they are copied together in "
         "each step, and each token is compared with those of all requests: on an H200, Llama-3-8B served 816 useful "
         "tokens/s so, and 1,359 with FlashAttention 3.",
-        "MEASUREMENTS.md: Many requests",
+        "docs/figures.md: Many requests",
     ),
 )
 

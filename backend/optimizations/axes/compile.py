@@ -59,7 +59,7 @@ _UNTUNED_INT8 = Rule(
     lambda s: s.cuda and s.choices["quantization"] == "torchao-int8",
     "Without coordinate descent tuning, which the modes max-autotune turn on, torch.compile computes torchao's int8 "
     "products with a kernel that takes 16 times as long as bfloat16 does on an H200, one token at a time.",
-    "torch._inductor.list_mode_options; MEASUREMENTS.md: seven products of a layer of Llama-3-8B",
+    "torch._inductor.list_mode_options; lab/measurements.md: seven products of a layer of Llama-3-8B",
 )
 _SKIPPED = Rule(
     "fallback",

@@ -19,7 +19,7 @@ from backend.script.parts import Script
 from backend.units import three
 
 _TORCH = "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtype"
-_CPU = "measured: MEASUREMENTS.md, number formats on a CPU"
+_CPU = "measured: docs/figures.md, Memory"
 
 
 def _builds_kernels_for_each_length(s: Subject) -> bool:

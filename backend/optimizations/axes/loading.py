@@ -41,7 +41,7 @@ _PIECEMEAL = Rule(
     lambda s: s.cuda and s.choices["projections"] == "fused" and not s.facts.random,
     "Memory is reserved piecemeal: of one block, what separate matrices leave when they are fused could not be given "
     "back.",
-    "backend/worker/patch/projections.py; MEASUREMENTS.md",
+    "backend/worker/patch/projections.py; lab/measurements.md",
 )
 
 

@@ -95,7 +95,7 @@ _CHUNKS = (
         "so far for each query head (attention=sdpa-gqa does not): on an H200, 32,000 tokens of Llama-3-8B took 1.33 s "
         "in one pass, 2.03 s in chunks of 2,048 tokens and 2.95 s in chunks of 512, with 3,648, 670 and 535 MiB of "
         "temporary tensors.",
-        "transformers 5.22: integrations/sdpa_attention.py, use_gqa_in_sdpa; MEASUREMENTS.md",
+        "transformers 5.22: integrations/sdpa_attention.py, use_gqa_in_sdpa; lab/measurements.md",
     ),
 )
 

@@ -64,7 +64,7 @@ def close_gaps(model: Any, observed: Observed) -> None:
     """Lay a model's tensors on one GPU side by side again, by way of host memory, where much lies between them.
 
     Matrices that were joined leave gaps between the others, in blocks of the allocator that it therefore cannot give
-    back: half of Qwen3-0.6B's bytes (MEASUREMENTS.md). Left as it is where host memory has no room.
+    back: half of Qwen3-0.6B's bytes (lab/measurements.md). Left as it is where host memory has no room.
     """
     torch.cuda.empty_cache()
     used = int(torch.cuda.memory_allocated())

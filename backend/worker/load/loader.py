@@ -38,7 +38,7 @@ def choose_threads(weight_bytes: int) -> str:
     """Set torch's CPU threads for a model of this size; returns a remark, "" where torch's own count stays.
 
     The operators of a tiny model finish before a second thread wakes up: with 10 MB of weights, a token took 15.5 ms
-    with two threads waiting and 6 ms with one (MEASUREMENTS.md). OMP_NUM_THREADS, if set, is respected.
+    with two threads waiting and 6 ms with one (lab/measurements.md). OMP_NUM_THREADS, if set, is respected.
     """
     one = weight_bytes < ONE_THREAD_BELOW_BYTES and _THREADS > 1 and not os.environ.get("OMP_NUM_THREADS")
     torch.set_num_threads(1 if one else _THREADS)
@@ -46,7 +46,7 @@ def choose_threads(weight_bytes: int) -> str:
 
 
 def slow_format(weight_bytes: int, dtype: torch.dtype) -> str:
-    """A remark where a decoder on a CPU is so small that float32 is faster (MEASUREMENTS.md: bf16 on this CPU), or "".
+    """A remark where a decoder on a CPU is so small that float32 is faster (lab/measurements: bf16 on this CPU), or "".
     dtype=auto settles for float32 by itself once that was measured on this machine; this is said before, too."""
     if dtype != torch.bfloat16 or weight_bytes >= ONE_THREAD_BELOW_BYTES:
         return ""

@@ -3,7 +3,7 @@
 The best score of each choice is kept on the device and read once, after the run, so that no step waits for it. On a CPU
 nothing would wait: a score is looked at when it comes, and only what is not finite is kept. There a tensor kept of each
 token would lie between the blocks of a growing cache and keep them from being used again: 0.6 to 1.6 GB instead of 0.4
-after 8,000 tokens of a small model (MEASUREMENTS.md). Minus infinity rules tokens out and is no fault; NaN and plus
+after 8,000 tokens of a small model (lab/measurements.md). Minus infinity rules tokens out and is no fault; NaN and plus
 infinity are the best of any row that has them.
 """
 

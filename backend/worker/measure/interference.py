@@ -21,7 +21,7 @@ from backend.worker.measure.nvml import Nvml, of_this_bench, process_name
 CHECK_EVERY_S = 0.5
 FULL_SHARE, OTHERS_SHARE = 0.95, 0.10
 """CPU cores are contended when less than 1 - FULL_SHARE of their time is idle and other programs take OTHERS_SHARE. A
-browser that shows the live page takes 6% to 13% of two cores (MEASUREMENTS.md), so on its own it does not count."""
+browser that shows the live page takes 6% to 13% of two cores (lab/measurements.md), so on its own it does not count."""
 
 Cause = tuple[AnnotationKind, str]
 

@@ -2,7 +2,7 @@
 
 torch profiles a GPU through CUPTI, which stays attached after the last profile: every later launch of a kernel goes
 through it. A model of 28 layers launches hundreds of kernels for a token, so that the next run of a kept worker would
-be measured slower than it is (MEASUREMENTS.md: overhead of watching a run). torch 2.11 detaches CUPTI itself only
+be measured slower than it is (lab/measurements.md: overhead of watching a run). torch 2.11 detaches CUPTI itself only
 where TEARDOWN_CUPTI is set, and then at some later call of CUDA, which may be one of the next profile.
 """
 

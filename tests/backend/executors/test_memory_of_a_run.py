@@ -18,7 +18,7 @@ OTHERS = [
     for attention in ("auto", "eager")
     for tokens in (24, 150)
 ]
-"""Sixteen arms; the first of them alone leaves a third of the probe's peak behind (MEASUREMENTS.md)."""
+"""Sixteen arms; the first of them alone leaves a third of the probe's peak behind (lab/measurements.md)."""
 
 
 @pytest.fixture

@@ -59,17 +59,8 @@ ARMS = [
 ]
 
 
-def steps(feature: str, adds: int, **more: Any) -> list[dict[str, Any]]:
-    """Steps of a process that starts with 500 MiB beyond the allocator's."""
-    base = {"feature": feature, "label": NVML, "reserved": 20 * MIB, "error": ""}
-    return [
-        base | {"step": "context", "process": 520 * MIB},
-        base | {"step": feature, "process": 520 * MIB + adds} | more,
-    ]
-
-
 def test_the_constants_that_made_the_arms_are_found() -> None:
-    found = fit_memory.fit(ARMS, [])
+    found = fit_memory.fit(ARMS)
     assert found.context == pytest.approx(CONTEXT, rel=1e-4)
     assert found.features["plans"] == pytest.approx(PLAN, rel=1e-3)
     assert found.reserved_bytes == pytest.approx(RESERVED, rel=1e-3)
@@ -80,28 +71,13 @@ def test_the_constants_that_made_the_arms_are_found() -> None:
     assert max(abs(fit_memory.above(arm, arm["total"])) for arm in ARMS) > 1
 
 
-def test_a_feature_that_no_arm_had_is_what_its_step_adds_and_others_are_not() -> None:
-    found = fit_memory.fit(ARMS, [*steps("bnb-int8", ADDS["bnb"]), *steps("compile", 99 * MIB)])
-    assert found.features["bnb"] == ADDS["bnb"] and "bnb" not in found.seen
-    assert found.features["compile"] == pytest.approx(ADDS["compile"], rel=1e-3)
-
-
 def test_what_was_not_measured_is_told_and_left_out() -> None:
     strange = arm("strange", 9) | {"label": "GPU memory in use on the whole device (NVML)", "process": 10**12}
-    failed = steps("graph", 10**12, error="RuntimeError: no")
-    said = fit_memory.tell({"arms": [*ARMS, strange], "steps": [*steps("nothing", 0), *failed]})
+    said = fit_memory.tell({"arms": [*ARMS, strange]})
     assert any(text.startswith("arm strange left out") for text in said)
-    assert any("graph/graph failed: RuntimeError: no" in text for text in said)
-    assert "step until context: 500.00 MiB" in said and not any(text.startswith("step graph:") for text in said)
     assert f"CONTEXT_BYTES = {CONTEXT // MIB} * MIB  # now {memory.CONTEXT_BYTES // MIB}" in said
     with pytest.raises(ValueError, match="No arm"):
-        fit_memory.fit([strange], [])
-
-
-def test_a_plan_is_a_share_of_what_all_lengths_took() -> None:
-    last = {"feature": "sdpa-cudnn", "step": "plans", "label": NVML, "reserved": 0, "error": "", "process": 610 * MIB}
-    found = fit_memory.added([*steps("sdpa-cudnn", 100 * MIB), last])
-    assert found["sdpa-cudnn"] == 100 * MIB and found["plans"] == 10 * MIB / 100
+        fit_memory.fit([strange])
 
 
 def test_no_answer_is_negative() -> None:
@@ -137,15 +113,13 @@ def test_the_arms_have_every_feature_that_is_fitted() -> None:
 def test_on_a_cpu_it_is_collected_too_but_cannot_be_fitted(tmp_path: Path) -> None:
     out = tmp_path / "memory.json"
     pairs = {"ok": Pair("pocket", "cache=static", "", 16, 8), "not": Pair("pocket", "cache=none-such", "", 16, 8)}
-    collect(out, pairs, ["nothing", "graph"], "cpu")
+    collect(out, pairs)
     found = json.loads(out.read_text())
     assert [row["effective"]["cache"] for row in found["arms"]] == ["static", "dynamic"]
     assert all(row["process"] > 300 * MIB and row["total"] and row["weights"]["error"] == 0 for row in found["arms"])
     assert set(found["missing"]) == {"not"} and "none-such" in found["missing"]["not"]
-    taken = {step["feature"]: step for step in found["steps"]}
-    assert not taken["nothing"]["error"] and "CUDA" in taken["graph"]["error"]
     with pytest.raises(ValueError, match="No arm"):
         fit_memory.tell(found)
-    collect(out, pairs, ["nothing"], "cpu", last_start_s=-1)
+    collect(out, pairs, last_start_s=-1)
     found = json.loads(out.read_text())
-    assert set(found["missing"]) == {"ok", "not", "nothing"} and found["arms"] == found["steps"] == []
+    assert set(found["missing"]) == {"ok", "not"} and found["arms"] == []

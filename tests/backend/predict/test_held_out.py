@@ -1,7 +1,6 @@
-"""Peaks of arms that nothing was fitted to: those that MEASUREMENTS.md lists for one H200."""
+"""Peaks of arms that nothing was fitted to, measured on one H200 (lab/measurements.md: Every choice on one GPU)."""
 
-import re
-from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from backend.arms.parse import parse_arm
 from backend.config import Workload
 from backend.models import resolve
-from backend.paths import ROOT
 from backend.predict.memory import MIB
 from tests.support.machines import H200, settled
 
@@ -31,25 +29,8 @@ class Row(NamedTuple):
     peak_mib: int
 
 
-def rows() -> Iterator[Row]:
-    text = (ROOT / "MEASUREMENTS.md").read_text()
-    section = text.split("\n### Every choice on one GPU\n")[1].split("\n### ")[0]
-    for part in re.split(r"^(?=\w+ pass, )", section, flags=re.MULTILINE)[1:]:
-        found = re.match(r"\w+ pass, (\d+) new tokens", part)
-        assert found
-        for line in part.splitlines():
-            cells = re.match(r"\| ([\w.-]+) \| `([^`]*)`[^|]*\| [\d.]+ \| [\d.]+ \| ([\d,]+) \|", line)
-            if cells:
-                yield Row(cells[1], cells[2], int(found[1]), int(cells[3].replace(",", "")))
-
-
-ROWS = sorted(set(rows()))
-
-
-def test_the_tables_are_read_as_a_whole() -> None:
-    assert len(ROWS) > 75
-    assert {row.model for row in ROWS} >= {"Qwen3-0.6B", "Llama-3-8B", "Mistral-7B-v0.1", "gpt-oss-20b", "pocket"}
-    assert {(row.model, row.arm) for row in ROWS} >= FAR.keys()
+LINES = (Path(__file__).with_name("held_out.tsv")).read_text(encoding="utf-8").splitlines()[1:]
+ROWS = [Row(model, arm, int(new), int(peak)) for model, arm, new, peak in (line.split("\t") for line in LINES)]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.model}-{row.arm}-{row.new}")

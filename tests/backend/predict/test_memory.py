@@ -38,7 +38,7 @@ def test_the_total_is_the_sum_of_its_parts(setup: Setup) -> None:
 
 MEASURED = [
     # (model, setup, prompt, new tokens, allocator's peak MiB if known, NVML's peak MiB): one H200, a rank of two
-    # where so many share the model; all 18 arms that the constants were fitted to, see MEASUREMENTS.md; arms that
+    # where so many share the model; all 18 arms that the constants were fitted to, see lab/measurements.md; arms that
     # nothing was fitted to: test_held_out.py
     ("random:Mistral-7B-v0.1", {}, 2000, 64, 14328.22, 15208),
     ("random:Mistral-7B-v0.1", {"cache": STATIC}, 2000, 64, 14331.97, 15346),
@@ -100,7 +100,7 @@ def test_it_is_near_what_one_h200_measured(
 def test_it_is_near_the_resident_memory_that_two_cores_measured(
     name: str, dtype: str, cache: CacheKind, new: int, mib: float
 ) -> None:
-    """Of the process at its peak, with the CPU build of torch (MEASUREMENTS.md)."""
+    """Of the process at its peak, with the CPU build of torch (lab/measurements.md)."""
     total = peak_bytes(resolve(name), Setup(dtype=dtype, cache=cache), 12, new).total
     assert total / MIB == pytest.approx(mib, rel=0.08)
 
@@ -112,7 +112,7 @@ def test_it_is_near_the_resident_memory_that_two_cores_measured(
 def test_with_what_the_heap_keeps_it_is_within_a_tenth_of_every_run_of_eager_attention(
     name: str, low: float, high: float, tmp_path: Path
 ) -> None:
-    """Lowest and highest of six peaks of each shape, MiB (MEASUREMENTS.md)."""
+    """Lowest and highest of six peaks of each shape, MiB (lab/measurements.md)."""
     shape = cpu_peaks.SHAPES[name]
     (tmp_path / "config.json").write_text(json.dumps(shape.config))
     dtype = dict(part.split("=") for part in shape.arm.split(","))["dtype"]
@@ -131,7 +131,7 @@ def test_with_what_the_heap_keeps_it_is_within_a_tenth_of_every_run_of_eager_att
 def test_what_the_compiler_takes_is_predicted_with_and_without_code_in_its_cache(
     name: str, peaks: tuple[float, ...], tmp_path: Path
 ) -> None:
-    """Peaks in MiB, of the first the one without first (MEASUREMENTS.md)."""
+    """Peaks in MiB, of the first the one without first (lab/measurements.md)."""
     shape = cpu_peaks.SHAPES[name]
     (tmp_path / "config.json").write_text(json.dumps(shape.config))
     facts = resolve(f"random:{tmp_path}")
@@ -158,7 +158,7 @@ def test_each_compiled_graph_takes_memory_for_each_layer_on_a_cpu_and_none_on_a_
 def test_on_a_cpu_the_files_of_packed_weights_stay_mapped_if_a_tensor_is_used_as_stored(
     quantization: str, mib: int
 ) -> None:
-    """Peaks of SmolLM2-135M in bfloat16, read from a folder (MEASUREMENTS.md)."""
+    """Peaks of SmolLM2-135M in bfloat16, read from a folder (lab/measurements.md)."""
     drawn = resolve("random:SmolLM2-135M-Instruct")
     stored = replace(drawn, random=False)
 

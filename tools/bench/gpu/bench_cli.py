@@ -1,6 +1,6 @@
 """Runs the command line in a subprocess and returns its JSON document.
 
-`TOKENDYNO_OUT`: a folder for the whole JSON documents, for MEASUREMENTS.md.
+`TOKENDYNO_OUT`: a folder for the whole JSON documents, for lab/measurements.md.
 """
 
 import json

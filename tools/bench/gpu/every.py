@@ -1,7 +1,6 @@
 """Runs arms on one bench in this process, one after the other, and stores a line about each.
 
-`TOKENDYNO_OUT`: a folder for `every.jsonl`, from which the tables of MEASUREMENTS.md are made (`python -m
-tools.bench.gpu.tables FILE`).
+`TOKENDYNO_OUT`: a folder for `every.jsonl`, which `python -m tools.tried_pairs` reads.
 """
 
 import json
@@ -25,6 +24,10 @@ SPARES = 4
 """Idle workers, which import while an arm runs."""
 NOT_BACK_BYTES = 64 << 20
 """Memory of a GPU from which on an arm has left some behind."""
+KEPT = (
+    "requested", "effective", "evidence", "phases_s", "extra", "summary", "weight_bytes", "memory_predicted_bytes",
+    "load", "annotations", "memory_check", "verdicts", "notes",
+)  # fmt: skip
 WORK = Workload(prompt_tokens=64, max_new_tokens=64, seed=1)
 
 
@@ -82,11 +85,7 @@ def keep(model: str, arm: str, run: Run | None, arm_document: dict[str, Any] | N
     row: dict[str, Any] = {"model": model, "arm": arm, "why": why, "left_bytes": left}
     if run is not None and arm_document is not None:
         row |= {"status": run.status, "message": run.message}
-        row |= {
-            name: arm_document.get(name)
-            for name in ("requested", "effective", "evidence", "phases_s", "extra", "summary", "weight_bytes",
-                         "memory_predicted_bytes", "load", "annotations", "memory_check", "verdicts", "notes")
-        }  # fmt: skip
+        row |= {name: arm_document.get(name) for name in KEPT}
         row["text"] = arm_document["text"][:80]
     if folder := os.environ.get("TOKENDYNO_OUT"):
         with (Path(folder) / "every.jsonl").open("a") as out:
@@ -97,8 +96,8 @@ def keep(model: str, arm: str, run: Run | None, arm_document: dict[str, Any] | N
         print(f"{model} {arm}: {run.status if run else '?'}: {run.message[:300] if run else ''}")
     else:
         s = arm_document["summary"]
-        bad = [f"{e['axis']} {e['planned']}->{e['effective']}: {e['proof']}"[:160] for e in arm_document["evidence"]
-               if e["status"] == "failed"]  # fmt: skip
+        failed = [row for row in arm_document["evidence"] if row["status"] == "failed"]
+        bad = [f"{row['axis']} {row['planned']}->{row['effective']}: {row['proof']}"[:160] for row in failed]
         compile_s = arm_document["phases_s"].get("compile", 0.0)
         print(
             f"{model} {arm}: {1e3 * s['latency_median_s']:.2f} ms, ttft {1e3 * (s['ttft_s'] or 0):.0f} ms, peak "

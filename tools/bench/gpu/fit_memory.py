@@ -4,8 +4,7 @@
 
 Two non-negative least-squares fits of the error in percent of the process's peak: what the process takes beyond the
 allocator's memory (context, plans, features), and what the allocator reserves beyond what it hands out (a fixed part
-and a share). The error of an arm is that of its predicted peak; also by a fit without that arm, as if it had not been
-measured.
+and a share). The error of an arm is that of its predicted peak.
 """
 
 import json
@@ -19,27 +18,20 @@ import numpy
 
 from backend.predict import memory
 from backend.views.memory_check import OF_PROCESS
-from tools.bench.gpu.context_steps import LENGTHS
 
 MIB = 1 << 20
 ROUNDS = 20_000
-
-EXACT = {"plans": "plans", "cudnn": "sdpa-cudnn", "experts": "experts", "compile": "compile", "graph": "graph",
-         "torchao": "torchao-int8", "bnb": "bnb-int8", "quanto": "quanto-int8"}  # fmt: skip
-"""Features that arms may use, and the step that measures the same in a separate process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """context   bytes of every process
-    features  bytes that each one adds; "plans" for each length
-    seen      features that an arm had, so that they were fitted; others come from the steps
+    features  bytes that each one adds; "plans" for each length; 0 of those that no arm had
     reserved_bytes, reserved_share  beyond what the allocator hands out
     """
 
     context: float
     features: dict[str, float]
-    seen: set[str]
     reserved_bytes: float
     reserved_share: float
 
@@ -95,30 +87,7 @@ def usable(arm: Mapping[str, Any]) -> bool:
     return bool(OF_PROCESS in arm["label"] and "NVML" in arm["label"] and arm["reserved"] and arm["allocated"])
 
 
-def own_bytes(step: Mapping[str, Any]) -> float | None:
-    """Bytes beyond the allocator's memory; None if not measured."""
-    if step["error"] or OF_PROCESS not in step["label"]:
-        return None
-    return float(step["process"] - step["reserved"])
-
-
-def added(steps: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Bytes of the context after each common step (median over processes), and what each feature adds."""
-    shared: dict[str, list[float]] = {}
-    found: dict[str, float] = {}
-    before: tuple[str, float | None] = ("", None)
-    for step in steps:
-        size, feature = own_bytes(step), step["feature"]
-        if size is not None and step["step"] in (feature, "plans"):
-            if before[0] == feature and before[1] is not None:
-                found[step["step"]] = (size - before[1]) / (LENGTHS if step["step"] == "plans" else 1)
-        elif size is not None:
-            shared.setdefault(f"until {step['step']}", []).append(size)
-        before = (feature, size)
-    return {name: float(numpy.median(sizes)) for name, sizes in shared.items()} | found
-
-
-def fit(arms: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]) -> Fitted:
+def fit(arms: Sequence[Mapping[str, Any]]) -> Fitted:
     """The fitted constants. ValueError if no arm is usable."""
     arms = [arm for arm in arms if usable(arm)]
     if not arms:
@@ -132,43 +101,27 @@ def fit(arms: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]) -
     shares = [w * arm["allocated"] for w, arm in zip(weights, arms, strict=True)]
     loose = [w * (arm["reserved"] - arm["allocated"]) for w, arm in zip(weights, arms, strict=True)]
     fixed, share = not_negative([weights, shares], loose)
-    seen = {name for name in names if any(row[name] for row in table)}
-    measured = added(steps)
-    found = {
-        name: size if name in seen else measured.get(EXACT[name], 0.0)
-        for name, size in zip(names, sizes, strict=True)
-    }  # fmt: skip
-    return Fitted(context, found, seen, fixed, share)
+    return Fitted(context, dict(zip(names, sizes, strict=True)), fixed, share)
 
 
 def tell(document: Mapping[str, Any]) -> list[str]:
-    """The fit as text: steps, present and fitted constants, errors."""
-    measured = added(document["steps"])
-    lines = [f"step {name}: {size / MIB:,.2f} MiB" for name, size in measured.items()]
-    lines += [f"step {s['feature']}/{s['step']} failed: {s['error']}" for s in document["steps"] if s["error"]]
-    lines += [f"arm {arm['name']} left out: {arm['label']}" for arm in document["arms"] if not usable(arm)]
-    found = fit(document["arms"], document["steps"])
+    """The fit as text: present and fitted constants, errors."""
+    lines = [f"arm {arm['name']} left out: {arm['label']}" for arm in document["arms"] if not usable(arm)]
+    found = fit(document["arms"])
     plans = found.features["plans"]
     lines += [
         f"CONTEXT_BYTES = {found.context / MIB:.0f} * MIB  # now {memory.CONTEXT_BYTES / MIB:.0f}",
-        f"PLAN_BYTES = {plans / 1024:.0f} << 10  # now {memory.PLAN_BYTES / 1024:.0f}; alone "
-        f"{measured.get('plans', 0) / 1024:.0f}",
+        f"PLAN_BYTES = {plans / 1024:.0f} << 10  # now {memory.PLAN_BYTES / 1024:.0f}",
         f"RESERVED_SHARE = {found.reserved_share:.4f}  # now {memory.RESERVED_SHARE}",
         f"RESERVED_BYTES = {found.reserved_bytes / MIB:.0f} * MIB  # now {memory.RESERVED_BYTES / MIB:.0f}",
     ]
-    for name, size in found.features.items():
-        if name != "plans":
-            step = measured.get(EXACT[name])
-            how = "fitted" if name in found.seen else "from the steps: no arm had it"
-            beside = f"; alone {step / MIB:.0f}" if step is not None else ""
-            lines.append(f"FEATURE {name} = {size / MIB:.0f} * MIB  # {how}{beside}")
+    sizes = {name: size for name, size in found.features.items() if name != "plans"}
+    lines += [f"FEATURE {name} = {size / MIB:.0f} * MIB" for name, size in sizes.items()]
     arms = [arm for arm in document["arms"] if usable(arm)]
     for arm in arms:
-        others = [other for other in arms if other is not arm]
-        alone = f", {fit(others, document['steps']).error_percent(arm):+.2f}% by a fit without it" if others else ""
         lines.append(
             f"{arm['name']}: measured against predicted {above(arm, arm['total']):+.2f}% now, "
-            f"{found.error_percent(arm):+.2f}% with the fit{alone}"
+            f"{found.error_percent(arm):+.2f}% with the fit"
         )
     worst = max(arms, key=lambda arm: abs(found.error_percent(arm)))
     return [*lines, f"worst with the fit: {worst['name']}, {found.error_percent(worst):+.2f}%"]

@@ -47,7 +47,7 @@ SDPA_RULES = (
         "On Hopper in half precision torch uses cuDNN attention, which builds a new plan for each sequence length "
         "it has not seen: on an H200 a token took 38 to 66 ms, against 17 to 22 ms with eager attention or a static "
         "cache.",
-        "MEASUREMENTS.md: Every choice on one GPU",
+        "lab/measurements.md: Every choice on one GPU",
         fix=(("cache", "static"),),
     ),
 )

@@ -19,7 +19,7 @@ from backend.script.parts import Script
 
 _PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py; backend/worker/load/parallel.py"
 _MAPS = "transformers 5.22: integrations/accelerate.py; accelerate 1.15: utils/modeling.py, hooks.py"
-_SEEN = "tests/backend/executors/test_ranks.py; MEASUREMENTS.md"
+_SEEN = "tests/backend/executors/test_ranks.py; lab/measurements.md"
 COMPILED = (
     "Each rank compiles the step for itself, exchanges included. Seen in float32 with a Llama over two processes, and "
     "with Llama 3 8B and Qwen 3 0.6B over two H200s: one graph, no graph break, no recompilation, and the same greedy "
@@ -114,7 +114,7 @@ class Parallel(Optimization):
             "how the model is split, but is slower than one process. Parts are summed in another order, so greedy text "
             "is the same only where rounding does not decide (in float32 nearly always)."
         )
-        return [Verdict("note", self.name, said, {}, "MEASUREMENTS.md"), *compiled]
+        return [Verdict("note", self.name, said, {}, "lab/measurements.md"), *compiled]
 
     def matters(self, facts: ModelFacts) -> bool:
         return facts.kind == "decoder"

@@ -152,7 +152,7 @@ BNB_INT8 = (
         "With random weights most columns of the down projections meet outliers once a prompt has some hundred tokens "
         "(with trained weights few do). LLM.int8() copies them to 16 bits, so that the peak is above the prediction: "
         "Llama-3-8B took 14% more with 256 tokens and 63% more with 2,000 on one H100.",
-        "bitsandbytes 0.50: backends/default/ops.py, int8_mixed_scaled_mm; MEASUREMENTS.md",
+        "bitsandbytes 0.50: backends/default/ops.py, int8_mixed_scaled_mm; lab/measurements.md",
     ),
 )
 

@@ -54,7 +54,7 @@ def test_where_it_changes_nothing_that_is_said(
 def test_matrices_that_will_be_fused_are_not_put_into_one_block(
     model: str, machine: Machine, projections: str, loading: str, reserves: bool, said: bool
 ) -> None:
-    """On two H200s the block kept 4.5 GB of a Llama-3-8B rank's 8.0 that no tensor used (MEASUREMENTS.md)."""
+    """On two H200s the block kept 4.5 GB of a Llama-3-8B rank's 8.0 that no tensor used (lab/measurements.md)."""
     config = make_config(model, {"projections": projections, "loading": loading})
     checked = check(config, facts(model), machine, Workload("Once"))
     assert checked.plan.load.reserves is reserves

@@ -1,1 +1,0 @@
-"""Mutation testing: small seeded changes to the product, and which of them its tests notice."""
