@@ -1,4 +1,6 @@
-"""Faults of the history during a run: said while they last, and the run is in the file afterwards as it was watched."""
+"""Faults of the history during a run: said while they last, and the run is in the file afterwards as it was watched.
+
+Where the file itself is gone, another one is used, and it is said that the run is not in it."""
 
 import os
 import resource
@@ -24,7 +26,8 @@ UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
 class Fault(NamedTuple):
     """`begin` gets the history's path and returns what ends the fault; `said`: a word of the line that the page must
-    show while it lasts, "" where it is over at once; `reported`: whether a message must tell of it afterwards."""
+    show while it lasts, "" where it is over at once; `reported`: another file is used, and a message must tell that
+    the run is not in it."""
 
     name: str
     begin: Callable[[Path], Callable[[], object]]
@@ -153,8 +156,8 @@ def _verdict(site: Site, fault: Fault, path: Path, run: Run, said: bool, message
         return "the page did not say so while it lasted"
     if site.bench.store.trouble:
         return f"it is still said: {site.bench.store.trouble}"
-    if fault.reported and not messages:
-        return "nobody was told"
+    if fault.reported:
+        return "" if any("is not kept" in message for message in messages) else "nobody was told"
     again = Store(path)
     try:
         stored = again.read(run.id)
