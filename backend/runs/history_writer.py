@@ -135,7 +135,9 @@ class HistoryWriter:
             self._attempt()
         if left := {item.run_id for item in self.waiting()}:
             runs = f"{len(left):,} run{'' if len(left) == 1 else 's'}"
-            self.report(f"{runs} could not be kept in the history, or only in part: the app ended before.")
+            self.report(
+                f"{runs} could not be kept in the history, or only in part: tokendyno ended before it could be written."
+            )
         self._close_file()
         with self._changed:
             self._ended = True

@@ -209,4 +209,6 @@ def test_a_newer_version_that_comes_while_the_app_runs_finds_nothing_written_aft
     store.close()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT count(*) FROM records").fetchone() == (2,)
-    assert store.messages == ["1 run could not be kept in the history, or only in part: the app ended before."]
+    assert store.messages == [
+        "1 run could not be kept in the history, or only in part: tokendyno ended before it could be written."
+    ]

@@ -61,7 +61,9 @@ def test_what_is_lost_because_the_app_ends_is_said(locked: sqlite3.Connection, t
     store.add("a", created("a"))
     store.close()
     locked.close()
-    assert store.messages == ["1 run could not be kept in the history, or only in part: the app ended before."]
+    assert store.messages == [
+        "1 run could not be kept in the history, or only in part: tokendyno ended before it could be written."
+    ]
 
 
 def test_where_too_much_waits_the_writer_stops_and_says_what_to_do(
