@@ -6,6 +6,7 @@ SHA-256 of it is enough. The file is read again when it changes, so that a user 
 
 import hashlib
 import hmac
+import os
 import re
 import secrets
 import threading
@@ -18,7 +19,6 @@ import msgspec
 from msgspec.structs import replace
 
 from backend.errors import UNDECODABLE, InputError
-from backend.files.lock import locked
 from backend.files.whole import PRIVATE, write_whole
 from backend.redact import told
 
@@ -191,9 +191,13 @@ class Users:
     def _changed(self) -> Iterator[dict[str, UserEntry]]:
         """The users, to be changed within it: the file is then replaced in one step, and only its owner may read it.
         Nothing is written on an exception. Other processes wait, so that no change is lost."""
+        from filelock import FileLock  # with asyncio; the page, which changes nothing, starts without it
+
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with locked(self.path, LOCK_WAIT_S):
+            # a file of its own, since each change replaces the other one; the lock ends with its process
+            lock = f"{os.path.realpath(self.path)}.lock"
+            with FileLock(lock, timeout=LOCK_WAIT_S, mode=PRIVATE):
                 users = dict(self._current())
                 yield users
                 write_whole(self.path, msgspec.json.format(msgspec.json.encode(_File(users)), indent=1), PRIVATE)

@@ -1,8 +1,8 @@
-"""The tables of the history: the steps that make them, and how a file differs from what they make."""
+"""The tables of the history, as the steps that make them."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import msgspec
 
@@ -79,67 +79,3 @@ def _fill(db: sqlite3.Connection, columns: Sequence[str]) -> None:
 
 MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins, _search, _listed, _worked]
 """Step i brings a file from version i to i + 1. Append new steps, never change an old one."""
-
-
-MAX_FORMAT = 1000
-"""A file that claims to be of a later one is damaged."""
-
-
-class Foreign(Exception):
-    """The file is a database of another program: it is left as it is."""
-
-
-class Newer(sqlite3.OperationalError):
-    """A newer version of tokendyno wrote the file, which is left as it is. `version`: its number, where it is known."""
-
-    def __init__(self, number: int, version: str = "") -> None:
-        which = f"{version}, format {number}" if version else f"format {number}"
-        super().__init__(
-            f"a newer version of tokendyno wrote it ({which}; this one knows formats up to {len(MIGRATIONS)}), and it "
-            "is left as it is"
-        )
-
-
-def check_schema(db: sqlite3.Connection) -> int:
-    """The file's version. DatabaseError if its tables are not those of that version; Newer if a newer tokendyno wrote
-    it; Foreign if it was never a history."""
-    db.execute("BEGIN")  # one moment: another process may be migrating it
-    try:
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        found = _schema(db)
-    finally:
-        db.execute("ROLLBACK")
-    if found and not _ours(found):
-        raise Foreign
-    if is_newer(version):
-        raise Newer(version)
-    if not 0 <= version <= len(MIGRATIONS) or found != _expected(version):
-        raise sqlite3.DatabaseError(f"its tables are not those of format {version}")
-    return int(version)
-
-
-def is_newer(number: int) -> bool:
-    """Whether this is the format of a later version."""
-    return len(MIGRATIONS) < number <= MAX_FORMAT
-
-
-def is_ours(db: sqlite3.Connection) -> bool:
-    """Whether there are tables of a history, of whatever version."""
-    return _ours(_schema(db))
-
-
-def _ours(found: set[tuple[str, str, str]]) -> bool:
-    return bool({"runs", "records"} & {name for _, name, _ in found})
-
-
-def _schema(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    """(type, name, definition) of all tables, indexes, views and triggers; SQLite's own aside."""
-    rows = db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
-    return {(str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows}
-
-
-def _expected(version: int) -> set[tuple[str, str, str]]:
-    with closing(sqlite3.connect(":memory:")) as db:
-        for step in MIGRATIONS[:version]:
-            step(db)
-        return _schema(db)

@@ -1,144 +1,216 @@
-"""Writes waiting records into the history file, and begins a new file where the old one is damaged or gone.
+"""The one thread that writes the history file. Nobody waits for the disk but it.
 
-Used by one thread at a time; any thread may read `trouble` and `messages`.
+What is not written yet waits in memory, in order. While the file cannot be written, `trouble` says so; once too much
+waits, the writer stops for good.
 """
 
 import logging
-import math
 import operator
 import sqlite3
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
 from backend.errors import InputError
 from backend.paths import ablation_folder
-from backend.runs.history_file import (
-    CHECKED_AT_ONCE_BYTES,
-    aside_message,
-    connect,
-    damage_of,
-    identity,
-    open_file,
-    readable_asides,
-    set_aside,
-)
-from backend.runs.newer import refuse_newer_now
-from backend.runs.records import Created, Ended, decode_record
+from backend.runs.history_file import cannot_be, check_format, connect, open_file
+from backend.runs.records import Created, Ended, Record, encode_record
 from backend.runs.retention import AGES_AFTER_S, STEADY_S, Deleted, Retention, prune, prune_ablations, remove_marked
 from backend.runs.row import RunRow, row_of, searched
-from backend.runs.trouble import code_of, lost_sentence, passes, sentence
-from backend.runs.waiting import Item, Waiting
 
 log = logging.getLogger("tokendyno")
 
-MAX_COPY_BYTES = 32 << 20
-"""Of the records of running runs, kept so that a new file can begin with them."""
+GATHER_S = 0.1
+"""How long records are gathered for one transaction."""
+
+RETRY_S = 2.0
+"""The pause between attempts while the file cannot be written."""
+
+END_S = 30.0
+"""How long the end of the app waits for what is left to be written."""
+
+MAX_WAITING = 20_000
+"""Records that wait in memory while the file cannot be written. A short run has about 60, each of some 2 KB there."""
+
+NUMBERED_RUNS = 4096
+"""Runs whose next record's number is remembered; the oldest are long over."""
 
 PRUNE_EVERY_S = 3600.0
 
 MAX_MESSAGES = 8
 
 
-class HistoryWriter:
-    """One history file, as the writer thread sees it.
+class Item(NamedTuple):
+    """A record on its way to disk. `seq`: its place in the run."""
 
-    trouble  what is not being kept at this moment; "" while all is well
-    suspect  a reader met damage: look at the file before writing on
-    set_aside  what was said when the file was set aside last, since it could not be read; "" if it never was
+    run_id: str
+    seq: int
+    record: Record
+
+
+class HistoryWriter:
+    """Writes one history file. Any thread may call it. InputError if no history can be kept at `path`.
+
+    trouble    what is not being kept at this moment, and what to do; "" while all is well
+    messages   the latest sentences for the user: what was set aside, could not be kept, or was deleted
+    set_aside  what was said when a damaged file was set aside; "" if none was
     """
 
-    def __init__(self, path: Path, waiting: Waiting, retention: Retention) -> None:
-        self.trouble = ""
-        self.messages: list[str] = []
-        self.suspect = False
-        self.set_aside = ""
-        self._path, self._waiting, self._retention = path, waiting, retention
+    def __init__(self, path: Path, retention: Retention) -> None:
+        self.trouble, self.messages, self.set_aside = "", list[str](), ""
+        self._path, self._retention = path, retention
+        self._items: list[Item] = []
+        self._numbers: dict[str, int] = {}
+        self._changed = threading.Condition()
+        self._asked = self._answered = 0
+        self._closing = self._stopped = self._ended = False
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
-        self._left = False  # the file was given up, and the next one does not have what is in `_copies`
-        self._copies: dict[str, list[bytes]] = {}
         me = psutil.Process()
         self._process = (me.pid, me.create_time())
         self._clock_s, self._steady_s = time.time(), time.monotonic()
         self._prune_at_s = self._steady_s
         self._deleted, self._deleted_message = Deleted(), ""
+        self._attempt(first=True)  # what is wrong with the file is known now
+        self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+        self._thread.start()
+
+    def add(self, run_id: str, *records: Record) -> None:
+        """Append records of a run; they are written in one transaction, within about 0.1 s."""
+        with self._changed:
+            seq = self._numbers.get(run_id, 0)
+            self._numbers[run_id] = seq + len(records)
+            if len(self._numbers) > NUMBERED_RUNS:
+                del self._numbers[next(iter(self._numbers))]
+            if not self._stopped:
+                self._items += [Item(run_id, seq + i, record) for i, record in enumerate(records)]
+            self._changed.notify_all()
+
+    def waiting(self) -> list[Item]:
+        """What is not on disk yet, oldest first."""
+        with self._changed:
+            return list(self._items)
+
+    def flush(self, limit_s: float = END_S) -> None:
+        """Return when everything added so far is on disk, or could not be written, or after `limit_s`."""
+        with self._changed:
+            self._asked += 1
+            mine = self._asked
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._answered >= mine or self._ended, limit_s)
+
+    def close(self) -> None:
+        """Write what is left and end the thread."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(END_S)
 
     def report(self, message: str) -> None:
-        """Say something once. The latest messages are kept; whoever opens the history says those of the start."""
+        """Say something once. Whoever opens the history says what is known by then."""
         if message not in self.messages:
             if self._file is not None:
                 log.warning("%s", message)
             self.messages = [*self.messages, message][-MAX_MESSAGES:]
 
-    def close(self) -> None:
-        """Close the file."""
+    # --- the thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not (self._closing or self._stopped):
+            with self._changed:
+                if not self.trouble:
+                    self._changed.wait_for(lambda: self._items or self._hurried(), self._idle_s())
+                self._changed.wait_for(self._hurried, RETRY_S if self.trouble else GATHER_S)
+                asked = self._asked
+            if self._attempt():
+                self._prune()
+            with self._changed:
+                self._answered = asked
+                self._changed.notify_all()
+        if self.waiting():  # what came during the last attempt
+            self._attempt()
+        if left := {item.run_id for item in self.waiting()}:
+            runs = f"{len(left):,} run{'' if len(left) == 1 else 's'}"
+            self.report(
+                f"{runs} could not be kept in the history, or only in part: tokendyno ended before it could be written."
+            )
+        self._close_file()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def _hurried(self) -> bool:
+        return self._closing or self._asked > self._answered
+
+    def _attempt(self, first: bool = False) -> bool:
+        """Write everything that waits. False if that cannot be done now; then `trouble` says why."""
+        items = self.waiting()
+        try:
+            db = self._opened()
+            with db:
+                db.execute("BEGIN IMMEDIATE")
+                for item in items:
+                    self._insert(db, item)
+        except Exception as error:  # no fault of the history ends the writer
+            if first and isinstance(error, InputError):
+                raise
+            self._fail(error)
+            return False
+        with self._changed:
+            del self._items[: len(items)]
+        self.trouble = ""
+        return True
+
+    def _fail(self, error: Exception) -> None:
+        self._close_file()  # its descriptors may be of a disk that has gone
+        why = cannot_be("written", self._path, error)
+        with self._changed:
+            count = len(self._items)
+            if count > MAX_WAITING:
+                self._stopped = True
+                self._items.clear()
+        if self._stopped:
+            self.trouble = (
+                f"Runs are no longer kept. {why} Then start tokendyno again: more than {MAX_WAITING:,} records had to "
+                "wait, and they are not kept."
+            )
+        else:
+            waiting = f" {count:,} records wait in memory and are written once that is over." if count else ""
+            self.trouble = f"Runs are not being kept. {why}{waiting}"
+
+    def _opened(self) -> sqlite3.Connection:
+        """The file, opened anew where it was removed or replaced."""
+        gone = self._file is not None and _identity(self._path) != self._file
+        if gone:
+            self._close_file()
+        if self._db is None:
+            aside = open_file(self._path)
+            if aside:
+                self.set_aside = aside
+                self.report(aside)
+            elif gone:
+                self.report(
+                    f"The history file {self._path.name} was removed or replaced at {time.strftime('%H:%M:%S')}. The "
+                    "one that is there now is used."
+                )
+            self._file, self._db = _identity(self._path), connect(self._path)
+        check_format(self._db, self._path)
+        return self._db
+
+    def _close_file(self) -> None:
         if self._db is not None:
             with suppress(sqlite3.Error):
                 self._db.close()
             self._db = None
 
-    # --- writing ----------------------------------------------------------------------------------
-
-    def attempt(self, first: bool = False) -> bool:
-        """Write everything that waits. False if the file cannot be written now; then `trouble` says why. The first
-        attempt raises InputError if this is no place for a history."""
-        self._waiting.encode(self._unencodable)
+    def _insert(self, db: sqlite3.Connection, item: Item) -> None:
+        run_id, seq, record = item
         try:
-            self._ready()
-            assert self._db is not None
-            self._waiting.shed(math.inf)  # of runs that lost records before, the rest makes no whole
-            items = [item for item in self._waiting.all() if item.body]
-            if items:
-                self._commit(self._db, items)
-        except InputError as error:
-            if first:
-                raise
-            return self._fail(str(error))
-        except (sqlite3.Error, OSError) as error:
-            if not passes(error):
-                self.suspect = True
-            return self._fail(error)
-        self._waiting.remove(items)
-        self._copy(items)
-        self.trouble = ""
-        return True
-
-    def _fail(self, why: Exception | str) -> bool:
-        lost = self._waiting.shed(self._waiting.most_bytes)
-        if lost:
-            limit = self._waiting.most_bytes >> 20
-            self.report(lost_sentence(lost, f"more than {limit} MiB waited while the file could not be written"))
-        state = self._waiting.state
-        if isinstance(why, str):
-            self.trouble = why
-        else:
-            self.trouble = sentence(self._path.name, why, state, self._waiting.most_bytes)
-        if isinstance(why, Exception) and code_of(why) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-            self.close()  # its descriptors may be of a disk that has gone
-        return False
-
-    def _unencodable(self, error: Exception) -> None:
-        self.report(f"Part of the history could not be kept ({type(error).__name__}: {error}).")
-
-    def _commit(self, db: sqlite3.Connection, items: list[Item]) -> None:
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            refuse_newer_now(db)
-            for item in items:
-                self._insert(db, item.run_id, item.seq, item.body, item.record)
-            db.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-            raise
-
-    def _insert(self, db: sqlite3.Connection, run_id: str, seq: int, body: bytes, record: object) -> None:
-        try:
+            body = encode_record(record)
             if isinstance(record, Created):
                 db.execute(
                     "INSERT INTO runs (id, created, model, status, pid, pid_started, owner, "
@@ -150,94 +222,28 @@ class HistoryWriter:
                     "UPDATE runs SET status = ?, verdict = ?, said = said || ' ' || ? WHERE id = ?",
                     (record.status, record.verdict, searched(record.verdict or ""), run_id),
                 )
-            db.execute("INSERT INTO records (run_id, seq, body) VALUES (?, ?, ?)", (run_id, seq, body))
-        except (sqlite3.IntegrityError, sqlite3.DataError, UnicodeError) as error:
-            self._unencodable(error)  # this record never fits; the others do
-
-    def _copy(self, items: list[Item]) -> None:
-        """Remember what running runs have on disk."""
-        for item in items:
-            if isinstance(item.record, Created):
-                self._copies[item.run_id] = [item.body]
-            elif isinstance(item.record, Ended):
-                self._copies.pop(item.run_id, None)
-            elif item.run_id in self._copies:
-                self._copies[item.run_id].append(item.body)
-        while sum(len(body) for bodies in self._copies.values() for body in bodies) > MAX_COPY_BYTES:
-            del self._copies[max(self._copies, key=lambda run_id: sum(map(len, self._copies[run_id])))]
-
-    # --- the file itself --------------------------------------------------------------------------
-
-    def _ready(self) -> None:
-        """Open the file, or a new one where the old one is damaged, was removed or replaced."""
-        found = identity(self._path)
-        if self._db is not None and self._file is not None and found != self._file:
-            self._leave()
-            was = "removed" if found is None else "replaced"
-            self.report(
-                f"The history file {self._path.name} was {was} at {time.strftime('%H:%M:%S')}. A new one is used."
-            )
-        if self.suspect:
-            self.suspect = False
-            self._set_damaged_aside()
-        if self._db is not None:
-            return
-        self._say_set_aside(open_file(self._path))
-        if self._file is None:
-            for message in readable_asides(self._path):
-                self.report(message)
-        before, self._file = self._file, identity(self._path)
-        self._db = connect(self._path)
-        if self._left or (before is not None and self._file != before):
-            self._restore(self._db)
-            self._left = False
-        elif before is None and self._path.stat().st_size > CHECKED_AT_ONCE_BYTES:
-            threading.Thread(target=self._check_later, name="history-check", daemon=True).start()
-
-    def _leave(self) -> None:
-        self.close()
-        self._left = True
-
-    def _check_later(self) -> None:
-        if damage_of(self._path):
-            self.suspect = True
-
-    def _set_damaged_aside(self) -> None:
-        damage = damage_of(self._path)
-        if damage:
-            self._leave()
-            self._say_set_aside(aside_message(self._path, damage, set_aside(self._path)))
-
-    def _say_set_aside(self, message: str) -> None:
-        if message:
-            self.set_aside = message
-            self.report(message)
-
-    def _restore(self, db: sqlite3.Connection) -> None:
-        """Begin a new file with what running runs had in the old one."""
-        items = []
-        for run_id, bodies in self._copies.items():
-            if db.execute("SELECT 1 FROM runs WHERE id = ?", (run_id,)).fetchone() is None:
-                items += [Item(run_id, seq, decode_record(body), body) for seq, body in enumerate(bodies)]
-        self._commit(db, items)
+            insert = "INSERT INTO records (run_id, seq, body) SELECT id, ?, ? FROM runs WHERE id = ?"
+            if not db.execute(insert, (seq, body, run_id)).rowcount:
+                self.report(f"Run {run_id[:8]} is not kept: the file that its beginning was in is gone.")
+        except (sqlite3.IntegrityError, sqlite3.DataError, ValueError, TypeError) as error:
+            # this record never fits; the others do
+            self.report(f"Part of the history could not be kept ({type(error).__name__}: {error}).")
 
     # --- retention --------------------------------------------------------------------------------
 
-    def idle_s(self) -> float:
+    def _idle_s(self) -> float:
         """Seconds until something is due though nothing is added."""
         return max(0.05, min(PRUNE_EVERY_S, self._prune_at_s - time.monotonic()))
 
-    def prune(self) -> None:
+    def _prune(self) -> None:
         """Remove what was deleted a while ago and some runs that are past a limit, if that is due and nothing waits."""
         now_s = time.monotonic()
-        if self._db is None or now_s < self._prune_at_s or self._waiting.all():
+        if self._db is None or now_s < self._prune_at_s or self._items:
             return
         up_s = now_s - self._steady_s
-        steady = abs(time.time() - self._clock_s - up_s) < STEADY_S
+        ages = up_s >= AGES_AFTER_S and abs(time.time() - self._clock_s - up_s) < STEADY_S
         try:
-            refuse_newer_now(self._db)
             remove_marked(self._db, time.time())
-            ages = steady and up_s >= AGES_AFTER_S
             gone = prune(self._db, self._retention, time.time(), ages)
             if gone == Deleted():
                 gone = prune_ablations(ablation_folder(self._path), self._retention, time.time(), ages)
@@ -248,16 +254,14 @@ class HistoryWriter:
             self._prune_at_s = now_s + (AGES_AFTER_S if up_s < AGES_AFTER_S else PRUNE_EVERY_S)
             return
         self._deleted = Deleted(*map(operator.add, self._deleted, gone))
-        self._say_deleted()
-
-    def _say_deleted(self) -> None:
-        old, large, ablations = self._deleted
-        parts = [f"{old:,} runs older than {self._retention.days:g} days"] if old else []
-        if large:
-            parts.append(f"{large:,} of the oldest runs, to stay below {(self._retention.max_bytes or 0) >> 20:,} MiB")
-        if ablations:
-            parts.append(f"{ablations:,} ablation{'s' * (ablations > 1)}, too old or the oldest of too many")
-        message = f"Deleted from the history since the start: {', '.join(parts)}."
         self.messages = [one for one in self.messages if one != self._deleted_message]
-        self._deleted_message = message
-        self.report(message)
+        self._deleted_message = self._retention.said(self._deleted)
+        self.report(self._deleted_message)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file is at this path; None if there is none."""
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None

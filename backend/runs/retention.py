@@ -54,6 +54,16 @@ class Retention:
         """The age in days; 0 without a limit."""
         return (self.max_age_s or 0.0) / 86_400
 
+    def said(self, deleted: "Deleted") -> str:
+        """A sentence for the user: what was deleted, and for which limit."""
+        old, large, ablations = deleted
+        parts = [f"{old:,} runs older than {self.days:g} days"] if old else []
+        if large:
+            parts.append(f"{large:,} of the oldest runs, to stay below {(self.max_bytes or 0) >> 20:,} MiB")
+        if ablations:
+            parts.append(f"{ablations:,} ablation{'s' * (ablations > 1)}, too old or the oldest of too many")
+        return f"Deleted from the history since the start: {', '.join(parts)}."
+
 
 class Deleted(NamedTuple):
     """Runs that were deleted for their age, and for the size of the file; ablations, for either."""
@@ -87,20 +97,12 @@ def prune_ablations(folder: Path, retention: Retention, now_s: float, ages: bool
     for at_s, size, path in sorted(journals):
         old = ages and retention.max_age_s is not None and at_s < now_s - retention.max_age_s
         large = retention.max_ablation_bytes is not None and left_bytes > retention.max_ablation_bytes
-        if (old or large) and _remove_unused(path):
-            deleted, left_bytes = deleted + 1, left_bytes - size
+        if old or large:
+            with suppress(OSError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which an ablation has that goes on
+                path.unlink()
+                deleted, left_bytes = deleted + 1, left_bytes - size
     return Deleted(ablations=deleted)
-
-
-def _remove_unused(path: Path) -> bool:
-    """Remove a journal; False if an ablation writes it, or it cannot be removed."""
-    try:
-        with open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
-    except OSError:
-        return False
-    return True
 
 
 def remove_marked(db: sqlite3.Connection, now_s: float) -> int:
@@ -125,19 +127,14 @@ def used_bytes(db: sqlite3.Connection) -> int:
 
 
 def _delete(db: sqlite3.Connection, where: str, values: tuple[float, ...]) -> int:
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         found = db.execute(
             f"SELECT id FROM runs WHERE status != 'running' AND {where} ORDER BY {SAID}, rowid LIMIT {AT_ONCE}",
             values,
         ).fetchall()
         for table, column in (("records", "run_id"), ("runs", "id")):
             db.executemany(f"DELETE FROM {table} WHERE {column} = ?", found)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
     db.executescript("PRAGMA incremental_vacuum(4096)")  # `execute` would stop after one page
     return len(found)
 

@@ -6,6 +6,7 @@ over steps describe a run, while intervals come from whole runs (repeats) only.
 
 import functools
 import math
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,22 +25,20 @@ lot bound nothing."""
 
 def median(values: Sequence[float]) -> float | None:
     """Middle value, or the mean of the two in the middle; None without values."""
-    ordered, half = sorted(values), len(values) // 2
-    if not ordered:
-        return None
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return statistics.median(values) if values else None
 
 
 def mean(values: Sequence[float]) -> float | None:
     """Arithmetic mean; None without values."""
-    return math.fsum(values) / len(values) if values else None
+    return statistics.fmean(values) if values else None
 
 
 def stdev(values: Sequence[float]) -> float | None:
-    """Sample standard deviation (n - 1); None below two values."""
+    """Sample standard deviation (n - 1); None below two values. In floats: the standard library's, in fractions, gives
+    the same, but took 10 ms for 2,000 steps, and a page that watches a run asks again and again."""
     if len(values) < 2:
         return None
-    middle = math.fsum(values) / len(values)
+    middle = statistics.fmean(values)
     return math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
 
 

@@ -23,10 +23,10 @@ from backend.optimizations.axes.speculation import LOOKUP_TOKENS
 from backend.optimizations.conditions import CLEARLY_SLOWER
 from backend.paths import ROOT
 from backend.predict.parallel import SIZES
+from backend.runs.history_writer import MAX_WAITING
 from backend.runs.retention import AGES_AFTER_S, UNDO_S
 from backend.runs.statistics import MIN_SAMPLES
 from backend.runs.summary import LAUNCH_BOUND_SHARE, NOISY_CV
-from backend.runs.waiting import MAX_WAITING_BYTES
 from backend.views.memory_check import KEPT_SHARE
 from backend.views.quality import ROUNDING_AGREEMENT, ROUNDING_NATS, SMALL_NATS, SMALL_PERPLEXITY
 from ui.api import MAX_WAIT_S
@@ -74,7 +74,7 @@ SAID = [
     ("metrics", f"`small` up to {SMALL_NATS:g} nats"),
     ("metrics", f"the perplexity ratio reaches below {SMALL_PERPLEXITY:g}"),
     ("settings", f"had back for {'an hour' if UNDO_S == 3600 else UNDO_S}"),
-    ("settings", f"up to {MAX_WAITING_BYTES >> 20} MiB of their records wait"),
+    ("settings", f"up to {MAX_WAITING:,} of their records wait in memory"),
     ("settings", f"the app has run for {IN_WORDS[int(AGES_AFTER_S // 60)]} minutes"),
 ]
 

@@ -11,7 +11,7 @@ from backend.cli.history_option import history_of
 from backend.cli.main import main
 from backend.cli.parser import make_parser
 from backend.runs import history_file
-from tests.backend.runs.test_newer import newer
+from tests.backend.runs.test_history_file import newer
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.command_line import sentence
 from tests.support.kept_runs import H200, made, run_on
@@ -48,7 +48,9 @@ def test_a_history_that_cannot_be_read_is_no_empty_one(kept: Path, capsys: pytes
     for words in (["history"], ["history", "show", "aaaa1111"], ["replay", "aaaa1111"]):
         assert main([*words, "--history", str(kept)]) == 2
         printed = capsys.readouterr()
-        assert printed.out == "" and "a newer version of tokendyno wrote it (format 99" in " ".join(printed.err.split())
+        assert printed.out == "" and "A newer version of tokendyno wrote the history h.sqlite (format 99" in " ".join(
+            printed.err.split()
+        )
         assert "Update tokendyno, or name another file with --history" in " ".join(printed.err.split())
 
 
@@ -81,7 +83,7 @@ def test_a_folder_in_the_place_of_a_history_is_told(
     tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [command, *(["aaaa1111"] if command == "replay" else []), "--history", str(tmp_path)]
-    assert "cannot be written (Is a directory)" in sentence(main(words), *capsys.readouterr())
+    assert "cannot be written (it is not a regular file)" in sentence(main(words), *capsys.readouterr())
 
 
 def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from backend.errors import InputError
-from backend.files.lock import locked
 from backend.hosting import users as module
 from backend.hosting.users import MAX_PASSWORD, MAX_TOKENS, MIN_PASSWORD, Users
 from backend.paths import ROOT
@@ -95,7 +95,7 @@ def test_a_change_that_waits_too_long_says_for_what_and_changes_nothing(
     users = Users(tmp_path / "users.json")
     users.add("ada", SECRET)
     monkeypatch.setattr(module, "LOCK_WAIT_S", 0.05)
-    with locked(users.path, 1):
+    with FileLock(f"{users.path}.lock"):
         with pytest.raises(InputError, match="another process has been changing it"):
             users.remove("ada")
         assert users.password_is("ada", SECRET), "who logs in does not wait"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.ablation.journal import Journal
 from backend.errors import InputError
 from backend.hosting.limits import LIMITS
 from backend.runs.retention import (
@@ -20,7 +21,9 @@ from backend.runs.retention import (
     used_bytes,
 )
 from backend.runs.store import Store
+from tests.backend.ablation.test_journal import HEADING
 from tests.backend.runs.test_store import created, whole
+from tests.support.processes import wait_for
 
 NOW_S = 2_000_000_000.0
 
@@ -55,6 +58,45 @@ def test_a_file_of_exactly_the_limit_is_not_too_large(db: sqlite3.Connection) ->
     assert prune(db, Retention(max_bytes=size), NOW_S, ages=False) == Deleted()
     assert prune(db, Retention(max_bytes=size - 1), NOW_S, ages=False) == Deleted(large=16)
     assert prune(db, Retention(), NOW_S, ages=True) == Deleted()
+
+
+def test_pinned_and_running_runs_never_go_and_named_ones_last_and_not_for_their_age(db: sqlite3.Connection) -> None:
+    db.execute("UPDATE runs SET pinned = 1 WHERE id = 'r00'")
+    db.execute("UPDATE runs SET name = 'mine' WHERE id = 'r01'")
+    db.execute("UPDATE runs SET note = 'mine' WHERE id = 'r02'")
+
+    def ids(rule: Retention) -> list[str]:
+        while prune(db, rule, NOW_S, ages=True) != Deleted():
+            pass
+        return [run_id for (run_id,) in db.execute("SELECT id FROM runs ORDER BY id")]
+
+    assert prune(db, Retention(max_age_s=1.0), NOW_S, ages=False) == Deleted(), "while the clock is not trusted"
+    assert ids(Retention(max_age_s=1.0)) == ["r00", "r01", "r02", "running"]
+    assert ids(Retention(max_bytes=1)) == ["r00", "running"], "a stranger's names must not fill the disk"
+
+
+@pytest.mark.parametrize(
+    ("deleted", "said"),
+    [
+        (Deleted(1, 0, 0), "1 runs older than 1 days."),
+        (Deleted(0, 2_000, 1), "2,000 of the oldest runs, to stay below 5 MiB, 1 ablation, too old or the oldest of"),
+    ],
+)
+def test_what_was_deleted_is_said_with_the_limit(deleted: Deleted, said: str) -> None:
+    assert Retention(86_400.0, 5 << 20).said(deleted).startswith(f"Deleted from the history since the start: {said}")
+
+
+def test_the_store_deletes_runs_and_ablations_that_are_too_large_and_says_so_once(tmp_path: Path) -> None:
+    (tmp_path / "ablations").mkdir()
+    (tmp_path / "ablations" / "one.jsonl").write_bytes(bytes(100))
+    store = Store(tmp_path / "h.sqlite", Retention(max_bytes=1, max_ablation_bytes=99))
+    for n in range(20):
+        store.add(f"r{n}", created(f"r{n}"), *whole("x")[1:])
+    wait_for(lambda: store.messages and "1 ablation" in store.messages[0], 10, "old runs to be deleted")
+    (message,) = store.messages
+    assert "20 of the oldest runs, to stay below 0 MiB, 1 ablation" in message
+    assert store.read("r0") == [] and not list((tmp_path / "ablations").iterdir())
+    store.close()
 
 
 @pytest.mark.parametrize("way", [1, -1], ids=["passed", "set back"])
@@ -102,6 +144,13 @@ def test_an_ablation_goes_the_moment_after_its_time_and_not_at_the_limit_of_all(
     assert prune_ablations(tmp_path, Retention(), NOW_S + 1e9, ages=True) == Deleted(), "no limit"
 
 
+def test_an_ablation_that_goes_on_is_kept(tmp_path: Path) -> None:
+    with closing(Journal(tmp_path / "new.jsonl", HEADING)):
+        os.utime(tmp_path / "new.jsonl", (0, 0))
+        assert prune_ablations(tmp_path, Retention(max_age_s=1.0), NOW_S, ages=True) == Deleted()
+    assert prune_ablations(tmp_path, Retention(max_age_s=1.0), NOW_S, ages=True) == Deleted(ablations=1)
+
+
 @pytest.mark.parametrize(
     ("days", "mib", "expected"),
     [
@@ -120,7 +169,7 @@ def test_limits_are_days_and_mib_and_nothing_lifts_one_but_0(
     assert found.days == (expected[0] or 0) / 86_400
 
 
-@pytest.mark.parametrize("text", ["1e9", "-0.1", "a lot"])
+@pytest.mark.parametrize("text", ["1e9", "-0.1", "a lot", "nan"])
 def test_a_limit_beyond_all_reason_is_refused_with_one_that_works(text: str) -> None:
     with pytest.raises(InputError, match=r"TOKENDYNO_HISTORY_MIB must be a number from 0 .* Set it to \d+, say"):
         Retention.from_environment(LIMITS["public"], {"TOKENDYNO_HISTORY_MIB": text})

@@ -1,9 +1,11 @@
-"""A history that tokendyno 0.1.0 wrote still opens, record by record, and gives the same figures.
+"""A history that an earlier tokendyno wrote still opens, record by record, and gives the same figures.
 
 `stored_history.jsonl`: the records of one `compare` on pocket, one JSON record a line, as they lay in SQLite.
+`fixtures/history-v6.sqlite`: a whole file of five runs, as the command line left it on 2026-11-27; it is never changed.
 """
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -12,7 +14,11 @@ from typing import Any
 
 import pytest
 
-from backend.hosting.visitor import LOCAL
+from backend.history.history import History
+from backend.history.search import read_search
+from backend.hosting.limits import LIMITS
+from backend.hosting.visitor import LOCAL, LOCAL_USER
+from backend.paths import ROOT
 from backend.runs.arm_series import roofline_at
 from backend.runs.log import RunLog
 from backend.runs.records import Created, Ended, Predicted, RooflinePoint, decode_record, encode_record
@@ -100,3 +106,42 @@ def test_a_stored_roofline_is_read_under_its_old_names() -> None:
     assert len(first.roofline) >= 2 and all(isinstance(point, RooflinePoint) for point in first.roofline)
     assert first.roofline_note and first.roofline_work and first.kv[0].full > 0
     assert roofline_at(first.roofline, first.roofline[0].length) == first.roofline[0].seconds
+
+
+def test_a_whole_file_of_format_6_is_listed_searched_folded_renamed_and_deleted_from(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "tests" / "fixtures" / "history-v6.sqlite", path := tmp_path / "h.sqlite")
+    store = Store(path)
+    runs = RunLog(store)
+    kept = History(store, runs, LIMITS["local"])
+
+    def listed(**asked: str) -> list[str]:
+        return [row.id[:4] for row in kept.listing.find(read_search(asked), LOCAL_USER).rows]
+
+    assert store.messages == [] and listed() == ["8f0c", "ae6e", "1272", "418c", "b6ff"]
+    assert listed(q="as it comes") == ["b6ff"] and listed(axis="cache=static") == ["1272", "418c"]
+    assert listed(q="useful tokens") == ["ae6e"] and listed(model="gpt2") == []
+    found = {
+        row.id[:4]: (row.kind, row.status, row.name) for row in kept.listing.find(read_search({}), LOCAL_USER).rows
+    }
+    assert found["b6ff"] == ("run", "done", "the first") and found["ae6e"] == ("batch", "done", "")
+    assert store.query("SELECT substr(id, 1, 4) FROM runs WHERE pinned", ()) == [("b6ff",)]
+
+    ids = {run_id[:4]: str(run_id) for (run_id,) in store.query("SELECT id FROM runs", ())}
+    folded = {short: run for short, run_id in ids.items() if (run := runs.get(run_id))}
+    assert {short: [len(arm.ids) for arm in run.arms.values()] for short, run in folded.items()} == {
+        "b6ff": [12],
+        "418c": [8],
+        "1272": [8, 8],
+        "ae6e": [0, 0],
+        "8f0c": [17],
+    }
+    assert [folded[short].status for short in ("b6ff", "8f0c")] == ["done", "interrupted"]
+    assert folded["418c"].arms["A"].text.startswith(", there was a lonely boy")
+    assert all(folded["1272"].summary(arm).latency_mean_s for arm in "AB") and len(folded["1272"].ledger("B")) == 24
+    assert [summary.served for summary in folded["ae6e"].snapshot().batch_summaries.values()] == [3, 3]
+
+    kept.changes.rename(ids["418c"], "a boy", LOCAL_USER)
+    kept.changes.delete([ids["1272"]], LOCAL_USER)
+    assert listed(q="boy") == ["418c"] and listed() == ["8f0c", "ae6e", "418c", "b6ff"]
+    store.close()
+    assert not list(tmp_path.glob("*.unreadable-*"))
