@@ -9,7 +9,6 @@ import pytest
 
 from backend.evidence import Finding
 from backend.messages import Generate
-from backend.worker.loop.passes import CapturedPasses
 from backend.worker.loop.step import Step
 from tests.sabotage.small_models import llama
 from tests.support.local_worker import LocalWorker
@@ -17,7 +16,6 @@ from tests.support.replayed_code import replayed_on_a_cpu
 from tests.support.worker import SENTENCE, plan_of
 
 TOKENS = len(SENTENCE)  # a random model's tokenizer makes one of each byte
-PLAIN = CapturedPasses.__call__
 
 
 @pytest.fixture(scope="module")
@@ -54,35 +52,6 @@ def test_the_prompts_positions_are_counted_where_the_replay_finds_their_ids(capt
 def test_padding_is_read_as_well(captured: Callable[..., Finding]) -> None:
     row = captured(shapes="buckets")
     assert (row.effective, row.reached, row.expected) == ("captured", 64, 64)
-
-
-def passes_by(call: Callable[[Any, dict[str, Any]], Any]) -> Any:
-    return mock.patch.object(CapturedPasses, "__call__", lambda self, **inputs: call(self, inputs))
-
-
-def once_more(captured: Any, inputs: dict[str, Any]) -> None:
-    PLAIN(captured, **inputs)
-    captured._function(**inputs)
-
-
-def another_text(captured: Any, inputs: dict[str, Any]) -> None:
-    PLAIN(captured, **inputs | {"input_ids": inputs["input_ids"].flip(1)})
-
-
-def half_of_it(captured: Any, inputs: dict[str, Any]) -> None:
-    PLAIN(captured, **{name: one[:, : one.shape[1] // 2] for name, one in inputs.items()})
-
-
-def twice(captured: Any, inputs: dict[str, Any]) -> None:
-    PLAIN(captured, **inputs)
-    PLAIN(captured, **inputs)
-
-
-@pytest.mark.parametrize("broken", [once_more, another_text, half_of_it, twice])
-def test_what_was_read_otherwise_or_besides_turns_the_row(captured: Callable[..., Finding], broken: Any) -> None:
-    with passes_by(broken):
-        row = captured()
-    assert row.effective == "captured" and row.reached != row.expected, row
 
 
 def test_a_pass_that_no_graph_makes_is_whole(captured: Callable[..., Finding]) -> None:
