@@ -16,8 +16,9 @@ from tests.support.tiny_models import CONFIGS, OTHERS, WINDOW, build, tiny
 ARCHITECTURES = [*CONFIGS, *OTHERS]
 
 
-@pytest.mark.parametrize("attention", [None, "eager"])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("architecture", "attention"), [*((name, None) for name in ARCHITECTURES), *((name, "eager") for name in CONFIGS)]
+)
 def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: str, attention: str | None) -> None:
     model = tiny(architecture, attention)
     for asked in (prompt(5), prompt(WINDOW), prompt(3, 3), prompt(20, 3, padded=4), prompt(1)):
@@ -41,9 +42,10 @@ def test_logits_of_each_step_are_those_of_generate(architecture: str) -> None:
 def test_a_prompt_in_chunks_gives_the_same_text(architecture: str) -> None:
     """Chunks below, at and above the window; a last one of one token, or no other than the first."""
     model = tiny(architecture)
-    for asked in (prompt(21), prompt(20, 3, padded=4), prompt(3)):
+    prompts = [(prompt(21), (5, WINDOW, 12)), (prompt(20, 3, padded=4), (5,)), (prompt(3), (12,))]
+    for asked, chunks in prompts:
         expected = greedy(model, asked)
-        for chunk in (5, WINDOW, 12):
+        for chunk in chunks:
             assert torch.equal(own(model, asked, chunk=chunk), expected)
 
 

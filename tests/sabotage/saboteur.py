@@ -125,7 +125,7 @@ def run_of(
         bench = open_bench(models_dir=models_dir, executor="subprocess" if own_process else "in-process")
         bench.start()
         try:
-            run = bench.wait(bench.submit(request(choices, model=model, **work)), 300)
+            run = bench.wait(bench.submit(request(choices, model=model, **work)), 500)
         finally:
             bench.close()
     assert run.status == "done", run.message
