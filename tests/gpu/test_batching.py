@@ -6,7 +6,7 @@ from backend.evidence import Evidence
 from backend.runs.run import Run
 from backend.traffic.draw import Draw
 from backend.traffic.presets import drawn
-from tests.sabotage.ledger_of import run_of
+from tests.sabotage.saboteur import run_of
 
 pytestmark = pytest.mark.gpu
 TRAFFIC = drawn(Draw(10, (5, 60), (4, 24)), 1, 4)

@@ -78,7 +78,7 @@ def test_captured_text_is_that_of_plain_steps(architecture: str, batch: int, mon
 
     from backend.worker.loop.cache import StaticSlotCache
     from backend.worker.loop.loop import DecodeLoop
-    from tests.backend.worker.loop.test_loop import GREEDY, Told
+    from tests.support.decode_loop import GREEDY, Told
 
     monkeypatch.setitem(MODELS, architecture, MODELS[architecture] | {"head_dim": 32})
     model = with_kernels(build(architecture, "bfloat16"))

@@ -201,7 +201,7 @@ def test_captured_text_with_them_is_that_of_generate_without(whole: bool) -> Non
     """In float32, past the window of the alternate layers, from prompts that are shorter and longer than it."""
     import torch
 
-    from tests.backend.worker.loop.test_loop import greedy
+    from tests.support.decode_loop import greedy
 
     plain, model = build("gpt_oss"), with_triton(build("gpt_oss"), whole)
     assert ("GptOssDecoderLayer" in replaced(model)) is whole

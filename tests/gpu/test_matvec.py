@@ -199,7 +199,7 @@ def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, in
 def test_captured_text_with_the_kernels_is_that_of_generate_without(architecture: str) -> None:
     import torch
 
-    from tests.backend.worker.loop.test_loop import greedy
+    from tests.support.decode_loop import greedy
 
     plain = build(architecture)
     asked = [prompt(5), prompt(WINDOW), prompt(20)]
@@ -219,7 +219,7 @@ def test_a_card_that_nothing_was_swept_on_measures_and_keeps_what_it_found(
 ) -> None:
     import torch
 
-    from tests.backend.worker.loop.test_loop import greedy
+    from tests.support.decode_loop import greedy
 
     expected, model, products = greedy(build("qwen3"), prompt(9)), with_kernels(build("qwen3")), kernels.products
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
@@ -262,7 +262,7 @@ def test_the_ways_of_a_layer_are_chosen_by_its_time_unless_it_stays_in_the_cache
 def test_generate_itself_goes_the_models_own_way() -> None:
     import torch
 
-    from tests.backend.worker.loop.test_loop import greedy
+    from tests.support.decode_loop import greedy
 
     plain, model = build("llama"), with_kernels(build("llama"))
     for one in (prompt(5), prompt(6, 3)):
@@ -277,7 +277,7 @@ def test_captured_batches_with_the_kernels_have_the_texts_of_generate(
     is not measured twice."""
     import torch
 
-    from tests.backend.worker.loop.test_loop import greedy
+    from tests.support.decode_loop import greedy
 
     plain, model = build(architecture), with_kernels(build(architecture))
     asked = prompt(20, 3, padded=4)
@@ -346,7 +346,7 @@ def test_int8_of_torchao_is_read_as_it_is(kernels: Any, texts: int) -> None:
     import torch
     from torchao.quantization import Int8WeightOnlyConfig, quantize_
 
-    from tests.backend.worker.loop.test_loop import greedy
+    from tests.support.decode_loop import greedy
 
     def packed() -> Any:
         model = build("qwen3")

@@ -7,8 +7,8 @@ import pytest
 
 from backend.plan import STATIC, GeneratePlan
 from backend.worker.loop.sampling import Sampling
-from tests.backend.worker.loop.test_loop import GREEDY, Told, greedy
-from tests.backend.worker.loop.test_loop import prompt as on_cpu
+from tests.support.decode_loop import GREEDY, Told, greedy
+from tests.support.decode_loop import prompt as on_cpu
 from tests.support.tiny_models import CONFIGS, WINDOW, tiny
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]

@@ -16,8 +16,8 @@ from backend.worker.loop.cache import StaticSlotCache
 from backend.worker.loop.loop import DecodeLoop
 from backend.worker.patch import attention
 from backend.worker.runners.decode import cached_tokens
-from tests.backend.worker.loop.test_loop import Told, greedy
 from tests.gpu.test_own import prompt
+from tests.support.decode_loop import Told, greedy
 from tests.support.ledger import unsound
 from tests.support.tiny_models import CONFIGS, WINDOW, build
 from tools.bench.gpu.bench_cli import tell

@@ -1,95 +1,68 @@
 """Sabotage of choices that only a GPU can run, and of those that a GPU runs with other operators and kernels."""
 
+import functools
 import itertools
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 from unittest import mock
 
-import pytest
+import torch
 
+from backend.paths import PRESETS
 from tests.sabotage import test_attention, test_dtype, test_experts, test_kernels, test_loop, test_projections
-from tests.sabotage.saboteur import Sabotage, tests_of
-from tests.sabotage.small_models import LAYERS, bert, llama
-from tests.sabotage.test_compile import (
-    OWN,
-    STATIC,
-    eager_layers,
-    forgotten,  # noqa: F401
-    one_step_in_three,
-    removed,
-)
+from tests.sabotage.saboteur import SHARES, Patch, in_layers, table, tests_of
+from tests.sabotage.small_models import LAYERS, bert
+from tests.sabotage.test_batching import CONTINUOUS, REQUESTS, set_up_with
+from tests.sabotage.test_compile import COMPILES, OWN, STATIC, eager_layers, one_step_in_three, removed
+from tests.sabotage.test_compile import forgotten as forgotten
 from tests.sabotage.test_experts import instead
+from tests.sabotage.test_quantization import DENSE
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
-WHOLE = (*OWN, ("projections", "fused"), ("kernels", "local"))
-COMPILED = (*OWN, ("cuda_graphs", "manual"), ("compile", "default"))
-REPLAYING = (*STATIC, ("compile", "reduce-overhead"))
+QWEN = "random:Qwen3-0.6B"
+REPLAYING, CAPTURED = STATIC | {"compile": "reduce-overhead"}, OWN | {"cuda_graphs": "manual"}
+COMPILED = CAPTURED | {"compile": "default"}
+
+
+@functools.cache
+def checkpoint() -> str:
+    """Folder of the embedded model's weights: a checkpoint whose files are read."""
+    folder = f"{tempfile.mkdtemp(prefix='checkpoint-')}/pocket"
+    shutil.copytree(PRESETS / "models" / "pocket", folder)
+    return folder
 
 
 def without_graphs() -> Any:
     """Compiled, in the mode that launches its kernels one by one."""
-    import torch
-
     plain = torch.compile
     return mock.patch.object(torch, "compile", lambda model, **how: plain(model, **how | {"mode": "default"}))
 
 
-def captured(how: Callable[[Callable[[], None], Callable[[], None]], Callable[[], None]]) -> Any:
+def steps_by(how: Callable[..., Callable[[], None]]) -> Patch:
     """The custom loop's step: `how` makes what the loop calls of the step and of its replay."""
     from backend.worker.loop.cuda_graph import capture
 
-    return mock.patch("backend.worker.loop.loop.capture", lambda step, rewind: how(step, capture(step, rewind)))
+    return lambda: mock.patch("backend.worker.loop.loop.capture", lambda step, rewind: how(step, capture(step, rewind)))
 
 
-def never_replayed() -> Any:
-    return captured(lambda step, replay: step)
+def one_in_three(step: Callable[[], None], replay: Callable[[], None]) -> Callable[[], None]:
+    count = itertools.count()
+    return lambda: (replay if next(count) % 3 == 0 else step)()
 
 
-def replayed_once_in_three() -> Any:
-    def alternating(step: Callable[[], None], replay: Callable[[], None]) -> Callable[[], None]:
-        count = itertools.count()
-        return lambda: (replay if next(count) % 3 == 0 else step)()
-
-    return captured(alternating)
-
-
-def passes_by(call: Callable[[Any, dict[str, Any]], Any]) -> Any:
-    """An encoder's captured passes: `call` makes a pass of the captured ones and its inputs."""
+def passes_by_hand(every: int) -> Patch:
+    """One in so many of an encoder's captured passes is no replay."""
     from backend.worker.loop.passes import CapturedPasses
 
-    plain = CapturedPasses.__call__
+    plain, count = CapturedPasses.__call__, itertools.count()
 
-    class Captured:
-        """What `call` is given."""
+    def call(self: Any, **inputs: Any) -> Any:
+        return self._function(**inputs) if next(count) % every == 0 else plain(self, **inputs)
 
-        def __init__(self, captured: Any) -> None:
-            self.model = captured._function
-            self.replay = lambda **inputs: plain(captured, **inputs)
-
-    return mock.patch.object(CapturedPasses, "__call__", lambda self, **inputs: call(Captured(self), inputs))
-
-
-def in_turns(captured: Any, inputs: dict[str, Any], count: Any = itertools.count()) -> Any:  # noqa: B008
-    return (captured.replay if next(count) % 2 else captured.model)(**inputs)
-
-
-def once_more_by_hand(captured: Any, inputs: dict[str, Any]) -> Any:
-    captured.replay(**inputs)
-    return captured.model(**inputs)
-
-
-def another_text(captured: Any, inputs: dict[str, Any]) -> Any:
-    return captured.replay(**{name: one.flip(1) for name, one in inputs.items()})
-
-
-def first_half_left_out(captured: Any, inputs: dict[str, Any]) -> Any:
-    """Of the layers: their graph is shorter."""
-    layers = captured.model.encoder.layer
-    with mock.patch.object(captured.model.encoder, "layer", layers[len(layers) // 2 :]):
-        return captured.replay(**inputs)
+    return lambda: mock.patch.object(CapturedPasses, "__call__", call)
 
 
 def never_captured() -> Any:
@@ -98,15 +71,7 @@ def never_captured() -> Any:
     return mock.patch.object(Step, "make_prompts", lambda step, *how: None)
 
 
-def half_of_it(captured: Any, inputs: dict[str, Any]) -> Any:
-    return captured.replay(**{name: one[:, : one.shape[1] // 2] for name, one in inputs.items()})
-
-
-def _graphs(choice: str, manner: str, patch: Any, beside: tuple[tuple[str, str], ...]) -> Sabotage:
-    return Sabotage("cuda_graphs", choice, manner, patch, beside, llama, tier="gpu")
-
-
-def steps_without_it() -> Any:
+def steps_without_experts() -> Any:
     """Whole layers that leave their experts out: the prompt is computed with them, and no step is."""
     from kernels import get_local_kernel
 
@@ -125,54 +90,94 @@ def steps_without_it() -> Any:
     return mock.patch.object(ops, "layer", without)
 
 
+def stays(share: str) -> Patch:
+    """One, half or all of the layers are never copied to host memory, although the cache asks them to."""
+    from transformers.cache_utils import CacheLayerMixin
+
+    plain, made, every = CacheLayerMixin.offload, itertools.count(), {"one": 28, "half": 2, "all": 1}[share]
+
+    def offload(self: Any) -> None:
+        if not hasattr(self, "place"):
+            self.place = next(made)
+        if self.place % every:
+            plain(self)
+
+    return lambda: mock.patch.object(CacheLayerMixin, "offload", offload)
+
+
+def densify(layer: Any) -> None:
+    """Replace packed experts by dense ones of the same shape."""
+    from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
+
+    with torch.device("cuda"):
+        dense = GptOssExperts(layer.mlp.experts.config).to(torch.bfloat16)
+    for weight in dense.parameters():
+        torch.nn.init.normal_(weight, std=0.02)
+    for weight in (dense.gate_up_proj, dense.down_proj):  # by rows, as our kernels read them
+        weight.data = weight.data.transpose(1, 2).contiguous().transpose(1, 2)
+    layer.mlp.experts = dense
+
+
+def without_warm_up() -> Any:
+    """transformers reserves nothing before it reads."""
+    return mock.patch("transformers.modeling_utils.caching_allocator_warmup", lambda *args, **more: None)
+
+
+def placed_at_once() -> Any:
+    """Weights go to the GPU as they are read, whatever was planned."""
+    return mock.patch("backend.worker.load.loader.device_keywords", lambda plan: {"device_map": plan.device})
+
+
 AS_ON_A_CPU = [
     replace(one, tier="gpu")
     for module in (test_attention, test_dtype, test_experts, test_kernels, test_loop, test_projections)
     for one in module.SABOTEURS
-    if one.manner in ("half of the layers", "one layer", "half in parts", "in the measured run alone")
-    or one.manner.endswith(("hollow", "one thrown away", "are rounded", "is left out", "half are left out"))
-    or one.manner.endswith(("in one layer are thrown away", "all routers choose the same", "rounded to 8 bits"))
+    if one.manner
+    in ("one layer", "half of the layers", "half in parts", "half of the steps", "products may be rounded")
 ]
 """What a trace shows of a GPU is another matter: operators beside kernels, in half precision or float32."""
-
-SABOTEURS: list[Sabotage] = [
-    *AS_ON_A_CPU,
-    Sabotage("compile", "reduce-overhead", "nothing is compiled", removed, STATIC, llama, tier="gpu"),
-    Sabotage("compile", "reduce-overhead", "without CUDA graphs", without_graphs, STATIC, llama, tier="gpu"),
-    _graphs("compile", "kernels are launched one by one", without_graphs, REPLAYING),
-    _graphs("compile", "half of the layers are not", lambda: eager_layers(lambda n: n >= LAYERS // 2), REPLAYING),
-    _graphs("compile", "one step in three is", one_step_in_three, REPLAYING),
-    _graphs("manual", "captured, and never replayed", never_replayed, OWN),
-    _graphs("manual", "one step in three is replayed", replayed_once_in_three, OWN),
-    *(
-        Sabotage("cuda_graphs", "manual", f"an encoder: {manner}", partial(passes_by, call), (), bert, tier="gpu")
-        for manner, call in (
-            ("never replayed", lambda captured, inputs: captured.model(**inputs)),
-            ("every other pass is", in_turns),
-            ("replayed, and computed once more", once_more_by_hand),
-            ("another text", another_text),
-            ("half of the layers are left out", first_half_left_out),
-        )
-    ),
-    *(
-        Sabotage("prefill", "captured", manner, patch, (*OWN, ("cuda_graphs", "manual")), llama, tier="gpu")
-        for manner, patch in (
-            ("never captured", never_captured),
-            ("read by hand", partial(passes_by, lambda captured, inputs: captured.model(**inputs))),
-            ("read once more by hand", partial(passes_by, once_more_by_hand)),
-            ("another text", partial(passes_by, another_text)),
-            ("half of it", partial(passes_by, half_of_it)),
-        )
-    ),
-    Sabotage("prefill", "compiled", "never captured", never_captured, COMPILED, llama, tier="gpu"),
-    Sabotage("experts", "triton", "one layer", instead(None, lambda layer: layer == 1), tier="gpu"),
-    Sabotage("experts", "triton", "half of the layers", instead(None, lambda layer: layer % 2 == 0), tier="gpu"),
-    Sabotage("experts", "triton", "removed", instead(None, lambda layer: True), tier="gpu"),
-    Sabotage("experts", "triton", "its steps", steps_without_it, WHOLE, tier="gpu"),
-]
-_TUNED = "Broken as reduce-overhead is, and compiling with it takes minutes of a GPU."
-REASONS: dict[tuple[str, str], str] = {
-    ("compile", "max-autotune"): _TUNED,
-    ("compile", "max-autotune-no-cudagraphs"): _TUNED,
+NO_GRAPHS = {"nothing is compiled": removed, "without CUDA graphs": without_graphs}
+HALF = {"half of the layers are not": eager_layers(lambda layer: layer >= LAYERS // 2)}
+NOT_ALL = HALF | {"kernels are launched one by one": without_graphs, "one step in three is": one_step_in_three}
+SELDOM = {
+    "never replayed": steps_by(lambda step, replay: step),
+    "one step in three is replayed": steps_by(one_in_three),
 }
-test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
+ENCODER = {"an encoder: never replayed": passes_by_hand(1), "an encoder: every other pass is": passes_by_hand(2)}
+PARTS: dict[str, Callable[[int], bool]] = {
+    "one layer": lambda layer: layer == 1, "half": lambda layer: layer % 2 == 0, "removed": lambda layer: True,
+}  # fmt: skip
+WHOLE_LAYERS = OWN | {"projections": "fused", "kernels": "local"}
+STAYING = {f"{share} of the layers stay on the GPU": stays(share) for share in SHARES}
+DENSE_EXPERTS = {f"experts of {share} of the layers dense": in_layers(share, densify) for share in SHARES}
+on_a_gpu = functools.partial(table, tier="gpu")
+SABOTEURS = [
+    *AS_ON_A_CPU,
+    *on_a_gpu("compile", {"reduce-overhead": NO_GRAPHS}, STATIC),
+    *on_a_gpu("cuda_graphs", {"compile": NOT_ALL}, REPLAYING),
+    *on_a_gpu("cuda_graphs", {"manual": SELDOM}, OWN),
+    *on_a_gpu("cuda_graphs", {"manual": ENCODER}, model=bert),
+    *on_a_gpu("prefill", {"captured": {"never captured": never_captured}}, CAPTURED),
+    *on_a_gpu("prefill", {"compiled": {"never captured": never_captured}}, COMPILED),
+    *on_a_gpu("experts", {"triton": {name: instead(None, where) for name, where in PARTS.items()}}, model="pocket"),
+    *on_a_gpu("experts", {"triton": {"its steps": steps_without_experts}}, WHOLE_LAYERS, "pocket"),
+    *on_a_gpu("quantization", {"mxfp4": DENSE_EXPERTS}, {"experts": "triton"}, "random:pocket"),
+    *on_a_gpu("quantization", dict.fromkeys(("torchao-int4", "bnb-nf4-double", "bnb-fp4-double"), DENSE), model=QWEN),
+    *on_a_gpu("cache", dict.fromkeys(("offloaded", "offloaded_static"), STAYING), model=QWEN),
+    *on_a_gpu("loading", {"device_map": {"without the warm-up": without_warm_up}}, model=checkpoint),
+    *on_a_gpu("loading", {"plain": {"placed as it is read": placed_at_once}}, model=checkpoint),
+    *on_a_gpu(
+        "async_batching", {"on": {"one step after the other": set_up_with(use_async_batching=False)}}, CONTINUOUS,
+        "pocket", traffic=REQUESTS,
+    ),
+    *on_a_gpu(
+        "batch_graphs", {"on": {"no graphs": set_up_with(use_cuda_graph=False)}}, CONTINUOUS, "pocket",
+        traffic=REQUESTS,
+    ),
+]  # fmt: skip
+REASONS = {
+    ("compile", "max-autotune"): "Broken as reduce-overhead is, and compiling with it takes minutes of a GPU.",
+    ("compile", "max-autotune-no-cudagraphs"): "As max-autotune.",
+    ("loading", "no-warmup"): "It is the absence of a step: device_map without its warm-up turns into it.",
+}
+test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS, *COMPILES)

@@ -181,7 +181,7 @@ def test_the_text_is_the_same_with_each_piece_off(
     import torch
     from kernels import get_loaded_kernels
 
-    from tests.backend.worker.loop.test_loop import greedy
+    from tests.support.decode_loop import greedy
 
     expected = greedy(build("qwen3"), prompt(9))
     model = with_kernels(build("qwen3"))
@@ -195,7 +195,7 @@ def test_the_text_is_the_same_with_each_piece_off(
 def test_batches_end_in_the_kernel_too() -> None:
     import torch
 
-    from tests.backend.worker.loop.test_loop import greedy
+    from tests.support.decode_loop import greedy
 
     model, asked = with_kernels(build("qwen3")), prompt(6, 3, padded=2)
     assert torch.equal(Maker(model, 60)(asked), greedy(build("qwen3"), asked))

@@ -1,18 +1,37 @@
-"""Records of sabotage, and the two tests that every file of this folder makes of them."""
+"""Sabotage as it happens in the world, and the two tests that every file of this folder makes of it.
 
-from collections.abc import Callable, Sequence
+Each file is a table of one axis: by choice, the manners in which it is broken from outside. What only somebody would do
+who patches torch on purpose is in no table: the ledger catches fallbacks, not forgery.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from unittest import mock
 
 import pytest
 
 from backend.evidence import Evidence, Status
-from tests.sabotage.ledger_of import ledger
+from backend.executors import open_bench
+from backend.runs.run import Run
+from tests.sabotage.small_models import llama
+from tests.support.worker import request
 
+Patch = Callable[[], AbstractContextManager[Any]]
+Which = Callable[[int], bool]
+"""Which layers, by their number."""
+Ledger = Mapping[str, Evidence]
 Tier = Literal["slow", "full", "gpu"]
-NOT_GREEN: tuple[Status, ...] = ("partial", "no_effect", "fallback", "failed", "off", "not_applicable")
+TOKENS = "tokens"
+"""The row that answers for the text, whichever choice has spoilt it."""
+AMBER_OR_RED: tuple[Status, ...] = ("partial", "no_effect", "fallback", "failed")
+SHARES = "one", "half", "all"
+INTACT = "intact"
 
 
 @dataclass(frozen=True)
@@ -21,76 +40,124 @@ class Sabotage:
 
     manner    what is broken, in a few words: the name of the test
     patch     breaks it while it is entered
-    beside    choices of other axes, as (axis, choice)
+    beside    choices of other axes
     model     a model; or a function that returns one, where it has to be written to disk first
-    work      settings of the workload beside a short prompt and 8 tokens, as (name, value)
-    turns_to  statuses that the row may have then
+    work      settings of the workload beside a short prompt and 8 tokens
+    shown_by  the row that turns, where it is not this axis's own; that of the tokens is trusted for every choice
     """
 
     axis: str
     choice: str
     manner: str
-    patch: Callable[[], AbstractContextManager[Any]]
-    beside: tuple[tuple[str, str], ...] = ()
-    model: str | Callable[[], str] = "pocket"
-    work: tuple[tuple[str, Any], ...] = ()
-    turns_to: tuple[Status, ...] = NOT_GREEN
+    patch: Patch
+    beside: Mapping[str, str] = field(default_factory=dict)
+    model: str | Callable[[], str] = llama
+    work: Mapping[str, Any] = field(default_factory=dict)
+    shown_by: str = ""
     tier: Tier = "slow"
 
-    def row(self, own_process: bool = False) -> Evidence:
-        """The row of the ledger after a run with whatever is patched now, or by a process of its own."""
+    def ledger(self, own_process: bool = False) -> Ledger:
+        """The rows after a run with whatever is patched now, by axis."""
         name = self.model if isinstance(self.model, str) else self.model()
-        models_dir = Path(name).parent if Path(name).is_absolute() else None
-        choices = {self.axis: self.choice, **dict(self.beside)}
-        return ledger(choices, name, models_dir=models_dir, own_process=own_process, **dict(self.work))[self.axis]
+        folder = Path(name).parent if Path(name).is_absolute() else None
+        choices = {self.axis: self.choice, **self.beside}
+        return ledger(choices, name, models_dir=folder, own_process=own_process, **self.work)
+
+    def is_caught(self, rows: Ledger) -> bool:
+        """Whether a row that is trusted for this choice says that something is wrong."""
+        others = [rows[axis] for axis in (self.shown_by, TOKENS) if axis in rows]
+        return rows[self.axis].status != "verified" or any(row.status in AMBER_OR_RED for row in others)
 
     @property
-    def arm(self) -> tuple[Any, ...]:
+    def arm(self) -> str:
         """Equal for two that break the same run."""
-        return self.axis, self.choice, self.beside, self.model, self.work
+        return repr((self.axis, self.choice, self.beside, self.model, self.work, self.shown_by))
+
+
+def table(
+    axis: str, manners: Mapping[str, Mapping[str, Patch]], beside: Mapping[str, str] | None = None,
+    model: str | Callable[[], str] = llama, shown_by: str = "", tier: Tier = "slow", **work: Any,
+) -> list[Sabotage]:  # fmt: skip
+    """Saboteurs of an axis: choice -> manner -> what breaks it."""
+    return [
+        Sabotage(axis, choice, manner, patch, beside or {}, model, work, shown_by, tier)
+        for choice, patches in manners.items()
+        for manner, patch in patches.items()
+    ]
 
 
 def tests_of(saboteurs: Sequence[Sabotage], *marks: pytest.MarkDecorator) -> tuple[Any, Any]:
-    """The test that sabotage turns the row, and the test that the row is verified without. `marks`: for both.
+    """The test that sabotage turns a row, and the test that no row is turned without. `marks`: for both."""
 
-    Of what is slow each choice's first manner stays, which CI runs; the others are for `tools/full`.
-    """
-    saboteurs = _one_a_choice(saboteurs)
-    controls = {one.arm: one for one in sorted(saboteurs, key=lambda one: one.tier == "full", reverse=True)}
+    def case(one: Sabotage, name: str) -> Any:
+        compiles = name == INTACT and one.tier == "slow" and "compile" in (one.axis, *one.beside)
+        tier = getattr(pytest.mark, "full" if compiles else one.tier)
+        return pytest.param(one, marks=[tier, *marks], id=f"{one.axis}={one.choice}: {name}")
 
-    def test_sabotage_turns_the_row(sabotage: Sabotage) -> None:
+    def test_sabotage_turns_a_row(sabotage: Sabotage) -> None:
         with sabotage.patch():
-            row = sabotage.row()
-        assert row.status in sabotage.turns_to, row
+            rows = sabotage.ledger()
+        assert sabotage.is_caught(rows), rows
 
     def test_the_control_is_verified(sabotage: Sabotage) -> None:
         # what an earlier run left of a GPU's memory is nothing that a warm-up could reserve
-        row = sabotage.row(own_process=sabotage.axis == "loading" and sabotage.tier == "gpu")
-        assert row.status == "verified", row
+        rows = sabotage.ledger(own_process=sabotage.axis == "loading" and sabotage.tier == "gpu")
+        assert not sabotage.is_caught(rows), rows
 
+    broken = [case(one, one.manner) for one in saboteurs]
+    intact = [case(one, INTACT) for one in {one.arm: one for one in saboteurs}.values()]
     return (
-        pytest.mark.parametrize("sabotage", [_case(one, marks, one.manner) for one in saboteurs])(
-            test_sabotage_turns_the_row
-        ),
-        pytest.mark.parametrize("sabotage", [_case(one, marks) for one in controls.values()])(
-            test_the_control_is_verified
-        ),
+        pytest.mark.parametrize("sabotage", broken)(test_sabotage_turns_a_row),
+        pytest.mark.parametrize("sabotage", intact)(test_the_control_is_verified),
     )
 
 
 tests_of.__test__ = False  # type: ignore[attr-defined]  # by its name pytest would take it for a test
 
 
-def _one_a_choice(saboteurs: Sequence[Sabotage]) -> list[Sabotage]:
-    found, seen = [], set()
-    for one in saboteurs:
-        again = one.tier == "slow" and (one.axis, one.choice) in seen
-        found.append(replace(one, tier="full") if again else one)
-        if one.tier == "slow":
-            seen.add((one.axis, one.choice))
-    return found
+def run_of(
+    choices: Mapping[str, str], model: str = "pocket", models_dir: Path | None = None, own_process: bool = False,
+    **work: Any,
+) -> Run:  # fmt: skip
+    """A finished run of one arm in this process: what is patched here is what the worker meets. `own_process`: by a
+    worker that nothing patched here reaches, and whose GPU memory nothing has used."""
+    with mock.patch.object(os, "_exit"), mock.patch.object(sys, "stdin"):
+        bench = open_bench(models_dir=models_dir, executor="subprocess" if own_process else "in-process")
+        bench.start()
+        try:
+            run = bench.wait(bench.submit(request(choices, model=model, **work)), 500)
+        finally:
+            bench.close()
+    assert run.status == "done", run.message
+    return run
 
 
-def _case(one: Sabotage, marks: Sequence[pytest.MarkDecorator], manner: str = "intact") -> Any:
-    """One saboteur as the parameter of a test in its tier."""
-    return pytest.param(one, marks=[getattr(pytest.mark, one.tier), *marks], id=f"{one.axis}={one.choice}: {manner}")
+def ledger(choices: Mapping[str, str], model: str = "pocket", **more: Any) -> Ledger:
+    """The ledger of such a run, by axis."""
+    return {row.finding.axis: row for row in run_of(choices, model, **more).ledger("A")}
+
+
+@contextlib.contextmanager
+def model_changed(change: Callable[[Any], None]) -> Iterator[None]:
+    """`change` gets every model that is loaded meanwhile, before anything else sees it."""
+    from backend.worker.load import loader
+
+    plain = loader.LoadedModel.__init__
+
+    def changed(self: Any, plan: Any, model: Any, *more: Any) -> None:
+        change(model)
+        plain(self, plan, model, *more)
+
+    with mock.patch.object(loader.LoadedModel, "__init__", changed):
+        yield
+
+
+def in_layers(share: str, change: Callable[[Any], None]) -> Patch:
+    """Changes one, half or all of the decoder layers of every model that is loaded."""
+
+    def each(model: Any) -> None:
+        layers = model.model.layers
+        for layer in layers[: {"all": len(layers), "half": len(layers) // 2, "one": 1}[share]]:
+            change(layer)
+
+    return lambda: model_changed(each)

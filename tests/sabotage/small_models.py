@@ -7,18 +7,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-_SHAPE: dict[str, Any] = {
-    "vocab_size": 300, "hidden_size": 64, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 2048, "bos_token_id": 0, "eos_token_id": 1,
-    "pad_token_id": 2, "dtype": "float32",
-}  # fmt: skip
-_MORE: dict[str, dict[str, Any]] = {
-    "llama": {"architectures": ["LlamaForCausalLM"]},
-    "olmo2": {"architectures": ["Olmo2ForCausalLM"]},
-    "bert": {"architectures": ["BertModel"], "type_vocab_size": 2, "initializer_range": 0.2},
-    "mixtral": {"architectures": ["MixtralForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2},
-}
 LAYERS = 4
+WINDOW = 128
+"""Longer than the prompt of most runs here."""
+_SHAPE: dict[str, Any] = {
+    "vocab_size": 300, "hidden_size": 64, "intermediate_size": 48, "num_hidden_layers": LAYERS,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 2048,
+    "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2, "dtype": "float32",
+}  # fmt: skip
 
 
 @functools.cache
@@ -29,44 +25,39 @@ def _base() -> Path:
 
 
 @functools.cache
-def llama() -> str:
-    """Grouped heads, separate projections, no experts, no windows."""
-    return _written("llama")
-
-
-@functools.cache
-def long_llama() -> str:
-    """The same for long prompts."""
-    return _written("llama", max_position_embeddings=8192)
-
-
-@functools.cache
-def wide_llama() -> str:
-    """The same with MLPs that every quantization packs."""
-    return _written("llama", intermediate_size=128)
-
-
-@functools.cache
-def olmo() -> str:
-    """Norms across all heads, so that a split model puts the projections of attention together."""
-    return _written("olmo2")
-
-
-@functools.cache
-def bert() -> str:
-    """An encoder."""
-    return _written("bert")
-
-
-@functools.cache
-def mixtral() -> str:
-    """Four experts, two for each token, in every layer."""
-    return _written("mixtral")
-
-
-def _written(architecture: str, **more: Any) -> str:
-    folder = _base() / f"{architecture}{''.join(f'-{name}-{value}' for name, value in more.items())}"
+def _written(architecture: str, kind: str, **more: Any) -> str:
+    folder = _base() / f"{kind}{''.join(f'-{name}-{value}' for name, value in more.items())}"
     folder.mkdir()
-    config = {"model_type": architecture} | _SHAPE | _MORE[architecture] | more
+    config = {"model_type": architecture, "architectures": [kind]} | _SHAPE | more
     (folder / "config.json").write_text(json.dumps(config))
     return f"random:{folder}"
+
+
+def llama() -> str:
+    """Grouped heads, separate projections, no experts, no windows."""
+    return _written("llama", "LlamaForCausalLM")
+
+
+def long_llama() -> str:
+    """The same for long prompts."""
+    return _written("llama", "LlamaForCausalLM", max_position_embeddings=8192)
+
+
+def wide_llama() -> str:
+    """The same with MLPs that every quantization packs."""
+    return _written("llama", "LlamaForCausalLM", intermediate_size=128)
+
+
+def mistral() -> str:
+    """A window in every layer."""
+    return _written("mistral", "MistralForCausalLM", sliding_window=WINDOW)
+
+
+def mixtral() -> str:
+    """Four experts, two for each token, in every layer."""
+    return _written("mixtral", "MixtralForCausalLM", num_local_experts=4, num_experts_per_tok=2)
+
+
+def bert() -> str:
+    """An encoder."""
+    return _written("bert", "BertModel", type_vocab_size=2, initializer_range=0.2)

@@ -1,43 +1,40 @@
-"""torch.compile removed, kept from layers or steps, or handed to a backend that compiles nothing."""
+"""compile: torch.compile removed, kept from layers or steps, or handed to a backend that compiles nothing."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
 import pytest
+import torch
+from transformers import PreTrainedModel
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.bert.modeling_bert import BertLayer
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
-from tests.sabotage.saboteur import NOT_GREEN, Sabotage, tests_of
-from tests.sabotage.small_models import LAYERS, llama
+from tests.sabotage.saboteur import Patch, Tier, Which, table, tests_of
+from tests.sabotage.small_models import LAYERS, bert
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
-STATIC, GROWING = (("cache", "static"),), (("cache", "dynamic"),)
-OWN = (*STATIC, ("loop", "own"))
+STATIC, GROWING = {"cache": "static"}, {"cache": "dynamic"}
+OWN = STATIC | {"loop": "own"}
 
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
     """Nothing that an earlier test compiled is used again."""
-    import torch
-
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
 
 
 def removed() -> Any:
-    import torch
-
     return mock.patch.object(torch, "compile", lambda model, **how: model)
 
 
-def other_backend(name: str) -> Any:
-    import torch
-
+def traced_alone() -> Any:
     plain = torch.compile
-    how = {"fullgraph": False, "backend": name}
-    return mock.patch.object(torch, "compile", lambda model, **_: plain(model, **how))
+    return mock.patch.object(torch, "compile", lambda model, **_: plain(model, fullgraph=False, backend="aot_eager"))
 
 
 def idle_inductor() -> Any:
@@ -46,36 +43,24 @@ def idle_inductor() -> Any:
     return mock.patch.object(compile_fx, "compile_fx", lambda graph, *_, **__: graph.forward)
 
 
-@contextmanager
-def eager_layers(which: Callable[[int], bool]) -> Iterator[None]:
+def eager_layers(which: Which) -> Patch:
     """Those decoder layers are hidden from the compiler."""
-    import torch
-    from transformers.models.llama.modeling_llama import LlamaDecoderLayer
-
     plain = LlamaDecoderLayer.forward
     hidden = torch.compiler.disable(plain)
 
     def forward(layer: Any, *args: Any, **kwargs: Any) -> Any:
         return (hidden if which(layer.self_attn.layer_idx) else plain)(layer, *args, **kwargs)
 
-    with mock.patch.object(LlamaDecoderLayer, "forward", forward):
-        yield
+    return lambda: mock.patch.object(LlamaDecoderLayer, "forward", forward)
 
 
-@contextmanager
-def eager_attention() -> Iterator[None]:
-    import torch
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
+def eager_attention() -> Any:
     hidden = torch.compiler.disable(ALL_ATTENTION_FUNCTIONS["sdpa"])
-    with mock.patch.dict(ALL_ATTENTION_FUNCTIONS._global_mapping, {"sdpa": hidden}):
-        yield
+    return mock.patch.dict(ALL_ATTENTION_FUNCTIONS._global_mapping, {"sdpa": hidden})
 
 
 @contextmanager
 def one_step_in_three() -> Iterator[None]:
-    from transformers import PreTrainedModel
-
     plain, count = PreTrainedModel.get_compiled_call, itertools.count()
 
     def get_compiled_call(model: Any, config: Any) -> Any:
@@ -87,39 +72,45 @@ def one_step_in_three() -> Iterator[None]:
 
 
 def model_not_compiled() -> Any:
-    import torch
-
     return mock.patch.object(torch.nn.Module, "compile", lambda model, **how: None)
 
 
-def _compile(manner: str, patch: Any, beside: tuple[tuple[str, str], ...] = STATIC) -> Sabotage:
-    return Sabotage("compile", "default", manner, patch, beside, llama, tier="full")
+def nothing_where_it_is_compiled() -> Any:
+    plain = BertLayer.forward
+
+    def forward(self: Any, states: Any, *given: Any, **more: Any) -> Any:
+        found = plain(self, states, *given, **more)
+        return found * 0 + states if torch.compiler.is_compiling() else found
+
+    return mock.patch.object(BertLayer, "forward", forward)
 
 
+ALL, HALF, ONE = (eager_layers(which) for which in (lambda i: True, lambda i: i >= LAYERS // 2, lambda i: i == 1))
+NEVER = {
+    "nothing is compiled": removed,
+    "a backend that compiles nothing": idle_inductor,
+    "traced, but not compiled": traced_alone,
+}
+IN_PART = {
+    "no layer is compiled": ALL,
+    "half of the layers are not": HALF,
+    "one layer is not": ONE,
+    "no attention is compiled": eager_attention,
+    "one step in three is compiled": one_step_in_three,
+}
+GROWING_NEVER = {"the model is not compiled for a growing cache": model_not_compiled}
+GROWING_IN_PART = {"no layer is compiled for a growing cache": ALL}
+OWN_NEVER = {"the step of the custom loop is not compiled": removed}
+ENCODER = {"layers that give what they got": nothing_where_it_is_compiled}
+COMPILING: Tier = "full"
+"""Of what hands code to a C++ compiler: most of a minute for the first of an arm. Every control does."""
 SABOTEURS = [
-    _compile("nothing is compiled", removed),
-    _compile("a backend that compiles nothing", idle_inductor),
-    _compile("traced, but not compiled", lambda: other_backend("aot_eager")),
-    _compile("no layer is compiled", lambda: eager_layers(lambda layer: True)),
-    _compile("half of the layers are not", lambda: eager_layers(lambda layer: layer >= LAYERS // 2)),
-    _compile("one layer is not", lambda: eager_layers(lambda layer: layer == 1)),
-    _compile("no attention is compiled", eager_attention),
-    _compile("one step in three is compiled", one_step_in_three),
-    _compile("the step of the custom loop is not compiled", removed, OWN),
-    _compile("the model is not compiled for a growing cache", model_not_compiled, GROWING),
-    _compile("no layer is compiled for a growing cache", lambda: eager_layers(lambda layer: True), GROWING),
+    *table("compile", {"default": NEVER}, STATIC),
+    *table("compile", {"default": OWN_NEVER}, OWN),
+    *table("compile", {"default": GROWING_NEVER}, GROWING),
+    *table("compile", {"default": IN_PART}, STATIC, tier=COMPILING),
+    *table("compile", {"default": GROWING_IN_PART}, GROWING, tier=COMPILING),
+    *table("compile", {"default": ENCODER}, model=bert, tier=COMPILING),
 ]
-test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("patch", "beside"),
-    [(removed, STATIC), (lambda: other_backend("eager"), STATIC), (model_not_compiled, GROWING), (removed, OWN)],
-    ids=["nothing is compiled", "another backend", "growing cache", "custom loop"],
-)
-def test_without_a_compiler_no_row_is_green(patch: Any, beside: Any) -> None:
-    """Those that guard most, in a few seconds: nothing is compiled. Their controls are in the tier of all others."""
-    with patch():
-        row = _compile("", patch, beside).row()
-    assert row.status in NOT_GREEN and row.finding.effective == "off", row
+COMPILES = pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)
+test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS, *COMPILES)

@@ -1,21 +1,16 @@
-"""Compile caches that hold what they should not, do not hold what they should, or share less than all of it."""
+"""compile_cache: it holds what it should not, does not hold what it should, or shares less than all of it."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
-import pytest
+import torch
 
 from backend import paths
 from backend.worker.compiler import own_cache
-from tests.sabotage.saboteur import Sabotage, tests_of
-from tests.sabotage.small_models import llama
-from tests.sabotage.test_compile import STATIC, forgotten  # noqa: F401
-
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
-COMPILED = (*STATIC, ("compile", "default"))
+from tests.sabotage.saboteur import table, tests_of
+from tests.sabotage.test_compile import COMPILES, COMPILING, forgotten  # noqa: F401
 
 
 @contextmanager
@@ -34,8 +29,6 @@ def filled_all_the_same() -> Iterator[None]:
 
 @contextmanager
 def neither_saved_nor_loaded() -> Iterator[None]:
-    import torch
-
     with ExitStack() as patches:
         patches.enter_context(mock.patch.object(torch.compiler, "save_cache_artifacts", lambda: None))
         patches.enter_context(mock.patch.object(torch.compiler, "load_cache_artifacts", lambda data: object()))
@@ -64,14 +57,14 @@ def one_file_is_left_out() -> Iterator[None]:
         yield
 
 
-def _cache(choice: str, manner: str, patch: Any) -> Sabotage:
-    return Sabotage("compile_cache", choice, manner, patch, COMPILED, llama, tier="full")
-
-
-SABOTEURS = [
-    _cache("fresh", "it is filled all the same", filled_all_the_same),
-    _cache("artefacts", "neither saved nor loaded", neither_saved_nor_loaded),
-    _cache("torch", "shared with nobody", shared_with_nobody),
-    _cache("torch", "one file is left out", one_file_is_left_out),
-]
-test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
+SABOTEURS = table(
+    "compile_cache",
+    {
+        "fresh": {"it is filled all the same": filled_all_the_same},
+        "artefacts": {"neither saved nor loaded": neither_saved_nor_loaded},
+        "torch": {"shared with nobody": shared_with_nobody, "one file is left out": one_file_is_left_out},
+    },
+    {"cache": "static", "compile": "default"},
+    tier=COMPILING,
+)
+test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS, *COMPILES)

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from backend.paths import PRESETS
-from tests.sabotage.ledger_of import ledger
+from tests.sabotage.saboteur import ledger
 
 SHAPE: dict[str, Any] = {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,

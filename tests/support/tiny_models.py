@@ -26,6 +26,14 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "gpt2": {"vocab_size": 97, "n_embd": 32, "n_head": 4, "n_layer": 4, "n_positions": 256, "bos_token_id": 1,
              "eos_token_id": 2},
 }  # fmt: skip
+OTHERS: dict[str, dict[str, Any]] = {
+    "gemma2": _SHAPE | {"sliding_window": WINDOW, "query_pre_attn_scalar": 8},
+    "phi3": _SHAPE,
+    "qwen3_moe": _SHAPE | {"moe_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2},
+    "mixtral": _SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2},
+    "granite": _SHAPE | {"residual_multiplier": 0.5, "attention_multiplier": 0.2},
+}  # fmt: skip
+"""Architectures of which no model is in the catalogue."""
 DECODERS = {json.loads(entry.config)["model_type"] for entry in catalogue() if entry.kind == "decoder"}
 assert set(CONFIGS) == DECODERS, "an architecture of the catalogue is missing here"
 
@@ -41,7 +49,7 @@ def build(architecture: str, attention: str | None = None, dtype: str = "float32
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
-    config = AutoConfig.for_model(architecture, **CONFIGS[architecture])
+    config = AutoConfig.for_model(architecture, **(CONFIGS | OTHERS)[architecture])
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=getattr(torch, dtype))
     model.generation_config = GenerationConfig(pad_token_id=0)

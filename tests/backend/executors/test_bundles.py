@@ -9,7 +9,7 @@ from backend.arms.bundles import bundle, granted_arm
 from backend.arms.presets import arm_presets
 from backend.config import Workload
 from backend.models import resolve
-from tests.sabotage.ledger_of import run_of
+from tests.sabotage.saboteur import run_of
 from tests.sabotage.small_models import llama
 from tests.support.ledger import SOUND
 from tests.support.worker import SENTENCE

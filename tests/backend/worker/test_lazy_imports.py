@@ -1,12 +1,9 @@
 """A worker that no plan asks for torchao or hqq does not import them, and one that is asked for them has them."""
 
-import gc
 import subprocess
 import sys
 
 import pytest
-
-from backend.worker.lazy_imports import kept_imports
 
 pytest.importorskip("torchao")
 pytest.importorskip("hqq")
@@ -44,24 +41,6 @@ assert _kind(model.model.layers[0].self_attn.q_proj.weight) == "torchao-int8"
 assert callable(quantizer_torchao.flatten_tensor_state_dict)
 flat, _ = quantizer_torchao.flatten_tensor_state_dict(model.state_dict())
 """
-
-
-def test_what_is_imported_is_gone_through_once_and_left_out_later() -> None:
-    before, thresholds = gc.get_freeze_count(), gc.get_threshold()
-    with kept_imports():
-        young, _, whole = (one["collections"] for one in gc.get_stats())
-        stays = [[[]] for _ in range(200_000)]  # type: list[list[list[object]]]
-        young_later, _, whole_later = (one["collections"] for one in gc.get_stats())
-        assert young_later > young + 100 and whole_later == whole
-    assert gc.get_stats()[2]["collections"] == whole + 1
-    assert gc.get_threshold() == thresholds and gc.get_freeze_count() >= before + 2 * len(stays)
-
-
-def test_thresholds_come_back_if_an_import_fails() -> None:
-    before = gc.get_threshold()
-    with pytest.raises(ImportError), kept_imports():
-        raise ImportError
-    assert gc.get_threshold() == before
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from backend.models.source import ModelSource
 from backend.optimizations.tensor_bytes import weight_tensors
 from backend.plan import LoadingKind, LoadPlan, ProjectionsKind
 from backend.worker.load.device import Observed, device_keywords, lay_anew, moved, observing
-from tests.backend.worker.loop.test_loop import greedy, prompt
+from tests.support.decode_loop import greedy, prompt
 from tests.support.tiny_models import build
 from tests.support.worker import plan_of
 

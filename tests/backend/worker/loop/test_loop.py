@@ -1,97 +1,17 @@
 """The custom decode loop generates the tokens of `generate`, on every architecture of the catalogue, and stops where
 it should."""
 
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from transformers import GenerationConfig
 
 from backend.errors import InputError
 from backend.worker.loop.cache import StaticSlotCache, StaticSlotLayer, to_fp8
 from backend.worker.loop.loop import DecodeLoop
 from backend.worker.loop.sampling import Sampling
-from tests.support.tiny_models import CONFIGS, WINDOW, tiny
-
-GREEDY = Sampling()
-NEW = 24
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """The operators of such small models finish before a second thread wakes up."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-class Told:
-    """A meter that records the tokens, and stops after `most` of them."""
-
-    def __init__(self, most: int = 1 << 30) -> None:
-        self.ids: list[int] = []
-        self._most = most
-
-    def event(self) -> int:
-        return 0
-
-    def tell(self, event: int, ids: list[int]) -> None:
-        self.ids.append(ids[0])
-
-    def stopping(self) -> bool:
-        return len(self.ids) >= self._most
-
-
-def prompt(tokens: int, batch: int = 1, padded: int = 0) -> Any:
-    """Random ids; the last row begins with `padded` ids of padding."""
-    torch.manual_seed(tokens)
-    ids = torch.randint(3, 97, (batch, tokens))
-    mask = torch.ones_like(ids)
-    mask[-1, :padded] = 0
-    return SimpleNamespace(ids=ids.masked_fill(mask == 0, 0), mask=mask, batch_size=batch)
-
-
-def greedy(model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None) -> torch.Tensor:
-    settings = GenerationConfig(max_new_tokens=new, do_sample=False, pad_token_id=0, eos_token_id=eos)
-    with torch.inference_mode():
-        out: torch.Tensor = model.generate(asked.ids, attention_mask=asked.mask, generation_config=settings)
-    return out
-
-
-def own(
-    model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None, told: Any = None, seed: int = 0,
-    sampling: Sampling = GREEDY, compile_mode: str | None = None, loop: DecodeLoop | None = None, cache: Any = None,
-    chunk: int = 0,
-) -> torch.Tensor:  # fmt: skip
-    with torch.inference_mode():
-        cache = StaticSlotCache(model.config, asked.ids.shape[1] + new) if cache is None else cache
-        loop = loop or DecodeLoop(model, 0, eos or [], compile_mode, prefill_chunk=chunk)
-        out: torch.Tensor = loop.generate(asked.ids, asked.mask, cache, new, told or Told(), sampling, seed, not eos)
-    return out
-
-
-@pytest.mark.parametrize("attention", [None, "eager"])
-@pytest.mark.parametrize("architecture", CONFIGS)
-def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: str, attention: str | None) -> None:
-    model = tiny(architecture, attention)
-    for asked in (prompt(5), prompt(WINDOW), prompt(3, 3), prompt(20, 3, padded=4), prompt(1)):
-        expected = greedy(model, asked)
-        told = Told()
-        assert torch.equal(own(model, asked, told=told), expected)
-        assert told.ids == expected[0, asked.ids.shape[1] :].tolist()
-
-
-@pytest.mark.parametrize("architecture", CONFIGS)
-def test_a_prompt_in_chunks_gives_the_same_text(architecture: str) -> None:
-    """Chunks below, at and above the window; a last one of one token, or no other than the first."""
-    model = tiny(architecture)
-    for asked in (prompt(21), prompt(20, 3, padded=4), prompt(3)):
-        expected = greedy(model, asked)
-        for chunk in (5, WINDOW, 12):
-            assert torch.equal(own(model, asked, chunk=chunk), expected)
+from tests.support.decode_loop import Told, greedy, own, prompt
+from tests.support.tiny_models import CONFIGS, tiny
 
 
 def test_the_cache_is_reused_and_may_be_longer_than_the_text() -> None:

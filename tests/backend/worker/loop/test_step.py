@@ -7,9 +7,9 @@ import torch
 from backend.worker.loop.sampling import Sampling
 from backend.worker.loop.step import STEP_END, Step, StepEnd, step_end_of
 from backend.worker.patch.apply import put_in
-from tests.backend.worker.loop.test_loop import NEW, greedy, own, prompt
 from tests.backend.worker.patch.test_kernels import calm as calm
 from tests.backend.worker.patch.test_kernels import found, package, plan
+from tests.support.decode_loop import NEW, greedy, own, prompt
 from tests.support.tiny_models import WINDOW, build, tiny
 
 ENDING = """

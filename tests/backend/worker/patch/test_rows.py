@@ -7,7 +7,7 @@ import torch
 from transformers.pytorch_utils import Conv1D
 
 from backend.worker.patch.rows import LAYERS, store_by_rows
-from tests.backend.worker.loop.test_loop import greedy, prompt
+from tests.support.decode_loop import greedy, prompt
 from tests.support.tiny_models import CONFIGS, build, tiny
 
 

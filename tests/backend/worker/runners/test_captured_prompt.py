@@ -9,7 +9,6 @@ import pytest
 
 from backend.evidence import Finding
 from backend.messages import Generate
-from backend.worker.loop.passes import CapturedPasses
 from backend.worker.loop.step import Step
 from tests.sabotage.small_models import llama
 from tests.support.local_worker import LocalWorker
@@ -17,7 +16,6 @@ from tests.support.replayed_code import replayed_on_a_cpu
 from tests.support.worker import SENTENCE, plan_of
 
 TOKENS = len(SENTENCE)  # a random model's tokenizer makes one of each byte
-PLAIN = CapturedPasses.__call__
 
 
 @pytest.fixture(scope="module")
@@ -49,22 +47,6 @@ def test_the_prompts_positions_are_counted_where_the_replay_finds_their_ids(capt
         assert (row.effective, row.reached, row.expected) == ("captured", 1, 1)
         assert f"1 replay read {TOKENS} positions" in row.proof
     assert captured(graphs=False).effective == "whole"
-
-
-def passes_by(call: Callable[[Any, dict[str, Any]], Any]) -> Any:
-    return mock.patch.object(CapturedPasses, "__call__", lambda self, **inputs: call(self, inputs))
-
-
-def once_more(captured: Any, inputs: dict[str, Any]) -> None:
-    PLAIN(captured, **inputs)
-    captured._function(**inputs)
-
-
-@pytest.mark.parametrize("broken", [once_more])
-def test_what_was_read_otherwise_or_besides_turns_the_row(captured: Callable[..., Finding], broken: Any) -> None:
-    with passes_by(broken):
-        row = captured()
-    assert row.effective == "captured" and row.reached != row.expected, row
 
 
 def test_a_pass_that_no_graph_makes_is_whole(captured: Callable[..., Finding]) -> None:

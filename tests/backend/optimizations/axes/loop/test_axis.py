@@ -23,8 +23,8 @@ from backend.optimizations.proof import Trace
 from backend.plan import STATIC, STATIC_FP8, GeneratePlan, LoadPlan, Plan
 from backend.script.parts import Script
 from backend.worker.loop.cache import StaticSlotCache
-from tests.backend.worker.loop.test_loop import NEW, Told, greedy, own, prompt
 from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
+from tests.support.decode_loop import NEW, Told, greedy, own, prompt
 from tests.support.machines import CPU, H200, facts, settled
 from tests.support.proof import verify
 from tests.support.scripts import preamble

@@ -10,11 +10,10 @@ from backend.worker.loop.cache import StaticSlotCache
 from backend.worker.loop.loop import DecodeLoop
 from backend.worker.loop.sampling import Sampling
 from backend.worker.runners.decode import cached_tokens
-from tests.backend.worker.loop.test_loop import GREEDY, Told, greedy, one_thread, prompt
+from tests.support.decode_loop import GREEDY, Told, greedy, prompt
 from tests.support.replayed_code import replayed_on_a_cpu
 from tests.support.tiny_models import CONFIGS, WINDOW, tiny
 
-assert one_thread, "used by every test here"
 NEW = 6
 TEXTS = (prompt(5), prompt(20), prompt(5), prompt(WINDOW), prompt(WINDOW + 3))
 DENSE = [name for name in CONFIGS if name != "gpt_oss"]

@@ -1,0 +1,187 @@
+"""Whole runs of a worker against `generate` with the same weights, ids, seed and settings."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import msgspec
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from backend.config import workload_of
+from backend.messages import Generate, RequestEnds, Steps, Waits
+from backend.plan import BatchPlan
+from backend.runs.batch_series import BatchSeries
+from backend.traffic.draw import Draw
+from backend.traffic.presets import drawn
+from backend.worker.loop.loop import DecodeLoop
+from backend.worker.prompt.requests import read_requests
+from backend.worker.runners.cache import Caches
+from tests.sabotage.small_models import llama, mistral, mixtral
+from tests.support.decode_loop import generated
+from tests.support.local_worker import LocalWorker
+from tests.support.worker import SENTENCE, plan_of
+
+NEW = 16
+MODELS = {"llama": llama, "mistral": mistral, "mixtral": mixtral}
+_loaded: dict[Any, LocalWorker] = {}
+
+
+def worker_of(architecture: str, **choices: str) -> LocalWorker:
+    """A worker in float32. Matrices are scaled up, so that a step's words differ clearly."""
+    plan = plan_of(MODELS[architecture](), dtype="float32", **choices)
+    if (architecture, plan.load) not in _loaded:
+        worker = _loaded[architecture, plan.load] = LocalWorker(plan.load)
+        with torch.no_grad():
+            for parameter in worker.model.model.parameters():
+                if parameter.ndim > 1:
+                    parameter.mul_(3)
+    return _loaded[architecture, plan.load]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten() -> Iterator[None]:
+    yield
+    _loaded.clear()
+
+
+@contextmanager
+def kept(kind: type, name: str) -> Iterator[list[Any]]:
+    """What a method returned, call by call."""
+    found, plain = list[Any](), getattr(kind, name)
+
+    def method(*args: Any, **more: Any) -> Any:
+        found.append(plain(*args, **more))
+        return found[-1]
+
+    with mock.patch.object(kind, name, method):
+        yield found
+
+
+def run(architecture: str, choices: dict[str, str], **work: Any) -> Any:
+    """Ids (B, P and more) of a run."""
+    worker, plan = worker_of(architecture, **choices), plan_of(MODELS[architecture](), dtype="float32", **choices)
+    job: dict[str, Any] = {
+        "prompt": SENTENCE, "prompt_tokens": 0, "max_new_tokens": NEW, "batch_size": 1, "temperature": 0.0, "seed": 0,
+        "ignore_eos": True, "warmup": False, "prove": False,
+    }  # fmt: skip
+    kind: Any = DecodeLoop if choices.get("loop") == "own" else type(worker.model.model)
+    with kept(kind, "generate") as texts:
+        worker.run(Generate(plan, **job | work))
+    return texts[-1]
+
+
+def expected(architecture: str, prompt: str = SENTENCE, tokens: int = 0, rows: int = 1, **settings: Any) -> Any:
+    """The same of transformers, by a model that no choice has changed."""
+    model = worker_of(architecture).model
+    ids = model.tokenizer(prompt, return_tensors="pt")["input_ids"]
+    if tokens:
+        ids = ids.repeat(1, tokens // ids.shape[1] + 1)[:, :tokens]
+    return generated(model.model, ids.expand(rows, -1), new=NEW, **settings).sequences
+
+
+OWN = {"cache": "static", "loop": "own"}
+GREEDY: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "default": ({}, {}),
+    "static": ({"cache": "static"}, {}),
+    "static batch": ({"cache": "static"}, {"batch_size": 3}),
+    "own": (OWN, {}),
+    "own batch": (OWN, {"batch_size": 3}),
+    "fused": ({"projections": "fused"}, {}),
+    "own fused": (OWN | {"projections": "fused"}, {}),
+    "buckets": ({"shapes": "buckets"}, {}),
+    "own buckets": (OWN | {"shapes": "buckets"}, {}),
+    "eager": ({"attention": "eager"}, {}),
+    "chunks": ({"prefill": "chunks-512"}, {"prompt_tokens": 600}),
+    "own chunks": (OWN | {"prefill": "chunks-512"}, {"prompt_tokens": 600}),
+    "prompt lookup": ({"speculation": "prompt-lookup"}, {}),
+}
+
+
+@pytest.mark.parametrize("case", GREEDY)
+@pytest.mark.parametrize("architecture", MODELS)
+def test_greedy_text_is_that_of_generate(architecture: str, case: str) -> None:
+    """Of as many tokens as were asked for, in each row. Padding stands before the prompt."""
+    choices, work = GREEDY[case]
+    wanted = expected(architecture, tokens=work.get("prompt_tokens", 0), rows=work.get("batch_size", 1))
+    found = run(architecture, choices, **work)
+    assert torch.equal(found[:, -wanted.shape[1] :], wanted)
+    assert not (found[:, : -wanted.shape[1]] != worker_of(architecture).model.pad).any()
+
+
+SAMPLED: dict[str, dict[str, Any]] = {
+    "warm": {"temperature": 2.0},
+    "top k": {"temperature": 2.0, "top_k": 3},
+    "top p": {"temperature": 1.0, "top_p": 0.5},
+}
+
+
+@pytest.mark.parametrize("case", SAMPLED)
+@pytest.mark.parametrize("rows", [1, 4])
+def test_sampled_text_is_that_of_generate_with_the_same_seed(case: str, rows: int) -> None:
+    how: dict[str, Any] = {"top_k": 0, "top_p": 1.0} | SAMPLED[case]
+    worker_of("llama")
+    torch.manual_seed(7)
+    wanted = expected("llama", rows=rows, do_sample=True, **how)
+    assert torch.equal(run("llama", {}, seed=7, batch_size=rows, **how), wanted)
+    assert not torch.equal(wanted, expected("llama", rows=rows))
+
+
+def test_draft_tokens_leave_a_sampled_text_to_its_seed() -> None:
+    how: dict[str, Any] = {"temperature": 0.5, "top_k": 0, "top_p": 1.0}
+    choices = {"speculation": "prompt-lookup"}
+    drafts = plan_of(llama(), **choices).generate.prompt_lookup
+    worker_of("llama")
+    torch.manual_seed(7)
+    wanted = expected("llama", do_sample=True, prompt_lookup_num_tokens=drafts, **how)
+    found = run("llama", choices, seed=7, **how)
+    assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize("batch", [{"kind": "static"}, {"kind": "continuous", "step_tokens": 32, "page_tokens": 16}])
+@pytest.mark.parametrize("architecture", MODELS)
+def test_each_of_many_requests_gets_the_text_that_it_gets_alone(architecture: str, batch: dict[str, Any]) -> None:
+    worker, traffic = worker_of(architecture), drawn(Draw(5, (5, 40), (3, 12)), 1, 3)
+    plan, work = plan_of(MODELS[architecture](), dtype="float32"), workload_of(traffic)
+    plan = msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=BatchPlan(**batch)))
+    worker.run(
+        Generate(plan, "", work.prompt_tokens, work.max_new_tokens, work.batch_size, 0.0, 0, True, False, prove=False,
+                 traffic=traffic)
+    )  # fmt: skip
+    found = BatchSeries()
+    for event in worker.events:
+        if isinstance(event, Steps | Waits | RequestEnds):
+            found.take(event)
+    for asked in read_requests(worker.model, traffic.requests):
+        ids = torch.tensor([asked.ids])
+        alone = generated(worker.model.model, ids, new=asked.max_new_tokens).sequences[0, ids.shape[1] :]
+        assert found.requests[asked.number].ids == alone.tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "least"), [("quantized-fp8", 0.99), ("quantized-quanto4", 0.95), ("quantized-hqq4", 0.95)]
+)
+def test_a_quantized_cache_hands_out_what_it_was_given(kind: str, least: float) -> None:
+    """As far as its bits go: a neighbour's numbers have nothing to do with a token's."""
+    plan = plan_of(llama(), cache=kind).generate
+    cache = Caches(worker_of("llama").model.model.config).make(plan, 1, 0)
+    torch.manual_seed(0)
+    given = torch.randn(2, 1, 2, 64, 16)
+    token = torch.randn(2, 1, 2, 1, 16)
+    cache.update(*given, 0)
+    for one, found in zip(torch.cat([given, token], -2), cache.update(*token, 0), strict=True):
+        likeness = torch.nn.functional.cosine_similarity(found.float(), one, dim=-1)
+        assert found.shape == one.shape and likeness.min() > least
+
+
+@pytest.mark.parametrize("architecture", MODELS)
+def test_a_loaded_model_gives_the_logits_of_one_that_transformers_builds(architecture: str) -> None:
+    """Buffers that are in no file, such as those that turn positions, included."""
+    loaded = worker_of(architecture).model.model
+    built = AutoModelForCausalLM.from_config(loaded.config, dtype=torch.float32).eval()
+    built.load_state_dict(loaded.state_dict())
+    ids = torch.arange(3, 40)[None]
+    with torch.inference_mode():
+        torch.testing.assert_close(loaded(ids).logits, built(ids).logits, atol=1e-5, rtol=1e-5)
