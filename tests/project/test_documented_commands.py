@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.exit_codes import BAD_INPUT, OK, STOPPED
 from backend.cli.help import EXAMPLES
-from backend.cli.main import main
+from backend.cli.main import BAD_INPUT, OK, STOPPED, main
 from backend.engine.bench import Bench
 from tests.project.test_docs import code_blocks
 
