@@ -11,14 +11,7 @@ from backend.cli.files import give
 from backend.cli.options import Add, add_arm, workload
 from backend.cli.progress import say
 from backend.cli.terminal import Block, Column, Styled, Table
-from backend.cli.trials import (
-    add_trial_options,
-    bench_of,
-    check_options,
-    given_texts,
-    measured,
-    trial_arm,
-)
+from backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
 from backend.errors import InputError
 from backend.models import resolve
 from backend.units import bytes_text, seconds_text, three

@@ -271,10 +271,7 @@ def add_commands(add: Add) -> None:
     )
     sub.add_argument("--model", default="", metavar="NAME", help="part of the model's name")
     sub.add_argument(
-        "--axis",
-        default="",
-        metavar="AXIS",
-        help="an axis that an arm set; axis=choice: set or by default",
+        "--axis", default="", metavar="AXIS", help="an axis that an arm set; axis=choice: set or by default"
     )
     sub.add_argument("--machine", default="", metavar="NAME", help="part of the machine's name, such as H200")
     sub.add_argument("--since", default="", metavar="DATE", help="no older than 2026-11-30, or 24h, 7d, 4w, 6m")

@@ -20,14 +20,7 @@ from backend.ablation.trials import Task, reading_tasks, trial_tasks
 from backend.cli.files import check_writable, give, write_text
 from backend.cli.options import Add, add_arm, workload
 from backend.cli.terminal import Block, Column, Table
-from backend.cli.trials import (
-    add_trial_options,
-    bench_of,
-    check_options,
-    given_texts,
-    measured,
-    trial_arm,
-)
+from backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
 from backend.errors import InputError
 from backend.models import resolve
 from backend.units import bytes_text, interval_text, seconds_text, three

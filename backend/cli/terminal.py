@@ -5,7 +5,7 @@ Commands say what is shown as blocks of lines. rich is imported where they are d
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
@@ -183,27 +183,27 @@ def _fitting(table: Table, cells: dict[int, int], room: int) -> tuple[list[int],
     """Which columns are shown, and how wide each is; None: as rich folds it. `cells`: columns that their cells take."""
     from rich.cells import cell_len
 
-    kept, foldable = [*cells], {i for i in cells if table.columns[i].prose}
-    words = {i: max(map(cell_len, table.columns[i].heading.split()), default=0) for i in cells}
-    whole = {i: max(width, cell_len(table.columns[i].heading)) for i, width in cells.items()}
+    columns, kept, names_fold = table.columns, [*cells], False
+    words = {i: max(map(cell_len, columns[i].heading.split()), default=0) for i in cells}
+    whole = {i: max(width, cell_len(columns[i].heading)) for i, width in cells.items()}
 
     def least(i: int) -> int:
-        narrowest = LEAST_PROSE if table.columns[i].prose else LEAST_NAMES
-        return max(min(cells[i], narrowest) if i in foldable else cells[i], words[i])
+        if columns[i].prose:
+            return max(min(cells[i], LEAST_PROSE), words[i])
+        return max(min(cells[i], LEAST_NAMES) if names_fold and not columns[i].right else cells[i], words[i])
 
-    def over(width: Iterable[int]) -> bool:
-        return sum(width) + GAP * (len(kept) - 1) > room
+    def over(width: Callable[[int], int]) -> bool:
+        return sum(map(width, kept)) + GAP * (len(kept) - 1) > room
 
-    names_fold = False
-    while over(map(least, kept)) and len(kept) > 1:
-        spare = [i for i in kept if table.columns[i].optional]
-        if not spare and not names_fold:
-            names_fold = True
-            foldable |= {i for i in kept if not table.columns[i].right}
-        else:
+    while over(least) and len(kept) > 1:
+        spare = [i for i in kept if columns[i].optional]
+        if spare or names_fold:
             kept.remove((spare or kept)[-1])
-    fits = not over(whole[i] for i in kept)
-    return kept, {i: whole[i] if fits else None if i in foldable else least(i) for i in kept}
+        names_fold = names_fold or not spare
+    if not over(whole.__getitem__):
+        return kept, {i: whole[i] for i in kept}
+    folding = {i for i in kept if (not columns[i].right and not columns[i].prose if names_fold else columns[i].prose)}
+    return kept, {i: None if i in folding else least(i) for i in kept}
 
 
 class LiveLine:
