@@ -26,7 +26,7 @@ LEAST_PROSE = 16
 """A column of prose folds no narrower than this."""
 
 LEAST_NAMES = 12
-"""Nor a column of names, which are broken anywhere."""
+"""Nor a column of names, which are broken anywhere; where they do not suffice, nor one of prose."""
 
 WIPE = "\r\x1b[K"
 
@@ -174,7 +174,7 @@ def _segments(table: Table, console: "Console") -> Iterator["Segment"]:
             folded = console.render_lines(remark, console.options.update(width=room - 4), pad=False)
             for line in folded if remark else ():
                 yield from (margin, Segment(" " * 4), *line, Segment.line())
-    missing = [table.columns[i].heading for i in inside if i not in kept]
+    missing = [table.columns[i].heading for i in inside if i not in kept and table.columns[i].heading]
     if missing:
         yield from console.render(f"Left out at {console.width} columns: {', '.join(missing)}.")
 
@@ -183,26 +183,29 @@ def _fitting(table: Table, cells: dict[int, int], room: int) -> tuple[list[int],
     """Which columns are shown, and how wide each is; None: as rich folds it. `cells`: columns that their cells take."""
     from rich.cells import cell_len
 
-    columns, kept, names_fold = table.columns, [*cells], False
+    columns, kept = table.columns, [*cells]
     words = {i: max(map(cell_len, columns[i].heading.split()), default=0) for i in cells}
     whole = {i: max(width, cell_len(columns[i].heading)) for i, width in cells.items()}
+    names_fold = all_fold = False
 
     def least(i: int) -> int:
-        if columns[i].prose:
-            return max(min(cells[i], LEAST_PROSE), words[i])
-        return max(min(cells[i], LEAST_NAMES) if names_fold and not columns[i].right else cells[i], words[i])
+        if columns[i].right or not (columns[i].prose or names_fold):
+            return max(cells[i], words[i])
+        narrowest = LEAST_PROSE if columns[i].prose and not all_fold else LEAST_NAMES
+        return max(min(cells[i], narrowest), words[i])
 
     def over(width: Callable[[int], int]) -> bool:
         return sum(map(width, kept)) + GAP * (len(kept) - 1) > room
 
     while over(least) and len(kept) > 1:
         spare = [i for i in kept if columns[i].optional]
-        if spare or names_fold:
+        if spare or all_fold:
             kept.remove((spare or kept)[-1])
-        names_fold = names_fold or not spare
+        else:
+            names_fold, all_fold = True, names_fold
     if not over(whole.__getitem__):
         return kept, {i: whole[i] for i in kept}
-    folding = {i for i in kept if (not columns[i].right and not columns[i].prose if names_fold else columns[i].prose)}
+    folding = {i for i in kept if not columns[i].right and (all_fold or columns[i].prose != names_fold)}
     return kept, {i: None if i in folding else least(i) for i in kept}
 
 
