@@ -1,31 +1,22 @@
 """`tokendyno ablate`: what each of several changes is worth."""
 
 import argparse
-import sys
-from collections.abc import Callable
 
 from backend import hardware
 from backend.ablation.journal import Heading, Journal
-from backend.ablation.result import AblationDocument, results
-from backend.ablation.steps import KINDS, plan_steps
+from backend.ablation.result import AblationDocument, StepResult, results
+from backend.ablation.steps import KINDS, MAX_CHANGES, Kind, plan_steps
 from backend.ablation.trials import Task, admit, reading_tasks, trial_tasks
-from backend.cli.ablate_table import ablation_table
-from backend.cli.commands import workload
-from backend.cli.files import write_json
+from backend.cli.files import give
+from backend.cli.options import Add, add_arm, workload
 from backend.cli.progress import say
-from backend.cli.trials import (
-    add_quality_option,
-    add_trial_options,
-    bench_of,
-    check_options,
-    check_readable,
-    given_texts,
-    measured,
-    trial_arm,
-)
+from backend.cli.terminal import Block, Column, Styled, Table
+from backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
 from backend.errors import InputError
 from backend.models import resolve
-from backend.terminal import screen_of
+from backend.units import bytes_text, seconds_text, three
+from backend.views.gate import RANDOM, cost_remark
+from backend.views.quality import TOLERANCES
 
 
 def ablate(options: argparse.Namespace) -> int:
@@ -37,7 +28,6 @@ def ablate(options: argparse.Namespace) -> int:
     kinds = [*(options.steps or KINDS)]
     steps = plan_steps(options.model, base, changes, kinds)
     with bench_of(options) as bench:
-        check_readable(bench, options)
         admitted = admit(bench, options.model, steps, work)
         for (level, axis, reason), arm in admitted.said.items():
             say(f"{level} ({arm or 'base'}, {axis}): {reason}")
@@ -59,9 +49,7 @@ def ablate(options: argparse.Namespace) -> int:
         "ablation", 3, options.model, facts.label, machine.describe(), hardware.versions(), work, options.rounds,
         complete, steps_found,
     )  # fmt: skip
-    if options.json != "-":
-        print(ablation_table(document, screen_of(sys.stdout, options.color)))
-    write_json(options.json, document)
+    give(options, ablation_blocks(document), document)
     return found.exit_code()
 
 
@@ -72,17 +60,105 @@ def _change(text: str) -> tuple[str, str]:
     return axis, choice
 
 
-def add_ablate(add: Callable[..., argparse.ArgumentParser], arm_help: str) -> argparse.ArgumentParser:
-    """The command's own options."""
-    sub = add("ablate", ablate, "what each of several changes is worth: alone, left out, and one after the other")
-    sub.add_argument("--base", default="", metavar="ARM", help=f"where it begins: {arm_help}")
+# --- what is shown --------------------------------------------------------------------------------
+
+_TITLES: dict[Kind, str] = {
+    "alone": "Each change alone, against the base",
+    "without": "All changes but one, against all of them",
+    "stair": "One after the other, each against the one before",
+}
+_COLUMNS = (
+    Column("Change"),
+    Column("Time a token", right=True),
+    Column("Speed-up", right=True),
+    Column("95% interval", right=True, optional=True),
+    Column("Peak memory", right=True, optional=True),
+    Column("Text", optional=True),
+    Column("Quality", optional=True),
+    Column(below=True),
+)
+_SPEED_UP = "Time a token: mean of a run, geometric mean over runs; speed-up: the same over pairs of runs."
+
+
+def ablation_blocks(found: AblationDocument) -> list[Block]:
+    """The base, then the steps of each kind; what could not run, or changed more than was asked, says so."""
+    base = found.steps[0]
+    base_arm = ", ".join(f"{axis}={choice}" for axis, choice in base.choices.items()) or "defaults"
+    blocks: list[Block] = [
+        [
+            f"{found.model_label}: ablation, {base.trials} of {found.rounds} rounds",
+            f"Base: {base_arm}; {_time(base)} a token, {_bytes(base.peak_memory_bytes)}",
+        ]
+    ]
+    for kind, heading in _TITLES.items():
+        steps = [step for step in found.steps if step.kind == kind]
+        if not steps:
+            continue
+        whole = [step for step in found.steps if step.kind == "all"] if kind == "without" else []
+        rows = [_row(step, f"without {step.change}" if kind == "without" else step.change) for step in steps]
+        rows = [_row(step, "all of them") for step in whole] + rows
+        blocks.append([Styled(heading, "bold"), Table(_COLUMNS, rows)])
+    if any(step.comparison for step in found.steps):
+        blocks.append([_SPEED_UP])
+    if any(step.comparison and step.comparison.pairs == 1 for step in found.steps):
+        blocks.append(["One round gives no interval, so nothing is known of the scatter. Use --rounds 3."])
+    if any(step.quality for step in found.steps):
+        limits = f"{RANDOM}." if found.model.startswith("random:") else f"Quality costs: {TOLERANCES}."
+        blocks.append([limits])
+    return blocks
+
+
+def _row(step: StepResult, name: str) -> list[str]:
+    if step.refused:
+        return [name, "refused", "", "", "", "", "", step.refused]
+    found, quality = step.comparison, step.quality
+    bounds = f"{three(found.low)} to {three(found.high)}" if found and found.low and found.high else "n/a"
+    same = {True: "same", False: "differs", None: "n/a"}[step.same_text]
+    return [
+        name, _time(step), f"{three(found.ratio)}x" if found else "n/a", bounds, _bytes(step.peak_memory_bytes), same,
+        f"{f'{quality.cost}, ' * bool(quality.cost)}KL {three(quality.kl_nats)}" if quality else "n/a", _remark(step),
+    ]  # fmt: skip
+
+
+def _remark(step: StepResult) -> str:
+    """What it costs in quality, what else changed, and what the ledger does not show as planned."""
+    also = ", ".join(f"{axis} from {there} to {here}" for axis, (there, here) in step.also_changed.items())
+    doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in step.doubtful.items())
+    cost = cost_remark(step.quality.cost, step.quality.finer) if step.quality else ""
+    same = "changes nothing of the plan: what differs is noise" if step.equal else ""
+    parts = [same, cost, f"also changed: {also}" if also else "", f"not as planned: {doubts}" if doubts else ""]
+    return "; ".join(filter(None, parts))
+
+
+def _time(step: StepResult) -> str:
+    return " ".join(seconds_text(step.latency_mean_s)) if step.latency_mean_s is not None else "n/a"
+
+
+def _bytes(size: int | None) -> str:
+    return " ".join(bytes_text(size)) if size else "n/a"
+
+
+def add_commands(add: Add) -> None:
+    """The command's options."""
+    what = "what each of several changes is worth: alone, left out, and one after the other"
+    more = (
+        "A step that is the same arm as another runs once. Under its row stand what else changed, what the ledger did "
+        "not show as planned, and a quality cost; gains of an arm whose cost is over the tolerance do not count. Where "
+        "a trial fails, what was measured until then is shown."
+    )
+    sub = add("ablate", ablate, what, more, json=True)
+    add_arm(sub, "--base", "where it begins: ")
     sub.add_argument(
-        "--add", nargs="+", action="extend", required=True, metavar="AXIS=CHOICE", help="the changes, in order"
+        "--add",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="AXIS=CHOICE",
+        help=f"1 to {MAX_CHANGES} changes, in order",
     )
     sub.add_argument(
         "--steps", nargs="+", choices=KINDS, metavar="KIND",
-        help=f"which steps: {', '.join(KINDS)} (default: all of them)",
+        help="alone (the base and one change), without (all but one, against all), stair (one after the other); "
+        "default: all three",
     )  # fmt: skip
-    add_trial_options(sub, "arm")
-    add_quality_option(sub, "each arm with the base")
-    return sub
+    add_trial_options(sub, "arm", "each arm with the base")

@@ -1,18 +1,18 @@
 """`tokendyno batch`: many requests through two arms."""
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from backend.cli.arms import written_arms
-from backend.cli.batch_table import batch_table
 from backend.cli.commands import perform
-from backend.cli.exit_codes import OK
 from backend.cli.files import check_folder, check_writable, write_text
+from backend.cli.main import OK
+from backend.cli.options import ARM_HELP, Add, add_all, add_model, add_repeats, written_arms
+from backend.cli.run_table import run_blocks
+from backend.cli.stored import add_history_option
+from backend.cli.terminal import Block
 from backend.config import Request, workload_of
 from backend.errors import InputError
 from backend.executors import open_bench
@@ -20,7 +20,6 @@ from backend.export.batch import batch_script
 from backend.models import check_loadable, resolve
 from backend.runs.log import RunLog
 from backend.runs.run import Run
-from backend.terminal import screen_of
 from backend.traffic import Limits, Traffic
 from backend.traffic.presets import drawn, traffic_preset, traffic_presets
 from backend.traffic.trace_file import read_trace
@@ -35,9 +34,8 @@ def batch(options: argparse.Namespace) -> int:
         check_folder(options.models_dir)
         return _write_scripts(options, request)
 
-    def shown(current: Run, runs: RunLog) -> str:
-        measured = any(arm.batch.end_s for arm in current.arms.values())
-        return batch_table(current.snapshot(), screen_of(sys.stdout, options.color), options.all) if measured else ""
+    def shown(current: Run, runs: RunLog) -> Sequence[Block]:
+        return run_blocks(current, options.all) if any(arm.batch.end_s for arm in current.arms.values()) else []
 
     return perform(options, request, lambda current, checked, runs: batch_document(current), shown)
 
@@ -106,10 +104,11 @@ def _range(text: str) -> tuple[int, int]:
         raise InputError(f"{text!r} is no range of tokens. Write two whole numbers, such as 16-256.") from None
 
 
-def add_batch(add: Callable[..., argparse.ArgumentParser], arm_help: str, add_model: Any) -> argparse.ArgumentParser:
+def add_commands(add: Add) -> None:
     """The command's options."""
-    sub = add("batch", batch, "serve many requests with two arms (static, continuous batching)")
-    sub.add_argument("--a", default="batching=static", metavar="ARM", help=f"arm A: {arm_help} (default: %(default)s)")
+    more = "Decoding is greedy. Arms may also be two settings of one way: batching=continuous,page_size=16."
+    sub = add("batch", batch, "serve many requests with two arms (static, continuous batching)", more, json=True)
+    sub.add_argument("--a", default="batching=static", metavar="ARM", help=f"arm A: {ARM_HELP} (default: %(default)s)")
     sub.add_argument("--b", default="batching=continuous", metavar="ARM", help="arm B, likewise")
     add_model(sub)
     names = ", ".join(preset.name for preset in traffic_presets())
@@ -119,15 +118,17 @@ def add_batch(add: Callable[..., argparse.ArgumentParser], arm_help: str, add_mo
         help=f"what requests are drawn from: {names} (default: {traffic_presets()[0].name})",
     )
     sub.add_argument("--requests", type=int, metavar="N", help="draw so many")
-    sub.add_argument("--prompt-lengths", metavar="LOW-HIGH", help="tokens of their prompts, such as 16-256")
+    sub.add_argument("--prompt-lengths", metavar="LOW-HIGH", help="tokens of their prompts, such as 16-256, uniform")
     sub.add_argument("--output-lengths", metavar="LOW-HIGH", help="tokens to generate, such as 16-256")
-    sub.add_argument("--rate", type=float, metavar="R", help="requests a second on average; without it the preset's")
+    sub.add_argument(
+        "--rate", type=float, metavar="R", help="requests a second on average (at-once becomes a Poisson stream)"
+    )
     sub.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draw")
     sub.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
-        help="JSON Lines instead: arrival_s, max_new_tokens, and prompt, token_ids or prompt_tokens",
+        help="JSON Lines instead: max_new_tokens, one of prompt, token_ids or prompt_tokens, and arrival_s",
     )
     sub.add_argument(
         "--concurrent",
@@ -157,4 +158,6 @@ def add_batch(add: Callable[..., argparse.ArgumentParser], arm_help: str, add_mo
         sub.add_argument(
             f"--script-{arm}", metavar="FILE", help=f"write arm {arm.upper()} as a standalone script instead of running"
         )
-    return sub
+    add_repeats(sub)
+    add_history_option(sub)
+    add_all(sub)

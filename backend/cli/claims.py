@@ -2,9 +2,8 @@
 
 import argparse
 import math
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backend.claims.declared import Claim, Claims, shipped_claims
@@ -12,17 +11,17 @@ from backend.claims.formula import bounds, drifted
 from backend.claims.perform import NotMeasured, Stopped, perform
 from backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
 from backend.claims.trials import ClaimTest, Device
-from backend.claims.view import claims_document, measured_text
-from backend.cli.claims_table import claims_text
-from backend.cli.exit_codes import FAILED, OK, STOPPED
-from backend.cli.files import check_writable, write_json
-from backend.cli.history_option import history_of
+from backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
+from backend.cli.files import check_writable, give
+from backend.cli.main import FAILED, OK, STOPPED
+from backend.cli.options import Add
 from backend.cli.progress import close, follow, say, say_notes
+from backend.cli.stored import add_history_option, history_of
+from backend.cli.terminal import Block, Column, Styled, Table, Verbatim
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.hardware import Machine
-from backend.terminal import screen_of
 
 
 def claims(options: argparse.Namespace) -> int:
@@ -40,9 +39,7 @@ def claims(options: argparse.Namespace) -> int:
     stored = read_results(known.tests, folder)
     code = _run(options, known, wanted, stored, folder) if options.run else OK
     document = claims_document(known, stored, wanted)
-    if options.json != "-":
-        print(claims_text(document, screen_of(sys.stdout, options.color), detailed=len(wanted) == 1))
-    write_json(options.json, document)
+    give(options, claims_blocks(document, detailed=len(wanted) == 1), document)
     return code
 
 
@@ -150,9 +147,80 @@ def _drifts(known: Claims, before: Mapping[str, Result], now: Mapping[str, Resul
     return said
 
 
-def add_claims(add: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:
+# --- what is shown --------------------------------------------------------------------------------
+
+_COLUMNS = (
+    Column("Claim", prose=True),
+    Column("Claimed", right=True),
+    Column("Measured", right=True, optional=True),
+    Column("Verdict"),
+    Column(below=True),
+)
+_FIGURES = (
+    Column("Figure", prose=True),
+    Column("Claimed", right=True),
+    Column("Measured", right=True),
+    Column("", prose=True, optional=True),
+)
+
+_LEGEND = (
+    "Claimed and Measured show a claim's first figure, with its 95% interval in parentheses (of bytes: least to most); "
+    "a verdict counts all of them."
+)
+
+
+def claims_blocks(document: ClaimsDocument, detailed: bool) -> list[Block]:
+    """A line for each claim with its verdict, or everything about one."""
+    if detailed:
+        return _detail(document.claims[0])
+    counts = ", ".join(f"{count} {word}" for word, count in document.counts.items() if count)
+    blocks: list[Block] = [[f"{len(document.claims)} claims: {counts}. {_LEGEND}"]]
+    for title in dict.fromkeys(claim.family_title for claim in document.claims):
+        rows = [
+            [claim.name, claim.claimed or "-", claim.measured or "-", claim.word, _short(claim)]
+            for claim in document.claims
+            if claim.family_title == title
+        ]
+        blocks.append([Styled(title, "bold"), Table(_COLUMNS, rows)])
+    return blocks
+
+
+def _word(found: ClaimView | OnMachine) -> str:
+    return f"{found.word}: {found.remark}" if found.remark else found.word
+
+
+def _short(claim: ClaimView) -> str:
+    """What it says, and what the verdict rests on, or why nothing was measured where nothing was."""
+    if not claim.machines:
+        return f"{claim.title}. {claim.sentence}"
+    return f"{claim.title}.\n{claim.remark[0].upper()}{claim.remark[1:]}." if claim.remark else f"{claim.title}."
+
+
+def _detail(claim: ClaimView) -> list[Block]:
+    differs = [f"Our test differs: {claim.differs}"] if claim.differs else []
+    source = f"Source: {claim.document}, {claim.place}."
+    blocks: list[Block] = [
+        [Styled(claim.title, "bold"), source, f"It says: {claim.said}", *differs],
+        [Styled(_word(claim), "bold"), claim.sentence],
+    ]
+    for found in claim.machines:
+        rows = [[one.title, one.claimed or "-", one.measured, one.standing] for one in found.figures]
+        title = Styled(f"{found.machine}, {found.date} ({found.versions}): {_word(found)}", "bold")
+        blocks.append([title, Table(_FIGURES, rows), *found.doubts])
+    for device, lines in claim.commands.items():
+        where = "on a GPU" if device == "cuda" else "on a CPU"
+        blocks.append([f"Measured {where} with:", *(Verbatim(f"  {line}") for line in lines)])
+    return blocks
+
+
+def add_commands(add: Add) -> None:
     """The command's options."""
-    sub = add("claims", claims, "what documents claim about optimizations, and what was measured of it")
+    more = (
+        "What the verdicts mean: docs/metrics.md. Tests of loading write 8 GB of random weights to TMPDIR first, and "
+        "delete them afterwards."
+    )
+    what = "what documents claim about optimizations, and what was measured of it"
+    sub = add("claims", claims, what, more, json=True)
     sub.add_argument("names", nargs="*", metavar="NAME", help="claims or families of claims (default: all of them)")
     sub.add_argument("--run", action="store_true", help="measure on this machine; exit code 3 where a result drifted")
     sub.add_argument("--keep", action="store_true", help="with --run: write what was measured in the place of the old")
@@ -167,4 +235,4 @@ def add_claims(add: Callable[..., argparse.ArgumentParser]) -> argparse.Argument
         metavar="S",
         help="with --run: begin no further test after S seconds; 0: no limit",
     )
-    return sub
+    add_history_option(sub)

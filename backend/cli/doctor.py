@@ -1,17 +1,62 @@
-"""The report of `tokendyno doctor`: this machine, the versions, and which choices are usable here."""
+"""`tokendyno doctor`: this machine, the versions, and which choices are usable here, as a screenful or whole."""
 
+import argparse
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from backend import hardware
 from backend.arms.usable import Usable, usable_choices
-from backend.cli.documents import ChoiceEntry, DoctorDocument
+from backend.cli.files import check_writable, give
+from backend.cli.main import FAILED, OK
+from backend.cli.options import Add
+from backend.cli.terminal import Block, Column, Line, Row, Styled, Table, console_of, drawn
 from backend.errors import InputError
 from backend.hardware import Machine, peak_rates
 from backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
 from backend.hardware.compatibility import startup_messages
 from backend.hardware.compilers import INSTALL
-from backend.hosting.limits import LIMITS
+from backend.hosting.limits import LIMITS, Limits
+from backend.hosting.limits import rows as limit_rows
 from backend.models import DEFAULT_MODEL, resolve
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SCREENFUL = 24
+"""Lines of a terminal of 80 columns."""
+
+_MAIN = ("tokendyno", "python", "torch", "transformers", "gradio")
+_NAMES = 58
+"""Columns of the names of choices that do not run, in a screenful."""
+
+_PAIRS = (Column(), Column(prose=True))
+
+
+class ChoiceEntry(msgspec.Struct, frozen=True):
+    """One choice of one axis on this machine. `why`: a remark, or why it is not usable."""
+
+    axis: str
+    choice: str
+    usable: bool
+    why: str
+
+
+class DoctorDocument(msgspec.Struct, frozen=True):
+    """The machine and what it can run. `bandwidth` is None where none was measured; `limits`: what visitors may do in
+    each mode, null where there is no limit."""
+
+    machine: dict[str, str]
+    versions: dict[str, str]
+    problems: list[str]
+    choices: list[ChoiceEntry]
+    bandwidth: Bandwidth | None
+    limits: dict[str, Limits]
+    kind: str = "doctor"
+    schema: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +82,15 @@ class Report:
         return DoctorDocument(self.machine, self.versions, self.problems, choices, self.bandwidth, limits)
 
 
+def doctor(options: argparse.Namespace) -> int:
+    """Report on this machine."""
+    check_writable(options.json)
+    report = doctor_report(hardware.detect(), options.bandwidth)
+    console = console_of(sys.stdout, options.color)
+    give(options, everything(report) if options.verbose else screenful(report, console), report.document())
+    return FAILED if report.bandwidth_problem else OK
+
+
 def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
     """Inspect this machine. `bandwidth`: measure it now and keep it; otherwise an earlier measurement is shown."""
     problems = [*startup_messages(), *machine.remarks]
@@ -58,3 +112,107 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
     else:
         rows = usable_choices(facts, machine)
     return Report(machine.describe(), hardware.versions(), problems, rows, found, failed, peak_rates.remark(machine))
+
+
+# --- a screenful ----------------------------------------------------------------------------------
+
+
+def screenful(report: Report, console: "Console") -> list[Block]:
+    """What fits a screen of this width; of problems as much as there is room for."""
+    machine, versions = report.machine, report.versions
+    rows = [
+        ["versions", ", ".join(f"{name} {versions[name]}" for name in _MAIN if name in versions)],
+        ["cpu", f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, {machine.get('memory', '?')}"],
+        ["gpu", _gpus(machine)],
+        ["bandwidth", _bandwidth(report)],
+    ]
+    first: Block = [Table(_PAIRS, rows)]
+    last: Block = [*_unusable(report), Styled("Every version, choice and reason: tokendyno doctor --verbose", "dim")]
+    if not report.problems:
+        return [first, [Styled("No problems found.", "green")], last]
+    problems = drawn([[Table([Column(prose=True)], [[one] for one in report.problems], indent=2)]], console).split("\n")
+    room = SCREENFUL - 4 - len(drawn([first, last], console).split("\n"))  # 2 empty lines, the heading, the prompt
+    if len(problems) > max(1, room):
+        problems = [*problems[: max(1, room - 1)], "  ..."]
+    return [first, [Styled("Problems", "bold yellow"), *problems], last]
+
+
+def _gpus(machine: dict[str, str]) -> str:
+    """Equal GPUs are counted; without one, why none is used."""
+    cards = [value for name, value in machine.items() if name[:3] == "gpu" and name[3:].isdecimal()]
+    if not cards:
+        return machine.get("gpu") or "none"
+    counted = [f"{cards.count(card)} x {card}" if cards.count(card) > 1 else card for card in dict.fromkeys(cards)]
+    driver = f"; driver {machine['driver']}" if "driver" in machine else ""
+    return "; ".join(counted) + driver
+
+
+def _bandwidth(report: Report) -> str:
+    if report.bandwidth is not None:
+        return f"{report.bandwidth.read_bytes_per_s / 1e9:,.4g} GB/s read from memory, measured"
+    return report.bandwidth_problem or "not measured yet: tokendyno doctor --bandwidth"
+
+
+def _unusable(report: Report) -> list[Line]:
+    """How many choices of each axis run, and the names of those that do not, one line an axis."""
+    if not report.choices:
+        return []
+    usable = sum(row.usable for row in report.choices)
+    heading = f"{usable} of {len(report.choices)} choices run for {DEFAULT_MODEL} on this machine. These do not:"
+    rows = []
+    for axis in dict.fromkeys(row.axis for row in report.choices):
+        found = [row.choice for row in report.choices if row.axis == axis and not row.usable]
+        if found:
+            rows.append([axis, _some(found, _NAMES)])
+    return [Styled(heading, "bold"), Table(_PAIRS, rows, indent=2)]
+
+
+def _some(names: Sequence[str], width: int) -> str:
+    """As many names as there is room for, and how many more there are."""
+    shown: list[str] = []
+    for i, name in enumerate(names):
+        more = len(names) - i - 1
+        tail = f" and {more} more" if more else ""
+        if len(", ".join([*shown, name])) + len(tail) > width:
+            return ", ".join(shown) + f" and {len(names) - i} more"
+        shown.append(name)
+    return ", ".join(shown)
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+def everything(report: Report) -> list[Block]:
+    """Every version, every choice and every reason."""
+
+    def section(title: str, rows: Sequence[Row], columns: Sequence[Column] = _PAIRS) -> Block:
+        return [Styled(title, "bold"), Table(columns, rows, indent=2)]
+
+    blocks = [section("Machine", [*report.machine.items()]), section("Versions", [*report.versions.items()])]
+    blocks.append(section("Problems", [["", problem] for problem in report.problems] or [["", "none found"]]))
+    found = report.bandwidth
+    if found is not None:
+        rates = (("read", found.read_bytes_per_s), ("copy", found.copy_bytes_per_s))
+        rows = [*([name, f"{rate / 1e9:,.4g} GB/s"] for name, rate in rates), ["method", found.method]]
+        blocks.append(section(f"Memory bandwidth of {found.device}", rows))
+    elif report.bandwidth_problem:
+        blocks.append(section("Memory bandwidth", [["", f"n/a: {report.bandwidth_problem}"]]))
+    if report.bandwidth_note:
+        blocks.append([report.bandwidth_note])
+    limits = [["", *LIMITS], *([name, *cells] for name, cells in limit_rows())]
+    blocks.append(section("Limits of visitors, by mode", limits, [Column()] * (1 + len(LIMITS))))
+    choices: list[Row] = [
+        [f"{row.axis}={row.choice}", Styled("yes", "green") if row.usable else Styled("no", "yellow"), row.why]
+        for row in report.choices
+    ]
+    columns = (Column(), Column(), Column(below=True))
+    return [*blocks, section(f"Choices for {DEFAULT_MODEL} on this machine", choices, columns)]
+
+
+def add_commands(add: Add) -> None:
+    """The command and its options."""
+    sub = add("doctor", doctor, "show the machine, the versions, and which choices are usable", json=True)
+    sub.add_argument(
+        "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"
+    )
+    sub.add_argument("--verbose", action="store_true", help="every version, every choice and why it does not run")

@@ -1,13 +1,16 @@
 """Files named on the command line: read up to a limit, written completely or not at all."""
 
+import argparse
 import errno
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from backend.cli.terminal import Block, show
 from backend.config import MAX_PROMPT_BYTES
 from backend.errors import InputError
 from backend.files.whole import require_writable, write_whole
@@ -55,6 +58,13 @@ def write_json(target: str | None, result: msgspec.Struct | dict[str, Any]) -> N
     if target is not None:
         text = json.dumps(msgspec.to_builtins(result), indent=1, allow_nan=False)
         write_text(target, text + "\n", "--json")
+
+
+def give(options: argparse.Namespace, blocks: Sequence[Block], document: msgspec.Struct | dict[str, Any]) -> None:
+    """Print blocks, unless the document goes to standard output (`--json -`), and write the document."""
+    if options.json != "-":
+        show(blocks, options.color)
+    write_json(options.json, document)
 
 
 def write_text(target: str, text: str, option: str) -> None:

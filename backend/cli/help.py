@@ -3,109 +3,97 @@
 import argparse
 import textwrap
 
-EXIT_CODES = (
-    "exit codes: 0 success; 2 bad input, or a check whose arm would be refused; 3 a failed run; 130 stopped with "
-    "Ctrl-C (what was measured is shown and written)"
-)
-ENVIRONMENT = (
-    "environment: NO_COLOR switches colours off; COLUMNS sets the width of tables; TOKENDYNO_MODELS_DIR and "
-    "TOKENDYNO_CACHE name folders; HF_HUB_OFFLINE and HF_TOKEN are those of the Hub"
-)
-
-EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
-    "": (
-        ("tokendyno compare --a baseline --b dtype=float32 --repeats 5", "two arms, with an interval"),
-        ("tokendyno fit --model Llama-3-8B --gpu RTX-4090", "what fits on a GPU"),
-        ("tokendyno doctor", "what runs on this machine"),
-    ),
-    "compare": (
-        ("tokendyno compare --b cache=static,compile=default", "the defaults against a compiled arm"),
-        ("tokendyno compare --a dtype=float32 --b dtype=bfloat16 --repeats 5", "with an interval, and so a winner"),
-        ("tokendyno compare --model random:gpt2 --b lowest-memory --json out.json", "a preset; no download"),
-    ),
-    "run": (
-        ("tokendyno run", "the embedded model as it comes"),
-        ("tokendyno run --model gpt2 --prompt 'The future of AI is' --max-new-tokens 64", "another model and prompt"),
-        ("tokendyno run --arm cache=static --prompt-tokens 512 --all", "a synthetic prompt; every figure and row"),
-        (
-            "tokendyno run --arm parallel=tensor-4 --nnodes 2 --rdzv-endpoint node1:29500",
-            "two machines: tokendyno join on the other one",
-        ),
-    ),
-    "join": (("tokendyno join --rdzv-endpoint node1:29500", "until the run there has ended"),),
-    "check": (
-        ("tokendyno check --model gpt-oss-20b --arm attention=sdpa", "verdicts, without running"),
-        ("tokendyno check --arm compiled --all", "what every axis is planned as"),
-    ),
-    "export": (
-        ("tokendyno export --arm compiled -o compiled.py", "a script that needs torch and transformers only"),
-        ("tokendyno export --run 3f2a9c1b5d7e8a60b1c2d3e4 -o run.dyno", "a run as one file, to be replayed elsewhere"),
-    ),
-    "replay": (
-        ("tokendyno replay run.dyno", "a run from a file, as fast as it was"),
-        ("tokendyno replay 3f2a9c1b5d7e8a60b1c2d3e4 --speed 4", "a run of the history, four times as fast"),
-    ),
-    "report": (
-        ("tokendyno report run.dyno --html report.html", "one file with charts, figures, ledger and scripts"),
-        ("tokendyno report launch-bound --csv series.csv --json run.json", "a recording that comes with tokendyno"),
-    ),
-    "story": (
-        ("tokendyno story", "the list"),
-        ("tokendyno story sliding-window", "what a sliding window saves, as it was recorded"),
-    ),
-    "import": (("tokendyno import run.dyno", "into the history, where the page shows it too"),),
-    "batch": (
-        ("tokendyno batch", "static against continuous batching"),
-        ("tokendyno batch --traffic poisson --rate 4 --ttft-limit 0.5", "requests that arrive; goodput"),
-        ("tokendyno batch --trace requests.jsonl --json batch.json", "requests of a file"),
-    ),
-    "ablate": (
-        ("tokendyno ablate --add dtype=float32 cache=static", "each alone, left out, and in that order"),
-        ("tokendyno ablate --add cache=static loop=own --steps stair --quality", "with what each costs in quality"),
-        ("tokendyno ablate --add cache=static --journal ablation.jsonl", "goes on where it was ended"),
-    ),
-    "sweep": (
-        ("tokendyno sweep --over batch_size=1,4,16", "one arm over batch sizes"),
-        ("tokendyno sweep --over prompt_tokens=128,512 cache=dynamic,static", "every combination"),
-        ("tokendyno sweep --over batch_size=1,8 --journal s.jsonl --csv s.csv", "goes on where it was ended"),
-    ),
-    "claims": (
-        ("tokendyno claims", "each claim with its verdict, a line each"),
-        ("tokendyno claims compile-static-cache", "one in detail: source, figures, commands"),
-        ("tokendyno claims kv-cache --run", "measure again what this machine can; exit code 3 on drift"),
-    ),
-    "quality": (
-        ("tokendyno quality --a dtype=float32 --b dtype=bfloat16", "on a story, prose, code and arithmetic"),
-        ("tokendyno quality --b cache=static --text notes.txt --only-given", "on a text of your own"),
-    ),
-    "fit": (
-        ("tokendyno fit --model Llama-3-8B --gpu RTX-4090", "a GPU of the catalogue"),
-        ("tokendyno fit --model gpt-oss-20b --vram 24GiB --context 32768", "any other GPU, a longer context"),
-    ),
-    "history": (
-        ("tokendyno history --words compile --since 7d", "runs of the last week that have to do with compiling"),
-        ("tokendyno history show 5f2a91c0", "one of them, by the beginning of its id"),
-        ("tokendyno history pins 5f2a91c0.B 77e0d3b1.A", "two arms of any runs side by side"),
-    ),
-    "list": (
-        ("tokendyno list presets", "the arms that have a name"),
-        ("tokendyno list axes", "of what an arm is written, and what each choice does"),
-        ("tokendyno list gpus", "the names that --gpu accepts"),
-    ),
-    "open": (
-        ("tokendyno open", "the page, in a browser"),
-        ("tokendyno open --port 8000 --no-browser", "on another port, its address only printed"),
-    ),
-    "models": (("tokendyno models", "the names that --model accepts"),),
-    "users": (
-        ("tokendyno users add ada", "let somebody log in; asks for a password"),
-        ("tokendyno users token ada", "a token for programs"),
-    ),
-    "doctor": (
-        ("tokendyno doctor", "a screenful"),
-        ("tokendyno doctor --bandwidth", "measure the memory bandwidth, once, for roofline bounds"),
-    ),
+TOPICS = {
+    "output": "results go to standard output, progress to standard error; --json - writes the document to standard "
+    "output, and nothing else. Tables fit the terminal, from 40 columns on, and name what they leave out; a file or a "
+    "pipe gets whole lines without colours",
+    "exit codes": "0 success; 2 bad input, a check whose arm would be refused, or output that cannot be written; 3 a "
+    "failed run; 130 stopped with Ctrl-C (what was measured is shown and written)",
+    "environment": "NO_COLOR switches colours off; COLUMNS sets the width of tables; TOKENDYNO_MODELS_DIR and "
+    "TOKENDYNO_CACHE name folders; HF_HUB_OFFLINE and HF_TOKEN are those of the Hub",
 }
+"""What holds for all commands."""
+
+_EXAMPLES = """
+tokendyno compare --a baseline --b dtype=float32 --repeats 5  # two arms, with an interval
+tokendyno fit --model Llama-3-8B --gpu RTX-4090  # what fits on a GPU
+tokendyno doctor  # what runs on this machine
+
+tokendyno compare --b cache=static,compile=default  # the defaults against a compiled arm
+tokendyno compare --a dtype=float32 --b dtype=bfloat16 --repeats 5  # with an interval, and so a winner
+tokendyno compare --model random:gpt2 --b lowest-memory --json out.json  # a preset; no download
+
+tokendyno run  # the embedded model as it comes
+tokendyno run --model gpt2 --prompt 'The future of AI is' --max-new-tokens 64  # another model and prompt
+tokendyno run --arm cache=static --prompt-tokens 512 --all  # a synthetic prompt; every figure and row
+tokendyno run --arm parallel=tensor-4 --nnodes 2 --rdzv-endpoint node1:29500  # two machines: join on the other
+
+tokendyno join --rdzv-endpoint node1:29500  # until the run there has ended
+
+tokendyno check --model gpt-oss-20b --arm attention=sdpa  # verdicts, without running
+tokendyno check --arm compiled --all  # what every axis is planned as
+
+tokendyno export --arm compiled -o compiled.py  # a script that needs torch and transformers only
+tokendyno export --run 3f2a9c1b5d7e8a60b1c2d3e4 -o run.dyno  # a run as one file, to be replayed elsewhere
+
+tokendyno replay run.dyno  # a run from a file, as fast as it was
+tokendyno replay 3f2a9c1b5d7e8a60b1c2d3e4 --speed 4  # a run of the history, four times as fast
+
+tokendyno report run.dyno --html report.html  # one file with charts, figures, ledger and scripts
+tokendyno report launch-bound --csv series.csv --json run.json  # a recording that comes with tokendyno
+
+tokendyno story  # the list
+tokendyno story sliding-window  # what a sliding window saves, as it was recorded
+
+tokendyno import run.dyno  # into the history, where the page shows it too
+
+tokendyno batch  # static against continuous batching
+tokendyno batch --traffic poisson --rate 4 --ttft-limit 0.5  # requests that arrive; goodput
+tokendyno batch --trace requests.jsonl --json batch.json  # requests of a file
+
+tokendyno ablate --add dtype=float32 cache=static  # each alone, left out, and in that order
+tokendyno ablate --add cache=static loop=own --steps stair --quality  # with what each costs in quality
+tokendyno ablate --add cache=static --journal ablation.jsonl  # goes on where it was ended
+
+tokendyno sweep --over batch_size=1,4,16  # one arm over batch sizes
+tokendyno sweep --over prompt_tokens=128,512 cache=dynamic,static  # every combination
+tokendyno sweep --over batch_size=1,8 --journal s.jsonl --csv s.csv  # goes on where it was ended
+
+tokendyno claims  # each claim with its verdict, a line each
+tokendyno claims compile-static-cache  # one in detail: source, figures, commands
+tokendyno claims kv-cache --run  # measure again what this machine can; exit code 3 on drift
+
+tokendyno quality --a dtype=float32 --b dtype=bfloat16  # on a story, prose, code and arithmetic
+tokendyno quality --b cache=static --text notes.txt --only-given  # on a text of your own
+
+tokendyno fit --model Llama-3-8B --gpu RTX-4090  # a GPU of the catalogue
+tokendyno fit --model gpt-oss-20b --vram 24GiB --context 32768  # any other GPU, a longer context
+
+tokendyno history --words compile --since 7d  # runs of the last week that have to do with compiling
+tokendyno history show 5f2a91c0  # one of them, by the beginning of its id
+tokendyno history pins 5f2a91c0.B 77e0d3b1.A  # two arms of any runs side by side
+
+tokendyno list presets  # the arms that have a name
+tokendyno list axes  # of what an arm is written, and what each choice does
+tokendyno list gpus  # the names that --gpu accepts
+
+tokendyno open  # the page, in a browser
+tokendyno open --port 8000 --no-browser  # on another port, its address only printed
+
+tokendyno models  # the names that --model accepts
+
+tokendyno users add ada  # let somebody log in; asks for a password
+tokendyno users token ada  # a token for programs
+
+tokendyno doctor  # a screenful
+tokendyno doctor --bandwidth  # measure the memory bandwidth, once, for roofline bounds
+"""
+EXAMPLES: dict[str, list[tuple[str, str]]] = {}
+"""Lines with what they do, by command; "" is the program itself."""
+
+for _lines in _EXAMPLES.strip().split("\n\n"):
+    _examples = [(line, what) for line, _, what in (line.partition("  # ") for line in _lines.split("\n"))]
+    EXAMPLES[_examples[0][0].split()[1] if EXAMPLES else ""] = _examples
 
 
 def epilog(command: str) -> str:
@@ -114,8 +102,8 @@ def epilog(command: str) -> str:
     for line, what in EXAMPLES[command]:
         lines += [f"  # {what}", f"  {line}"]
     if not command:
-        for text in (EXIT_CODES, ENVIRONMENT):
-            lines += ["", *textwrap.wrap(text, 78, subsequent_indent="  ")]
+        for topic, text in TOPICS.items():
+            lines += ["", *textwrap.wrap(f"{topic}: {text}", 78, subsequent_indent="  ")]
         lines += ["", "tokendyno COMMAND --help tells the options of a command."]
     return "\n".join(lines)
 

@@ -1,28 +1,30 @@
 """`tokendyno history`: the runs that are kept, those of the page too."""
 
 import argparse
-import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from backend.cli.files import check_writable, write_json
-from backend.cli.history_option import default_file
-from backend.cli.history_table import head_text, history_table, pins_table
+from backend.cli.files import check_writable, give
+from backend.cli.options import Add
 from backend.cli.progress import say
-from backend.cli.stored import run_text
+from backend.cli.run_table import run_blocks
+from backend.cli.stored import default_file
+from backend.cli.terminal import Block, Column, Line, Table
 from backend.errors import InputError, shown
 from backend.history.history import History
-from backend.history.pins import Pin, read_pins
-from backend.history.rows import Row
+from backend.history.pins import Pin, SideBySide, read_pins
+from backend.history.rows import Found, Row
 from backend.history.search import MAX_PAGE, read_search
 from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import LOCAL_USER
+from backend.redact import plain
 from backend.runs.log import RunLog
+from backend.runs.row import ArmText
 from backend.runs.store import Store
-from backend.terminal import Screen, screen_of
 from backend.views.document_of import document_of
 
 ACTIONS = ("list", "show", "pins", "name", "note", "delete", "undelete")
@@ -46,20 +48,17 @@ def history(options: argparse.Namespace) -> int:
     """List runs; show one; pin arms; name, note, delete, and have back."""
     check_writable(options.json)
     action, given = options.action, options.what
-    screen = screen_of(sys.stdout, options.color)
     with _opened(options.history or default_file()) as (kept, runs):
         match action:
             case "list":
                 if given:
                     raise InputError(f"`history list` takes no name: look for {shown(given[0])} with --words.")
-                _list(options, kept, screen)
+                _list(options, kept)
             case "show":
-                _show(options, kept, runs, _one(kept, action, given), screen)
+                _show(options, kept, runs, _one(kept, action, given))
             case "pins":
                 found = kept.beside([_pin(kept, text) for text in given])
-                if options.json != "-":
-                    print(pins_table(found, screen))
-                write_json(options.json, found)
+                give(options, pins_blocks(found), found)
             case "name" | "note":
                 run_id, text = _one(kept, action, given[:1]), " ".join(given[1:])
                 change = kept.changes.rename if action == "name" else kept.changes.note
@@ -83,7 +82,7 @@ def _opened(path: Path) -> Iterator[tuple[History, RunLog]]:
         store.close()
 
 
-def _list(options: argparse.Namespace, kept: History, screen: Screen) -> None:
+def _list(options: argparse.Namespace, kept: History) -> None:
     most = MAX_ROWS if options.all else options.limit
     if not 1 <= most <= MAX_ROWS:
         raise InputError(f"--limit is {shown(most)}; it must be from 1 to {MAX_ROWS:,}.")
@@ -100,18 +99,15 @@ def _list(options: argparse.Namespace, kept: History, screen: Screen) -> None:
         found = kept.listing.find(search, LOCAL_USER)
         if sum(row.line is None for row in found.rows) >= before:
             break
-    if options.json != "-":
-        print(history_table(found, screen))
-    write_json(options.json, HistoryDocument(found.rows, found.total, found.kept))
+    give(options, _found(found), HistoryDocument(found.rows, found.total, found.kept))
 
 
-def _show(options: argparse.Namespace, kept: History, runs: RunLog, run_id: str, screen: Screen) -> None:
+def _show(options: argparse.Namespace, kept: History, runs: RunLog, run_id: str) -> None:
     row, run = kept.listing.one(run_id, LOCAL_USER), runs.get(run_id)
     if row is None or run is None:
         raise InputError(f"Run {run_id[:8]} cannot be read from the history.")
-    if options.json != "-":
-        print("\n".join([*head_text(row, screen), "", run_text(run, screen, options.all, runs.reading)]))
-    write_json(options.json, document_of(run, runs.reading))
+    blocks = [_head(row), *run_blocks(run, options.all, runs.reading)]
+    give(options, blocks, document_of(run, runs.reading))
 
 
 def _delete(kept: History, action: str, given: list[str]) -> None:
@@ -169,27 +165,113 @@ def _resolved(kept: History, text: str, deleted: bool = False) -> str:
     return text if text in found else found[0]
 
 
-def add_history_command(add: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:
+# --- what is shown --------------------------------------------------------------------------------
+
+_COLUMNS = (
+    Column("run"), Column("when"), Column("model", prose=True), Column("arms", prose=True),
+    Column("machine", prose=True, optional=True), Column(below=True),
+)  # fmt: skip
+
+
+def _found(found: Found) -> list[Block]:
+    """A line for each run with its verdict under it, and how many there are."""
+    if not found.kept:
+        return [["No run is kept yet. `tokendyno compare` makes one, and so does Run on the page."]]
+    if not found.total:
+        return [[f"None of {found.kept:,} runs matches. Leave a filter out."]]
+    rows = [
+        [row.id[:8], _when(row.created), _model(row), _arms(row.arms), row.machine, _remark(row)] for row in found.rows
+    ]
+    first = found.page * found.per_page
+    shown = f"Runs {first + 1:,} to {first + len(rows):,} of {found.total:,}" if rows else f"{found.total:,} runs"
+    more = f"; --page {found.page + 2} shows the next" if first + len(rows) < found.total else ""
+    past = "" if rows else f", and none on page {found.page + 1:,}"
+    return [[Table(_COLUMNS, rows)], [f"{shown}{past}{more}."]]
+
+
+def _head(row: Row) -> Block:
+    """What the history says of one run."""
+    lines = [f"Run {row.id}, {_when(row.created)}, {row.status}"]
+    lines += [f"Name: {row.name}"] if row.name else []
+    return [*lines, *([f"Note: {row.note}"] if row.note else [])]
+
+
+def pins_blocks(found: SideBySide) -> list[Block]:
+    """Arms side by side: who they are, what else differs, and the table."""
+    heads: list[Line] = [
+        f"{head.label}: {head.title}, arm {head.arm} of run {head.run[:8]} ({_when(head.created)}): {head.choices}"
+        for head in found.arms
+    ]
+    if found.missing:
+        heads.append(f"Not kept here: {', '.join(found.missing)}.")
+    blocks: list[Block] = [heads, found.remarks]
+    columns = [Column(), *(Column(head.label, prose=True) for head in found.arms), Column()]
+    for group in ("conditions", "choices", "figures", "ledger"):
+        rows = [
+            [
+                row.label,
+                *(f"{cell.text} ({cell.against})" if cell.against else cell.text for cell in row.cells),
+                "differs" if row.differs and group == "conditions" else "",
+            ]
+            for row in found.rows
+            if row.group == group
+        ]
+        blocks.append([Table(columns, rows)] if rows else [])
+    for row in found.rows:
+        if row.group == "text":
+            for head, cell in zip(found.arms, row.cells, strict=True):
+                blocks.append([f"Text of {head.label}: {cell.text or '(none)'}"])
+    return blocks
+
+
+def _when(created: float) -> str:
+    """A moment in this machine's time."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
+    except (ValueError, OverflowError, OSError):
+        return "unknown"
+
+
+def _model(row: Row) -> str:
+    """The model of a run, and what it had to do."""
+    return ", ".join(filter(None, [row.label or row.model, row.work]))
+
+
+def _arms(arms: Sequence[ArmText]) -> str:
+    """The arms of a run on a line."""
+    return plain("; ".join(f"{arm.name}: {arm.text}" for arm in arms))
+
+
+def _remark(row: Row) -> str:
+    """Its name, and what it came to."""
+    ended = "" if row.status == "done" else f"{row.status}. "
+    said = f"{ended}{row.line or ''}".strip()
+    return plain(": ".join(filter(None, [row.name, said])))
+
+
+def add_commands(add: Add) -> None:
     """The command and its options."""
-    sub = add("history", history, "the runs that are kept: find, show, name, compare and delete them")
+    sub = add("history", history, "the runs that are kept: find, show, name, compare and delete them", json=True)
     sub.add_argument(
         "action", nargs="?", default="list", choices=ACTIONS, metavar="ACTION",
-        help="list (default), show ID, pins RUN.ARM RUN.ARM ..., name ID TEXT, note ID TEXT, delete ID ..., undelete "
-        "ID ...",
+        help="list (default), show ID, pins RUN.ARM RUN.ARM ... (two to five arms side by side), name ID TEXT, note ID "
+        "TEXT, delete ID ..., undelete ID ... (within an hour)",
     )  # fmt: skip
-    sub.add_argument("what", nargs="*", metavar="ID", help="the beginning of a run's id, and what the action takes")
+    sub.add_argument(
+        "what",
+        nargs="*",
+        metavar="ID",
+        help=f"the beginning of a run's id, {MIN_ID} characters or more, and what the action takes",
+    )
     sub.add_argument(
         "--words",
         default="",
         metavar="TEXT",
-        help="words of its model, machine, choices, prompt, verdict, name or note",
+        help="words of its model, machine, choices, prompt, verdict, name or note; all of them",
     )
     sub.add_argument("--model", default="", metavar="NAME", help="part of the model's name")
     sub.add_argument(
-        "--axis",
-        default="",
-        metavar="AXIS",
-        help="an axis that an arm set; axis=choice: set or by default",
+        "--axis", default="", metavar="AXIS", help="an axis that an arm set; axis=choice: set or by default"
     )
     sub.add_argument("--machine", default="", metavar="NAME", help="part of the machine's name, such as H200")
     sub.add_argument("--since", default="", metavar="DATE", help="no older than 2026-11-30, or 24h, 7d, 4w, 6m")
@@ -199,4 +281,3 @@ def add_history_command(add: Callable[..., argparse.ArgumentParser]) -> argparse
     sub.add_argument("--all", action="store_true", help="list: all rows; show: every figure")
     sub.add_argument("--history", type=Path, metavar="FILE",
                      help="the history file (TOKENDYNO_HISTORY; default: that of the page)")  # fmt: skip
-    return sub

@@ -3,9 +3,8 @@
 import argparse
 from collections.abc import Callable
 
-from backend.cli.commands import CommandFailed
-from backend.cli.exit_codes import FAILED, OK
 from backend.cli.files import check_folder
+from backend.cli.main import FAILED, OK, CommandFailed
 from backend.cli.progress import say
 from backend.executors.hosts.endpoint import parse_endpoint
 from backend.executors.hosts.guest import Ended, Guest

@@ -1,22 +1,44 @@
-"""The command `list`: the names that arms, models and GPUs have."""
+"""`tokendyno list` and `models`: the names that arms, models and GPUs have."""
 
 import argparse
-import sys
-from typing import Any
 
 import msgspec
 
 from backend.arms.presets import ArmPreset, arm_presets
-from backend.cli.documents import ModelEntry
-from backend.cli.exit_codes import OK
-from backend.cli.files import check_writable, write_json
-from backend.cli.models_text import model_entries, models_text
+from backend.cli.files import check_writable, give
+from backend.cli.main import OK
+from backend.cli.options import Add
+from backend.cli.terminal import Block, Column, Line, Styled, Table
 from backend.hardware.gpu_specs import GpuSpec, gpus
+from backend.models import DEFAULT_MODEL, catalogue
 from backend.optimizations import all_axes
-from backend.terminal import Column, Screen, fold, screen_of, table
 from backend.units import bytes_text
 
 WHAT = ("presets", "axes", "gpus", "models")
+_NAMES = (Column(), Column(prose=True))
+_ALSO = (
+    "Also accepted: a Hub id such as org/name@revision, a local folder, a .gguf file, or random:NAME (that "
+    "architecture with random weights, no download)."
+)
+
+
+class ModelEntry(msgspec.Struct, frozen=True):
+    """One model of the catalogue."""
+
+    name: str
+    title: str
+    kind: str
+    repo: str
+    note: str
+    default: bool
+
+
+class ModelsDocument(msgspec.Struct, frozen=True):
+    """The catalogue."""
+
+    models: list[ModelEntry]
+    kind: str = "models"
+    schema: int = 3
 
 
 class AxisEntry(msgspec.Struct, frozen=True):
@@ -39,13 +61,6 @@ class ListDocument(msgspec.Struct, frozen=True):
     schema: int = 3
 
 
-def add_list(add: Any) -> argparse.ArgumentParser:
-    """The command and what it lists."""
-    sub: argparse.ArgumentParser = add("list", list_names, "list presets, axes with their choices, GPUs and models")
-    sub.add_argument("what", nargs="?", choices=WHAT, metavar="WHAT", help=f"{', '.join(WHAT)} (default: all)")
-    return sub
-
-
 def list_names(options: argparse.Namespace) -> int:
     """All lists, or one of them."""
     check_writable(options.json)
@@ -57,25 +72,45 @@ def list_names(options: argparse.Namespace) -> int:
             for axis in (all_axes() if "axes" in asked else ())
         ],
         list(gpus()) if "gpus" in asked else [],
-        model_entries() if "models" in asked else [],
+        _model_entries() if "models" in asked else [],
     )
-    if options.json != "-":
-        print(list_text(found, screen_of(sys.stdout, options.color)))
-    write_json(options.json, found)
+    give(options, _sections(found), found)
     return OK
 
 
-def list_text(found: ListDocument, screen: Screen) -> str:
+def models(options: argparse.Namespace) -> int:
+    """List the catalogue."""
+    check_writable(options.json)
+    entries = _model_entries()
+    give(options, _models(entries), ModelsDocument(entries))
+    return OK
+
+
+def _model_entries() -> list[ModelEntry]:
+    return [ModelEntry(e.name, e.title, e.kind, e.repo, e.note, e.name == DEFAULT_MODEL) for e in catalogue()]
+
+
+def _models(entries: list[ModelEntry]) -> list[Block]:
+    """A line for each model with its remark under it, and what else is accepted."""
+    rows = [
+        [entry.name, entry.kind, f"{entry.title}{' (default)' if entry.default else ''}", entry.note]
+        for entry in entries
+    ]
+    columns = [Column("name"), Column("kind"), Column("model", prose=True), Column(below=True)]
+    return [[Table(columns, rows)], [_ALSO]]
+
+
+def _sections(found: ListDocument) -> list[Block]:
     """A section for each list that was asked for."""
-    sections = []
+    sections: list[Block] = []
     if found.presets:
         rows = [[preset.name, preset.summary] for preset in found.presets]
-        sections.append(["Presets, each an arm by its name:", *_names(rows, screen)])
+        sections.append([Styled("Presets, each an arm by its name:", "bold"), Table(_NAMES, rows, indent=2)])
     if found.axes:
-        lines = ["Axes, of which an arm is written, such as cache=static,compile=default:"]
+        lines: list[Line] = [Styled("Axes, of which an arm is written, such as cache=static,compile=default:", "bold")]
         for axis in found.axes:
             rows = [[f"{name}{' *' * (name == axis.default)}", what] for name, what in axis.choices.items()]
-            lines += [f"  {axis.name}", *_names(rows, screen, 4)]
+            lines += [f"  {axis.name}", Table(_NAMES, rows, indent=4)]
         sections.append([*lines, "* the default"])
     if found.gpus:
         rows = [
@@ -83,12 +118,15 @@ def list_text(found: ListDocument, screen: Screen) -> str:
             for gpu in found.gpus
         ]
         columns = [Column(), Column(right=True), Column(right=True)]
-        sections.append(["GPUs, for fit --gpu:", *table(columns, rows, screen, indent=2)])
+        sections.append([Styled("GPUs, for fit --gpu:", "bold"), Table(columns, rows, indent=2)])
     if found.models:
-        sections.append(["Models, for --model:", models_text(found.models, screen)])
-    bold = [[screen.paint(line, "bold") for line in fold(first, screen.columns)] for first, *_ in sections]
-    return "\n\n".join("\n".join([*first, *rest]) for first, (_, *rest) in zip(bold, sections, strict=True))
+        named, also = _models(found.models)
+        sections += [[Styled("Models, for --model:", "bold"), *named], also]
+    return sections
 
 
-def _names(rows: list[list[str]], screen: Screen, indent: int = 2) -> list[str]:
-    return table([Column(), Column(prose=True)], rows, screen, indent)
+def add_commands(add: Add) -> None:
+    """Both commands."""
+    sub = add("list", list_names, "list presets, axes with their choices, GPUs and models", json=True)
+    sub.add_argument("what", nargs="?", choices=WHAT, metavar="WHAT", help=f"{', '.join(WHAT)} (default: all)")
+    add("models", models, "list the models of the catalogue", json=True)

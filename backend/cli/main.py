@@ -9,15 +9,25 @@ import os
 import sys
 from collections.abc import Sequence
 
-from backend.cli.exit_codes import BAD_INPUT, OK, STOPPED
 from backend.redact import redact
+
+OK, BAD_INPUT, FAILED, STOPPED = 0, 2, 3, 130
+"""Exit codes: also of a failed run, and of one that was stopped with Ctrl-C."""
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of a standard output that takes no more: its disk is full, or its terminal has gone."""
 
 
+class CommandFailed(Exception):
+    """A command could not do what was asked: one sentence, and the exit code."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry of the console script. Returns the exit code: 0, 2 bad input, 3 failed run, 130 stopped with Ctrl-C."""
+    """Entry of the console script. Returns the exit code."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -38,13 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    from backend.cli.commands import CommandFailed
     from backend.cli.parser import make_parser
     from backend.cli.progress import counts_shown
     from backend.errors import InputError
 
     try:
-        options = make_parser().parse_args(arguments)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        options = make_parser(given[0] if given else "").parse_args(given)
         with counts_shown():
             code = int(options.act(options))
         sys.stdout.flush()  # raises here, where it is caught, if nobody takes the output
@@ -79,7 +89,3 @@ def _open_closed_streams() -> None:
 def _discard(number: int) -> None:
     """Let a standard stream lead nowhere, so that flushing it at the end raises nothing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

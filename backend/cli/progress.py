@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from backend.cli.terminal import LiveLine, console_of, drawn
 from backend.engine.bench import Bench
 from backend.models.counting import Progress, watched
 from backend.runs.arm_series import ArmSeries, Phase
 from backend.runs.run import Run
 from backend.runs.statistics import mean
-from backend.terminal import fold, screen_of
-from backend.terminal.live_line import LiveLine, bar, bar_letters
 from backend.views.tiles import PHASE_TITLES
 from backend.views.waits import duration, wait_text
 
@@ -26,9 +25,9 @@ ROOM_FOR_A_BAR = 70
 def follow(bench: Bench, run: Run) -> bool:
     """Show progress until the run has ended. True if it was stopped with Ctrl-C."""
     stopped, terminal = False, sys.stderr.isatty()
-    screen = screen_of(sys.stderr)
-    letters = bar_letters(sys.stderr.encoding) if screen.columns >= ROOM_FOR_A_BAR else ""
-    with LiveLine(sys.stderr, screen) as line:
+    console = console_of(sys.stderr)
+    letters = "" if console.width < ROOM_FOR_A_BAR else "#-" if console.options.ascii_only else "━─"
+    with LiveLine(sys.stderr) as line:
         while not run.ended:
             try:
                 time.sleep(0.1)
@@ -45,7 +44,7 @@ def counts_shown() -> Iterator[None]:
     """Within it, standard error tells that transformers counts an architecture, and how long that has taken; a log file
     gets a line a minute."""
     said = "transformers counts this architecture, without its weights"
-    with LiveLine(sys.stderr, screen_of(sys.stderr)) as line:
+    with LiveLine(sys.stderr) as line:
 
         def show(now: Progress | None) -> None:
             if now is None:
@@ -61,8 +60,7 @@ def counts_shown() -> Iterator[None]:
 
 def say(text: str) -> None:
     """A note on standard error, folded to the terminal."""
-    for line in fold(text, screen_of(sys.stderr).columns):
-        print(line, file=sys.stderr, flush=True)
+    print(drawn([[text]], console_of(sys.stderr)), file=sys.stderr, flush=True)
 
 
 def say_notes(bench: Bench) -> None:
@@ -114,8 +112,11 @@ def _at_work(run: Run, arm: ArmSeries, phase: Phase, now_s: float, bar_text: str
         told = [f"{steps.done:,}/{steps.limit:,} {steps.unit}", steps.round, steps.left]
     else:
         told = [duration(spent_s) if spent_s >= 1 else "", wait_text(phase, arm.expected_s)]
-    drawn = bar(fraction, BAR, bar_text) if bar_text and fraction is not None else ""
-    return " ".join(part for part in (title, drawn, ", ".join(filter(None, told))) if part)
+    bar = ""
+    if bar_text and fraction is not None:
+        done = round(max(0.0, min(1.0, fraction)) * BAR)
+        bar = bar_text[0] * done + bar_text[1] * (BAR - done)
+    return " ".join(part for part in (title, bar, ", ".join(filter(None, told))) if part)
 
 
 class _Steps(NamedTuple):

@@ -1,31 +1,29 @@
 """`tokendyno quality`: what arm B costs in quality, on texts that both arms are given."""
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from backend.cli.arms import written_arms
 from backend.cli.commands import perform
 from backend.cli.files import read_prompt
-from backend.cli.quality_table import quality_table
+from backend.cli.options import ARM_HELP, Add, add_all, add_model, written_arms
+from backend.cli.run_table import run_blocks
+from backend.cli.stored import add_history_option
+from backend.cli.terminal import Block
 from backend.config import Request, reading_of
 from backend.errors import InputError
 from backend.quality import Quality, QualityText
 from backend.quality.presets import shipped_texts
 from backend.runs.log import RunLog
 from backend.runs.run import Run
-from backend.terminal import screen_of
 from backend.views.quality_document import quality_document
 
 
 def quality(options: argparse.Namespace) -> int:
     """Read the texts with both arms."""
 
-    def shown(current: Run, runs: RunLog) -> str:
-        read = any(arm.scores for arm in current.arms.values())
-        return quality_table(current.snapshot(), screen_of(sys.stdout, options.color), options.all) if read else ""
+    def shown(current: Run, runs: RunLog) -> Sequence[Block]:
+        return run_blocks(current, options.all) if any(arm.scores for arm in current.arms.values()) else []
 
     return perform(options, _request(options), lambda current, checked, runs: quality_document(current), shown)
 
@@ -40,10 +38,12 @@ def _request(options: argparse.Namespace) -> Request:
     return Request(options.model, written_arms(options, {"A": options.a, "B": options.b}, work), work, None, asked)
 
 
-def add_quality(add: Callable[..., argparse.ArgumentParser], arm_help: str, add_model: Any) -> argparse.ArgumentParser:
+def add_commands(add: Add) -> None:
     """The command's options."""
-    sub = add("quality", quality, "compare what two arms predict on given texts: what a speed-up costs in quality")
-    sub.add_argument("--a", default="", metavar="ARM", help=f"arm A, the reference: {arm_help}")
+    what = "compare what two arms predict on given texts: what a speed-up costs in quality"
+    more = "What the figures mean: docs/metrics.md. A GGUF file is read dense: arms that quantize need a folder."
+    sub = add("quality", quality, what, more, json=True)
+    sub.add_argument("--a", default="", metavar="ARM", help=f"arm A, the reference: {ARM_HELP}")
     sub.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
     add_model(sub)
     sub.add_argument(
@@ -53,4 +53,5 @@ def add_quality(add: Callable[..., argparse.ArgumentParser], arm_help: str, add_
     sub.add_argument("--only-given", action="store_true", help="with --text: read no other texts")
     sub.add_argument("--context", type=int, default=16, metavar="N", help="tokens of each text that are its prompt")
     sub.add_argument("--positions", type=int, default=192, metavar="N", help="tokens to predict in each text, at most")
-    return sub
+    add_history_option(sub)
+    add_all(sub)

@@ -2,21 +2,21 @@
 history."""
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from backend.cli.options import Add, add_all
 from backend.cli.progress import say
-from backend.cli.run_table import title
-from backend.cli.stored import WHAT, add_history, find_run, other_runs, run_text
+from backend.cli.run_table import run_blocks, title
+from backend.cli.stored import WHAT, add_history, find_run, other_runs
+from backend.cli.terminal import Color, Styled, show
 from backend.errors import InputError
+from backend.hosting.limits import RECORDING_BYTES
 from backend.recordings.shelf import import_run
 from backend.redact import plain
-from backend.runs.arm_series import ArmSeries
 from backend.runs.run import Run
 from backend.runs.store import Store
-from backend.terminal import screen_of
 
 SPEEDS = (0.01, 1000.0)
 
@@ -30,24 +30,25 @@ def replay(options: argparse.Namespace) -> int:
         )
     run = find_run(options.run, options.history)
     if run.request.traffic is None and run.request.quality is None:
-        play(run, options.speed)
+        play(run, options.speed, options.color)
     with other_runs(options.history) as runs:
-        print(run_text(run, screen_of(sys.stdout, options.color), options.all, runs.reading))
+        show(run_blocks(run, options.all, runs.reading), options.color)
     return 0
 
 
 def play(
-    run: Run, speed: float, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
-) -> None:
+    run: Run, speed: float, color: Color = "auto", now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:  # fmt: skip
     """Print each arm's text: every part of it when it came after the start of its run, `speed` times as fast.
 
     What was late does not delay the rest: each part has its own time.
     """
-    screen = screen_of(sys.stdout)
-    print("\n".join(title(run.snapshot(), screen)))
+    show([title(run.snapshot())], color)
     for arm in run.arms.values():
-        rate = _rate(arm)
-        print(f"\n{screen.paint(f'Arm {arm.name}', 'bold')}{f', {rate}' if rate else ''}", flush=True)
+        rate = f", {len(arm.t_s):,} tokens in {arm.t_s[-1]:.3g} s" if arm.t_s else ""
+        print()
+        show([[Styled(f"Arm {arm.name}", "bold", rate)]], color)
         begin_s, told = now(), 0
         for at_s, characters in arm.pace:
             sleep(max(0.0, begin_s + at_s / speed - now()))
@@ -55,11 +56,6 @@ def play(
             told = characters
         print(plain(arm.text[told:]), flush=True)
     print()
-
-
-def _rate(arm: ArmSeries) -> str:
-    """Tokens, and how long they took."""
-    return f"{len(arm.t_s):,} tokens in {arm.t_s[-1]:.3g} s" if arm.t_s else ""
 
 
 def import_file(options: argparse.Namespace) -> int:
@@ -75,14 +71,14 @@ def import_file(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_replay(add: Callable[..., argparse.ArgumentParser]) -> list[argparse.ArgumentParser]:
+def add_commands(add: Add) -> None:
     """The commands and their options."""
-    sub = add("replay", replay, "play a run that is over again: its texts as fast as they came")
+    sub = add("replay", replay, "play a run that is over again: its texts as fast as they came", color=True)
     sub.add_argument("run", metavar="RUN", help=WHAT)
     sub.add_argument("--speed", type=float, default=1.0, metavar="X", help="so many times as fast")
-    sub.add_argument("--all", action="store_true", help="every figure, the whole texts, every row of the ledgers")
+    add_all(sub)
     add_history(sub)
-    taken = add("import", import_file, "take a run from a file into the history, marked as imported")
+    more = f"A file that is damaged, newer, or unpacks to more than {RECORDING_BYTES >> 20} MiB is refused."
+    taken = add("import", import_file, "take a run from a file into the history, marked as imported", more)
     taken.add_argument("file", metavar="FILE", help="what `tokendyno export --run` wrote")
     add_history(taken, "the history into which it is taken")
-    return [sub]

@@ -2,23 +2,22 @@
 file."""
 
 import argparse
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from backend.ablation.courses import ID
 from backend.ablation.kinds import course_of_journal
 from backend.cli.files import check_folder, check_writable, write_json, write_text
+from backend.cli.options import Add, add_all, add_models_dir
 from backend.cli.progress import say
-from backend.cli.run_table import table
+from backend.cli.run_table import run_blocks
 from backend.cli.stored import WHAT, add_history, find_run, other_runs
+from backend.cli.terminal import show
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.paths import ablation_folder
 from backend.runs.gate import gate_of
 from backend.runs.log import RunLog
 from backend.runs.run import Run
-from backend.terminal import screen_of
 from backend.views.document import document
 from backend.views.gate import gate_document
 from backend.views.series import recorded_kv, series_csv
@@ -55,7 +54,7 @@ def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int
         quality = gate_document(gate_of(run.snapshot(), others.reading))
         write_json(options.json, document(run, recorded_kv(run), quality))
     if options.html is None and options.csv is None and options.json is None:
-        print(table(run, screen_of(sys.stdout, options.color), options.all, others.reading))
+        show(run_blocks(run, options.all, others.reading), options.color)
     else:
         say(f"Wrote {', '.join(name for name in (options.html, options.csv, options.json) if name)}.")
     return 0
@@ -81,16 +80,17 @@ def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
     return 0
 
 
-def add_report(add: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:
+def add_commands(add: Add) -> None:
     """The command and its options."""
-    sub = add("report", report, "a run that is over as a table, an HTML file, CSV or JSON")
+    more = "An arm's script that this machine cannot write is replaced by the line that writes it where it ran."
+    sub = add("report", report, "a run that is over as a table, an HTML file, CSV or JSON", more, json=True)
     sub.add_argument(
         "run",
         metavar="RUN",
-        help=f"{WHAT}; with --html also the journal of an ablation or a sweep, or its id",
+        help=f"{WHAT}; with --html also the journal of an ablation or a sweep, or its id on the page",
     )
     sub.add_argument("--html", metavar="FILE", help="one file that opens offline: charts, figures, ledger, scripts")
-    sub.add_argument("--csv", metavar="FILE", help="every token and memory sample")
-    sub.add_argument("--all", action="store_true", help="every figure, the whole texts, every row of the ledgers")
+    sub.add_argument("--csv", metavar="FILE", help="a line for each token of the first run, and each sample of memory")
+    add_all(sub)
     add_history(sub)
-    return sub
+    add_models_dir(sub)

@@ -1,146 +1,288 @@
 """A run as text for a terminal: the verdict, the figures side by side, the texts, the ledgers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from backend.cli.figures import figures_table
-from backend.cli.ledger_table import ledger_table
+from backend.cli.terminal import Block, Cell, Column, Line, Row, Styled, Table
+from backend.evidence import Status
+from backend.optimizations import all_axes
 from backend.redact import plain
 from backend.runs.gate import FindReading, gate_of
-from backend.runs.records import Created, Unit
+from backend.runs.quality import TextReading, readings, whole_reading
+from backend.runs.records import Created
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
-from backend.terminal import Screen, fold
+from backend.units import seconds_text, three
 from backend.views.arm_details import detail_rows
-from backend.views.differences import differences
+from backend.views.batch_tiles import batch_details, batch_differences, batch_tiles
+from backend.views.batch_verdict import batch_verdict, same_sentence, why_sentence
+from backend.views.differences import Difference, differences
+from backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
 from backend.views.origin import whole_note
+from backend.views.quality import quality_sentence, tolerances
 from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from backend.views.step_time import step_text, step_tiles
 from backend.views.tile import Tile
 from backend.views.tiles import tiles
-from backend.views.verdict import ELSEWHERE, verdict_of
+from backend.views.verdict import ELSEWHERE, unasked_sentence, verdict_of
 
 _MAX_ANNOTATIONS = 5
 MAX_TEXT = 3_000
 """Characters of a text that a terminal gets without being asked for all: some 700 tokens."""
+
+BESIDE = 100
+"""From this many columns on, notes stand beside the figures; on a narrower terminal they stand under them."""
 
 
 def no_reading(run: Created) -> None:
     """Where no other runs are known."""
 
 
-def table(run: Run, screen: Screen, everything: bool = False, find: FindReading = no_reading) -> str:
-    """The run as it is now. `everything`: also the figures behind the main ones, and every row of the ledgers.
-    `find`: a reading of texts by the same arms."""
+def run_blocks(run: Run, everything: bool = False, find: FindReading = no_reading) -> list[Block]:
+    """A run of any kind as it is now. `everything`: also the figures behind the main ones, whole texts, and every row
+    of the ledgers. `find`: a reading of texts by the same arms."""
     now = run.snapshot()
+    if now.request.quality is not None:
+        return _quality_blocks(now, everything)
+    if now.request.traffic is not None:
+        return _batch_blocks(now, everything)
     gate = gate_of(now, find) if now.ended else None
     verdict = verdict_of(now, ELSEWHERE, gate)
-    blocks = [
-        title(now, screen),
-        verdict_lines(verdict.sentence, verdict.basis, screen, verdict.gate, verdict.unasked),
-        _figures(now, screen),
-        _step_time(now, screen),
-        _details(now, screen) if everything else [],
-        _texts(now, screen, everything) if now.unit == "token" else [],
-        _remarks(now, screen),
-        ledger_table(now, screen, everything),
+    return [
+        title(now),
+        _verdict(verdict.sentence, verdict.basis, f"{verdict.gate}." if verdict.gate else "", verdict.unasked),
+        _main_figures(now),
+        _figures(now, [step_tiles(step_text(now, name, now.summary(name))) for name in now.arms]),
+        _figures(
+            now, [detail_rows(now, name, now.summary(name)) if arm.finishes else [] for name, arm in now.arms.items()]
+        )
+        if everything
+        else [],
+        _texts(now, everything) if now.unit == "token" else [],
+        _remarks(now),
+        _ledgers(now, everything),
     ]
-    return joined(blocks)
 
 
-def joined(blocks: Sequence[Sequence[str]]) -> str:
-    """Blocks of lines, with an empty line between two."""
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def title(run: Snapshot, screen: Screen) -> list[str]:
+def title(run: Snapshot) -> list[Line]:
     """The model and the machine; a remark about the model; what each arm was asked for."""
     created = run.created
     gpu = next((value for name, value in created.machine.items() if name[:3] == "gpu" and name[3:].isdecimal()), None)
-    named = f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}"
-    notes = whole_note(created)
-    lines = [*fold(named, screen.columns), *(fold(notes, screen.columns) if notes else [])]
+    lines = [f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}", whole_note(created)]
     for arm in created.request.arms:
         asked = ", ".join(f"{axis}={choice}" for axis, choice in arm.choices.items()) or "defaults"
-        lines += fold(f"{arm.name}: {asked}", screen.columns)
-    return lines
+        lines.append(f"{arm.name}: {asked}")
+    return [line for line in lines if line]
 
 
-def verdict_lines(sentence: str, basis: str, screen: Screen, gate: str = "", unasked: str = "") -> list[str]:
+def _verdict(sentence: str, *below: str) -> Block:
     """The verdict, and under it what it is based on, what is known of quality, and what else differs."""
-    lines = [screen.paint(line, "bold") for line in fold(sentence, screen.columns)] if sentence else []
-    whole = (basis, f"{gate}." if gate else "", unasked)
-    below = [line for said in whole if said for line in fold(said, screen.columns)]
-    return lines + [screen.paint(line, "dim") for line in below]
+    lines = [Styled(sentence, "bold"), *(Styled(line, "dim") for line in below)]
+    return [line for line in lines if line.text]
 
 
-def _figures(run: Snapshot, screen: Screen) -> list[str]:
-    """One line per figure, one column per arm."""
+# --- figures --------------------------------------------------------------------------------------
+
+
+def _main_figures(run: Snapshot) -> Block:
     label = "Tokens" if run.unit == "token" else "Forward passes"
-    figures: list[list[Tile]] = []
-    for name, arm in run.arms.items():
-        found = tiles(
-            run.summary(name),
-            run.memory_label,
-            run.request.workload.batch_size,
-            run.unit,
-            arm.roofline_note,
-            arm.prefill,
-        )
-        figures.append([*found, Tile("steps", label, str(len(arm.t_s)), "")])
-    return figures_table(list(run.arms), figures, screen, differences(run))
+    size = run.request.workload.batch_size
+    figures = [
+        [
+            *tiles(run.summary(name), run.memory_label, size, run.unit, arm.roofline_note, arm.prefill),
+            Tile("steps", label, str(len(arm.t_s)), ""),
+        ]
+        for name, arm in run.arms.items()
+    ]
+    return _figures(run, figures, differences(run))
 
 
-def _step_time(run: Snapshot, screen: Screen) -> list[str]:
-    """Where the time of a step goes."""
-    figures = [step_tiles(step_text(run, name, run.summary(name))) for name in run.arms]
-    return figures_table(list(run.arms), figures, screen, {}) if any(figures) else []
+def _figures(
+    run: Snapshot, figures: Sequence[Sequence[Tile]], against: Mapping[str, Difference] | None = None
+) -> Block:
+    """A line for each figure that some arm has, a column for each arm; `against`: one arm against the other, by the
+    figure's key. What notes of all arms have in common stands beside the figures, what they have not under them."""
+    arms, known = list(run.arms), [{tile.key: tile for tile in found} for found in figures]
+    labels = {tile.key: tile.label for found in figures for tile in found}
+    rows: list[Row] = []
+    for key, label in labels.items():
+        shown = [found.get(key, Tile(key, label, "n/a", "")) for found in known]
+        values: list[Cell] = [f"{tile.value} {tile.unit}".strip() for tile in shown]
+        said = (against or {}).get(key)
+        if said is not None and said.better in arms:
+            best = arms.index(said.better)
+            values[best] = Styled(str(values[best]), "green")
+        notes = [tile.note for tile in shown]
+        common = notes[0] if len(set(notes)) == 1 else ""
+        apart = "; ".join(f"{name}: {note}" for name, note in zip(arms, notes, strict=True) if note and not common)
+        rows.append([label, *values, said.text if said else "", common, apart])
+    columns = [
+        Column(prose=True),
+        *(Column(name, right=True) for name in arms),
+        Column(),
+        Column(prose=True, below_under=BESIDE),
+        Column(below=True),
+    ]
+    return [Table(columns, rows)] if rows else []
 
 
-def _details(run: Snapshot, screen: Screen) -> list[str]:
-    """The figures behind the main ones."""
-    figures = [detail_rows(run, name, run.summary(name)) if arm.finishes else [] for name, arm in run.arms.items()]
-    return figures_table(list(run.arms), figures, screen, {}) if any(figures) else []
+# --- texts and remarks ----------------------------------------------------------------------------
 
 
-def _remarks(run: Snapshot, screen: Screen) -> list[str]:
+def _texts(run: Snapshot, everything: bool) -> Block:
+    """What the arms wrote; one text where both wrote the same."""
+    texts = {name: plain(arm.text) for name, arm in run.arms.items()}
+    if len(texts) == 2 and len(set(texts.values())) == 1:
+        return ["Both arms generated the same text:", *_text(next(iter(texts.values())), everything)]
+    lines: list[Line] = []
+    for name, text in texts.items():
+        lines += [*([""] if lines else []), f"Text of arm {name}:", *_text(text, everything)]
+    difference = texts_sentence(run.texts())
+    return [*lines, "", difference] if difference else lines
+
+
+def _text(text: str, everything: bool) -> list[Line]:
+    """A text: whole, or its beginning and how much more there is."""
+    more = 0 if everything else len(text) - MAX_TEXT
+    if more <= 0:
+        return [text]
+    return [text[:MAX_TEXT], Styled(f"({more:,} more characters; --all shows them)", "dim")]
+
+
+def _remarks(run: Snapshot) -> Block:
     """What the worker noted, what may have disturbed the run, what the figures reveal, and the first annotations; the
     document has all."""
-    word, said = _word(run.unit), []
+    word, said = "token" if run.unit == "token" else "pass", []
     for name, arm in run.arms.items():
         summary = run.summary(name)
         noted = arm.started.notes if arm.started else []
-        told = (*noted, *diagnoses(summary, run.unit), *interference_of(run, name, summary))
-        said += [f"Arm {name}: {plain(text)}" for text in told]
+        remarks = (*noted, *diagnoses(summary, run.unit), *interference_of(run, name, summary))
+        said += [f"Arm {name}: {plain(text)}" for text in remarks]
         found = annotations(arm.annotations)
         said += [f"Arm {name}, {word} {one.token}: {plain(one.text)}" for one in found[:_MAX_ANNOTATIONS]]
         if len(found) > _MAX_ANNOTATIONS:
             said.append(f"Arm {name}: {len(found) - _MAX_ANNOTATIONS} more annotations in the JSON document")
-    return [line for one in said for line in fold(one, screen.columns)]
+    return said
 
 
-def _word(unit: Unit) -> str:
-    return "token" if unit == "token" else "pass"
+# --- ledgers --------------------------------------------------------------------------------------
+
+_STATUS: dict[Status, tuple[str, str]] = {
+    "verified": ("verified", "green"), "unchecked": ("unchecked", "dim"), "partial": ("PARTIAL", "yellow"),
+    "no_effect": ("NO EFFECT", "yellow"), "fallback": ("FALLBACK", "yellow"), "failed": ("NOT IN EFFECT", "red"),
+    "off": ("off", "dim"), "not_applicable": ("not applicable", "dim"),
+}  # fmt: skip
 
 
-def _texts(run: Snapshot, screen: Screen, everything: bool) -> list[str]:
-    """What the arms wrote; one text where both wrote the same."""
-    plain_texts = {name: plain(arm.text) for name, arm in run.arms.items()}
-    texts = {name: _text(text, screen, everything) for name, text in plain_texts.items()}
-    if len(texts) == 2 and len(set(plain_texts.values())) == 1:
-        return ["Both arms generated the same text:", *next(iter(texts.values()))]
-    lines: list[str] = []
-    for name, text in texts.items():
-        lines += [*([""] if lines else []), f"Text of arm {name}:", *text]
-    difference = texts_sentence(run.texts())
-    return [*lines, "", *fold(difference, screen.columns)] if difference else lines
+def _ledgers(run: Snapshot, everything: bool) -> Block:
+    """One line for all ledgers, then the rows that need a look, or with `everything` all rows, those first."""
+    arms = {name: prompt_rows(run.ledger(name)) for name in run.arms}
+    digest = ledger_digest(arms)
+    if digest is None:
+        return []
+    defaults = {one.name: one.default for one in all_axes()}
+
+    def chosen(axis: str) -> bool:
+        """Whether an arm asked for something other than the default."""
+        return any(
+            r.axis == axis and r.requested != defaults.get(axis, r.requested) for rows in arms.values() for r in rows
+        )
+
+    axes = list(dict.fromkeys(row.axis for rows in arms.values() for row in rows))
+    first = [axis for axis in axes if axis in digest.shown or (len(arms) == 1 and chosen(axis))]
+    shown = [*first, *(axis for axis in axes if axis not in first)] if everything else first
+    lines: list[Line] = [f"Ledger: {digest.line}"]
+    if shown:
+        lines.append(_ledger_rows(arms, shown))
+    more = len(axes) - len(shown)
+    if more:
+        rest = f"{more} more rows are as planned; --all shows them."
+        lines.append(Styled(rest if more > 1 else "1 more row is as planned; --all shows it.", "dim"))
+    return lines
 
 
-def _text(text: str, screen: Screen, everything: bool) -> list[str]:
-    """A text in lines: whole, or its beginning and how much more there is."""
-    more = 0 if everything else len(text) - MAX_TEXT
-    if more <= 0:
-        return fold(text, screen.columns)
+def _ledger_rows(arms: Mapping[str, Sequence[LedgerRow]], axes: Sequence[str]) -> Table:
+    steps_heading = "requested -> planned -> effective"
+    columns = [Column("axis"), Column("arm"), Column(steps_heading, prose=True), Column("status"), Column(below=True)]
+    cells: list[Row] = []
+    for axis in axes:
+        name_of_axis = axis
+        for name, rows in arms.items():
+            for row in (row for row in rows if row.axis == axis):
+                below = "\n".join(filter(None, [row.proof, row.reason]))
+                cells.append([name_of_axis, name, steps(row), Styled(*_STATUS[row.status]), below])
+                name_of_axis = ""
+    return Table(columns, cells, indent=2)
+
+
+def steps(row: LedgerRow) -> str:
+    """What was requested, planned and found; what is the same to the end is written once."""
+    if row.requested == row.planned == row.effective:
+        return row.effective
+    if row.planned == row.effective:
+        return f"{row.requested} -> {row.effective}"
+    return f"{row.requested} -> {row.planned} -> {row.effective}"
+
+
+# --- many requests, given texts -------------------------------------------------------------------
+
+
+def _batch_blocks(run: Snapshot, everything: bool) -> list[Block]:
+    traffic = run.request.traffic
+    assert traffic is not None
+    found = [run.batch_summaries[name] for name in run.arms]
+    memory = [arm.finished.peak_memory_bytes if arm.finished else None for arm in run.arms.values()]
+    behind = [batch_details(one, size, run.memory_label) for one, size in zip(found, memory, strict=True)]
+    verdict = batch_verdict(run)
     return [
-        *fold(text[:MAX_TEXT], screen.columns),
-        screen.paint(f"({more:,} more characters; --all shows them)", "dim"),
+        [*title(run), f"{traffic.label}; {traffic.concurrent} at once"],
+        _verdict(verdict.sentence or same_sentence(run), why_sentence(run), verdict.unasked),
+        _figures(
+            run,
+            [batch_tiles(one, traffic.limits) for one in found],
+            batch_differences(*found) if len(found) == 2 else {},
+        ),
+        _figures(run, behind) if everything else [],
+        _ledgers(run, everything),
     ]
+
+
+_TEXT_COLUMNS = (
+    Column("Text"),
+    Column("Positions", right=True, optional=True),
+    Column("Perplexity A", right=True),
+    Column("Perplexity B", right=True),
+    Column("B / A", right=True, optional=True),
+    Column("KL, nats", right=True),
+    Column("Largest KL", right=True, optional=True),
+    Column("Agreement", right=True),
+    Column("First divergence", right=True, optional=True),
+)
+
+
+def _quality_blocks(run: Snapshot, everything: bool) -> list[Block]:
+    """A row for each text and one for all; the verdict goes by tolerances, beside what a token takes in each arm."""
+    whole, limits = whole_reading(run), tolerances(run)
+    found = [*readings(run), *([whole] if whole else [])] if len(run.arms) > 1 else []
+    means = {name: run.summary(name).latency_mean_s for name in run.arms}
+    said = ", ".join(f"{name} {' '.join(seconds_text(mean_s))}" for name, mean_s in means.items() if mean_s)
+    basis = [
+        f"Tolerances: {limits}." if limits else "",
+        f"Time per token when they generate (mean, one run): {said}." if said else "",
+    ]
+    return [
+        title(run),
+        _verdict(quality_sentence(run), " ".join(filter(None, basis)), unasked_sentence(run)),
+        [Table(_TEXT_COLUMNS, [_reading_row(one) for one in found])] if found else [],
+        _ledgers(run, everything),
+    ]
+
+
+def _reading_row(one: TextReading) -> list[str]:
+    found = one.difference
+    assert found is not None
+    a, b = one.arms.values()
+    apart = "none" if found.first_divergence is None else f"{found.first_divergence:,}"
+    return [
+        one.name, f"{one.positions:,}", three(a.perplexity), three(b.perplexity), three(found.perplexity_ratio),
+        three(found.kl_nats), three(found.kl_max_nats), f"{100 * found.top1_agreement:.1f}%", apart,
+    ]  # fmt: skip

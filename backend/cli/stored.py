@@ -1,5 +1,5 @@
-"""Runs that are over: found by id in the history or among those that come with tokendyno, or read from a file; and as
-text for a terminal."""
+"""Which history a command keeps its run in: that of the page, unless it is told otherwise. Runs that are over: found by
+id there or among those that come with tokendyno, or read from a file."""
 
 import argparse
 import contextlib
@@ -7,19 +7,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from backend.cli.batch_table import batch_table
-from backend.cli.history_option import default_file
-from backend.cli.quality_table import quality_table
-from backend.cli.run_table import no_reading, table
+from backend.cli.progress import say
 from backend.errors import InputError, shown
+from backend.paths import default_history
 from backend.recordings.files import ENDING, read_recording
 from backend.recordings.shelf import shipped_id, shipped_names, shipped_records
-from backend.runs.gate import FindReading
+from backend.runs.history_file import check_path
 from backend.runs.log import RunLog
 from backend.runs.records import Record
 from backend.runs.run import Run, folded
 from backend.runs.store import Store
-from backend.terminal import Screen
 
 WHAT = f"the id of a run, the name of a recording that comes with tokendyno, or a {ENDING} file"
 
@@ -28,6 +25,35 @@ def add_history(sub: argparse.ArgumentParser, what: str = "the history in which 
     """The option that names a history."""
     sub.add_argument("--history", type=Path, default=default_file(), metavar="FILE",
                      help=f"{what} (TOKENDYNO_HISTORY)")  # fmt: skip
+
+
+def add_history_option(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
+    """The options of a command that runs something; hidden: its help says nothing of them."""
+    where = "keep the run in this history file (TOKENDYNO_HISTORY; default: that of the page)"
+    which = sub.add_mutually_exclusive_group()
+    which.add_argument("--history", type=Path, metavar="FILE", help=argparse.SUPPRESS if hidden else where)
+    which.add_argument("--no-history", action="store_true", help=argparse.SUPPRESS if hidden else "do not keep the run")
+
+
+def default_file() -> Path:
+    """The history of the page, unless the environment names another one."""
+    return Path(os.environ.get("TOKENDYNO_HISTORY") or default_history()).expanduser()
+
+
+def history_of(options: argparse.Namespace) -> Path | None:
+    """The file; None for none. A file that was not asked for by name and cannot be written is said and done without: it
+    is no reason not to run."""
+    if getattr(options, "no_history", False):
+        return None
+    if options.history is not None:
+        return Path(options.history).expanduser()
+    path = default_file()
+    try:
+        check_path(path)
+    except InputError as error:
+        say(f"note: this run is not kept. {error}")
+        return None
+    return path
 
 
 def find_records(what: str, history: Path) -> list[Record]:
@@ -60,16 +86,6 @@ def other_runs(history: Path) -> Iterator[RunLog]:
         yield RunLog(store)
     finally:
         store.close()
-
-
-def run_text(run: Run, screen: Screen, everything: bool = False, find: FindReading = no_reading) -> str:
-    """The figures of a run of any kind. `everything`, `find`: as in `run_table.table`."""
-    now = run.snapshot()
-    if now.request.quality is not None:
-        return quality_table(now, screen, everything)
-    if now.request.traffic is not None:
-        return batch_table(now, screen, everything)
-    return table(run, screen, everything, find)
 
 
 def _stored(run_id: str, history: Path) -> list[Record]:

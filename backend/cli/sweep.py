@@ -3,29 +3,26 @@
 import argparse
 import csv
 import io
-import sys
 from collections.abc import Callable, Sequence
 
 from backend import hardware
 from backend.ablation.journal import Heading, Journal
-from backend.ablation.sweep import Point, PointResult, SweepDocument, admit_points, plan_points, point_results
-from backend.ablation.trials import Task, reading_tasks, trial_tasks
-from backend.cli.commands import workload
-from backend.cli.files import check_writable, write_json, write_text
-from backend.cli.run_table import joined
-from backend.cli.trials import (
-    add_quality_option,
-    add_trial_options,
-    bench_of,
-    check_options,
-    check_readable,
-    given_texts,
-    measured,
-    trial_arm,
+from backend.ablation.sweep import (
+    MAX_POINTS,
+    Point,
+    PointResult,
+    SweepDocument,
+    admit_points,
+    plan_points,
+    point_results,
 )
+from backend.ablation.trials import Task, reading_tasks, trial_tasks
+from backend.cli.files import check_writable, give, write_text
+from backend.cli.options import Add, add_arm, workload
+from backend.cli.terminal import Block, Column, Table
+from backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
 from backend.errors import InputError
 from backend.models import resolve
-from backend.terminal import Column, Screen, fold, screen_of, table
 from backend.units import bytes_text, interval_text, seconds_text, three
 from backend.views.gate import cost_remark
 
@@ -45,7 +42,6 @@ def sweep(options: argparse.Namespace) -> int:
     if options.quality and len({point.arm for point in points}) == 1:
         raise InputError("--quality compares choices, and --over varies none. Sweep over an axis too, or leave it out.")
     with bench_of(options) as bench:
-        check_readable(bench, options)
         refused = admit_points(bench, options.model, points)
         machine = bench.machine()
         changes = [(name, ",".join(values)) for name, values in over.items()]
@@ -59,9 +55,7 @@ def sweep(options: argparse.Namespace) -> int:
         "sweep", 3, options.model, facts.label, machine.describe(), hardware.versions(), arm, over, work,
         options.rounds, complete, points_found,
     )  # fmt: skip
-    if options.json != "-":
-        print(sweep_table(document, screen_of(sys.stdout, options.color)))
-    write_json(options.json, document)
+    give(options, sweep_blocks(document), document)
     if options.csv:
         write_text(options.csv, csv_text(document), "--csv")
     return found.exit_code()
@@ -92,24 +86,21 @@ def _over(text: str) -> tuple[str, list[str]]:
 # --- what is shown --------------------------------------------------------------------------------
 
 
-def sweep_table(found: SweepDocument, screen: Screen) -> str:
+def sweep_blocks(found: SweepDocument) -> list[Block]:
     """A line for each point."""
     trials = min((point.trials for point in found.points if not point.refused), default=0)
-    title = fold(f"{found.model_label}: sweep, {trials} of {found.rounds} rounds", screen.columns)
     arm = ", ".join(f"{axis}={choice}" for axis, choice in found.arm.items()) or "defaults"
-    title += fold(f"Arm: {arm}", screen.columns)
+    read = any(point.quality is not None for point in found.points)
     columns = [
         *(Column(name) for name in found.over),
         Column("Time per token", right=True), Column("Tokens/s", right=True), Column("TTFT", right=True, optional=True),
         Column("Peak memory", right=True, optional=True),
-        *([Column("KL divergence", right=True)] if _read(found) else []), Column(below=True),
+        *([Column("KL divergence", right=True)] if read else []), Column(below=True),
     ]  # fmt: skip
-    return joined([title, table(columns, [_row(point, _read(found)) for point in found.points], screen)])
-
-
-def _read(found: SweepDocument) -> bool:
-    """Whether texts were read."""
-    return any(point.quality is not None for point in found.points)
+    return [
+        [f"{found.model_label}: sweep, {trials} of {found.rounds} rounds", f"Arm: {arm}"],
+        [Table(columns, [_row(point, read) for point in found.points])],
+    ]
 
 
 def _row(point: PointResult, read: bool) -> list[str]:
@@ -156,15 +147,15 @@ def csv_text(found: SweepDocument) -> str:
     return text.getvalue()
 
 
-def add_sweep(add: Callable[..., argparse.ArgumentParser], arm_help: str) -> argparse.ArgumentParser:
-    """The command's own options."""
-    sub = add("sweep", sweep, "one arm over batch sizes, lengths and choices, as lines with intervals")
-    sub.add_argument("--arm", default="", metavar="ARM", help=f"the arm: {arm_help}")
+def add_commands(add: Add) -> None:
+    """The command's options."""
+    sub = add("sweep", sweep, "one arm over batch sizes, lengths and choices, with intervals", json=True)
+    add_arm(sub, what="the arm: ")
     sub.add_argument(
         "--over", nargs="+", action="extend", required=True, metavar="NAME=VALUES",
-        help="batch_size, prompt_tokens, max_new_tokens or an axis, with its values: batch_size=1,8,32",
+        help="batch_size, prompt_tokens, max_new_tokens or an axis, with its values: batch_size=1,8,32; several are "
+        f"combined, to at most {MAX_POINTS} points",
     )  # fmt: skip
-    add_trial_options(sub, "point")
-    add_quality_option(sub, "each point's choices with those of the first point")
+    add_trial_options(sub, "point", "each point's choices with those of the first point")
     sub.add_argument("--csv", metavar="FILE", help="write the points as CSV; - is standard output")
-    return sub
+    sub.set_defaults(prompt_tokens=128)

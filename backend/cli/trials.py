@@ -14,12 +14,11 @@ from backend.ablation.places import Place, gpu_places
 from backend.ablation.ray_places import ray_places
 from backend.ablation.trials import Stopped, Task, TrialFailed, perform
 from backend.arms.bundles import gave_way
-from backend.cli.arms import written_arms
-from backend.cli.commands import CommandFailed
-from backend.cli.exit_codes import BAD_INPUT, FAILED, OK, STOPPED
 from backend.cli.files import check_folder, check_writable
-from backend.cli.history_option import history_of
+from backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
+from backend.cli.options import add_workload, written_arms
 from backend.cli.progress import close, follow, say, say_notes
+from backend.cli.stored import add_history_option, history_of
 from backend.config import Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError
@@ -34,12 +33,19 @@ from backend.runs.run import Run
 MAX_ROUNDS = 50
 
 
-def add_trial_options(sub: argparse.ArgumentParser, what: str) -> None:
-    """Rounds and journal. `what`: what runs once a round."""
-    sub.add_argument("--rounds", type=int, default=3, metavar="N", help=f"how often each {what} runs, in turn")
+def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) -> None:
+    """The prompt, rounds and journal. `what`: what runs once a round; `compared`: what texts compare with what."""
+    sub.add_argument(
+        "--rounds",
+        type=int,
+        default=3,
+        metavar="N",
+        help=f"how often each {what} runs; every other round goes backwards",
+    )
     sub.add_argument(
         "--journal", type=Path, metavar="FILE",
-        help="keep each finished trial there; the same command goes on where it was ended",
+        help="keep each finished trial there; the same command goes on where it was ended, with the same machine and "
+        "versions",
     )  # fmt: skip
     sub.add_argument(
         "--side-by-side", type=int, metavar="N", help="run N trials at once, each on a GPU of its own (default: one)"
@@ -48,22 +54,15 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str) -> None:
         "--ray", default="", metavar="ADDRESS",
         help="run trials as tasks of this Ray cluster, a GPU each, or on CPUs a node each",
     )  # fmt: skip
-
-
-def add_quality_option(sub: argparse.ArgumentParser, what: str) -> None:
-    """Whether texts are read too. `what`: what is compared with what."""
-    sub.add_argument("--quality", action="store_true", help=f"also compare {what} on given texts")
+    sub.add_argument("--quality", action="store_true", help=f"also compare {compared} on given texts")
+    add_workload(sub)
+    sub.set_defaults(repeats=1, max_new_tokens=64)
+    add_history_option(sub)
 
 
 def given_texts() -> Quality:
     """What is read where quality is asked for."""
     return Quality(shipped_texts(), positions=POSITIONS)
-
-
-def check_readable(bench: Bench, options: argparse.Namespace) -> None:
-    """InputError before the trials, not after them, where a model reads no texts."""
-    if options.quality and (facts := bench.facts(options.model)).kind == "encoder":
-        raise InputError(f"{facts.label} is an encoder: it predicts no text. Leave out --quality.")
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -96,10 +95,13 @@ def places_of(options: argparse.Namespace, machine: Machine) -> Sequence[Place]:
 
 @contextlib.contextmanager
 def bench_of(options: argparse.Namespace) -> Iterator[Bench]:
-    """A bench that is not started yet, and is closed in any case."""
+    """A bench that is not started yet, and is closed in any case. InputError before the trials, not after them, where a
+    model reads no texts."""
     bench = open_bench(history_of(options), options.models_dir)
     try:
         say_notes(bench)
+        if options.quality and (facts := bench.facts(options.model)).kind == "encoder":
+            raise InputError(f"{facts.label} is an encoder: it predicts no text. Leave out --quality.")
         yield bench
     finally:
         close(bench)

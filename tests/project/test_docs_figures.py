@@ -5,19 +5,15 @@ import pytest
 from backend.ablation.bootstrap import BLOCK, RESAMPLES
 from backend.ablation.courses import POSITIONS
 from backend.ablation.side_by_side import MAX_LOSSES
-from backend.ablation.steps import MAX_CHANGES
-from backend.ablation.sweep import MAX_POINTS
-from backend.cli.history import MIN_ID
 from backend.counter.__main__ import ROOM_BYTES
 from backend.engine.bench import QUIET_S, RUN_ID_BYTES
 from backend.engine.work import ABOVE_BOUND, LAUNCHED_STEP_S
 from backend.executors.hosts.guest import KNOCK_S
-from backend.executors.hosts.lobby import ANSWER_S, HELLO_S, JOIN_WAIT_S
+from backend.executors.hosts.lobby import JOIN_WAIT_S
 from backend.executors.hosts.wire import SILENCE_S
 from backend.executors.zero_gpu import CALL_S, IDLE_S
 from backend.fit.row import TIGHT
-from backend.fit.table import DEFAULT_CONTEXT, SAVES
-from backend.hosting.limits import RECORDING_BYTES
+from backend.fit.table import SAVES
 from backend.models.counting import CPU_SECONDS
 from backend.optimizations.axes.speculation import LOOKUP_TOKENS
 from backend.optimizations.conditions import CLEARLY_SLOWER
@@ -38,22 +34,16 @@ IN_WORDS = {1: "one", 3: "three", 4: "four", 7: "seven", 10: "ten"}
 SAID = [
     ("axes", f"at least {CLEARLY_SLOWER:g} times as long in bfloat16"),
     ("axes", f"{LOOKUP_TOKENS} draft tokens"),
-    ("cli", f"the changes, 1 to {MAX_CHANGES}, in order"),
-    ("cli", f"at most {MAX_POINTS} points"),
-    ("cli", f"`run` waits up to {JOIN_WAIT_S:g} s"),
-    ("cli", f"`join` up to {KNOCK_S:g} s for somebody"),
-    ("cli", f"within {HELLO_S:g} s what it is and within {ANSWER_S:g} s more whether it has the model"),
-    ("cli", f"after {SILENCE_S:g} s where nothing answers"),
-    ("cli", f"given back {IN_WORDS[MAX_LOSSES]} times at most"),
-    ("cli", f"may unpack to {RECORDING_BYTES >> 20} MiB"),
-    ("cli", f"{IN_WORDS[MIN_ID]} characters or more"),
-    ("cli", f"default: {DEFAULT_CONTEXT:,}, or the model's maximum"),
     ("fit", f"A margin below {TIGHT:.0%} is *tight*"),
     ("fit", f"caches that save at least {SAVES:.0%}"),
     ("fit", f"would do ({SIZES[0]}, {SIZES[1]} or {SIZES[2]})"),
     ("fit", f"where it exceeds {KEPT_SHARE:.0%} of the peak"),
     ("fit", f"after {QUIET_S:g} quiet seconds"),
     ("fit", f"at most {CPU_SECONDS} s of a processor and {ROOM_BYTES >> 30} GiB"),
+    ("machines", f"waits up to {JOIN_WAIT_S:g} s"),
+    ("machines", f"`join` up to {KNOCK_S:g} s for somebody"),
+    ("machines", f"else after {SILENCE_S:g} s"),
+    ("machines", f"{IN_WORDS[MAX_LOSSES]} times at most"),
     ("hosting", f"{8 * RUN_ID_BYTES} random bits"),
     ("hosting", f"A login lasts {IN_WORDS[LOGIN_S // 86_400]} days at most"),
     ("hosting", f"asks for nothing within {REQUEST_S:g} s is closed"),

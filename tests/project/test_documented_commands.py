@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.exit_codes import BAD_INPUT, OK, STOPPED
-from backend.cli.help import EXAMPLES
-from backend.cli.main import main
+from backend.cli.main import BAD_INPUT, OK, STOPPED, main
 from backend.engine.bench import Bench
 from tests.project.test_docs import code_blocks
 
@@ -21,7 +19,6 @@ OWN = {"run.dyno", "show", "pins"}  # read a file or runs of the user's own
 
 def documented() -> list[list[str]]:
     lines = {line for line in code_blocks() if line.startswith("tokendyno ")}
-    lines |= {line for examples in EXAMPLES.values() for line, _ in examples}
     return [shlex.split(line)[1:] for line in sorted(lines)]
 
 

@@ -60,6 +60,11 @@ def test_the_command_line_needs_no_gradio() -> None:
     assert loaded(code, (*HEAVY, "gradio", "plotly", "pandas")) == "[]"
 
 
+def test_a_command_is_parsed_without_the_modules_of_others_and_without_what_draws_tables() -> None:
+    code = "from backend.cli.parser import make_parser; make_parser('models').parse_args(['models'])"
+    assert loaded(code, ("rich", "backend.engine.bench", "backend.cli.claims", "ui")) == "[]"
+
+
 @pytest.mark.parametrize("name", ["torch", "transformers"])
 def test_the_check_itself_notices_an_import(name: str) -> None:
     assert loaded(f"import types; sys.modules[{name!r}] = types.ModuleType({name!r})") == f"['{name}']"

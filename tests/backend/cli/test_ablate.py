@@ -10,8 +10,7 @@ import pytest
 from backend.ablation.journal import Heading, Journal, Trial
 from backend.ablation.result import AblationDocument
 from backend.ablation.trials import Task, TrialFailed
-from backend.cli.commands import CommandFailed
-from backend.cli.main import main
+from backend.cli.main import CommandFailed, main
 from backend.cli.parser import make_parser
 from backend.cli.trials import Measured, measured
 from backend.config import Workload

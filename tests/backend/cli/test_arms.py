@@ -4,8 +4,8 @@ import shlex
 
 import pytest
 
-from backend.cli import batch, commands, quality
-from backend.cli.arms import written_arms
+from backend.cli import batch, quality
+from backend.cli.options import request_of, written_arms
 from backend.cli.parser import make_parser
 from backend.cli.trials import trial_arm
 from backend.config import Workload
@@ -18,7 +18,7 @@ def test_a_bundle_comes_to_what_can_run_here_in_every_command(command: str) -> N
     options = make_parser().parse_args(shlex.split(f"{command} {ASKED}"))
     match command:
         case "compare":
-            asked = commands._request(options, {"A": options.a, "B": options.b})
+            asked = request_of(options, {"A": options.a, "B": options.b})
         case "quality":
             asked = quality._request(options)
         case _:

@@ -1,21 +1,30 @@
 """The doctor names every choice of every axis, with a reason wherever one does not run as asked."""
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from rich.cells import cell_len
 
 from backend import hardware
 from backend.cli import doctor
-from backend.cli.doctor_text import SCREENFUL, doctor_text
+from backend.cli.doctor import SCREENFUL, Report, everything, screenful
 from backend.cli.main import main
+from backend.cli.terminal import console_of, drawn
 from backend.errors import InputError
 from backend.hardware import bandwidth
 from backend.optimizations import all_axes
-from backend.terminal import Screen, width_of
+from tests.support.command_line import text_of
 from tests.support.machines import CPU, H200, MACHINES
+
+
+def a_screen(report: Report) -> str:
+    console = console_of(io.StringIO(), "never")
+    console.width = 80
+    return drawn(screenful(report, console), console)
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -26,7 +35,7 @@ def test_every_choice_has_a_line(name: str) -> None:
     ]
     assert all(row.why for row in report.choices if not row.usable)
     assert report.problems == []
-    text = doctor_text(report, Screen(), verbose=True)
+    text = text_of(everything(report))
     assert all(f"{row.axis}={row.choice}" in text for row in report.choices)
     assert "none found" in text
 
@@ -73,7 +82,7 @@ def test_problems_are_shown_and_the_rest_still_stands(monkeypatch: pytest.Monkey
     report = doctor.doctor_report(CPU)
     assert report.problems == ["a broken pair", "The embedded model is gone. Install tokendyno again."]
     assert report.choices == []
-    assert "a broken pair" in doctor_text(report, Screen(), verbose=False)
+    assert "a broken pair" in a_screen(report)
 
 
 def test_the_doctor_shows_a_kept_bandwidth_and_says_when_it_cannot_measure_one(
@@ -104,12 +113,12 @@ def test_the_doctor_shows_a_kept_bandwidth_and_says_when_it_cannot_measure_one(
 def test_it_takes_one_screen_and_the_rest_is_there_on_demand(name: str, problems: int) -> None:
     broken = ["Something is wrong with this machine. " * 4] * problems
     report = replace(doctor.doctor_report(MACHINES[name]), problems=broken)
-    lines = doctor_text(report, Screen(80), verbose=False).splitlines()
-    assert len(lines) < SCREENFUL and max(map(width_of, lines)) <= 80, "one line is left for the prompt"
+    lines = a_screen(report).splitlines()
+    assert len(lines) < SCREENFUL and max(map(cell_len, lines)) <= 80, "one line is left for the prompt"
     assert lines[-1] == "Every version, choice and reason: tokendyno doctor --verbose"
     assert ("No problems found." in lines) is (problems == 0) and ("  ..." in lines) is (problems == 9)
     for row in report.choices:
         assert row.usable or any(line.startswith(f"  {row.axis} ") for line in lines)
-    whole = doctor_text(report, Screen(80), verbose=True)
-    assert max(map(width_of, whole.splitlines())) <= 80
+    whole = text_of(everything(report), 80)
+    assert max(map(cell_len, whole.splitlines())) <= 80
     assert whole.count("Something is wrong") == problems * 4

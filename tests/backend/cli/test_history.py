@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.history_option import history_of
 from backend.cli.main import main
 from backend.cli.parser import make_parser
+from backend.cli.stored import history_of
 from backend.runs import history_file
 from tests.backend.runs.test_history_file import newer
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events

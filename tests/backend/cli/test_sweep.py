@@ -8,9 +8,9 @@ import pytest
 from backend.ablation.journal import Cost, Heading, Journal, Trial
 from backend.ablation.sweep import SweepDocument, plan_points, point_results
 from backend.cli.main import main
-from backend.cli.sweep import csv_text, sweep_table, trials_of
+from backend.cli.sweep import csv_text, sweep_blocks, trials_of
 from backend.config import Workload
-from backend.terminal import Screen
+from tests.support.command_line import text_of
 
 WORK = Workload(prompt_tokens=16, max_new_tokens=4)
 OVER = {"dtype": ["bfloat16", "float32"], "batch_size": ["1", "4"]}
@@ -34,9 +34,9 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
     assert [point.quality.kl_nats if point.quality else None for point in found.points] == [None, None, 0.0125, 0.0125]
     rows = list(csv.DictReader(csv_text(found).splitlines()))
     assert [row["kl_nats"] for row in rows] == ["", "", "0.0125", "0.0125"] and rows[2]["top1_agreement"] == "0.98"
-    table = sweep_table(found, Screen())
+    table = text_of(sweep_blocks(found))
     assert "KL divergence" in table and table.count("0.0125 nats") == 2
-    assert "KL divergence" not in sweep_table(document(read=False), Screen())
+    assert "KL divergence" not in text_of(sweep_blocks(document(read=False)))
 
 
 def test_progress_calls_points_by_titles() -> None:

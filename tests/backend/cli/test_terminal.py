@@ -12,9 +12,9 @@ import termios
 import time
 
 import pytest
+from rich.cells import cell_len
 
 from backend.paths import ROOT
-from backend.terminal import width_of
 from tests.support.command_line import MODEL
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -65,7 +65,7 @@ def test_a_run_fits_the_terminal_and_leaves_no_progress_behind() -> None:
     assert session.end() == 0, session.text
     assert "A run " in session.text and "/150 tokens" in session.text and "━" in session.text
     lines = screen_lines(session.text)
-    assert max(map(width_of, lines)) <= 80
+    assert max(map(cell_len, (CODE.sub("", line) for line in lines))) <= 80
     assert not any("/150 tokens" in line or "\x1b[K" in line for line in lines)
     colored = {found[0] for line in lines for found in CODE.finditer(line)}
     assert colored and all(code.endswith("m") for code in colored)

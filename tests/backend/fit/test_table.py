@@ -9,7 +9,7 @@ import pytest
 
 from backend.arms.check import check
 from backend.arms.parse import make_config
-from backend.cli.fit_table import fit_text as printed
+from backend.cli.fit import fit_blocks
 from backend.config import Workload
 from backend.errors import InputError
 from backend.fit import text as fit_text
@@ -27,7 +27,7 @@ from backend.predict.parallel import NO_CHOICE, choice_of, shard
 from backend.predict.roofline import bound
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
-from backend.terminal import Screen
+from tests.support.command_line import text_of
 from tests.support.machines import CPU, GIB, H200
 
 
@@ -212,19 +212,19 @@ def test_rows_for_several_gpus_are_what_an_arm_runs_there_with_the_same_bytes(mo
 
 
 def test_several_gpus_are_said_in_words_and_one_is_not() -> None:
-    text = text_of(find("Llama-3-8B", "RTX-4090", gpus=2))
+    text = printed(find("Llama-3-8B", "RTX-4090", gpus=2))
     assert "on 2 x RTX-4090 (24.0 GiB each; " in text and "sizes are per GPU" in text
     assert "as parallel=tensor-2 runs dense weights" in text and "bitsandbytes fail" in text
     assert "Quantized weights across ranks are untried" in text and "The runtime includes NCCL's buffers" in text
     assert "Untested on several GPUs: offloaded" in text
     many = find("Olmo-3-7B", "H200", gpus=16)
-    assert f"Predicted for 16 ranks. {NO_CHOICE}" in text_of(many) and many.rows[0].not_here == NO_CHOICE
-    alone = text_of(find("Llama-3-8B", "RTX-4090"))
+    assert f"Predicted for 16 ranks. {NO_CHOICE}" in printed(many) and many.rows[0].not_here == NO_CHOICE
+    alone = printed(find("Llama-3-8B", "RTX-4090"))
     assert not any(word in alone for word in ("parallel=", "each;", "one GPU", "Untested"))
-    oss = text_of(find("gpt-oss-20b", "H200", gpus=2))
+    oss = printed(find("gpt-oss-20b", "H200", gpus=2))
     assert "parallel=expert-2" in oss and "Whole experts are shared out" in oss
     assert "MXFP4 experts fail" in oss and "mxfp4-dequantized" in oss
-    assert "attention outputs are gathered" in text_of(find("Olmo-3-7B", "H200", gpus=2))
+    assert "attention outputs are gathered" in printed(find("Olmo-3-7B", "H200", gpus=2))
 
 
 def test_this_machine_is_asked_for_no_more_gpus_than_it_has() -> None:
@@ -251,7 +251,7 @@ def test_a_checkpoint_that_is_packed_in_an_unknown_way_is_not_split(tmp_path: Pa
 
 def test_the_words_say_what_the_numbers_say() -> None:
     found = find("Llama-3-8B", "T4", context=2_000, batch=3)
-    text = text_of(found)
+    text = printed(found)
     assert "Llama 3 8B on T4 (15.0 GiB; 320 GB/s, data sheet of T4), context 2,000 tokens, batch 3" in text
     table = [fit_text.cells(found, one) for one in found.rows]
     assert [cell[0] in ("yes", "tight") for cell in table] == [r.fits for r in found.rows]
@@ -319,9 +319,9 @@ def test_main_rows_are_a_row_for_each_quantization_and_the_caches_that_save() ->
     assert {name for name, _ in main} == {r.choices["quantization"] for r in found.rows}
     assert main[:2] == [("none", "dynamic"), ("none", "offloaded")]
     assert all(cache == "dynamic" for name, cache in main if name != "none")
-    text = text_of(found)
+    text = printed(found)
     assert f"{len(found.rows) - len(main)} more rows" in text and "offloaded_static" not in text
-    assert "offloaded_static" in printed(found, Screen(), everything=True)
+    assert "offloaded_static" in text_of(fit_blocks(found, everything=True))
 
 
 def test_an_encoder_has_no_rows_about_a_cache() -> None:
@@ -330,14 +330,14 @@ def test_an_encoder_has_no_rows_about_a_cache() -> None:
     assert len({r.choices["quantization"] for r in found.rows}) == len(found.rows)
     names = fit_text.columns(found)
     assert names[2:4] == ["Weights", "Activations"] and names[-1] == "Bound per pass"
-    assert "input of 512 tokens, batch 10" in text_of(found) and "keeps no KV cache" in text_of(found)
+    assert "input of 512 tokens, batch 10" in printed(found) and "keeps no KV cache" in printed(found)
     assert view(found).parts == ["Weights", "Activations", "Runtime"]
     assert row_of(found).workspace_bytes > row_of(find("bert-base-uncased", "T4")).workspace_bytes
 
 
-def text_of(found: Fit) -> str:
+def printed(found: Fit) -> str:
     """What the command line prints."""
-    return printed(found, Screen())
+    return text_of(fit_blocks(found))
 
 
 def row_of(found: Fit) -> FitRow:

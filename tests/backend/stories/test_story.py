@@ -9,13 +9,13 @@ from backend.arms.parse import parse_arm
 from backend.claims.declared import shipped_claims
 from backend.claims.view import measured_of
 from backend.cli.main import main
-from backend.cli.story import story_lines
+from backend.cli.story import story_blocks
 from backend.config import Workload
 from backend.errors import InputError
 from backend.models import resolve
 from backend.recordings.shelf import SHIPPED, shipped_names
 from backend.stories import stories, story
-from backend.terminal import Screen
+from tests.support.command_line import text_of
 from tests.support.machines import CPU
 from tools import record
 
@@ -63,14 +63,14 @@ def test_a_story_has_no_verdict_of_its_own_but_what_was_measured_of_its_claims()
     named = [name for one in stories() for name in one.claims]
     assert len(named) > 6 and set(named) <= known
     for one in stories():
-        told = " ".join(" ".join(story_lines(one, Screen(columns=0))).split())
+        told = " ".join(text_of(story_blocks(one)).split())
         for claim in measured_of(one.claims):
             assert f"Measured ({claim.title}): {claim.word}." in told
 
 
 def test_what_a_story_says_to_type_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
     """Many requests have no one text to play: `replay` shows what they came to."""
-    told = " ".join(" ".join(story_lines(story("batching"), Screen(columns=0))).split())
+    told = " ".join(text_of(story_blocks(story("batching"))).split())
     assert "useful tokens/s" in told and "tokendyno replay batching" in told
     assert main(["replay", "batching"]) == 0
     assert "useful tokens/s" in capsys.readouterr().out

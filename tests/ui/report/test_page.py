@@ -13,9 +13,8 @@ import msgspec
 import pytest
 
 from backend import hardware
-from backend.cli.arms import written_arms
-from backend.cli.commands import workload
 from backend.cli.main import main
+from backend.cli.options import request_of
 from backend.cli.parser import make_parser
 from backend.config import ArmRequest, Request, Workload
 from backend.recordings.files import write_recording
@@ -95,7 +94,7 @@ def test_the_command_of_a_run_asks_for_the_same_run(arms: dict[str, dict[str, st
     asked = Request("gpt2", [ArmRequest(name, choices) for name, choices in arms.items()], work)
     options = make_parser().parse_args(shlex.split(command_of(asked))[1:])
     texts = {"A": options.arm} if len(arms) == 1 else {"A": options.a, "B": options.b}
-    assert Request(options.model, written_arms(options, texts, workload(options)), workload(options)) == asked
+    assert request_of(options, texts) == asked
 
 
 def test_csv_has_a_line_for_each_value_and_no_formula() -> None:

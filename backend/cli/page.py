@@ -1,18 +1,32 @@
-"""`tokendyno users`: who may log in where the page is served to others, and tokens for their programs."""
+"""`tokendyno open` and `users`: the page in a browser, and who may log in where it is served to others."""
 
 import argparse
 import getpass
 import os
 import sys
-from collections.abc import Callable
+import webbrowser
 from pathlib import Path
 
+import app
+from backend.cli.options import Add
 from backend.cli.progress import say
 from backend.errors import InputError
 from backend.hosting.users import MAX_PASSWORD, Users
 from backend.paths import default_users
 
 ACTIONS = ("list", "add", "remove", "token", "revoke")
+
+
+def open_page(options: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    settings = app.options_of(options, os.environ)
+    return app.serve(settings) if options.no_browser else app.serve(settings, _show)
+
+
+def _show(address: str) -> None:
+    """Open a browser with a window: without a display it would be one that takes over this terminal."""
+    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(address)
 
 
 def users(options: argparse.Namespace) -> int:
@@ -41,15 +55,6 @@ def users(options: argparse.Namespace) -> int:
     return 0
 
 
-def add_users(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """The command and its options."""
-    sub = add("users", users, "who may log in where the page is served to others: list, add, remove, token, revoke")
-    sub.add_argument("action", choices=ACTIONS, metavar="ACTION", help=", ".join(ACTIONS))
-    sub.add_argument("name", nargs="?", metavar="NAME", help="the user")
-    sub.add_argument("--users", type=Path, default=os.environ.get("TOKENDYNO_USERS") or default_users(), metavar="FILE",
-                     help="the file of users (TOKENDYNO_USERS)")  # fmt: skip
-
-
 def _password() -> str:
     """From the terminal, twice and unseen; without one the first line of standard input."""
     if not sys.stdin.isatty():
@@ -58,3 +63,15 @@ def _password() -> str:
     if getpass.getpass("Again: ") != password:
         raise InputError("The two passwords differ. Try again.")
     return password
+
+
+def add_commands(add: Add) -> None:
+    """The commands and their options."""
+    sub = add("open", open_page, "serve the page and open it in a browser, until Ctrl-C")
+    app.add_options(sub, os.environ)
+    sub.add_argument("--no-browser", action="store_true", help="only serve the page, and print its address")
+    sub = add("users", users, "who may log in where the page is served to others: list, add, remove, token, revoke")
+    sub.add_argument("action", choices=ACTIONS, metavar="ACTION", help=", ".join(ACTIONS))
+    sub.add_argument("name", nargs="?", metavar="NAME", help="the user")
+    sub.add_argument("--users", type=Path, default=os.environ.get("TOKENDYNO_USERS") or default_users(), metavar="FILE",
+                     help="the file of users (TOKENDYNO_USERS)")  # fmt: skip

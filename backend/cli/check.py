@@ -1,0 +1,111 @@
+"""`tokendyno check` and `export`: an arm without a run, as a verdict or as a script; a run as a file."""
+
+import argparse
+from pathlib import Path
+
+from backend.arms.check import Checked
+from backend.cli.files import check_folder, check_writable, give, write_text
+from backend.cli.main import BAD_INPUT, OK
+from backend.cli.options import Add, add_arm, add_repeats, add_workload, request_of
+from backend.cli.progress import say
+from backend.cli.stored import add_history, add_history_option, find_records
+from backend.cli.terminal import Block, Column, Line, Styled, Table
+from backend.errors import InputError
+from backend.executors import open_bench
+from backend.export.script import script
+from backend.models import check_loadable, resolve
+from backend.optimizations import all_axes
+from backend.recordings.files import ENDING, write_recording
+from backend.units import bytes_text
+from backend.views.check_document import check_document
+
+_LEVELS = {"blocked": "red", "fallback": "yellow", "note": "cyan"}
+
+
+def check(options: argparse.Namespace) -> int:
+    """Check an arm against the rules and the free memory."""
+    check_writable(options.json)
+    check_folder(options.models_dir)
+    request = request_of(options, {"A": options.arm})
+    bench = open_bench(None, options.models_dir)
+    lacking = bench.obstacle(resolve(options.model, options.models_dir))
+    checked = bench.check(request)["A"].refused(lacking)
+    found = check_document(options.model, checked)
+    give(options, check_blocks(checked, options.all), found)
+    return OK if found.runnable else BAD_INPUT
+
+
+def check_blocks(checked: Checked, everything: bool) -> list[Block]:
+    """Whether the arm would run, its memory, choices that are no defaults or are planned otherwise, every verdict."""
+    defaults = {axis.name: axis.default for axis in all_axes()}
+    planned = checked.planned
+    rows = [
+        [axis, choice, planned[axis] if planned[axis] != choice else ""]
+        for axis, choice in checked.requested.items()
+        if everything or choice != defaults[axis] or planned[axis] != choice
+    ]
+    predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, checked.room_bytes))
+    refused = Styled("This arm would be refused.", "bold red")
+    runs = refused if checked.blocked else Styled("This arm would run.", "bold green")
+    choices: list[Line] = [Table([Column("axis"), Column("requested"), Column("planned")], rows)] if rows else []
+    rest = len(checked.requested) - len(rows)
+    if rest:
+        choices.append(Styled(f"{rest} more axes are at their defaults; --all shows them.", "dim"))
+    blocks: list[Block] = [[runs, f"Memory: {predicted} predicted, {free} free."], choices]
+    for verdict in checked.verdicts:
+        fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
+        said = ": " + " ".join(
+            filter(None, [verdict.reason, fix and f"Fix: {fix}.", verdict.source and f"Source: {verdict.source}"])
+        )
+        blocks.append([Styled(verdict.level, _LEVELS.get(verdict.level, "bold"), said)])
+    return blocks
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write an arm as a standalone script, or a run as one file."""
+    if options.run:
+        return _export_run(options)
+    check_writable(options.output, "--output")
+    check_folder(options.models_dir)
+    request = request_of(options, {"A": options.arm})
+    checked = open_bench(None, options.models_dir).check(request)["A"]
+    checked.require_runnable()
+    facts = resolve(options.model, options.models_dir)
+    check_loadable(facts)
+    write_text(options.output, script(checked, facts, request.workload), "--output")
+    return OK
+
+
+def _export_run(options: argparse.Namespace) -> int:
+    if options.output == "-":
+        raise InputError(f"A run is exported to a file: name it, such as -o {options.run[:12]}{ENDING}.")
+    size = write_recording(Path(options.output).expanduser(), find_records(options.run, options.history))
+    say(f"Wrote {options.output}: {size:,} bytes.")
+    return OK
+
+
+def add_commands(add: Add) -> None:
+    """Both commands and their options."""
+    more = "It takes the line of a run as it is, also what it has no use for."
+    sub = add("check", check, "check an arm without running it; exit code 2 if refused", more, json=True)
+    add_arm(sub)
+    add_workload(sub)
+    add_repeats(sub, hidden=True)
+    add_history_option(sub, hidden=True)
+    sub.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
+    more = (
+        "It loads the model, warms up, generates, and prints the text and the times; it needs torch, transformers, and "
+        "the package of an optimization that has one."
+    )
+    sub = add("export", export, "write an arm as a standalone Python script", more)
+    add_arm(sub)
+    sub.add_argument("-o", "--output", default="-", metavar="FILE", help="the script; - is standard output")
+    sub.add_argument(
+        "--run",
+        default="",
+        metavar="RUN",
+        help="write every record of this run as one file instead, without who ran it",
+    )
+    add_history(sub)
+    add_workload(sub)
+    sub.set_defaults(repeats=1)

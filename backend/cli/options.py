@@ -1,0 +1,110 @@
+"""Options that several commands share, and what they ask for."""
+
+import argparse
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from backend.arms.bundles import written_arm
+from backend.arms.presets import prompts
+from backend.cli.files import read_prompt
+from backend.config import EFFORTS, THINKING, ArmRequest, Request, Workload
+from backend.errors import InputError
+from backend.models import DEFAULT_MODEL, resolve
+
+ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms"
+NO_CHOICE = "(default: every axis at its default)"
+
+Add = Callable[..., argparse.ArgumentParser]
+"""What adds a command: name, what carries it out, its help in a line and `more` of it; `json`, `color`: whether it has
+these options."""
+
+
+def add_arm(sub: argparse.ArgumentParser, option: str = "--arm", what: str = "") -> None:
+    """The one arm of a command."""
+    sub.add_argument(option, default="", metavar="ARM", help=f"{what}{ARM_HELP} {NO_CHOICE}")
+
+
+def add_all(sub: argparse.ArgumentParser) -> None:
+    """Whether a run is shown whole."""
+    sub.add_argument("--all", action="store_true", help="every figure, the whole texts, every row of the ledgers")
+
+
+def add_repeats(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
+    """How often the arms run, and whether what took effect is found out; hidden: its help says nothing of them."""
+    what = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B); statistics are over all runs"
+    sub.add_argument("--repeats", type=int, default=1, metavar="N", help=what)
+    no_proof = "do not find out what took effect: rows of the ledger say that they were not looked at"
+    sub.add_argument("--no-proof", action="store_true", help=argparse.SUPPRESS if hidden else no_proof)
+
+
+def add_model(sub: argparse.ArgumentParser) -> None:
+    """The model, and where it is."""
+    sub.add_argument(
+        "--model", default=DEFAULT_MODEL, help="catalogue name, Hub id[@revision], folder, .gguf file or random:NAME"
+    )
+    add_models_dir(sub)
+
+
+def add_models_dir(sub: argparse.ArgumentParser) -> None:
+    """Where models are besides."""
+    sub.add_argument("--models-dir", type=Path, default=os.environ.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
+                     help="another folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)")  # fmt: skip
+
+
+def add_workload(sub: argparse.ArgumentParser) -> None:
+    """The model, the prompt, and how it is continued."""
+    add_model(sub)
+    prompt = sub.add_argument_group("prompt options")
+    prompt.add_argument("--prompt", help="text to continue (default: the first one in presets/prompts.toml)")
+    prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a UTF-8 file")
+    prompt.add_argument("--prompt-tokens", type=int, default=0, metavar="N",
+                     help="cut or repeat the prompt to N tokens; without --prompt a synthetic one")  # fmt: skip
+    prompt.add_argument("--max-new-tokens", type=int, default=256, metavar="N",
+                     help="tokens to generate at most, or forward passes of an encoder")  # fmt: skip
+    prompt.add_argument("--batch-size", type=int, default=1, metavar="N", help="copies of the prompt in one batch")
+    prompt.add_argument("--seed", type=int, default=0, metavar="N", help="seed for sampling")
+    prompt.add_argument("--temperature", type=float, default=0.0, metavar="T", help="sampling temperature; 0 is greedy")
+    prompt.add_argument("--top-k", type=int, default=0, metavar="K",
+                     help="with a temperature: sample from the K most likely tokens; 0: from all")  # fmt: skip
+    prompt.add_argument("--top-p", type=float, default=1.0, metavar="P",
+                     help="with a temperature: sample from the most likely tokens that add up to P")  # fmt: skip
+    prompt.add_argument("--chat", action="store_true", help="apply the model's chat template to the prompt")
+    prompt.add_argument(
+        "--system", default="", metavar="TEXT", help="with --chat: a system message, such as 'Be concise.'"
+    )
+    prompt.add_argument("--reasoning", "--reasoning-effort", default="", metavar="EFFORT",
+                     help=f"with --chat, if the template supports it: {', '.join(EFFORTS)} (gpt-oss), "
+                          f"{' or '.join(THINKING)} (Qwen 3)")  # fmt: skip
+    prompt.add_argument("--ignore-eos", action="store_true", help="generate all tokens, past every EOS")
+
+
+def workload(options: argparse.Namespace) -> Workload:
+    """The prompt and how it is continued, as the options say."""
+    prompt = options.prompt
+    if prompt is not None and options.prompt_file is not None:
+        raise InputError("Give --prompt or --prompt-file, not both.")
+    if options.prompt_file is not None:
+        prompt = read_prompt(options.prompt_file)
+    if prompt is None:
+        prompt = "" if options.prompt_tokens else prompts()[0].text
+    return Workload(
+        prompt=prompt, prompt_tokens=options.prompt_tokens, max_new_tokens=options.max_new_tokens,
+        batch_size=options.batch_size, temperature=options.temperature, seed=options.seed, repeats=options.repeats,
+        ignore_eos=options.ignore_eos, top_k=options.top_k, top_p=options.top_p, chat=options.chat,
+        reasoning_effort=options.reasoning, system=options.system,
+    )  # fmt: skip
+
+
+def written_arms(options: argparse.Namespace, texts: Mapping[str, str], work: Workload) -> list[ArmRequest]:
+    """An arm for each text, by name; of a bundle what the model can do on this machine. InputError where one cannot be
+    read."""
+    model, folder = options.model, options.models_dir
+    return [written_arm(name, text, model, work, lambda: resolve(model, folder)) for name, text in texts.items()]
+
+
+def request_of(options: argparse.Namespace, arms: Mapping[str, str]) -> Request:
+    """The run that a prompt and arms ask for."""
+    work = workload(options)
+    proof = not getattr(options, "no_proof", False)  # export and sweeps have no such option
+    return Request(options.model, written_arms(options, arms, work), work, proof=proof)
