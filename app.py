@@ -294,7 +294,7 @@ def serve(options: Options, show: Callable[[str], object] = lambda address: None
     os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "100"  # Gradio keeps and copies them with every event, and shows nobody
     # Gradio warns about "<script>" in a message, but messages are shown as text
     warnings.filterwarnings("ignore", "A `<script>` tag was found", UserWarning)
-    sys.stderr = BoundedLog(sys.stderr)  # Gradio prints tracebacks of its own
+    sys.stderr = BoundedLog(sys.stderr)  # type: ignore[assignment]  # Gradio prints tracebacks of its own
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     ended = threading.Event()
     end_on_signals(ended)
