@@ -21,7 +21,7 @@ from backend.predict.kv import KvPoint
 from backend.runs.records import ArmEvent, ArmPlanned, Created, Ended, Predicted
 from ui.csp import PolicyMiddleware
 from ui.gate.gate import Gate
-from ui.gate.hosts import Hosts
+from ui.gate.routes import Hosts
 from ui.gate.visitors import Visitors
 from ui.page import build
 from ui.theme import style, theme
@@ -84,8 +84,9 @@ def main() -> None:
     port, tokens, done = (int(text) for text in sys.argv[1:4])
     rate = float(sys.argv[4])
     bench = open_bench(None)
-    gate = Middleware(Gate, hosts=Hosts((), machine=False), visitors=Visitors(bench.limits, None, False, False))
-    build(bench).launch(
+    page = build(bench)
+    gate = Middleware(Gate, blocks=page, hosts=Hosts(machine=False), visitors=Visitors(bench.limits))
+    page.launch(
         server_name="127.0.0.1", server_port=port, prevent_thread_lock=True, quiet=True, ssr_mode=False,
         run_history=False, theme=theme(), css=style(), app_kwargs={"middleware": [Middleware(PolicyMiddleware), gate]},
     )  # fmt: skip

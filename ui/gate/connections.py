@@ -116,8 +116,8 @@ class Connection(H11Protocol):
         self.pool = pool
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self.counting: Any = CountingTransport(transport)
-        super().connection_made(self.counting)
+        self.counting = CountingTransport(transport)
+        super().connection_made(self.counting)  # type: ignore[arg-type]
         address = (counted_address(self.client[0]) if self.client else "") or "-"
         if not self.pool.add(address):
             transport.abort()
