@@ -5,7 +5,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakValueDictionary
 
 from starlette.datastructures import MutableHeaders
@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.errors import InputError
-from backend.hosting.visitor import Visitor
 from backend.redact import redact
 from ui.errors import log_unexpected
+from ui.files import Files
 from ui.gate.pulls import Pulls
 from ui.gate.routes import PULL, Hosts, exists, open_to_all, without_gradios_own
 from ui.gate.sessions import Sessions, bounded, with_body
@@ -33,14 +33,6 @@ MAX_LOGIN_BYTES = 4_096
 NO_COOKIE = (
     "This page tells visitors apart by a cookie, and none was sent. Allow cookies for this site, then reload the page."
 )
-
-
-class OwnAnswers(Protocol):
-    """Addresses that are answered without Gradio, for visitors only (`ui.files.Files`)."""
-
-    def serves(self, method: str, path: str) -> bool: ...
-
-    async def answer(self, request: Request, visitor: Visitor) -> Response: ...
 
 
 class Turns:
@@ -68,7 +60,7 @@ class Gate:
 
     def __init__(
         self, app: ASGIApp, blocks: Any, hosts: Hosts, visitors: Visitors, mcp: bool = False,
-        files: OwnAnswers | None = None,
+        files: Files | None = None,
     ) -> None:  # fmt: skip
         self._app, self._hosts, self._visitors = app, hosts, visitors
         self._mcp, self._files = mcp, files
@@ -145,8 +137,8 @@ class Gate:
                 sent = await self._sessions.read(request, visitor)
             elif own is None:
                 self._sessions.rename(request, visitor)
-        counted = visitor is not None and (own is not None or method == "POST")
-        async with self._turns.turn(visitor.address if visitor and counted else "") as end_turn:
+        waits = method == "POST" or own is not None
+        async with self._turns.turn(visitor.address if visitor and waits else "") as end_turn:
             if own is not None and visitor is not None:
                 return await own.answer(request, visitor)
             if path.rstrip("/") == PULL and (response := await self._pulls.answer(sent)):

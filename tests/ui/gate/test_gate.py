@@ -510,6 +510,12 @@ def test_each_page_has_a_nonce_of_its_own_on_all_its_scripts(local: Site) -> Non
     assert nonces[0] != nonces[1]
 
 
+def test_a_saved_report_is_not_changed_on_its_way() -> None:
+    report = HTMLResponse(PAGE, headers={"content-disposition": "attachment"})
+    answer = Site(Visitors(LIMITS["local"]), app=report).ask("GET", "/")
+    assert answer.content == PAGE and "script-src 'self'" in answer.headers["content-security-policy"]
+
+
 def test_every_answer_has_a_policy_even_a_refusal(local: Site) -> None:
     for path in ("/config", "/gradio_api/upload", "/"):
         answer = local.ask("GET", path)
