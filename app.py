@@ -331,9 +331,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     from ui.files import Files
     from ui.gate.connections import bound_connections
     from ui.gate.gate import Gate
-    from ui.gate.hosts import Hosts
-    from ui.gate.pulls import Pulls, pulls_of
-    from ui.gate.sessions import GradioAnswers, Sessions
+    from ui.gate.routes import Hosts
     from ui.gate.visitors import Visitors
     from ui.page import build, index_page
     from ui.theme import style, theme
@@ -357,9 +355,6 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     except InputError as error:  # a bad file in presets/
         bench.close()
         refuse(str(error))
-    sessions, pulls = Sessions(limits), Pulls()
-    sessions.answers = GradioAnswers(demo)
-    pulls.functions = pulls_of(demo)
     try:
         demo.launch(
             server_name=in_address(options.host), server_port=options.port, share=options.share,
@@ -370,8 +365,8 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
             footer_links=[], mcp_server=options.mcp, app_kwargs={"middleware": [
                 Middleware(GZipMiddleware, minimum_size=1_024, compresslevel=4),  # not of streams of events
                 Middleware(PolicyMiddleware, framed=options.space, finish=index_page(bench)),
-                Middleware(Gate, hosts=Hosts(options.hosts, machine=limits.mode != "local"), visitors=visitors,
-                           sessions=sessions, pulls=pulls, mcp=options.mcp, files=Files(bench)),
+                Middleware(Gate, blocks=demo, hosts=Hosts(options.hosts, machine=limits.mode != "local"),
+                           visitors=visitors, mcp=options.mcp, files=Files(bench)),
             ]},
         )  # fmt: skip
         if demo.mcp_server_obj is not None:

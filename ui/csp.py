@@ -11,12 +11,14 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from ui.gate.asgi import App, Header, Message, Receive, Scope, Send
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SCRIPT = b"<script"
 """Where the page's own scripts begin. Texts inside them cannot hold it: Gradio escapes every < in its settings."""
 
 HEAD = b"<head>"
+POLICY = "content-security-policy"
 
 FIRST = Path(__file__).resolve().parent / "js" / "frames.js"
 """What has to run before Gradio's own scripts, which keep the functions that they find."""
@@ -50,7 +52,9 @@ class PolicyMiddleware:
     """Adds the headers to every response, and to an HTML page its first script and the nonce of each script. An HTML
     page is held back until it is whole; everything else passes as it comes. `finish`: makes changes to it before."""
 
-    def __init__(self, app: App, framed: bool = False, finish: Callable[[Scope, bytes], bytes] | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, framed: bool = False, finish: Callable[[Scope, bytes], bytes] | None = None
+    ) -> None:
         self._app, self._framed, self._finish = app, framed, finish
         self._head = HEAD + SCRIPT + b">" + FIRST.read_bytes() + b"</script>"
 
@@ -64,35 +68,28 @@ class PolicyMiddleware:
         async def send_on(message: Message) -> None:
             nonlocal page
             if message["type"] == "http.response.start":
-                given = dict(message.get("headers", []))
-                if given.get(b"content-type", b"").startswith(b"text/html") and _POLICY not in given:
-                    page = message
-                    return
-                message["headers"] = _with_policy(message, "" if _POLICY in given else policy(framed=self._framed))
+                headers = MutableHeaders(scope=message)
+                headers["x-content-type-options"], headers["referrer-policy"] = "nosniff", "same-origin"
+                if POLICY not in headers:
+                    headers[POLICY] = policy(framed=self._framed)
+                    saved = "content-disposition" in headers  # a report, which no browser shows under this address
+                    if headers.get("content-type", "").startswith("text/html") and not saved:
+                        page = message
+                        return
             elif page is not None:
                 parts.append(message.get("body", b""))
                 if message.get("more_body", False):
                     return
-                nonce = secrets.token_urlsafe(16)
-                whole = b"".join(parts)
+                nonce, whole, headers = secrets.token_urlsafe(16), b"".join(parts), MutableHeaders(scope=page)
                 if self._finish is not None:
                     whole = await asyncio.to_thread(self._finish, scope, whole)
                 whole = whole.replace(HEAD, self._head, 1)
                 message["body"] = whole.replace(SCRIPT, SCRIPT + f' nonce="{nonce}"'.encode())
-                headers = [pair for pair in _with_policy(page, policy(nonce, self._framed)) if pair[0] != _LENGTH]
+                headers[POLICY] = policy(nonce, self._framed)
+                del headers["content-length"]
                 if scope["method"] != "HEAD":
-                    headers.append((_LENGTH, str(len(message["body"])).encode()))
-                await send({**page, "headers": headers})
+                    headers["content-length"] = str(len(message["body"]))
+                await send(page)
             await send(message)
 
         await self._app(scope, receive, send_on)
-
-
-_POLICY, _LENGTH = b"content-security-policy", b"content-length"
-
-
-def _with_policy(message: Message, text: str) -> list[Header]:
-    more = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"same-origin")]
-    if text:
-        more.append((_POLICY, text.encode()))
-    return [*message.get("headers", []), *more]

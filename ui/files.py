@@ -7,6 +7,9 @@ import asyncio
 import re
 
 import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from backend.engine.bench import Bench
 from backend.errors import InputError
@@ -16,7 +19,6 @@ from backend.recordings.shelf import import_records, shipped_records
 from backend.runs.run import Run
 from backend.views.document_of import document_of
 from backend.views.series import series_csv
-from ui.gate.asgi import Receive, Refused, Scope, Send, answer, whole_body
 from ui.report.page import report
 from ui.report.scripts import scripts_of
 
@@ -42,27 +44,25 @@ class Files:
         """Whether a request is for a file."""
         return path == IMPORT if method == "POST" else method == "GET" and bool(SAVED.fullmatch(path))
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send, visitor: Visitor) -> None:
-        """Answer such a request. Refused says in a sentence what is wrong. A turn lasts while a file is made or read,
-        not while it travels: a slow visitor keeps no other waiting."""
+    async def answer(self, request: Request, visitor: Visitor) -> Response:
+        """The answer to such a request. HTTPException says in a sentence what is wrong. A turn lasts while a file is
+        made or read, not while it travels: a slow visitor keeps no other waiting."""
         try:
-            if scope["method"] == "POST":
+            if request.method == "POST":
                 if not self._bench.limits.imports:
-                    raise Refused(403, NOT_HERE)
-                body = await whole_body(receive)
+                    raise HTTPException(403, NOT_HERE)
+                body = await request.body()
                 async with self._turns:
-                    run_id = await asyncio.to_thread(self._take_in, body, visitor)
-                await answer(send, 200, msgspec.json.encode({"run": run_id}), "application/json")
-                return
-            found = SAVED.fullmatch(scope["path"])
+                    return JSONResponse({"run": await asyncio.to_thread(self._take_in, body, visitor)})
+            found = SAVED.fullmatch(request.scope["path"])
             assert found is not None
             run_id, kind = found.groups()
             async with self._turns:
                 data = await asyncio.to_thread(self._saved, run_id, kind)
         except InputError as error:
-            raise Refused(400, str(error)) from error
+            raise HTTPException(400, str(error)) from error
         name = f'attachment; filename="tokendyno-{run_id}.{kind}"'  # never shown as a page of this server
-        await answer(send, 200, data, KINDS[kind], [(b"content-disposition", name.encode())])
+        return Response(data, headers={"content-disposition": name}, media_type=KINDS[kind])
 
     def _take_in(self, data: bytes, visitor: Visitor) -> str:
         run_id = import_records(unpack(data), self._bench.store, visitor.owner)
@@ -73,13 +73,13 @@ class Files:
     def _saved(self, run_id: str, kind: str) -> bytes:
         run = self._bench.runs.get(run_id)
         if run is None:
-            raise Refused(404, NO_FILE)
+            raise HTTPException(404, NO_FILE)
         if not run.ended:
             raise InputError("This run has not ended. Wait for its end, or stop it.")
         if kind == "dyno":
             records = self._bench.store.read(run_id) or shipped_records(run_id)
             if not records:
-                raise Refused(404, NO_FILE)
+                raise HTTPException(404, NO_FILE)
             return pack(records)
         if kind == "json":
             return msgspec.json.encode(document_of(run, self._bench.runs.reading))

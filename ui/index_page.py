@@ -8,7 +8,7 @@ import html
 import re
 from collections.abc import Callable
 
-from ui.gate.asgi import Scope
+from starlette.types import Scope
 
 NAME, WHAT = (
     "tokendyno",

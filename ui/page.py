@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 from starlette.requests import Request
+from starlette.types import Scope
 
 from backend.engine.bench import Bench
 from backend.fit.device import THIS
@@ -20,7 +21,6 @@ from ui.errors import Updates
 from ui.fit.page import FitControls, fit_page
 from ui.fit.request import write_amounts
 from ui.fit.run_this import run_this
-from ui.gate.asgi import Scope
 from ui.history.page import history_page
 from ui.index_page import finish_index
 from ui.stories.page import stories_page

@@ -6,8 +6,8 @@ from typing import Any
 
 from backend.arms.presets import arm_presets, prompts
 from backend.optimizations import all_axes
+from ui.compare.arm_column import UNSUPPORTED
 from ui.compare.request import CUSTOM
-from ui.compare.unsupported import UNSUPPORTED
 
 LIVE = "document.querySelector('#live .td-live')"
 

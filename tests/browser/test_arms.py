@@ -8,7 +8,7 @@ import pytest
 from backend.optimizations import prompt_axes
 from tests.browser.driver import Driver
 from tests.browser.stored_runs import HOSTILE
-from ui.compare.unsupported import UNSUPPORTED
+from ui.compare.arm_column import UNSUPPORTED
 
 Open = Callable[..., Driver]
 DEFAULTS = "?run=broken"

@@ -26,8 +26,8 @@ from backend.runs.summary import LAUNCH_BOUND_SHARE, NOISY_CV
 from backend.views.memory_check import KEPT_SHARE
 from backend.views.quality import ROUNDING_AGREEMENT, ROUNDING_NATS, SMALL_NATS, SMALL_PERPLEXITY
 from ui.api import MAX_WAIT_S
-from ui.gate.body import WHOLE_BODY_S
 from ui.gate.connections import MAX_HEADER_BYTES, REQUEST_S
+from ui.gate.sessions import WHOLE_BODY_S
 from ui.gate.visitors import LOGIN_S, NAME_SHARE
 
 IN_WORDS = {1: "one", 3: "three", 4: "four", 7: "seven", 10: "ten"}

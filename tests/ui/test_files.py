@@ -8,6 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from backend.engine.bench import Bench
 from backend.executors import open_bench
@@ -21,10 +23,10 @@ from tests.support.event_loops import finished
 from tests.support.kept_runs import history_of, made, run_on
 from tests.support.machines import CPU
 from tests.support.runs import created
+from tests.ui.gate.test_gate import one_page
 from ui.files import AT_A_TIME, NO_FILE, NOT_HERE, Files
-from ui.gate.asgi import Refused
 from ui.gate.gate import Gate
-from ui.gate.hosts import Hosts
+from ui.gate.routes import Hosts
 from ui.gate.visitors import Visitors
 
 RUN = made(run_on("mine", owner="ada"))
@@ -48,7 +50,8 @@ def site(tmp_path: Path) -> Any:
             raise AssertionError("it went on to Gradio")
 
         def ask(method: str, path: str, bearer: bool = True, cookie: str = "", **more: Any) -> httpx.Response:
-            gate = Gate(nothing, Hosts(machine=False), Visitors(LIMITS[mode], accounts), files=Files(benches[-1]))
+            visitors, files = Visitors(LIMITS[mode], accounts), Files(benches[-1])
+            gate = Gate(nothing, one_page(), Hosts(machine=False), visitors, files=files)
             headers = ({"Authorization": f"Bearer {token}"} if bearer else {}) | {"Cookie": cookie}
 
             async def once() -> httpx.Response:
@@ -116,28 +119,26 @@ def test_strangers_take_in_nothing(site: Any) -> None:
 
 def test_a_body_that_trickles_keeps_nobody_waiting_and_a_stranger_s_is_not_read(tmp_path: Path) -> None:
     bench = open_bench(tmp_path / "h.sqlite")
-    files, sent = Files(bench), list[Any]()
+    files = Files(bench)
 
     async def never() -> Any:
         await asyncio.Event().wait()
 
-    async def send(message: Any) -> None:
-        sent.append(message)
+    upload = Request({"type": "http", "method": "POST", "path": "/import"}, never)
+    saved = Request({"type": "http", "method": "GET", "path": "/files/recorded-compile.dyno"}, never)
 
-    async def ask() -> None:
-        upload = {"method": "POST", "path": "/import"}
-        slow = [asyncio.create_task(files.answer(upload, never, send, LOCAL_USER)) for _ in range(2 * AT_A_TIME)]
+    async def ask() -> int:
+        slow = [asyncio.create_task(files.answer(upload, LOCAL_USER)) for _ in range(2 * AT_A_TIME)]
         await asyncio.sleep(0)
-        saved = {"method": "GET", "path": "/files/recorded-compile.dyno"}
-        await asyncio.wait_for(files.answer(saved, never, send, LOCAL_USER), 20)
+        answer = await asyncio.wait_for(files.answer(saved, LOCAL_USER), 20)
         for task in slow:
             task.cancel()
+        return answer.status_code
 
     try:
-        finished(ask())
-        assert sent[0]["status"] == 200
+        assert finished(ask()) == 200
         bench.limits = LIMITS["public"]
-        with pytest.raises(Refused, match="not taken in here"):
-            finished(asyncio.wait_for(files.answer({"method": "POST", "path": "/import"}, never, send, LOCAL_USER), 5))
+        with pytest.raises(HTTPException, match="not taken in here"):
+            finished(asyncio.wait_for(files.answer(upload, LOCAL_USER), 5))
     finally:
         bench.close()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from backend.config import Request
+from backend.errors import InputError
 from backend.runs.run import Run
 from ui.batching.request import read_request
 from ui.components.stale_line import stale_value
@@ -13,7 +14,10 @@ def stale(run: Run | None, values: Sequence[object], local_paths: bool) -> str:
     """The value of the line for a run that is shown and the values of the controls."""
     if run is None or run.request.traffic is None:
         return ""
-    return stale_value(run, lambda: read_request(values, local_paths), changed)
+    try:
+        return stale_value(run, changed(run.request, read_request(values, local_paths)))
+    except InputError:
+        return stale_value(run, None)
 
 
 def changed(ran: Request, wanted: Request) -> list[str]:

@@ -1,14 +1,13 @@
 """Each arm as a standalone script, in a part of the page that is closed at first and follows the controls."""
 
 import re
-from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
 import gradio as gr
 
 from backend.arms.check import Checked
-from backend.config import ArmRequest, Request
+from backend.config import ArmRequest, Workload
 from backend.errors import InputError
 from backend.export.script import script
 from backend.models import ModelFacts
@@ -40,11 +39,12 @@ def code_panel(arms: tuple[str, ...], elem_id: str = "code") -> list[gr.Code]:
         ]  # fmt: skip
 
 
-def code_text(checked: Checked, facts: ModelFacts, request: Callable[[], Request], paths: bool) -> str:
-    """The script of a checked arm, or why there is none. `request` raises InputError, for example without a prompt."""
+def code_text(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool, lacks: str = "") -> str:
+    """The script of a checked arm, or why there is none. `lacks`: what the workload still lacks, such as a prompt."""
     try:
         checked.require_runnable()
-        workload = request().workload
+        if lacks:
+            raise InputError(lacks)
         if len(workload.prompt) > MAX_PROMPT_CHARACTERS:
             raise InputError(TOO_LONG.format(len(workload.prompt)))
         return script(checked, facts, workload, paths)

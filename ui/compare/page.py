@@ -8,15 +8,11 @@ import gradio as gr
 from backend import hardware
 from backend.ablation.courses import Courses
 from backend.engine.bench import Bench
-from ui.compare.arm_column import arm_controls
-from ui.compare.arm_handlers import ArmHandlers
+from ui.compare.arm_column import arm_controls, titles
 from ui.compare.code import code_panel
-from ui.compare.opening import Opening
+from ui.compare.handlers import CoursePart, Handlers
 from ui.compare.palette import palette_dialog
-from ui.compare.parts import CoursePart
 from ui.compare.request import ARMS
-from ui.compare.run_handlers import RunHandlers
-from ui.compare.unsupported import titles
 from ui.compare.work_row import WorkControls, work_row
 from ui.components.counting import wire_counting
 from ui.components.queue_line import queue_line
@@ -84,7 +80,9 @@ def compare_page(bench: Bench) -> CompareControls:
     live = live_panel(bench.runs, why, queue_line(bench))
     courses = Courses(bench)
     worth = [_course_part("worth", worth_panel, courses), _course_part("sweep", sweep_panel, courses)]
-    _Page(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses, worth).wire()
+    page = Handlers(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses, worth)
+    for wire in (_wire_choices, _wire_arms, _wire_runs, _wire_courses, _wire_opening):
+        wire(page)
     buttons = [row.run, row.measure, row.quality, row.stop]
     return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons)
 
@@ -94,90 +92,72 @@ def _course_part(name: str, panel: Callable[[Courses], gr.HTML], courses: Course
     return CoursePart(panel(courses), message)
 
 
-class _Page(ArmHandlers, RunHandlers, Opening):
-    """The page, with its events."""
+def _wire_choices(page: Handlers) -> None:
+    """What is typed or chosen is checked. Gradio answers the events of one change one after the other, so that what
+    announces a check comes before it."""
+    safe = shows_errors(page.message)
+    wire_counting(page.work.model, page.message, page.bench, safe, QUIET)
+    texts = (page.work.prompt, page.work.system)
+    changes = [part.change for part in page.inputs if part not in texts] + [part.blur for part in texts]
+    gr.on(changes, safe(page.check_on_change), [page.live, page.message, *page.asked], page.checked,
+          trigger_mode="always_last", **QUIET)  # fmt: skip
+    dropdowns = [part for arm in page.arms for part in (arm.preset, *arm.axes)]
+    page.work.model.change(safe(page.show_unsupported), page.work.model, [*dropdowns, page.palette, page.message],
+                           **QUIET)  # fmt: skip
 
-    def wire(self) -> None:
-        """Connect every event."""
-        self.wire_choices()
-        self.wire_arms()
-        self.wire_runs()
-        self.wire_courses()
-        self.wire_opening()
 
-    @property
-    def buttons_shown(self) -> list[Any]:
-        """Run, Measure, Quality and Stop."""
-        return [self.run_button, self.measure_button, self.quality_button, self.stop_button]
+def _wire_arms(page: Handlers) -> None:
+    """Presets, fixes, "A and one more" and the palette."""
+    safe = shows_errors(page.message)
+    for arm in page.arms:
+        changed = [*arm.axes, page.message]
+        chosen = arm.preset.select(safe(page.choose_preset(arm)), [arm.preset, page.work.model, *arm.axes], changed,
+                                   **QUIET)  # fmt: skip
+        chosen.then(safe(page.check_chosen), [arm.preset, page.live, page.message, *page.asked], page.checked,
+                    **QUIET)  # fmt: skip
+        arm.verdicts.fix(safe(page.fix(arm)), arm.axes, changed, trigger_mode="multiple", **QUIET)
+    first, *others = page.arms
+    for arm in others:
+        arm.verdicts.copy(safe(page.copy(arm)), first.axes, [*arm.axes, page.message], **QUIET)
+    axes = [axis for arm in page.arms for axis in arm.axes]
+    page.palette.take(safe(page.take), axes, [*axes, page.message], **QUIET)
 
-    @property
-    def checked(self) -> list[Any]:
-        """What `check` updates."""
-        of_arms = [part for arm in self.arms for part in (arm.preset, arm.fold, arm.verdicts)]
-        return [self.facts, self.will, self.same, self.message, self.stale, *of_arms, *self.codes]
 
-    def wire_choices(self) -> None:
-        """What is typed or chosen is checked. Gradio answers the events of one change one after the other, so that what
-        announces a check comes before it."""
-        safe = shows_errors(self.message)
-        wire_counting(self.work.model, self.message, self.bench, safe, QUIET)
-        texts = (self.work.prompt, self.work.system)
-        changes = [part.change for part in self.inputs if part not in texts] + [part.blur for part in texts]
-        gr.on(changes, safe(self.check_on_change), [self.live, self.message, *self.asked], self.checked,
-              trigger_mode="always_last", **QUIET)  # fmt: skip
-        dropdowns = [part for arm in self.arms for part in (arm.preset, *arm.axes)]
-        self.work.model.change(safe(self.show_unsupported), self.work.model, [*dropdowns, self.palette, self.message],
-                               **QUIET)  # fmt: skip
+def _wire_runs(page: Handlers) -> None:
+    """Run, Measure, Quality and Stop, and the end of a run. A press while the one before is being answered waits
+    for that: what was pressed with bad input, mended and pressed again shall run."""
+    safe, begun = shows_errors(page.message), [page.live, page.message, *page.buttons_shown]
+    asked = [page.live, *page.asked]
+    for events, handler in (
+        ([page.run_button.click, page.work.prompt.submit], page.run),
+        ([page.measure_button.click], page.measure),
+        ([page.quality_button.click], page.read),
+    ):
+        gr.on(events, safe(handler), asked, begun, trigger_mode="always_last", **QUIET)
+    page.stop_button.click(safe(page.stop), page.live, [page.message], **QUIET)
+    page.live.finished(safe(page.finished), page.live, [*page.buttons_shown, page.message], **QUIET)
 
-    def wire_arms(self) -> None:
-        """Presets, fixes, "A and one more" and the palette."""
-        safe = shows_errors(self.message)
-        for arm in self.arms:
-            changed = [*arm.axes, self.message]
-            chosen = arm.preset.select(safe(self.choose_preset(arm)), [arm.preset, self.work.model, *arm.axes], changed,
-                                       **QUIET)  # fmt: skip
-            chosen.then(safe(self.check_chosen), [arm.preset, self.live, self.message, *self.asked], self.checked,
-                        **QUIET)  # fmt: skip
-            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, changed, trigger_mode="multiple", **QUIET)
-        first, *others = self.arms
-        for arm in others:
-            arm.verdicts.copy(safe(self.copy(arm)), first.axes, [*arm.axes, self.message], **QUIET)
-        axes = [axis for arm in self.arms for axis in arm.axes]
-        self.palette.take(safe(self.take), axes, [*axes, self.message], **QUIET)
 
-    def wire_runs(self) -> None:
-        """Run, Measure, Quality and Stop, and the end of a run. A press while the one before is being answered waits
-        for that: what was pressed with bad input, mended and pressed again shall run."""
-        safe, begun = shows_errors(self.message), [self.live, self.message, *self.buttons_shown]
-        asked = [self.live, *self.asked]
-        for events, handler in (
-            ([self.run_button.click, self.work.prompt.submit], self.run),
-            ([self.measure_button.click], self.measure),
-            ([self.quality_button.click], self.read),
-        ):
-            gr.on(events, safe(handler), asked, begun, trigger_mode="always_last", **QUIET)
-        self.stop_button.click(safe(self.stop), self.live, [self.message], **QUIET)
-        self.live.finished(safe(self.finished), self.live, [*self.buttons_shown, self.message], **QUIET)
+def _wire_courses(page: Handlers) -> None:
+    """Ablations and sweeps. What is wrong with one is said above its button, until something is changed."""
+    messages = [part.message for part in page.courses_shown]
+    begins: tuple[Callable[..., Updates], ...] = (page.ablate, page.sweep)
+    for part, begin in zip(page.courses_shown, begins, strict=True):
+        safe, panel = shows_errors(part.message), part.panel
+        panel.begin(safe(begin), page.asked, [*part], **QUIET)
+        panel.halt(safe(page.halt(part)), panel, [part.message], **QUIET)
+        panel.again(safe(page.go_on(part)), panel, [*part], **QUIET)
+    changes = [part.change for part in page.inputs]
+    gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
 
-    def wire_courses(self) -> None:
-        """Ablations and sweeps. What is wrong with one is said above its button, until something is changed."""
-        messages = [part.message for part in self.courses_shown]
-        begins: tuple[Callable[..., Updates], ...] = (self.ablate, self.sweep)
-        for part, begin in zip(self.courses_shown, begins, strict=True):
-            safe, panel = shows_errors(part.message), part.panel
-            panel.begin(safe(begin), self.asked, [*part], **QUIET)
-            panel.halt(safe(self.halt(part)), panel, [part.message], **QUIET)
-            panel.again(safe(self.go_on(part)), panel, [*part], **QUIET)
-        changes = [part.change for part in self.inputs]
-        gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
 
-    def wire_opening(self) -> None:
-        """The page was opened."""
-        safe, context = shows_errors(self.message), gr.context.Context.root_block
-        assert context is not None
-        everything = [*self.inputs, *self.checked, self.live, self.worth, self.swept, *self.buttons_shown]
-        opened = context.load(safe(self.attach), None, everything, **QUIET)
-        opened.then(safe(self.check_first), [self.live, *self.asked], self.checked, **QUIET)
+def _wire_opening(page: Handlers) -> None:
+    """The page was opened."""
+    safe, context = shows_errors(page.message), gr.context.Context.root_block
+    assert context is not None
+    everything = [*page.inputs, *page.checked, page.live, page.worth, page.swept, *page.buttons_shown]
+    opened = context.load(safe(page.attach), None, everything, **QUIET)
+    opened.then(safe(page.check_first), [page.live, *page.asked], page.checked, **QUIET)
 
 
 def device_line() -> str:

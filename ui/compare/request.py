@@ -1,4 +1,5 @@
-"""From the values of the controls to a `Request`, and back. Every value is untrusted: a raw POST may hold anything."""
+"""From the values of the controls to a `Request`, and back; what was edited since a run, and a reading of texts by the
+same arms. Every value is untrusted: a raw POST may hold anything."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,13 +9,19 @@ import msgspec
 
 from backend.arms.bundles import bundle, grant
 from backend.arms.presets import arm_presets
-from backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload
+from backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload, reading_of
 from backend.errors import InputError
 from backend.hardware import Machine
 from backend.models import ModelFacts
 from backend.optimizations import prompt_axes
+from backend.quality import Quality, QualityText
+from backend.quality.presets import shipped_texts
+from backend.quality.texts import MIN_POSITIONS
+from backend.runs.run import Run
+from backend.views.quality import PROMPT
 from ui.components.axis_values import chosen, values_of
 from ui.components.inputs import read_number, read_text, read_whole
+from ui.components.stale_line import stale_value
 
 ARMS = ("A", "B")
 CUSTOM = "custom"
@@ -65,6 +72,14 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
         reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),
     )
     return Request(model, read_arms(rest), workload)
+
+
+def read_draft(values: Sequence[object]) -> tuple[Request, str]:
+    """The request, and what keeps it from being run, "" if nothing: arms are checked before the prompt is written."""
+    try:
+        return read_request(values), ""
+    except InputError as error:
+        return read_request(values, need_prompt=False), str(error)
 
 
 def read_arms(values: Sequence[object]) -> list[ArmRequest]:
@@ -124,3 +139,59 @@ def matching_preset(
     """The preset that comes to exactly these choices, or `CUSTOM`; of several the one that is shown, else no bundle."""
     found = sorted(arm_presets(), key=lambda preset: (preset.name != shown, preset.bundle))
     return next((p.name for p in found if preset_choices(p.name, facts, machine) == choices), CUSTOM)
+
+
+# --- against the run that is shown ----------------------------------------------------------------
+
+
+def stale(run: Run | None, wanted: Request | None) -> str:
+    """The value of the line for a run that is shown and what the controls ask for; None: they cannot be read."""
+    if run is None:
+        return ""
+    return stale_value(run, None if wanted is None else changed(run.request, wanted))
+
+
+def changed(ran: Request, wanted: Request) -> list[str]:
+    """What was edited since that run. Repeats do not count: Measure asks for more of them."""
+    found = [] if ran.model == wanted.model else ["the model"]
+    if ran.quality is not None:  # its texts are no workload that the page shows
+        return found + _changed_arms(ran, wanted)
+    was, now = ran.workload, replace(wanted.workload, repeats=ran.workload.repeats)
+    if was.prompt != now.prompt:
+        found.append("the prompt")
+    if replace(was, prompt="?") != replace(now, prompt="?"):
+        found.append("the workload")
+    return found + _changed_arms(ran, wanted)
+
+
+def _changed_arms(ran: Request, wanted: Request) -> list[str]:
+    defaults = {axis.name: axis.default for axis in prompt_axes()}
+
+    def chosen_of(arm: ArmRequest) -> dict[str, str]:
+        return {axis: choice for axis, choice in arm.choices.items() if choice != defaults.get(axis)}
+
+    arms = {arm.name: chosen_of(arm) for arm in ran.arms}
+    return [f"arm {arm.name}" for arm in wanted.arms if arms.get(arm.name, chosen_of(arm)) != chosen_of(arm)]
+
+
+def quality_request(asked: Request, shown: Run | None) -> Request:
+    """A reading by the arms of a request. `shown`: the run on the page, whose arm A may have continued the prompt."""
+    plain = Quality(shipped_texts())
+    own = _prompt_text(asked, shown)
+    long_enough = len(own.split()) >= plain.context + MIN_POSITIONS  # no word is less than one token
+    texts = [*plain.texts, QualityText(PROMPT, own)] if long_enough else plain.texts
+    quality = msgspec.structs.replace(plain, texts=texts)
+    return msgspec.structs.replace(asked, workload=reading_of(quality), quality=quality)
+
+
+def _prompt_text(asked: Request, shown: Run | None) -> str:
+    """The prompt; where the run on the page answered it with the same model and arm A, with what arm A wrote."""
+    prompt = asked.workload.prompt
+    if shown is None or shown.request.quality is not None or shown.request.traffic is not None or not shown.ended:
+        return prompt
+    ran = shown.request
+    same = ran.model == asked.model and ran.workload.prompt == prompt and not ran.workload.chat
+    arms = [next((arm.choices for arm in one.arms if arm.name == "A"), None) for one in (ran, asked)]
+    if not same or ran.workload.prompt_tokens or arms[0] != arms[1]:
+        return prompt
+    return prompt + shown.snapshot().arms["A"].text

@@ -3,13 +3,11 @@
 The value names the run that it was computed for: an answer that arrives after another run was started says nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import gradio as gr
 import msgspec
 
-from backend.config import Request
-from backend.errors import InputError
 from backend.runs.run import Run
 from ui.components.scripts import with_settings
 
@@ -46,13 +44,10 @@ def stale_line(panel: str, elem_id: str) -> gr.HTML:
     )
 
 
-def stale_value(run: Run, wanted: Callable[[], Request], changed: Callable[[Request, Request], Sequence[str]]) -> str:
-    """The component's value for a run that is shown. `wanted`: what the controls ask for, or InputError; `changed`:
-    what differs between two requests, in words."""
-    try:
-        text = _sentence(changed(run.request, wanted()))
-    except InputError:
-        text = UNREADABLE
+def stale_value(run: Run, changed: Sequence[str] | None) -> str:
+    """The component's value for a run that is shown. `changed`: what was edited since, in words; None: what is set now
+    cannot be read."""
+    text = UNREADABLE if changed is None else _sentence(changed)
     return msgspec.json.encode(Stale(run.id, text)).decode()
 
 

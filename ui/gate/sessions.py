@@ -1,14 +1,15 @@
-"""Sessions: Gradio knows a browser tab by a word that the browser chose, and asks nobody whose it is.
+"""What is sent to Gradio: in time, not too large, naming no file, and a session that is the visitor's alone.
 
-With another visitor's word one could read the answers to that visitor's events, or end them. So Gradio never sees the
-word itself: the gate sends on a digest of it and of the visitor, which nobody else can bring about. Of a request to
-Gradio only the fields that the page sends are kept; others, such as the id of an event, name things of other visitors.
-A body that names a file is refused (`ui.gate.body`).
+Gradio knows a browser tab by a word that the browser chose, and asks nobody whose it is. With another visitor's word
+one could read the answers to that visitor's events, or end them. So Gradio never sees the word itself: the gate sends
+on a digest of it and of the visitor, which nobody else can bring about. Of a request to Gradio only the fields that the
+page sends are kept; others, such as the id of an event, name things of other visitors.
 
 Gradio also keeps, for every session, the answers that nobody has fetched. The oldest are forgotten here, those of the
 address with the most sessions first; and an address may wait for so many answers only.
 """
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -16,17 +17,24 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any, Protocol
-from urllib.parse import parse_qsl
+from typing import Any, NoReturn
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import Message, Receive
 
 from backend.hosting.limits import Limits
 from backend.hosting.visitor import Visitor
-from ui.gate.asgi import Message, Receive, Refused, Scope, header
-from ui.gate.body import read_json
-from ui.gate.routes import API, MCP
+from ui.gate.routes import HEARTBEAT, JOIN, MCP, PULL, STREAM
 
-JOIN, STREAM, HEARTBEAT = f"{API}/queue/join", f"{API}/queue/data", f"{API}/heartbeat/"
-PULL, SHARED = f"{API}/component_server", "viewers"
+WHOLE_BODY_S = 20.0
+"""How long a body may take to arrive."""
+
+MAX_DEPTH = 32
+"""How many objects and lists of a body may lie within each other; the page sends fewer than ten."""
+
+SHARED = "viewers"
 """What a viewer pulls is the run's and no session's. Gradio would keep a copy of the whole page for each viewer, so all
 of them share one, in which nothing is ever changed."""
 
@@ -36,49 +44,100 @@ LEFT_S = 60.0
 """After so long nobody waits for an answer: the tab was closed."""
 
 
-class Answers(Protocol):
-    """What is kept for sessions, by their names."""
-
-    def known(self, name: str) -> bool:
-        """Whether a session asked for anything that it fetches as a stream."""
-        ...
-
-    def waiting(self, name: str) -> int:
-        """Events of a session that are not answered, or whose answer was not fetched."""
-        ...
-
-    def forget(self, name: str) -> None:
-        """Drop them all."""
-        ...
+# --- bodies ---------------------------------------------------------------------------------------
 
 
-class GradioAnswers:
-    """Of a `gr.Blocks`, whose queue has no interface for it (Gradio 6.31)."""
+def bounded(request: Request, most: int) -> Request:
+    """The same request, whose body raises HTTPException once it is larger than `most` bytes, or late (Starlette's
+    RequestBodyLimitMiddleware knows no deadline). At once where it says so."""
+    length = request.headers.get("content-length", "0")
+    too_large = HTTPException(
+        413,
+        f"No more than {most:,} bytes may be sent here. Shorten the prompt, or choose a smaller file.",
+        {"Connection": "close"},
+    )
+    if "content-length" in request.headers and "transfer-encoding" in request.headers:
+        # a proxy in between may read its end elsewhere
+        sentence = "A request has either a length or comes in parts. Send it again."
+        raise HTTPException(400, sentence, {"Connection": "close"})
+    if int(length) > most:
+        raise too_large
+    seen, complete, deadline_s = 0, False, asyncio.get_running_loop().time() + WHOLE_BODY_S
 
-    def __init__(self, blocks: Any) -> None:
-        self._blocks = blocks
+    async def receive() -> Message:
+        nonlocal seen, complete
+        if complete:  # what follows is the end of the connection, which may be far away
+            return await request.receive()
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                message = await request.receive()
+        except TimeoutError:
+            sentence = f"The request did not arrive within {WHOLE_BODY_S:.0f} s. Send it again."
+            raise HTTPException(408, sentence) from None
+        if message["type"] == "http.request":
+            seen += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if seen > most:
+                raise too_large
+        return message
 
-    def known(self, name: str) -> bool:
-        return name in self._blocks._queue.pending_messages_per_session
+    return Request(request.scope, receive)
 
-    def waiting(self, name: str) -> int:
-        return len(self._blocks._queue.pending_event_ids_session.get(name, ()))
 
-    def forget(self, name: str) -> None:
-        queue = self._blocks._queue
-        for number in queue.pending_event_ids_session.pop(name, ()):
-            event = queue.event_ids_to_events.pop(number, None)
-            if event is not None:
-                event.alive = False
-        queue.pending_messages_per_session.pop(name, None)
+def read_json(body: bytes) -> Any:
+    """The value of a JSON body that names no file. HTTPException for any other body.
+
+    Before Gradio calls a handler it looks at every value, at any depth, for objects that describe a file by its "path",
+    and fetches or copies that file. Nobody sends files to this page, so such objects are refused, whatever else they
+    hold (`is_file_obj` and its kin in `gradio_client.utils`). What is handed on must be written anew from the value
+    returned here: of two keys of the same name, another reader might take the other one.
+    """
+    try:
+        value = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "This request cannot be read. Reload the page.") from None
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        if any(isinstance(each, dict) and isinstance(each.get("path"), str) for each in level):
+            raise HTTPException(400, "This page takes no files, and this request names one. Send the text itself.")
+        level = [
+            part
+            for each in level
+            if isinstance(each, dict | list)
+            for part in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return value
+    raise HTTPException(400, f"No more than {MAX_DEPTH} levels may lie within each other here. Send a flatter value.")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def with_body(request: Request, value: Any) -> Receive:
+    """Receives this value as the body of a request, and then what follows it."""
+    body = json.dumps(value, separators=(",", ":")).encode()
+    headers = MutableHeaders(scope=request.scope)
+    del headers["transfer-encoding"]
+    headers["content-length"] = str(len(body))
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return left.pop() if left else await request.receive()
+
+    return receive
+
+
+# --- sessions -------------------------------------------------------------------------------------
 
 
 class Sessions:
-    """Whose each session is. `answers`: what is kept for them, once there is something."""
+    """Whose each session is. `blocks`: the `gr.Blocks` whose queue keeps their answers, and has no interface for it
+    (Gradio 6.31)."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.answers: Answers | None = None
-        self._limits, self._key = limits, secrets.token_bytes(32)
+    def __init__(self, limits: Limits, blocks: Any) -> None:
+        self._limits, self._blocks, self._key = limits, blocks, secrets.token_bytes(32)
         self._by_address: dict[str, OrderedDict[str, float]] = {}  # of each session when it last asked for something
 
     def name(self, visitor: Visitor, word: str) -> str:
@@ -87,13 +146,16 @@ class Sessions:
         return hmac.new(self._key, said, hashlib.sha256).hexdigest()[:32]
 
     def keep(self, address: str, name: str) -> None:
-        """This session will get an answer; the oldest may have to go. Refused where too many are waited for."""
+        """This session will get an answer; the oldest may have to go. HTTPException where too many are waited for."""
         mine, now_s = self._by_address.setdefault(address, OrderedDict()), time.monotonic()
-        if self._waiting(mine) >= (self._limits.address_events or float("inf")):
+        most = self._limits.address_events or float("inf")
+        if self._waiting(mine) >= most:
             for old in [each for each, at_s in mine.items() if at_s < now_s - LEFT_S]:  # tabs that were closed
                 self._forget(address, old)
-            if self._waiting(mine) >= (self._limits.address_events or float("inf")):
-                raise Refused(429, "Too many requests from this address wait for an answer. Try again in a minute.")
+            if self._waiting(mine) >= most:
+                raise HTTPException(
+                    429, "Too many requests from this address wait for an answer. Try again in a minute."
+                )
         self._by_address[address] = mine
         mine[name] = now_s
         mine.move_to_end(name)
@@ -102,83 +164,55 @@ class Sessions:
             self._forget(largest, next(iter(self._by_address[largest])))
 
     def _waiting(self, names: Iterable[str]) -> int:
-        return sum(map(self.answers.waiting, names)) if self.answers else 0
+        """Events of these sessions that are not answered, or whose answer was not fetched."""
+        return sum(len(self._blocks._queue.pending_event_ids_session.get(name, ())) for name in names)
 
     def _forget(self, address: str, name: str) -> None:
         del self._by_address[address][name]
         if not self._by_address[address]:
             del self._by_address[address]
-        if self.answers:
-            self.answers.forget(name)
+        queue = self._blocks._queue
+        for number in queue.pending_event_ids_session.pop(name, ()):
+            event = queue.event_ids_to_events.pop(number, None)
+            if event is not None:
+                event.alive = False
+        queue.pending_messages_per_session.pop(name, None)
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def concerns(self, method: str, path: str) -> bool:
-        """Whether a request has a body, or names a session without one."""
-        return method == "POST" or path.rstrip("/") == STREAM or path.startswith(HEARTBEAT)
+    def names_one(self, path: str) -> bool:
+        """Whether a request without a body names a session."""
+        return path.rstrip("/") == STREAM or path.startswith(HEARTBEAT)
 
-    async def rewrite(self, scope: Scope, receive: Receive, visitor: Visitor) -> Receive:
-        """Put the visitor's own session into a request. Refused for a body that cannot be one."""
-        if scope["method"] == "POST":
-            return await self._body(scope, receive, visitor)
+    def rename(self, request: Request, visitor: Visitor) -> None:
+        """Put the visitor's own session into such a request."""
+        scope = request.scope
         if scope["path"].startswith(HEARTBEAT):
             scope["path"] = HEARTBEAT + self.name(visitor, scope["path"].removeprefix(HEARTBEAT).rstrip("/"))
             scope["raw_path"] = scope["path"].encode()
-            return receive
-        words = [value for key, value in _pairs(scope["query_string"]) if key == "session_hash"]
-        if len(words) != 1:
-            raise Refused(400, "This address names no session. Reload the page.")
+            return
+        words = request.query_params.getlist("session_hash")
+        if len(words) != 1 or not words[0]:
+            raise HTTPException(400, "This address names no session. Reload the page.")
         name = self.name(visitor, words[0])
-        if self.answers and not self.answers.known(name):  # Gradio would begin to answer, and break off
-            raise Refused(404, "This session has ended, or never began. Reload the page.")
+        if name not in self._blocks._queue.pending_messages_per_session:  # Gradio would begin to answer, and break off
+            raise HTTPException(404, "This session has ended, or never began. Reload the page.")
         scope["query_string"] = f"session_hash={name}".encode()
-        return receive
 
-    async def _body(self, scope: Scope, receive: Receive, visitor: Visitor) -> Receive:
-        if header(scope, b"content-type").partition(";")[0].strip().lower() != "application/json":
-            raise Refused(415, "A request must be JSON, with the header Content-Type: application/json.")
-        whole, last = bytearray(), False
-        while not last:
-            message = await receive()
-            if message["type"] != "http.request":
-                return once(message, receive)
-            whole += message.get("body", b"")
-            last = not message.get("more_body", False)
-        value = read_json(bytes(whole))
-        if scope["path"].rstrip("/") != MCP:  # whose clients name no session
-            value = self._fields(value, scope["path"], visitor)
-        body = json.dumps(value, separators=(",", ":")).encode()
-        kept = [(key, value) for key, value in scope["headers"] if key not in (b"content-length", b"transfer-encoding")]
-        scope["headers"] = [*kept, (b"content-length", str(len(body)).encode())]
-        return once({"type": "http.request", "body": body, "more_body": False}, receive)
-
-    def _fields(self, value: Any, path: str, visitor: Visitor) -> dict[str, Any]:
-        if not isinstance(value, dict) or not isinstance(value.get("session_hash"), str | None):
-            raise Refused(400, "This request cannot be read. Reload the page.")
+    async def read(self, request: Request, visitor: Visitor) -> Any:
+        """What a request sends to Gradio, with the visitor's own session in it."""
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise HTTPException(415, "A request must be JSON, with the header Content-Type: application/json.")
+        value, path = read_json(await request.body()), request.scope["path"].rstrip("/")
+        if path == MCP:  # whose clients name no session
+            return value
+        if not isinstance(value, dict) or not isinstance(word := value.get("session_hash"), str | None):
+            raise HTTPException(400, "This request cannot be read. Reload the page.")
         kept = {name: value[name] for name in FIELDS if name in value}
-        word: str | None = value.get("session_hash")
         if word is not None:
             if len(word) > MAX_WORD:
-                raise Refused(400, f"The name of a session may have {MAX_WORD} characters. Reload the page.")
-            name = SHARED if path.rstrip("/") == PULL else self.name(visitor, word)
-            kept["session_hash"] = name
-            if path.rstrip("/") == JOIN:
-                self.keep(visitor.address, name)
+                raise HTTPException(400, f"The name of a session may have {MAX_WORD} characters. Reload the page.")
+            kept["session_hash"] = SHARED if path == PULL else self.name(visitor, word)
+            if path == JOIN:
+                self.keep(visitor.address, kept["session_hash"])
         return kept
-
-
-def _pairs(query: bytes) -> list[tuple[str, str]]:
-    try:
-        return parse_qsl(query.decode("ascii"), max_num_fields=16)
-    except ValueError:
-        return []
-
-
-def once(message: Message, then: Receive) -> Receive:
-    """Receives this message, and what comes after it."""
-    left = [message]
-
-    async def receive() -> Message:
-        return left.pop() if left else await then()
-
-    return receive

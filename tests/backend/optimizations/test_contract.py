@@ -36,8 +36,7 @@ from backend.script.source import WIDTH
 from backend.worker.prove.findings import find_all
 from tests.support.machines import CPU, MACHINES, NAMES, facts, settled
 from tests.support.runs import created
-from ui.compare.arm_column import arm_controls
-from ui.compare.unsupported import titles
+from ui.compare.arm_column import arm_controls, titles
 
 AXES = all_axes()
 ROOT = Path(__file__).parents[3]

@@ -1,22 +1,24 @@
 """The controls of an arm come from the registry of axes."""
 
 import dataclasses
+import json
 
 import gradio as gr
 import pytest
 
 from backend.arms.presets import arm_presets
 from backend.config import Workload
-from backend.optimizations import prompt_axes
-from tests.support.machines import CPU
-from ui.compare import arm_column, request, unsupported
+from backend.optimizations import axis_names, prompt_axes
+from tests.support.machines import CPU, H200, facts
+from ui.compare import arm_column, request
+from ui.compare.arm_column import UNSUPPORTED, fold_button, folded, folded_axes, titles
 from ui.compare.work_row import WorkControls
 
 
 @pytest.fixture
 def arm() -> arm_column.ArmControls:
     with gr.Blocks(analytics_enabled=False):
-        return arm_column.arm_controls("B", "unwindowed", None, unsupported.titles(None, CPU))
+        return arm_column.arm_controls("B", "unwindowed", None, titles(None, CPU))
 
 
 def test_every_axis_has_a_dropdown_with_all_its_choices(arm: arm_column.ArmControls) -> None:
@@ -36,11 +38,75 @@ def test_a_new_axis_needs_no_change_of_the_page(monkeypatch: pytest.MonkeyPatch)
     more = (*prompt_axes(), prompt_axes()[0])
     monkeypatch.setattr(arm_column, "prompt_axes", lambda: more)
     monkeypatch.setattr(request, "prompt_axes", lambda: more)
-    monkeypatch.setattr(unsupported, "prompt_axes", lambda: more)
     with gr.Blocks(analytics_enabled=False):
-        assert len(arm_column.arm_controls("A", "baseline", None, unsupported.titles(None, CPU)).axes) == len(more)
+        assert len(arm_column.arm_controls("A", "baseline", None, titles(None, CPU)).axes) == len(more)
 
 
 def test_there_is_a_field_for_everything_in_a_workload() -> None:
     assert set(request.Fields._fields) == {"model"} | {field.name for field in dataclasses.fields(Workload)}
     assert request.Fields._fields == WorkControls._fields
+
+
+# --- titles ---------------------------------------------------------------------------------------
+
+
+def marked(entries: list[tuple[str, str]]) -> set[str]:
+    return {name for title, name in entries if title.endswith(UNSUPPORTED)}
+
+
+def test_without_a_model_every_title_is_plain() -> None:
+    assert titles(None, CPU).presets == [(preset.title, preset.name) for preset in arm_presets()]
+    assert titles(None, CPU).choices == [
+        [(choice.title, choice.name) for choice in axis.choices] for axis in prompt_axes()
+    ]
+
+
+def test_what_runs_here_or_needs_another_choice_first_is_not_marked() -> None:
+    by_axis = dict(zip((axis.name for axis in prompt_axes()), titles(facts(), CPU).choices, strict=True))
+    assert not marked(by_axis["dtype"])
+    assert not marked(by_axis["attention"]) & {"auto", "eager", "sdpa"}  # sdpa falls back: that is no refusal
+    assert "default" not in marked(by_axis["compile"])  # with cache=static
+    assert not marked(titles(facts(), CPU).presets) & {"baseline", "unwindowed", "static", "compiled"}
+
+
+def test_what_is_refused_is_marked() -> None:
+    huge = facts("gpt-oss-120b")
+    assert "baseline" in marked(titles(huge, CPU).presets)  # no room
+    assert "baseline" not in marked(titles(huge, H200).presets)
+    encoder = facts("bert-base-uncased")
+    assert "static" in marked(titles(encoder, CPU).presets)
+
+
+# --- folding --------------------------------------------------------------------------------------
+
+REST = [axis.name for axis in prompt_axes() if not axis.leading]
+
+
+def test_at_first_the_leading_axes_are_shown() -> None:
+    assert folded_axes({}, None) == REST
+    assert 0 < len(REST) < len(prompt_axes())
+    assert {"attention", "cache", "compile"} & set(REST) == set()
+
+
+@pytest.mark.parametrize("name", REST)
+def test_what_was_set_is_never_folded(name: str) -> None:
+    axis = next(axis for axis in prompt_axes() if axis.name == name)
+    for choice in axis.choices:
+        hidden = folded_axes({name: choice.name}, facts())
+        assert (name in hidden) == (choice.name == axis.default)
+
+
+@pytest.mark.parametrize("name", ["pocket", "random:gpt2", "bert-base-uncased"])
+def test_a_leading_axis_that_changes_nothing_with_this_model_is_folded(name: str) -> None:
+    model = facts(name)
+    hidden = set(folded_axes({}, model))
+    assert hidden == set(REST) | {axis.name for axis in prompt_axes() if not axis.matters(model)}
+    assert ("cache" in hidden) == (model.kind == "encoder")
+
+
+def test_the_component_says_which_controls_it_hides_and_hides_them_from_the_start() -> None:
+    assert json.loads(folded("b", {}, None)) == {"arm": "b", "folded": REST}
+    button = fold_button("b", {}, None)
+    assert f"#axis-b-{REST[0]}" in button.html_template and 'aria-controls="axes-b"' in button.html_template
+    everything = dict.fromkeys(axis_names(), "set")
+    assert "display: none" not in fold_button("b", everything, None).html_template.replace("#none { display: none", "")

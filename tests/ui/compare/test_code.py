@@ -8,7 +8,6 @@ import pytest
 
 from backend.config import ArmRequest, Request
 from backend.engine.bench import Bench
-from backend.errors import InputError
 from backend.executors import open_bench
 from tests.support.machines import facts
 from tests.support.worker import request
@@ -18,7 +17,7 @@ Make = Callable[..., Bench]
 
 
 def shown(bench: Bench, asked: Request) -> str:
-    return code_text(bench.check(asked)["A"], facts(), lambda: asked, paths=True)
+    return code_text(bench.check(asked)["A"], facts(), asked.workload, paths=True)
 
 
 @pytest.fixture
@@ -40,10 +39,8 @@ def test_an_arm_that_would_be_refused_is_the_reason_as_a_comment(bench: Bench) -
 
 
 def test_a_missing_prompt_is_the_reason_as_a_comment(bench: Bench) -> None:
-    def refuse() -> Request:
-        raise InputError("The prompt is empty.\nimport os")
-
-    text = code_text(bench.check(request({}))["A"], facts(), refuse, paths=True)
+    work = request({}).workload
+    text = code_text(bench.check(request({}))["A"], facts(), work, True, "The prompt is empty.\nimport os")
     assert ast.parse(text).body == [] and "The prompt is empty." in text
 
 

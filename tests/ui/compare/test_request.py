@@ -1,14 +1,20 @@
-"""From the controls to a request and back."""
+"""From the controls to a request and back; what is said of an older run, and what the button Quality asks for."""
 
+import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend.arms.presets import arm_presets
-from backend.config import MEASURE_REPEATS
+from backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload, reading_of
 from backend.errors import InputError
 from backend.optimizations import prompt_axes
+from backend.quality import Quality, QualityText
+from backend.runs.run import Run
+from backend.views.quality import PROMPT, TOO_SHORT, quality_view
 from tests.support.machines import CPU, facts
+from tests.support.runs import arm_records, created, ended
 from ui.compare.request import (
     CUSTOM,
     Fields,
@@ -16,10 +22,14 @@ from ui.compare.request import (
     matching_preset,
     measured,
     preset_choices,
+    quality_request,
     read_choices,
+    read_draft,
     read_request,
+    stale,
     what_runs,
 )
+from ui.components.stale_line import UNREADABLE
 
 GOOD: dict[str, Any] = {
     "model": "pocket", "prompt": "Once", "max_new_tokens": 8, "batch_size": 1, "temperature": 0, "seed": 0,
@@ -155,3 +165,101 @@ def test_the_presets_that_the_arms_show_are_part_of_the_request_if_they_are_bund
 )
 def test_what_run_will_do_is_said(changed: dict[str, Any], said: str) -> None:
     assert what_runs(read_request(values(**changed)).workload).endswith(said)
+
+
+# --- against the run that is shown ----------------------------------------------------------------
+
+
+def stale_of(run: Run, values: list[object]) -> str:
+    try:
+        return stale(run, read_draft(values)[0])
+    except InputError:
+        return stale(run, None)
+
+
+def controls(arm_b: dict[str, str] | None = None, **edited: Any) -> list[object]:
+    """The controls as they were for the run, but for what was edited."""
+    workload = created().request.workload
+    fields = {name: getattr(workload, name) for name in Fields._fields[1:]} | {"model": "pocket"} | edited
+    asked = [ArmRequest("A", {}), ArmRequest("B", {"cache": "unwindowed"} if arm_b is None else arm_b)]
+    return [*(fields[name] for name in Fields._fields), *(v for arm in asked for v in choice_values(arm.choices))]
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (controls(), ""),
+        (controls(repeats=5), ""),
+        (controls(arm_b={"cache": "static"}), "You changed arm B since this run."),
+        (controls(model="gpt2", prompt="Another"), "You changed the model and the prompt since this run."),
+        (controls(max_new_tokens=65, arm_b={}, prompt=""), "You changed the prompt, the workload and arm B since"),
+        (controls(max_new_tokens=None), UNREADABLE),
+    ],
+)
+def test_what_was_edited_since_the_run_is_named(values: list[object], says: str) -> None:
+    found = json.loads(stale_of(Run(created("run1")), values))
+    assert found["run"] == "run1" and found["text"].startswith(says) and bool(found["text"]) == bool(says)
+
+
+def test_a_reading_is_of_a_model_and_two_arms_whatever_the_prompt() -> None:
+    first = created("run1")
+    quality = Quality([QualityText("one", "A text.")])
+    request = msgspec.structs.replace(first.request, workload=reading_of(quality), quality=quality)
+    run = Run(msgspec.structs.replace(first, request=request))
+    assert json.loads(stale_of(run, controls(prompt="Another", max_new_tokens=65)))["text"] == ""
+    assert "arm B" in json.loads(stale_of(run, controls(arm_b={})))["text"]
+
+
+def test_without_a_run_nothing_is_stale() -> None:
+    assert stale(None, None) == ""
+
+
+SHORT = "Once upon a time"
+LONG = "one of these words " * 8
+WROTE = "and so they lived " * 10
+
+
+def reading(prompt: str = SHORT, **a: str) -> Request:
+    return Request("pocket", [ArmRequest("A", a), ArmRequest("B", {"cache": "static"})], Workload(prompt))
+
+
+def run_of(over: bool = True) -> Run:
+    """A run with that prompt, as it is stored."""
+    run = Run(created())
+    for record in [*arm_records("A", 40, WROTE), *([ended()] if over else [])]:
+        run.append(record)
+    return run
+
+
+def texts(request: Request, run: Run | None = None) -> dict[str, str]:
+    quality = quality_request(request, run).quality
+    assert quality is not None
+    return {text.name: text.text for text in quality.texts}
+
+
+def test_the_texts_of_the_project_are_read_and_the_prompt_where_it_is_long_enough() -> None:
+    assert list(texts(reading())) == ["story", "prose", "code", "arithmetic"]
+    assert texts(reading(LONG))[PROMPT] == LONG
+
+
+def test_a_short_prompt_is_read_with_what_arm_a_wrote() -> None:
+    assert texts(reading(), run_of())[PROMPT] == SHORT + WROTE
+    for request, run in (
+        (reading(cache="static"), run_of()),
+        (reading("Another"), run_of()),
+        (reading(), run_of(over=False)),
+    ):
+        assert PROMPT not in texts(request, run), "not what this arm wrote to this prompt"
+
+
+@pytest.mark.parametrize(("prompt", "note"), [(SHORT, TOO_SHORT), (LONG, "")])
+def test_before_both_arms_have_read_every_text_has_its_row(prompt: str, note: str) -> None:
+    first = created()
+    run = Run(
+        type(first)(first.id, first.created, quality_request(reading(prompt), None), first.arms, "", "", {}, "cpu")
+    )
+    view = quality_view(run.snapshot(), "")
+    assert view is not None and view.note == note and view.rows[0].kl == "\u2013"
+    assert [row.title for row in view.rows][-1] == "All texts" and len(view.rows) == (6 if prompt == LONG else 5)
+    assert view.progress.startswith("Read so far: A 0 of ")
+    assert quality_view(run_of().snapshot(), "") is None

@@ -14,7 +14,7 @@ import pytest
 from gradio_client import utils as client_utils  # type: ignore[import-untyped]
 
 from tests.support.served import Served, served
-from ui.gate.body import MAX_DEPTH
+from ui.gate.sessions import MAX_DEPTH
 
 # --- what Gradio could do -------------------------------------------------------------------------
 

@@ -5,33 +5,19 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import gradio as gr
 import pytest
+from starlette.exceptions import HTTPException
 
 from backend.hosting.limits import LIMITS, Limits
 from backend.hosting.visitor import Visitor
 from tests.support.event_loops import finished
 from tests.ui.gate.test_gate import IS_JSON, JOIN, Site
-from ui.gate.asgi import Refused
+from ui.gate.gate import Turns
 from ui.gate.sessions import LEFT_S, Sessions
 from ui.gate.visitors import Visitors
 
 PREDICT, SERVER = "/gradio_api/run/predict", "/gradio_api/component_server"
-
-
-class Unread:
-    """Answers that nobody has fetched yet."""
-
-    def __init__(self) -> None:
-        self.many: dict[str, int] = {}
-
-    def known(self, name: str) -> bool:
-        return name in self.many
-
-    def waiting(self, name: str) -> int:
-        return self.many.get(name, 0)
-
-    def forget(self, name: str) -> None:
-        self.many.pop(name, None)
 
 
 def seen(site: Site, word: str) -> list[list[str]]:
@@ -109,6 +95,14 @@ def test_a_stream_names_one_session(query: str) -> None:
     assert Site(Visitors(LIMITS["local"])).ask("GET", f"/gradio_api/queue/data{query}").status_code == 400
 
 
+def test_a_stream_is_there_once_something_was_asked_for() -> None:
+    site = Site(Visitors(LIMITS["local"]))
+    stream = "/gradio_api/queue/data?session_hash=a"
+    assert "never began" in site.ask("GET", stream).json()["detail"]
+    site.ask("POST", JOIN, json={"session_hash": "a"})
+    assert site.ask("GET", stream).status_code == 200
+
+
 def test_without_a_cookie_there_is_no_session() -> None:
     site = Site(Visitors(LIMITS["public"]))
     for path in ("/gradio_api/queue/data?session_hash=a", "/gradio_api/heartbeat/a"):
@@ -116,39 +110,38 @@ def test_without_a_cookie_there_is_no_session() -> None:
 
 
 def test_what_nobody_fetches_is_forgotten_that_of_the_busiest_address_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions, unread = Sessions(Limits("public", sessions=10, address_events=6)), Unread()
-    sessions.answers = unread
+    blocks = gr.Blocks()
+    unread = blocks._queue.pending_event_ids_session
+    sessions = Sessions(Limits("public", sessions=10, address_events=6), blocks)
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
     def join(address: str, word: str) -> str:
         name = sessions.name(Visitor("guest:x", address), word)
         sessions.keep(address, name)
-        unread.many[name] = unread.many.get(name, 0) + 1
+        unread.setdefault(name, set()).add(f"event {len(unread)}")  # as Gradio does
         return name
 
     first = [join("flood", str(number)) for number in range(6)]
-    with pytest.raises(Refused, match="Too many requests from this address"):
+    with pytest.raises(HTTPException, match="Too many requests from this address"):
         join("flood", "more")
     other = join("other", "tab")
-    assert set(unread.many) == {*first, other}, "others are still served"
+    assert set(unread) == {*first, other}, "others are still served"
     for name in first:
-        unread.many[name] = 0
+        unread[name].clear()
     for number in range(6):
         join("flood", f"again {number}")
-    assert other in unread.many and len(unread.many) == 10, "the oldest of the flood went"
+    assert other in unread and len(unread) == 10, "the oldest of the flood went"
     now[0] += LEFT_S + 1
     join("flood", "later")
-    assert sum(unread.many.values()) == 2, "nobody waits for the others any more"
+    assert sum(map(len, unread.values())) == 2, "nobody waits for the others any more"
 
 
 def test_requests_of_one_address_wait_for_each_other_and_not_those_of_others() -> None:
-    from ui.gate.lines import Lines
-
-    lines, at_work, most = Lines(2), {"a": 0, "b": 0, "": 0}, {"a": 0, "b": 0, "": 0}
+    turns, at_work, most = Turns(2), {"a": 0, "b": 0, "": 0}, {"a": 0, "b": 0, "": 0}
 
     async def one(address: str) -> None:
-        async with lines.turn(address):
+        async with turns.turn(address):
             at_work[address] += 1
             most[address] = max(most[address], at_work[address])
             await asyncio.sleep(0.001)
@@ -158,4 +151,4 @@ def test_requests_of_one_address_wait_for_each_other_and_not_those_of_others() -
         return await asyncio.gather(*[one(address) for address in ["a"] * 9 + ["b"] * 3 + [""] * 5])
 
     finished(many())
-    assert most == {"a": 2, "b": 2, "": 5} and not lines._lines
+    assert most == {"a": 2, "b": 2, "": 5} and not turns._by_address

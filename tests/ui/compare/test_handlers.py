@@ -31,7 +31,7 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
     store.close()
     bench = open_bench(history, None, LIMITS["local"], "subprocess")
     handlers = [one.fn for one in build(bench).fns.values() if one.fn]
-    (opened,) = [fn for fn in handlers if getattr(inspect.unwrap(fn), "__qualname__", "") == "Opening.attach"]
+    (opened,) = [fn for fn in handlers if getattr(inspect.unwrap(fn), "__qualname__", "") == "Handlers.attach"]
 
     def ask(**query: str) -> dict[str, Any]:
         updates = opened(SimpleNamespace(query_params=query, scope={KEY: LOCAL_USER}))

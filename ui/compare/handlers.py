@@ -1,0 +1,293 @@
+"""Handlers of the Compare page. They read and update its controls, and are wired to events in `ui/compare/page.py`."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gradio as gr
+import msgspec
+
+from backend import hardware
+from backend.ablation.courses import Courses
+from backend.ablation.kinds import Ablation, Sweep
+from backend.config import Request
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.optimizations import prompt_axes
+from backend.runs.run import Run
+from ui.address import asks_for_model, read_address
+from ui.compare.arm_column import ArmControls, folded, titles
+from ui.compare.code import code_text, named_code, no_code
+from ui.compare.palette import Taken
+from ui.compare.palette import entries as offers
+from ui.compare.request import (
+    ARMS,
+    CUSTOM,
+    choice_values,
+    matching_preset,
+    measured,
+    preset_choices,
+    quality_request,
+    read_arms,
+    read_choices,
+    read_draft,
+    read_request,
+    stale,
+    what_runs,
+)
+from ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
+from ui.compare.work_row import WorkRow
+from ui.components.axis_values import all_known, edited
+from ui.components.summary import NOT_HERE, model_line
+from ui.errors import Updates
+from ui.live.panel import RUN_ID
+from ui.run_page import RunPage, fixing_choices
+from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
+from ui.worth.panel import Asked
+
+SAME = "A and B are identical: any difference between them is noise."
+
+
+class CoursePart(NamedTuple):
+    """The panel of ablations, or that of sweeps, and the sentence above it about what was pressed there."""
+
+    panel: gr.HTML
+    message: gr.HTML
+
+
+class Handlers(RunPage):
+    """What is done when something on the page is changed or pressed. `shown`: id of a run."""
+
+    def __init__(
+        self, bench: Bench, row: WorkRow, arms: list[ArmControls], same: gr.HTML, message: gr.HTML,
+        older: gr.HTML, offered: gr.HTML, live: gr.HTML, codes: list[gr.Code], courses: Courses,
+        worth: list[CoursePart],
+    ) -> None:  # fmt: skip
+        super().__init__(bench, message, live)
+        self.arms, self.codes = arms, codes
+        self.work, self.facts, self.will = row.work, row.facts, row.will
+        self.run_button, self.measure_button, self.quality_button, self.stop_button = row[1:5]
+        self.same, self.stale = same, older
+        self.palette = offered
+        self.courses, self.courses_shown = courses, worth
+        self.worth, self.swept = (part.panel for part in worth)
+        self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
+        self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
+        self.buttons_shown: list[Any] = [self.run_button, self.measure_button, self.quality_button, self.stop_button]
+        checked_of_arms = [part for arm in arms for part in (arm.preset, arm.fold, arm.verdicts)]
+        self.checked: list[Any] = [self.facts, self.will, same, message, older, *checked_of_arms, *codes]
+
+    def buttons(self, state: Buttons) -> Updates:
+        """Run, Measure, Quality and Stop."""
+        *begin, stop = self.buttons_shown
+        return {button: gr.update(interactive=state[0]) for button in begin} | {stop: gr.update(interactive=state[1])}
+
+    # --- arms -------------------------------------------------------------------------------------
+
+    def check(self, shown: Any, *values: Any) -> Updates:
+        """Verdicts, facts, presets and scripts for the present values of the controls."""
+        try:
+            request, lacks = read_draft(values)
+        except InputError as error:
+            request, lacks = None, str(error)
+        chosen = read_arms(values[len(self.work) :]) if request is None else request.arms
+        updates: Updates = {self.stale: stale(self.known(shown), request)}
+        recorded = self.recorded(shown, updates[self.stale])
+        for arm, found in zip(self.arms, chosen, strict=True):
+            updates[arm.preset] = found.preset or matching_preset(found.choices)
+        updates[self.same] = SAME if chosen[0].choices == chosen[1].choices else ""
+        try:
+            if request is None:
+                raise InputError(lacks)
+            updates[self.will] = what_runs(request.workload)
+            facts, machine = self.bench.facts(request.model), hardware.detect()
+            lacking = self.bench.obstacle(facts)
+            updates[self.facts] = model_line(facts, lacking)
+            for arm, found in zip(self.arms, chosen, strict=True):
+                updates[arm.preset] = matching_preset(found.choices, found.preset, facts, machine)
+            results = self.bench.check(request)
+            if not lacks:  # else what Run said of the missing prompt stays
+                updates[self.message] = ""
+            for arm, asked, code, result in zip(self.arms, chosen, self.codes, results.values(), strict=True):
+                updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
+                shown_result = result.refused(NOT_HERE if lacking else "")
+                updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, recorded)
+                text = code_text(result, facts, request.workload, self.bench.local_paths, lacks)
+                updates[code] = named_code(request.model, asked, text)
+        except InputError as error:
+            elsewhere = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
+            updates |= {self.message: "" if recorded else str(error), self.facts: elsewhere}
+            updates |= {arm.verdicts: unchecked(asked) for arm, asked in zip(self.arms, chosen, strict=True)}
+            updates |= {code: no_code(str(error)) for code in self.codes}
+        return updates
+
+    def check_chosen(self, preset: object, shown: Any, said: object, *values: Any) -> Updates:
+        """The same when a preset was chosen: it may come to what was set before, and only its notes are new."""
+        return {} if preset == CUSTOM else self.check_on_change(shown, said, *values)
+
+    def show_unsupported(self, model: object) -> Updates:
+        """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
+        try:
+            facts = self.bench.facts(str(model))
+        except InputError:
+            return {}
+        entries = titles(facts, hardware.detect())
+        updates: Updates = {self.palette: offers(facts)}
+        for arm in self.arms:
+            updates[arm.preset] = gr.update(choices=[*entries.presets, (CUSTOM, CUSTOM)])
+            updates |= {axis: gr.update(choices=pairs) for axis, pairs in zip(arm.axes, entries.choices, strict=True)}
+        return updates
+
+    def choose_preset(self, arm: ArmControls) -> Any:
+        """Handler: an arm's preset was chosen. It leaves alone what need not change, since the user may have changed
+        that by the time this is answered."""
+
+        def choose(name: str, model: object, *values: object) -> Updates:
+            if name == CUSTOM:
+                return {}
+            try:
+                choices = preset_choices(name, self.bench.facts(str(model)), hardware.detect())
+            except InputError:  # `check` says so
+                choices = preset_choices(name)
+            wanted = zip(arm.axes, choice_values(choices), values, strict=True)
+            return {axis: value for axis, value, held in wanted if value != held}
+
+        return choose
+
+    def fix(self, arm: ArmControls) -> Any:
+        """Handler: a verdict's fix was pressed."""
+
+        def apply(event: gr.EventData, *values: Any) -> Updates:
+            return edited(prompt_axes(), arm.axes, values, fixing_choices(event))
+
+        return apply
+
+    def copy(self, arm: ArmControls) -> Any:
+        """Handler: "A and one more" was pressed. The palette opens in the browser."""
+        return lambda *values: dict(zip(arm.axes, choice_values(read_choices(values)), strict=True))
+
+    def take(self, event: gr.EventData, *values: Any) -> Updates:
+        """An entry of the palette was taken."""
+        try:
+            taken = msgspec.convert(event._data, Taken)
+            at = ARMS.index(taken.arm)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise InputError("This entry cannot be read. Reload the page.") from error
+        width = len(self.arms[at].axes)
+        axes, before = prompt_axes(), values[at * width : (at + 1) * width]
+        asked = {axis.name: axis.default for axis in axes} | taken.choices if taken.whole else taken.choices
+        return edited(axes, self.arms[at].axes, before, asked)
+
+    # --- runs, ablations, sweeps -------------------------------------------------------------------
+
+    def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
+        """Run was pressed."""
+        return self.start(request, shown, lambda: read_request(values))
+
+    def measure(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
+        """Measure was pressed: the arms repeated often enough for an interval, or as Repeats says."""
+        return self.start(request, shown, lambda: measured(read_request(values)))
+
+    def read(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
+        """Quality was pressed: both arms read the same texts."""
+        return self.start(
+            request, shown, lambda: quality_request(read_request(values, need_prompt=False), self.known(shown))
+        )
+
+    def ablate(self, request: gr.Request, *values: Any) -> Updates:
+        """What the arms differ in is to be measured choice by choice."""
+        course = self.courses.begin(read_request(values), visitor_of(request))
+        return {self.worth: course.id, self.courses_shown[0].message: ""}
+
+    def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
+        """One arm is to be measured over sizes and choices."""
+        try:
+            wanted = msgspec.convert(event._data, Asked)
+            at = ARMS.index(wanted.arm)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise InputError("What is to be swept cannot be read. Reload the page.") from error
+        asked = read_request(values)
+        asked = msgspec.structs.replace(asked, arms=[asked.arms[at]])
+        course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
+        return {self.swept: course.id, self.courses_shown[1].message: ""}
+
+    def halt(self, part: CoursePart) -> Any:
+        """Handler: Stop of an ablation or a sweep was pressed."""
+
+        def stop(request: gr.Request, course_id: Any) -> Updates:
+            stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
+            return {part.message: "" if stopped else REFUSED}
+
+        return stop
+
+    def go_on(self, part: CoursePart) -> Any:
+        """Handler: what was stopped goes on, in that panel."""
+
+        def again(request: gr.Request, course_id: Any) -> Updates:
+            course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
+            return {part.panel: course.id, part.message: ""}
+
+        return again
+
+    def start(self, request: gr.Request, shown: Any, asked: Callable[[], Request]) -> Updates:
+        """Queue a run and show it."""
+        if self.pressed_twice(shown, request):
+            return {}
+        run_id = self.bench.submit(asked(), visitor_of(request))
+        return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
+
+    # --- the page that comes back, with its settings ------------------------------------------------
+
+    def attach(self, request: gr.Request) -> Updates:
+        """The page was opened: show the run of `?run=`, the ablation of `?worth=` or the sweep of `?sweep=`, else this
+        visitor's newest, with its settings. A model that the address names stays, and an address of this page that
+        names a model and no run asks for that model alone."""
+        asked = read_address(request).model
+        course_id = request.query_params.get("worth") or request.query_params.get("sweep") or ""
+        owner = visitor_of(request).owner
+        newest = {self.worth: self.courses.newest(owner, Ablation), self.swept: self.courses.newest(owner, Sweep)}
+        found = newest | (self.opened_course(course_id) if course_id else self.opened_run(request))
+        return found | ({self.work.model: asked} if asked else {})
+
+    def opened_course(self, course_id: str) -> Updates:
+        """An ablation with the arms between which it goes, or a sweep with its arm in both."""
+        course = self.courses.get(course_id)
+        if course is None:
+            return {self.live: "", self.message: f"There is no ablation or sweep {course_id[:64]!r} here."}
+        heading, sweeps = course.heading, isinstance(course, Sweep)
+        updates = self.work.values(heading.model, heading.workload)
+        whole = heading.base if sweeps else {**heading.base, **dict(heading.changes)}
+        for arm, choices in zip(self.arms, (heading.base, whole), strict=True):
+            if all_known(prompt_axes(), choices):
+                updates |= zip(arm.axes, choice_values(choices), strict=True)
+                updates[arm.preset] = CUSTOM
+        return updates | {self.live: "", self.swept if sweeps else self.worth: course.id}
+
+    def opened_run(self, request: gr.Request) -> Updates:
+        """The run that is shown at first, with its settings."""
+        wanted = request.query_params.get("run") or ""
+        if wanted:
+            run = self.bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None
+            if run is None:
+                return {self.live: "", self.message: f"There is no run {wanted[:64]!r} here. Press Run to start one."}
+            if run.request.traffic is not None:  # the Batching page shows it
+                return {self.live: ""}
+        else:
+            named = asks_for_model(request, "compare")
+            newest = None if named else self.bench.runs.newest(visitor_of(request).owner)
+            run = self.bench.runs.get(newest) if newest else None
+            if run is None or run.request.traffic is not None:
+                return {self.live: ""}
+            if run.request.trial and self.courses.get(run.request.trial) is not None:
+                return self.opened_course(run.request.trial)
+        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
+
+    def settings(self, run: Run) -> Updates:
+        """Updates that show the settings of a run; choices that no longer exist are left alone."""
+        reads = run.request.quality is not None
+        updates = self.work.values(run.request.model, run.request.workload) if not reads else {}
+        updates[self.work.model] = run.request.model
+        for arm, asked in zip(self.arms, run.request.arms, strict=False):
+            if all_known(prompt_axes(), asked.choices):
+                updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
+                updates[arm.preset] = asked.preset or CUSTOM
+        return updates
