@@ -20,14 +20,14 @@ from backend.cli.files import check_folder, check_writable, read_prompt, write_j
 from backend.cli.fit_table import fit_text, sharding_text
 from backend.cli.history_option import history_of
 from backend.cli.models_text import model_entries, models_text
-from backend.cli.nodes import joined
+from backend.cli.nodes import machines_of
 from backend.cli.progress import close, follow, say, say_notes
 from backend.cli.run_table import table
 from backend.cli.stored import find_records
 from backend.config import Request, Workload
 from backend.errors import InputError
 from backend.executors import open_bench
-from backend.executors.hosts.lobby import Lobby
+from backend.executors.several_machines import Machines
 from backend.export.script import script
 from backend.fit import table as fit_table
 from backend.fit.device import device_of
@@ -65,11 +65,10 @@ def compare(options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Run one arm."""
-    with joined(options) as lobby:
-        return _perform(options, _request(options, {"A": options.arm}), lobby)
+    return _perform(options, _request(options, {"A": options.arm}), machines_of(options))
 
 
-def _perform(options: argparse.Namespace, request: Request, lobby: Lobby | None = None) -> int:
+def _perform(options: argparse.Namespace, request: Request, machines: Machines | None = None) -> int:
     def result(current: Run, checked: dict[str, Checked], runs: RunLog) -> msgspec.Struct:
         gate = gate_document(gate_of(current.snapshot(), runs.reading)) if current.ended else None
         return document(current, predicted_series(current, options.models_dir, checked), gate)
@@ -78,7 +77,7 @@ def _perform(options: argparse.Namespace, request: Request, lobby: Lobby | None 
         measured = any(arm.t_s for arm in current.arms.values())
         return table(current, _screen(options), options.all, runs.reading) if measured else ""
 
-    return perform(options, request, result, shown, lobby)
+    return perform(options, request, result, shown, machines)
 
 
 def perform(
@@ -86,20 +85,23 @@ def perform(
     request: Request,
     result: Callable[[Run, dict[str, Checked], RunLog], msgspec.Struct],
     shown: Callable[[Run, RunLog], str],
-    lobby: Lobby | None = None,
+    machines: Machines | None = None,
 ) -> int:
     """Carry a request out and report on it; returns the exit code.
 
-    result  the JSON document, of the run and of each arm as it was checked, beside all other runs
-    shown   what is printed of the run, "" where nothing was measured
-    lobby   other machines that share the model
+    result    the JSON document, of the run and of each arm as it was checked, beside all other runs
+    shown     what is printed of the run, "" where nothing was measured
+    machines  those that share the model
     """
     check_writable(options.json)
     check_folder(options.models_dir)
-    bench = open_bench(history_of(options), options.models_dir, lobby=lobby)
+    bench = open_bench(history_of(options), options.models_dir, machines=machines)
     try:
         say_notes(bench)
         checked = bench.check(request)
+        for line in machines.torchrun_lines(options.model, options.models_dir) if machines is not None else ():
+            say("On another machine, type:")
+            print(f"  {line}", file=sys.stderr, flush=True)  # whole, to be copied
         bench.start()
         current = bench.runs.get(bench.submit(request))
         assert current is not None

@@ -29,10 +29,9 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno run --arm cache=static --prompt-tokens 512 --all", "a synthetic prompt; every figure and row"),
         (
             "tokendyno run --arm parallel=tensor-4 --nnodes 2 --rdzv-endpoint node1:29500",
-            "two machines: tokendyno join on the other one",
+            "two machines: prints what to type on the other one",
         ),
     ),
-    "join": (("tokendyno join --rdzv-endpoint node1:29500", "until the run there has ended"),),
     "check": (
         ("tokendyno check --model gpt-oss-20b --arm attention=sdpa", "verdicts, without running"),
         ("tokendyno check --arm compiled --all", "what every axis is planned as"),

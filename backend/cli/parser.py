@@ -14,7 +14,6 @@ from backend.cli.claims import add_claims
 from backend.cli.help import Help, epilog
 from backend.cli.history import add_history_command
 from backend.cli.history_option import add_history_option
-from backend.cli.join import add_join
 from backend.cli.list import add_list
 from backend.cli.nodes import add_node_options
 from backend.cli.open import add_open
@@ -100,7 +99,6 @@ def make_parser() -> Parser:
     compare.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
     run = add("run", commands.run, "run one arm on one prompt")
     add_node_options(run)
-    _add_models_dir(add_join(add))
     check = add("check", commands.check, "check an arm without running it; exit code 2 if refused")
     export = add("export", commands.export, "write an arm as a standalone Python script")
     for sub in (run, check, export):

@@ -17,7 +17,8 @@ from backend.paths import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-FOREIGN = {"--extra-index-url", "--index-url", "--help", "--network"}  # options of other programs, and of every one
+# Options of other programs, and of every one.
+FOREIGN = {"--extra-index-url", "--index-url", "--help", "--network", "--node-rank", "--nproc-per-node"}
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:

@@ -11,9 +11,7 @@ from backend.cli.history import MIN_ID
 from backend.counter.__main__ import ROOM_BYTES
 from backend.engine.bench import QUIET_S, RUN_ID_BYTES
 from backend.engine.work import ABOVE_BOUND, LAUNCHED_STEP_S
-from backend.executors.hosts.guest import KNOCK_S
-from backend.executors.hosts.lobby import ANSWER_S, HELLO_S, JOIN_WAIT_S
-from backend.executors.hosts.wire import SILENCE_S
+from backend.executors.several_machines import JOIN_WAIT_S
 from backend.executors.zero_gpu import CALL_S, IDLE_S
 from backend.fit.row import TIGHT
 from backend.fit.table import DEFAULT_CONTEXT, SAVES
@@ -41,9 +39,6 @@ SAID = [
     ("cli", f"the changes, 1 to {MAX_CHANGES}, in order"),
     ("cli", f"at most {MAX_POINTS} points"),
     ("cli", f"`run` waits up to {JOIN_WAIT_S:g} s"),
-    ("cli", f"`join` up to {KNOCK_S:g} s for somebody"),
-    ("cli", f"within {HELLO_S:g} s what it is and within {ANSWER_S:g} s more whether it has the model"),
-    ("cli", f"after {SILENCE_S:g} s where nothing answers"),
     ("cli", f"given back {IN_WORDS[MAX_LOSSES]} times at most"),
     ("cli", f"may unpack to {RECORDING_BYTES >> 20} MiB"),
     ("cli", f"{IN_WORDS[MIN_ID]} characters or more"),
