@@ -21,7 +21,8 @@ def check_text(checked: Checked, screen: Screen, everything: bool) -> str:
     predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, checked.room_bytes))
     runs = "This arm would be refused." if checked.blocked else "This arm would run."
     lines = [screen.paint(runs, "bold", "red" if checked.blocked else "green")]
-    lines += fold(f"Memory: {predicted} predicted, {free} free.", screen.columns)
+    margin = f" \u00b1 {checked.memory.margin:.0%}" if checked.memory.margin else ""
+    lines += fold(f"Memory: {predicted}{margin} predicted, {free} free.", screen.columns)
     if rows:
         lines += ["", *table([Column("axis"), Column("requested"), Column("planned")], rows, screen)]
     rest = len(checked.requested) - len(rows)

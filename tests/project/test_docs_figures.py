@@ -20,6 +20,7 @@ from backend.models.counting import CPU_SECONDS
 from backend.optimizations.axes.speculation import LOOKUP_TOKENS
 from backend.optimizations.conditions import CLEARLY_SLOWER
 from backend.paths import ROOT
+from backend.predict.memory import CPU_MARGIN
 from backend.predict.parallel import SIZES
 from backend.runs.retention import AGES_AFTER_S, UNDO_S
 from backend.runs.statistics import MIN_SAMPLES
@@ -43,7 +44,8 @@ SAID = [
     ("cli", f"may unpack to {RECORDING_BYTES >> 20} MiB"),
     ("cli", f"{IN_WORDS[MIN_ID]} characters or more"),
     ("cli", f"default: {DEFAULT_CONTEXT:,}, or the model's maximum"),
-    ("fit", f"A margin below {TIGHT:.0%} is *tight*"),
+    ("fit", f"A margin below {TIGHT:.0%} is *tight* (on a CPU {CPU_MARGIN:.0%})"),
+    ("fit", f"within {CPU_MARGIN:.0%} of the prediction"),
     ("fit", f"caches that save at least {SAVES:.0%}"),
     ("fit", f"would do ({SIZES[0]}, {SIZES[1]} or {SIZES[2]})"),
     ("fit", f"where it exceeds {KEPT_SHARE:.0%} of the peak"),
