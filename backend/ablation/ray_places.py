@@ -7,8 +7,8 @@ from typing import Any
 
 from backend.ablation.places import Place, PlaceLost
 from backend.errors import InputError
+from backend.executors.endpoint import parse_endpoint
 from backend.executors.errand import Answer, Broken, Errand, ErrandProcess, decode_answer, encode
-from backend.executors.hosts.endpoint import parse_endpoint
 
 
 def task(errand: bytes) -> Iterator[bytes]:

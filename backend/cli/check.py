@@ -45,13 +45,14 @@ def check_blocks(checked: Checked, everything: bool) -> list[Block]:
         if everything or choice != defaults[axis] or planned[axis] != choice
     ]
     predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, checked.room_bytes))
+    margin = f" \u00b1 {checked.memory.margin:.0%}" if checked.memory.margin else ""
     refused = Styled("This arm would be refused.", "bold red")
     runs = refused if checked.blocked else Styled("This arm would run.", "bold green")
     choices: list[Line] = [Table([Column("axis"), Column("requested"), Column("planned")], rows)] if rows else []
     rest = len(checked.requested) - len(rows)
     if rest:
         choices.append(Styled(f"{rest} more axes are at their defaults; --all shows them.", "dim"))
-    blocks: list[Block] = [[runs, f"Memory: {predicted} predicted, {free} free."], choices]
+    blocks: list[Block] = [[runs, f"Memory: {predicted}{margin} predicted, {free} free."], choices]
     for verdict in checked.verdicts:
         fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
         said = ": " + " ".join(

@@ -2,22 +2,21 @@
 standard error."""
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from backend.arms.check import Checked
 from backend.cli.files import check_folder, check_writable, give
-from backend.cli.join import add_join
 from backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
-from backend.cli.nodes import add_node_options, joined
+from backend.cli.nodes import add_node_options, machines_of
 from backend.cli.options import (
     ARM_HELP,
     NO_CHOICE,
     Add,
     add_all,
     add_arm,
-    add_models_dir,
     add_repeats,
     add_workload,
     request_of,
@@ -28,7 +27,7 @@ from backend.cli.stored import add_history_option, history_of
 from backend.cli.terminal import Block
 from backend.config import Request
 from backend.executors import open_bench
-from backend.executors.hosts.lobby import Lobby
+from backend.executors.several_machines import Machines
 from backend.runs.gate import gate_of
 from backend.runs.log import RunLog
 from backend.runs.run import Run
@@ -43,11 +42,10 @@ def compare(options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Run one arm."""
-    with joined(options) as lobby:
-        return _perform(options, request_of(options, {"A": options.arm}), lobby)
+    return _perform(options, request_of(options, {"A": options.arm}), machines_of(options))
 
 
-def _perform(options: argparse.Namespace, request: Request, lobby: Lobby | None = None) -> int:
+def _perform(options: argparse.Namespace, request: Request, machines: Machines | None = None) -> int:
     def result(current: Run, checked: dict[str, Checked], runs: RunLog) -> msgspec.Struct:
         gate = gate_document(gate_of(current.snapshot(), runs.reading)) if current.ended else None
         return document(current, predicted_series(current, options.models_dir, checked), gate)
@@ -56,7 +54,7 @@ def _perform(options: argparse.Namespace, request: Request, lobby: Lobby | None 
         measured = any(arm.t_s for arm in current.arms.values())
         return run_blocks(current, options.all, runs.reading) if measured else []
 
-    return perform(options, request, result, shown, lobby)
+    return perform(options, request, result, shown, machines)
 
 
 def perform(
@@ -64,20 +62,23 @@ def perform(
     request: Request,
     result: Callable[[Run, dict[str, Checked], RunLog], msgspec.Struct],
     shown: Callable[[Run, RunLog], Sequence[Block]],
-    lobby: Lobby | None = None,
+    machines: Machines | None = None,
 ) -> int:
     """Carry a request out and report on it; returns the exit code.
 
-    result  the JSON document, of the run and of each arm as it was checked, beside all other runs
-    shown   what is printed of the run, nothing where nothing was measured
-    lobby   other machines that share the model
+    result    the JSON document, of the run and of each arm as it was checked, beside all other runs
+    shown     what is printed of the run, nothing where nothing was measured
+    machines  those that share the model
     """
     check_writable(options.json)
     check_folder(options.models_dir)
-    bench = open_bench(history_of(options), options.models_dir, lobby=lobby)
+    bench = open_bench(history_of(options), options.models_dir, machines=machines)
     try:
         say_notes(bench)
         checked = bench.check(request)
+        for line in machines.torchrun_lines(options.model, options.models_dir) if machines is not None else ():
+            say("On another machine, type:")
+            print(f"  {line}", file=sys.stderr, flush=True)  # whole, to be copied
         bench.start()
         current = bench.runs.get(bench.submit(request))
         assert current is not None
@@ -106,4 +107,3 @@ def add_commands(add: Add) -> None:
         add_repeats(sub)
         add_history_option(sub)
         add_all(sub)
-    add_models_dir(add_join(add))

@@ -26,9 +26,7 @@ tokendyno compare --model random:gpt2 --b lowest-memory --json out.json  # a pre
 tokendyno run  # the embedded model as it comes
 tokendyno run --model gpt2 --prompt 'The future of AI is' --max-new-tokens 64  # another model and prompt
 tokendyno run --arm cache=static --prompt-tokens 512 --all  # a synthetic prompt; every figure and row
-tokendyno run --arm parallel=tensor-4 --nnodes 2 --rdzv-endpoint node1:29500  # two machines: join on the other
-
-tokendyno join --rdzv-endpoint node1:29500  # until the run there has ended
+tokendyno run --arm parallel=tensor-4 --nnodes 2 --rdzv-endpoint node1:29500  # two machines
 
 tokendyno check --model gpt-oss-20b --arm attention=sdpa  # verdicts, without running
 tokendyno check --arm compiled --all  # what every axis is planned as

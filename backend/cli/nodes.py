@@ -1,16 +1,12 @@
-"""Options of `tokendyno run` for ranks on several machines, and waiting for the others."""
+"""Options of `tokendyno run` for ranks on several machines."""
 
 import argparse
-import contextlib
-from collections.abc import Iterator
 
-from backend import hardware
 from backend.arms.parse import parse_arm
-from backend.cli.progress import say
 from backend.errors import InputError
-from backend.executors.hosts.endpoint import parse_endpoint
-from backend.executors.hosts.lobby import Lobby
-from backend.executors.hosts.model import digest_of
+from backend.executors.endpoint import parse_endpoint
+from backend.executors.far_rank import hello_of
+from backend.executors.several_machines import Machines
 from backend.models import resolve
 from backend.optimizations.axes.parallel.axis import ranks_of
 
@@ -22,32 +18,15 @@ def add_node_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--nnodes", type=int, default=1, metavar="N", help="machines that share the ranks of `parallel`")
     sub.add_argument(
         "--rdzv-endpoint", default="", metavar="HOST:PORT",
-        help="with --nnodes: where the others join, an address of this machine that they reach",
+        help="with --nnodes: where they meet, an address of this machine that the others reach",
     )  # fmt: skip
 
 
-@contextlib.contextmanager
-def joined(options: argparse.Namespace) -> Iterator[Lobby | None]:
-    """Returns once all machines have joined, and lets them go in the end; None for this machine alone."""
-    if options.nnodes == 1 and not options.rdzv_endpoint:
-        yield None
-        return
-    lobby = _open(options)
-    problem = "it was stopped"
-    try:
-        say(f"Waiting for {options.nnodes - 1} more: run `tokendyno join --rdzv-endpoint {lobby.endpoint}` there.")
-        lobby.gather()
-        yield lobby
-        problem = ""
-    except Exception as error:
-        problem = str(error)
-        raise
-    finally:
-        lobby.close(problem)
-
-
-def _open(options: argparse.Namespace) -> Lobby:
+def machines_of(options: argparse.Namespace) -> Machines | None:
+    """What the options ask for; None for this machine alone. InputError where that cannot be."""
     nodes, ranks = options.nnodes, ranks_of(dict(parse_arm(options.model, options.arm).choices))
+    if nodes == 1 and not options.rdzv_endpoint:
+        return None
     if not 2 <= nodes <= MAX_NODES:
         raise InputError(f"--nnodes is {nodes}; with --rdzv-endpoint it must be from 2 to {MAX_NODES}.")
     if not options.rdzv_endpoint:
@@ -58,6 +37,7 @@ def _open(options: argparse.Namespace) -> Lobby:
         raise InputError(
             f"{ranks} ranks cannot be shared out evenly over {nodes} machines. Change --nnodes or parallel."
         )
-    endpoint = parse_endpoint(options.rdzv_endpoint)
-    digest = digest_of(resolve(options.model, options.models_dir))
-    return Lobby(endpoint, nodes, ranks // nodes, options.model, digest, hardware.detect().device, say)
+    facts = resolve(options.model, options.models_dir)
+    found = Machines(parse_endpoint(options.rdzv_endpoint), nodes, ranks // nodes, hello_of(facts))
+    found.check_endpoint()
+    return found

@@ -11,7 +11,6 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from backend.engine.pool import WorkerPool
 from backend.engine.turns import Pace, QueuePlace, Turns, place_of
 from backend.errors import InputError
 from backend.evidence import Verdict
-from backend.hardware import FarHost, Machine, peak_rates
+from backend.hardware import Machine, peak_rates
 from backend.hardware.compatibility import startup_messages
 from backend.history.history import History
 from backend.history.line import line_of
@@ -68,7 +67,7 @@ class Bench:
     choose   which kind of executor carries out a plan
     history  None: runs are kept in memory only
     limits   what visitors may do
-    far      other machines that have joined this one
+    hosts    machines that share each model, this one included
     """
 
     def __init__(
@@ -77,9 +76,9 @@ class Bench:
         history: Path | None = None,
         models_dir: Path | None = None,
         limits: Limits = LIMITS["local"],
-        far: Sequence[FarHost] = (),
+        hosts: int = 1,
     ) -> None:
-        self.models_dir, self.limits, self._far = models_dir, limits, tuple(far)
+        self.models_dir, self.limits, self._hosts = models_dir, limits, hosts
         deadline_override_s()  # report a bad value now, not in the middle of a run
         self.store = Store(history, Retention.from_environment(limits))
         self.runs = RunLog(self.store, shipped_records)
@@ -135,8 +134,8 @@ class Bench:
         self.pool.inbox.put(Letter(None, Wake()))
 
     def machine(self) -> Machine:
-        """The machine as it is now, with those that have joined it."""
-        return replace(hardware.detect(), far=self._far)
+        """The machine as it is now."""
+        return replace(hardware.detect(), hosts=self._hosts)
 
     @property
     def messages(self) -> list[str]:
@@ -279,6 +278,7 @@ class Bench:
             except Exception:  # nobody else takes runs from the queue
                 log.exception("the engine failed and goes on")
                 self._closing.wait(FAULT_PAUSE_S)
+        self.pool.end_all()  # here, since the kernel ends workers with the thread that started them
 
     def _step(self) -> None:
         """Carry out the next run, or wait for one and do what is due meanwhile."""

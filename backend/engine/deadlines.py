@@ -35,10 +35,13 @@ def deadline_override_s() -> float | None:
 
 class Deadline:
     """The moment by which a phase must make progress; a new one is made after each step of progress. `use`: what the
-    worker does with a part of its model meanwhile, which may have a limit of its own."""
+    worker does with a part of its model meanwhile, which may have a limit of its own; `start_s`: at least so long for
+    the start."""
 
-    def __init__(self, phase: PhaseName, use: PartUse = "read") -> None:
+    def __init__(self, phase: PhaseName, use: PartUse = "read", start_s: float = 0.0) -> None:
         self.limit_s = TEXT_LIMIT_S.get(use) or deadline_override_s() or DEADLINE_S[phase]
+        if phase == "start":
+            self.limit_s = max(self.limit_s, start_s)
         self._at_s = time.monotonic() + self.limit_s
 
     @property

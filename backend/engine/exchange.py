@@ -111,7 +111,7 @@ class Exchange:
 
     def _next(self, arm: str, worker: Worker) -> Event:
         """The worker's next event that means progress; memory samples and marks are logged on the way."""
-        deadline = Deadline(self.phase, self._reading.use)
+        deadline = Deadline(self.phase, self._reading.use, worker.kind.start_s)
         while True:
             if self._cancelled.is_set():
                 self._cancel(arm, worker)

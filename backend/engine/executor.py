@@ -79,11 +79,13 @@ class ExecutorKind:
     isolated  each executor has memory of its own, which ending it frees, and can be killed at any time. Otherwise at
               most one exists: arms take turns, each loading its model again, and none is started ahead of a run
     remark    what a user should know about it, in one sentence; shown with every run
+    start_s   how long it may take to start, where that is longer than a worker takes: other machines have to come
     """
 
     start: Callable[[Inbox], Executor]
     isolated: bool = True
     remark: str = ""
+    start_s: float = 0.0
 
 
 ChooseExecutor = Callable[[Plan | None], ExecutorKind]

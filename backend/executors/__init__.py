@@ -4,10 +4,9 @@ from pathlib import Path
 
 from backend.engine.bench import Bench
 from backend.engine.executor import ExecutorKind
-from backend.executors.hosts.group import of_hosts
-from backend.executors.hosts.lobby import Lobby
 from backend.executors.in_process import IN_PROCESS
 from backend.executors.ranks import of_ranks
+from backend.executors.several_machines import Machines
 from backend.executors.subprocess import WorkerProcess
 from backend.executors.zero_gpu import ZERO_GPU, call_on_gpu
 from backend.hosting.limits import LIMITS, Limits
@@ -24,18 +23,20 @@ def open_bench(
     models_dir: Path | None = None,
     limits: Limits = LIMITS["local"],
     executor: str = "subprocess",
-    lobby: Lobby | None = None,
+    machines: Machines | None = None,
 ) -> Bench:
-    """A bench whose arms run on one kind of executor; `lobby`: the machines that share each model. The other arguments
-    are those of `Bench`. InputError where that kind cannot be used."""
+    """A bench whose arms run on one kind of executor; `machines`: those that share each model. The other arguments are
+    those of `Bench`. InputError where that kind cannot be used."""
     if executor == "zero-gpu":
         call_on_gpu()
 
+    several = machines.kind() if machines is not None else None  # one value, since the pool compares kinds
+
     def choose(plan: Plan | None) -> ExecutorKind:
-        if lobby is not None and plan is not None:
-            return of_hosts(lobby)
+        if several is not None and plan is not None:
+            return several
         if plan is not None and plan.load.parallel.ranks > 1:
             return of_ranks(plan.load.parallel.ranks)
         return KINDS[executor]
 
-    return Bench(choose, history, models_dir, limits, lobby.far if lobby is not None else ())
+    return Bench(choose, history, models_dir, limits, machines.hosts if machines is not None else 1)

@@ -13,7 +13,7 @@ from backend import hardware
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.executors.errand import Answer, Done, Errand, Impossible, decode_errand, encode
-from backend.executors.same_versions import version_gap
+from backend.hardware.same_versions import version_gap
 from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
 
 

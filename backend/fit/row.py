@@ -18,7 +18,8 @@ SHORT_CONTEXT = 256
 """A row is offered to Compare, which keeps its own prompt, if a context of this many tokens fits on this machine."""
 
 TIGHT = 0.10
-"""A margin below this share of the memory is tight: about what the predictions may be off by (lab/measurements.md)."""
+"""A margin below this share of a GPU's memory is tight: about what the predictions may be off by (lab/measurements). On
+a CPU the predictions state their own."""
 
 Margin = Literal["comfortable", "tight", "does not fit"]
 
@@ -69,7 +70,7 @@ def fit_row(arm: FitArm, device: Device, offered: Sequence[Card], missing: str =
         choices=arm.choices, weights_bytes=estimate.weights, kv_bytes=estimate.kv, kv_host_bytes=estimate.kv_elsewhere,
         workspace_bytes=estimate.workspace, runtime_bytes=estimate.runtime_bytes + estimate.heap,
         peak_bytes=estimate.total,
-        margin_bytes=margin_bytes, margin=margin_of(margin_bytes, room),
+        margin_bytes=margin_bytes, margin=margin_of(margin_bytes, room, estimate.margin),
         max_context=arm.longest(setup, room),
         floor_s=None if found is None else bound(arm.facts, setup, arm.context, arm.batch, found).seconds,
         fits=margin_bytes >= 0, smallest_gpu=smallest_card(arm, offered),
@@ -78,11 +79,11 @@ def fit_row(arm: FitArm, device: Device, offered: Sequence[Card], missing: str =
     )  # fmt: skip
 
 
-def margin_of(margin_bytes: int, room_bytes: int) -> Margin:
-    """The word for a margin."""
+def margin_of(margin_bytes: int, room_bytes: int, stated: float = 0.0) -> Margin:
+    """The word for a margin. `stated`: by what share the prediction may be off, 0 where it does not say."""
     if margin_bytes < 0:
         return "does not fit"
-    return "tight" if margin_bytes < TIGHT * room_bytes else "comfortable"
+    return "tight" if margin_bytes < (stated or TIGHT) * room_bytes else "comfortable"
 
 
 def _not_here(arm: FitArm, device: Device) -> str:

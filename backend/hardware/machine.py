@@ -26,16 +26,6 @@ PACKAGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class FarHost:
-    """Another machine that has joined this one. `devices`: its GPUs, or CPU cores; `free_bytes`: of the first GPU, or
-    of its host memory, when it joined."""
-
-    name: str
-    devices: int
-    free_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Machine:
     """The machine that runs the arms.
 
@@ -50,7 +40,7 @@ class Machine:
     kernel_layers  the layers that it replaces
     no_compiler    what torch.compile lacks here (`hardware/compilers.py`); "" if nothing
     zero_gpu       the GPU is lent for a call at a time (`hardware/zero_gpu.py`)
-    far            other machines that have joined, each with as many ranks as this one
+    hosts          machines that share a model, this one included; the others are taken to be like it
     """
 
     cpu: str
@@ -72,7 +62,7 @@ class Machine:
     nvml_problem: str = ""
     no_compiler: str = ""
     zero_gpu: bool = False
-    far: tuple[FarHost, ...] = ()
+    hosts: int = 1
 
     @property
     def cpu_name(self) -> str:
@@ -126,9 +116,8 @@ class Machine:
 
     @property
     def free_device_bytes(self) -> int:
-        """Free memory of that device, in bytes, when the machine was read; of several machines the least."""
-        own = self.gpus[0].free_bytes if self.gpus else self.free_bytes
-        return min(own, *(host.free_bytes for host in self.far)) if self.far else own
+        """Free memory of that device, in bytes, when the machine was read."""
+        return self.gpus[0].free_bytes if self.gpus else self.free_bytes
 
     def describe(self) -> dict[str, str]:
         """Facts by name, as text, for `machine` in a result."""
@@ -144,9 +133,8 @@ class Machine:
         for gpu in self.gpus:
             major, minor = gpu.capability
             facts[f"gpu{gpu.index}"] = f"{gpu.name}, {gpu.memory_bytes / gib:.1f} GiB, capability {major}.{minor}"
-        for number, host in enumerate(self.far, start=2):
-            what = "GPUs" if self.gpus else "CPU cores"
-            facts[f"machine{number}"] = f"{host.name}, {host.devices} {what}, {host.free_bytes / gib:.1f} GiB free"
+        if self.hosts > 1:
+            facts["machines"] = f"{self.hosts}, taken to be alike"
         if self.gpu_uuid:
             facts["uuid"] = self.gpu_uuid
         if self.driver:

@@ -20,21 +20,18 @@ from backend.predict.workspace import Work, decode_bytes
 
 MIB = 1 << 20
 
-CPU_RUNTIME_BYTES = 385 * MIB
+CPU_MARGIN = 0.15
+"""By how much a process on a CPU may differ from its prediction: what the C library's heap keeps of freed blocks, a
+compiler and packages take is not predicted, and runs of one arm differ by up to a fifth (lab/measurements.md)."""
+
+CPU_RUNTIME_BYTES = 405 * MIB
 """Resident memory without any model, after generating: 366 (float32) to 390 MiB (bfloat16), two models, two cores, the
-CPU build of torch 2.13 and transformers 5.22 (lab/measurements.md)."""
+CPU build of torch 2.13 and transformers 5.22 (lab/measurements); and 20 MiB, since all that is within the margin only
+adds to it."""
 
 CUDA_BUILD_BYTES = 368 * MIB
 """What the CUDA build of torch takes more on a CPU: 362 to 374 MiB in the four of eight shapes without eager attention,
 torch 2.11.0+cu130 with its GPU hidden against the CPU build of 2.13 (lab/measurements.md)."""
-
-BNB_CPU_BYTES = 35 * MIB
-"""What bitsandbytes takes on a CPU: 26 to 45 MiB in three shapes, nf4 and int8 (lab/measurements.md)."""
-
-COMPILER_BYTES = 65 * MIB
-COMPILED_LAYER_BYTES = round(2.7 * MIB)
-"""Resident memory that torch.compile takes on a CPU: the compiler, and of each graph what it holds for a layer. Four
-shapes of 4 to 16 layers took 81 to 123 MiB, and 55 to 82 where torch's cache had the code (lab/measurements.md)."""
 
 CONTEXT_BYTES = 748 * MIB
 """CUDA context, cuBLAS, loaded kernels and torch's stream pool (tokens are read on a stream of their own), on one H200
@@ -61,16 +58,6 @@ UNSPLIT_BYTES = round(0.8 * MIB)
 """The allocator does not split a block of more than 1 MiB if less than 1 MiB would remain
 (c10/cuda/CUDACachingAllocator.cpp, `should_split`). Measured: 0.84 MiB per tensor of a growing cache."""
 
-HEAP_BLOCK_BYTES = 32 * MIB
-HEAP_BLOCKS = 3
-"""Freed blocks of eager attention's scores that the C library's heap keeps beside those in use: glibc takes blocks of
-up to 32 MiB from its heap (malloc/malloc.c, `DEFAULT_MMAP_THRESHOLD_MAX`), and what lands in a freed one makes the next
-need new memory. Runs of one arm differ, by 0.6 to 6.6 blocks of a Gemma 2 shape; with three, 24 of 24 runs of four
-shapes were within 10% (lab/measurements.md). For scores beyond 32 MiB, which were not measured, as much is assumed.
-A GPU's allocator keeps one: smaller tensors that outlive a layer, keys and values above all, are cut out of the largest
-freed block, so that the next layer's scores in float32 need a new one. Where scores stay in a half precision, or become
-float32 within their softmax, none was kept. Nine arms of six shapes on one H100 were within 6% (lab/measurements)."""
-
 CPU_KERNEL_BYTES = round(1.3 * MIB)
 CPU_KERNELS_BYTES = 920 * MIB
 """With a growing cache, eager attention in half precision multiplies matrices of a new shape at every token, and oneDNN
@@ -89,8 +76,8 @@ class MemoryEstimate:
     fullest        peak of the process on the device that holds most, where there are several; else 0
     workspace      temporary tensors at the higher of two peaks, prefill and the last decode step
     runtime_bytes  the process without its tensors: interpreter and libraries, or the CUDA context
-    heap           freed blocks that the C library keeps on a CPU, in the middle, since runs of one arm differ; or that
-                   torch's allocator keeps on a GPU
+    heap           the freed block that torch's allocator keeps of eager attention on a GPU
+    margin         share of `total` by which a process on a CPU may differ; 0 on a GPU, where none is stated
     mapped         pages of files that stay in a CPU process's memory until others need it: part of the peak that
                    is measured, not of what is needed
     """
@@ -104,6 +91,7 @@ class MemoryEstimate:
     fullest: int = 0
     heap: int = 0
     mapped: int = 0
+    margin: float = 0.0
 
     @property
     def tensors(self) -> int:
@@ -117,10 +105,11 @@ class MemoryEstimate:
 
     def by_part(self) -> dict[str, int]:
         """Bytes by part, as stored with a run, whose peak holds what is mapped too."""
+        more = {"heap": self.heap, "mapped": self.mapped, "margin": round(self.margin * (self.total + self.mapped))}
         return {
             "weights": self.weights, "kv": self.kv, "workspace": self.workspace, "runtime": self.runtime_bytes,
             "tensors": self.tensors, "total": self.total + self.mapped,
-            **{part: size for part, size in (("heap", self.heap), ("mapped", self.mapped)) if size},
+            **{part: size for part, size in more.items() if size},
         }  # fmt: skip
 
 
@@ -155,8 +144,8 @@ def peak_bytes(
     weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))
     runtime = _runtime(facts, setup, size, new_tokens, weights + at_end + workspace)
     heap = max(_heap(facts, setup, batch, one) for one in read)
-    mapped = mapped_bytes(facts, setup)
-    return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end, heap=heap, mapped=mapped)
+    mapped, margin = mapped_bytes(facts, setup), 0.0 if setup.cuda else CPU_MARGIN
+    return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end, 0, 0, heap, mapped, margin)
 
 
 def by_device(
@@ -188,15 +177,16 @@ def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:
 
 
 def _heap(facts: ModelFacts, setup: Setup, batch: int, read: Pass) -> int:
-    """What the C library or torch's allocator keeps of the scores of a prefill, the largest blocks of which are in
-    float32."""
-    if attention_of(facts, setup) != "eager":
+    """What torch's allocator keeps of the scores of a prefill, the largest blocks of which are in float32: one block.
+
+    Smaller tensors that outlive a layer, keys and values above all, are cut out of the largest freed block, so that the
+    next layer's scores in float32 need a new one. Where scores stay in a half precision, or become float32 within their
+    softmax, none was kept. Nine arms of six shapes on one H100 were within 6% (lab/measurements.md)."""
+    if attention_of(facts, setup) != "eager" or not setup.cuda:
         return 0
-    block = batch * facts.heads * read.tokens * (read.attended or read.tokens) * 4
-    if setup.cuda:
-        converted = resolved_dtype(facts, setup.dtype) != "float16" and facts.architecture not in ("gpt2", "bert")
-        return block if converted and not facts.sinks else 0
-    return HEAP_BLOCKS * min(block, HEAP_BLOCK_BYTES)
+    if facts.sinks or resolved_dtype(facts, setup.dtype) == "float16" or facts.architecture in ("gpt2", "bert"):
+        return 0
+    return batch * facts.heads * read.tokens * (read.attended or read.tokens) * 4
 
 
 def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, size: int) -> int:
@@ -270,10 +260,7 @@ def _runtime(facts: ModelFacts, setup: Setup, size: int, new_tokens: int, tensor
     if not setup.cuda:
         kernels = lengths * CPU_KERNEL_BYTES if attention_of(facts, setup) == "eager" else 0
         libraries = CUDA_BUILD_BYTES if setup.cuda_build else 0
-        compiler = COMPILER_BYTES + setup.compiled * facts.layers * COMPILED_LAYER_BYTES if setup.compiled else 0
-        stored = facts.stored is not None and facts.stored.method == "bitsandbytes" and setup.quantization == "none"
-        bitsandbytes = BNB_CPU_BYTES if stored or setup.quantization.startswith("bnb-") else 0
-        return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES) + compiler + bitsandbytes
+        return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES)
     found = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
     found += RANK_BYTES if setup.tensor_parallel > 1 else 0
     if facts.kind == "decoder" and size < 4 and attention_of(facts, setup) == "sdpa" and setup.capability >= (9, 0):

@@ -18,7 +18,6 @@ class Setup:
     padded        the prompt is padded, so attention needs a mask
     chunk         tokens of the prompt in one pass; 0: all of them
     graphs        who captures CUDA graphs, "compile" or "manual"; "" for none
-    compiled      graphs that torch.compile makes: of the step, and of the pass over the prompt; 0 for none
     prompt_graph  the pass over the prompt is captured: its temporary tensors stay reserved while tokens are generated
     cuda_build    the installed torch carries the CUDA libraries, which take host memory even where no GPU is used
     tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
@@ -37,7 +36,6 @@ class Setup:
     padded: bool = False
     chunk: int = 0
     graphs: str = ""
-    compiled: int = 0
     prompt_graph: bool = False
     cuda_build: bool = False
     tensor_parallel: int = 1
@@ -63,7 +61,6 @@ def setup_of(plan: Plan, machine: Machine) -> Setup:
         attention=plan.load.attention, experts=plan.load.experts, device=plan.load.device,
         capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
         chunk=plan.generate.prefill_chunk, graphs=graphs,
-        compiled=(1 + plan.generate.prefill_compiled) if plan.generate.compile_mode else 0,
         prompt_graph=plan.generate.prefill_graphs,
         cuda_build=machine.torch_has_cuda,
         tensor_parallel=plan.load.parallel.tensor, expert_parallel=plan.load.parallel.expert,

@@ -7,11 +7,13 @@ from backend.evidence import Verdict
 
 
 class PredictedBytes(msgspec.Struct, frozen=True):
-    """Predicted memory of an arm; `total` is the peak of the whole run."""
+    """Predicted memory of an arm; `total` is the peak of the whole run, which may differ by `margin` percent: 0 where
+    none is stated."""
 
     weights: int
     kv: int
     total: int
+    margin: float
 
 
 class CheckDocument(msgspec.Struct, frozen=True):
@@ -32,8 +34,9 @@ class CheckDocument(msgspec.Struct, frozen=True):
 def check_document(model: str, checked: Checked) -> CheckDocument:
     """The document."""
     memory = checked.memory
+    predicted = PredictedBytes(memory.weights, memory.kv, memory.total, 100 * memory.margin)
     return CheckDocument(
         model=model, runnable=not checked.blocked, requested=dict(checked.requested), planned=dict(checked.planned),
-        verdicts=list(checked.verdicts), predicted_bytes=PredictedBytes(memory.weights, memory.kv, memory.total),
+        verdicts=list(checked.verdicts), predicted_bytes=predicted,
         free_bytes=checked.room_bytes,
     )  # fmt: skip

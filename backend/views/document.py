@@ -134,7 +134,10 @@ def _repeats(arm: ArmSeries) -> list[Repeat]:
 
 
 def _memory_checks(checks: list[MemoryCheck]) -> MemoryChecks:
-    return MemoryChecks(**{c.part: Check(c.predicted, c.measured, c.error_percent) for c in checks})
+    def compared(part: MemoryCheck) -> Check:
+        return Check(part.predicted, part.measured, part.error_percent, part.margin_percent or msgspec.UNSET)
+
+    return MemoryChecks(**{part.part: compared(part) for part in checks})
 
 
 def _compile_report(found: Compiled) -> CompileReport:

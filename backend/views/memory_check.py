@@ -15,14 +15,13 @@ OF_PROCESS = "of the worker"
 
 KEPT_SHARE = 0.02
 """Of a peak: from here on, what a GPU's allocator kept reserved beside tensors is told."""
-KEPT_BY_THE_HEAP = 0.02
-"""Of a predicted peak on a CPU: from here on it is told what the C library may keep."""
 
 
 class MemoryCheck(NamedTuple):
     """One part of the memory; None is what was not predicted or not measured.
 
     remark  what an error may come of, beside the prediction
+    margin  bytes by which the prediction may be off, 0 where none is stated
     """
 
     part: str
@@ -30,6 +29,12 @@ class MemoryCheck(NamedTuple):
     predicted: int | None
     measured: int | None
     remark: str = ""
+    margin: int = 0
+
+    @property
+    def margin_percent(self) -> float:
+        """The margin in percent of the prediction."""
+        return 100 * self.margin / self.predicted if self.predicted else 0.0
 
     @property
     def error_percent(self) -> float | None:
@@ -44,6 +49,7 @@ class MemoryCheck(NamedTuple):
         note, error = "", self.error_percent
         if self.predicted is not None:
             note = f"predicted {' '.join(bytes_text(self.predicted))}"
+            note += f" \u00b1 {self.margin_percent:.0f}%" if self.margin else ""
             note += f", {error:+.2f}%" if error is not None else ""
             note += f"; {self.remark}" if self.remark and error is not None else ""
         return Tile(f"check_{self.part}", self.label, value, unit, note)
@@ -65,13 +71,13 @@ def memory_checks(
     """Every part. `kv`: (predicted, measured) at the end of the run; `label`: what `peak` counts.
 
     On a GPU the process also holds what torch's allocator has reserved and no tensor used: it is not predicted, but
-    told. On a CPU nobody can ask the C library for that.
+    told. On a CPU nobody can ask the C library for that, and the prediction has a margin.
     """
     found = [
         MemoryCheck("weights", "Weights", predicted.get("weights"), weights),
         MemoryCheck("kv", "KV cache at the end", *kv),
         MemoryCheck("peak", "Peak process memory", predicted.get("total"),
-                    peak if peak and OF_PROCESS in label else None, _remark(predicted, peak, counts)),
+                    peak if peak and OF_PROCESS in label else None, _remark(peak, counts), predicted.get("margin", 0)),
     ]  # fmt: skip
     if counts.allocator_peak_bytes is not None:
         allocator = int(counts.allocator_peak_bytes)
@@ -79,14 +85,9 @@ def memory_checks(
     return found
 
 
-def _remark(predicted: Mapping[str, int], peak: int, counts: RunCounts) -> str:
+def _remark(peak: int, counts: RunCounts) -> str:
     if counts.allocator_peak_bytes is None or counts.allocator_reserved_bytes is None:
-        heap = predicted.get("heap", 0)
-        if not heap or heap < KEPT_BY_THE_HEAP * predicted.get("total", 0):
-            return ""
-        return (
-            f"of it {' '.join(bytes_text(heap))} for freed blocks that the C library keeps, in some runs more or less"
-        )
+        return ""
     kept = int(counts.allocator_reserved_bytes - counts.allocator_peak_bytes)
     if kept <= KEPT_SHARE * peak:
         return ""

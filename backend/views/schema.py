@@ -48,11 +48,13 @@ class MemorySamples(Part, frozen=True):
 
 
 class Check(Part, frozen=True):
-    """Predicted and measured bytes; `error` is in percent of the prediction."""
+    """Predicted and measured bytes; `error` is in percent of the prediction, and so is `margin`, by which it may be
+    off, where one is stated."""
 
     predicted: int | None
     measured: int | None
     error: float | None
+    margin: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class MemoryChecks(Part, frozen=True):

@@ -18,7 +18,14 @@ from tools import cli_docs, figures
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "figures.md")
-FOREIGN = {"--extra-index-url", "--help", "--network", "--folder"}  # options of other programs, and of every one
+FOREIGN = {
+    "--extra-index-url",
+    "--help",
+    "--network",
+    "--folder",
+    "--node-rank",
+    "--nproc-per-node",
+}  # options of other programs, and of every one
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:

@@ -8,9 +8,7 @@ from backend.ablation.side_by_side import MAX_LOSSES
 from backend.counter.__main__ import ROOM_BYTES
 from backend.engine.bench import QUIET_S, RUN_ID_BYTES
 from backend.engine.work import ABOVE_BOUND, LAUNCHED_STEP_S
-from backend.executors.hosts.guest import KNOCK_S
-from backend.executors.hosts.lobby import JOIN_WAIT_S
-from backend.executors.hosts.wire import SILENCE_S
+from backend.executors.several_machines import JOIN_WAIT_S
 from backend.executors.zero_gpu import CALL_S, IDLE_S
 from backend.fit.row import TIGHT
 from backend.fit.table import SAVES
@@ -18,6 +16,7 @@ from backend.models.counting import CPU_SECONDS
 from backend.optimizations.axes.speculation import LOOKUP_TOKENS
 from backend.optimizations.conditions import CLEARLY_SLOWER
 from backend.paths import ROOT
+from backend.predict.memory import CPU_MARGIN
 from backend.predict.parallel import SIZES
 from backend.runs.history_writer import MAX_WAITING
 from backend.runs.retention import AGES_AFTER_S, UNDO_S
@@ -34,15 +33,14 @@ IN_WORDS = {1: "one", 3: "three", 4: "four", 7: "seven", 10: "ten"}
 SAID = [
     ("axes", f"at least {CLEARLY_SLOWER:g} times as long in bfloat16"),
     ("axes", f"{LOOKUP_TOKENS} draft tokens"),
-    ("fit", f"A margin below {TIGHT:.0%} is *tight*"),
+    ("fit", f"A margin below {TIGHT:.0%} is *tight* (on a CPU {CPU_MARGIN:.0%})"),
+    ("fit", f"within {CPU_MARGIN:.0%} of the prediction"),
     ("fit", f"caches that save at least {SAVES:.0%}"),
     ("fit", f"would do ({SIZES[0]}, {SIZES[1]} or {SIZES[2]})"),
     ("fit", f"where it exceeds {KEPT_SHARE:.0%} of the peak"),
     ("fit", f"after {QUIET_S:g} quiet seconds"),
     ("fit", f"at most {CPU_SECONDS} s of a processor and {ROOM_BYTES >> 30} GiB"),
     ("machines", f"waits up to {JOIN_WAIT_S:g} s"),
-    ("machines", f"`join` up to {KNOCK_S:g} s for somebody"),
-    ("machines", f"else after {SILENCE_S:g} s"),
     ("machines", f"{IN_WORDS[MAX_LOSSES]} times at most"),
     ("hosting", f"{8 * RUN_ID_BYTES} random bits"),
     ("hosting", f"A login lasts {IN_WORDS[LOGIN_S // 86_400]} days at most"),

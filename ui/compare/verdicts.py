@@ -124,7 +124,8 @@ def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: s
     settled = [verdict for verdict in checked.verdicts if verdict.level == "note" and verdict.becomes]
     parts = "\n".join([parts, *(verdict.reason for verdict in settled)])
     text = "".join(f"{verdict.axis} auto \u2192 {verdict.becomes}{BETWEEN}" for verdict in settled)
-    text += f"{_size(needed)} predicted of {_size(room_bytes)} free{BETWEEN}"
+    margin = f" \u00b1 {memory.margin:.0%}" if memory.margin else ""
+    text += f"{_size(needed)}{margin} predicted of {_size(room_bytes)} free{BETWEEN}"
     text += "does not fit" if over else "cannot run" if blocked else "runs here"
     lines = [
         VerdictLine(verdict.level, verdict.reason, verdict.source, verdict.fix, _fix_text(verdict.fix))

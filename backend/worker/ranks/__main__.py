@@ -48,17 +48,24 @@ def follow(commands: "Commands", member: "Member") -> None:
     try:
         for command in member.commands():
             commands.put(command)
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:  # the launcher's store is gone
+        from backend.worker.ranks.watch import GONE
+
+        sys.stderr.write(f"tokendyno: {GONE} ({str(error).splitlines()[0][:200]})\n")
     os._exit(LOST)
 
 
 def main() -> None:
-    """Tie this process to the launcher before the slow imports, meet the other ranks, then serve until Shutdown."""
-    die_with_parent(int(sys.argv[1]))
+    """A rank of the machine on which the engine is."""
+    take_part(int(sys.argv[1]), msgspec.json.decode(sys.argv[3], type=Share), Path(sys.argv[2]))
+
+
+def take_part(launcher_pid: int, share: Share, folder: Path | None = None) -> None:
+    """Tie this process to the launcher before the slow imports, meet the other ranks, then serve until Shutdown.
+    `folder`: where the launcher reads why a rank failed."""
+    die_with_parent(launcher_pid)
     guard_group()
-    rank, size, folder = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), Path(sys.argv[2])
-    share = msgspec.json.decode(sys.argv[3], type=Share)
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     events_fd = keep_events_apart()
     from backend.worker import group
     from backend.worker.channel import PipeChannel
@@ -69,17 +76,23 @@ def main() -> None:
     from backend.worker.ranks.cancelled import AgreedCancel
     from backend.worker.ranks.meeting import meet
     from backend.worker.ranks.member import FAILURE, Member
+    from backend.worker.ranks.watch import watch
 
     def apart(why: str) -> None:
-        (folder / f"{FAILURE}{rank}").write_text(why, encoding="utf-8")
+        if folder is None:
+            sys.stderr.write(f"tokendyno: {why}\n")
+        else:
+            (folder / f"{FAILURE}{rank}").write_text(why, encoding="utf-8")
         os._exit(LOST)
 
-    meet(rank, size, apart)
+    meet(rank, size, apart, share.hello)
     with kept_imports():
         from backend.worker.serve import serve
 
     settle_heap()
     member = Member(rank, size, folder, share)
+    if share.hosts > 1:
+        threading.Thread(target=watch, args=(rank, size, share.ranks, apart), name="watch", daemon=True).start()
     group.join(member)
     commands = Commands()
     read = read_commands if rank == 0 else follow

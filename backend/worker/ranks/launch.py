@@ -1,9 +1,9 @@
 """Entry of the launcher: `python -m backend.worker.ranks.launch PARENT_PID SHARE`, a `Share` as JSON.
 
 torch's elastic launcher (torchrun is its command line) starts the ranks, watches them, and ends all of them when one
-dies. Its own pipes are theirs. Why a group ended is the last line on standard error. Over several machines each has a
-launcher, and they meet by torchrun's static rendezvous: c10d's would number machines by their addresses, and rank 0
-has to be where the engine is.
+dies. Its own pipes are theirs. Why a group ended is the last line on standard error. On other machines users start
+torchrun, and it meets this launcher by torchrun's static rendezvous: c10d's would number machines by their addresses,
+and rank 0 has to be where the engine is.
 """
 
 import logging
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -23,15 +23,13 @@ END_WAIT_S = 1
 """Seconds that the other ranks get to end after one has died, before they are killed. torch before 2.13 does not know
 the setting; they end at once, since they leave SIGTERM as it is."""
 
-MEET_WAIT_S = 60
-"""How long a launcher waits for those of the other machines, which start at the same moment."""
-
 
 def main() -> None:
     """Tie this process to its parent, then launch and wait."""
     die_with_parent(int(sys.argv[1]))
     guard_group()
     share = msgspec.json.decode(sys.argv[2], type=Share)
+    from torch.distributed import DistError
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -54,19 +52,37 @@ def main() -> None:
         launch("-P", "-m", "backend.worker.ranks", str(os.getpid()), str(folder), sys.argv[2])
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
-        sys.stderr.write(f"{cause(rank, failure.exitcode, folder)}\n")
-        sys.stderr.flush()
-        os._exit(1)
+        ended(cause(rank, failure.exitcode, folder))
+    except DistError as error:
+        if share.hosts == 1:
+            raise
+        ended(not_met(share, str(error)))
     os._exit(0)
 
 
+def ended(why: str) -> NoReturn:
+    """The engine reads the last line."""
+    sys.stderr.write(f"{why}\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def not_met(share: Share, why: str) -> str:
+    """What is said where other machines did not come."""
+    others = "machine 2" if share.hosts == 2 else f"some of machines 2 to {share.hosts}"
+    return (
+        f"Ranks on {others} did not come to {share.endpoint} within {share.wait_s:g} s ({why.splitlines()[0][:200]}). "
+        "Type the torchrun line there while this command waits, and let it reach this address."
+    )
+
+
 def rendezvous(share: Share) -> dict[str, Any]:
-    """How the launchers of all machines meet; one alone meets itself, on any free port."""
+    """How the launchers of all machines meet, with torchrun's own words; one alone meets itself, on any free port."""
     if share.hosts == 1:
         return {"run_id": f"tokendyno-{os.getpid()}", "rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0",
                 "local_addr": "localhost"}  # fmt: skip
-    return {"run_id": "tokendyno", "rdzv_backend": "static", "rdzv_endpoint": share.endpoint,
-            "rdzv_configs": {"rank": share.host, "timeout": MEET_WAIT_S}}  # fmt: skip
+    return {"run_id": "none", "rdzv_backend": "static", "rdzv_endpoint": share.endpoint,
+            "rdzv_configs": {"rank": 0, "timeout": max(1, round(share.wait_s))}}  # fmt: skip
 
 
 def cause(rank: int, code: int, folder: Path) -> str:

@@ -6,10 +6,13 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 
+import msgspec
 import torch
 import torch.distributed as dist
 
-from backend.worker.ranks.member import connect
+from backend.hardware.same_versions import version_gap
+from backend.worker.ranks.member import connect, where
+from backend.worker.ranks.share import Hello
 
 COME_WAIT_S = 75.0
 """How long ranks wait for each other, imports included: less than the engine waits for a worker to start."""
@@ -25,29 +28,48 @@ class NotAllCame(Exception):
     """The text says which ranks are missing, where they run, and what to do."""
 
 
-def await_all(rank: int, size: int) -> None:
-    """Returns once all ranks have come; NotAllCame names those that have not in time."""
+def await_all(rank: int, size: int, hello: Hello | None) -> None:
+    """Returns once all ranks have come; NotAllCame names those that have not in time, and on several machines those
+    that cannot take part."""
     store = connect()
-    store.set(f"here/{rank}", "1")
+    store.set(f"here/{rank}", msgspec.json.encode(hello))
     keys = [f"here/{other}" for other in range(size)]
     try:
         store.wait(keys, datetime.timedelta(seconds=COME_WAIT_S))
     except dist.DistStoreError:
         missing = [other for other, key in enumerate(keys) if not store.check([key])]
         raise NotAllCame(absent(missing, size // int(os.environ["LOCAL_WORLD_SIZE"]), size)) from None
+    if hello is not None:
+        each = int(os.environ["LOCAL_WORLD_SIZE"])
+        first, *others = (msgspec.json.decode(store.get(f"here/{one}"), type=Hello) for one in range(0, size, each))
+        for machine, other in enumerate(others, start=1):
+            if reason := unfit(first, other):
+                raise NotAllCame(f"Rank {machine * each} on machine {machine + 1} cannot take part. {reason}")
+
+
+def unfit(first: Hello, other: Hello) -> str:
+    """Why a machine cannot work on one model with the first one; "" if it can."""
+    if gap := version_gap(first.versions, other.versions):
+        return gap
+    if first.device != other.device:
+        return f"It runs on {other.device}, the first machine on {first.device}. Use machines of one kind."
+    if other.problem:
+        return other.problem
+    if first.model != other.model:
+        return "It has another model by that name than the first machine. Copy the files from there."
+    return ""
 
 
 def absent(missing: Sequence[int], hosts: int, size: int) -> str:
     """What is said of ranks that were started and have not come."""
     who = f"Rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
-    where = "here"
+    place = "here"
     if hosts > 1:
-        machines = sorted({1 + one * hosts // size for one in missing})
-        where = f"on machine{'s' * (len(machines) > 1)} {', '.join(map(str, machines))}"
-        who = f"{who} {where}"
+        place = where(missing, size // hosts)
+        who = f"{who} {place}"
     return (
         f"{who} did not come within {COME_WAIT_S:g} s, though started. Close what else keeps the processors or the "
-        f"GPUs busy {where}, and run again, or take fewer ranks."
+        f"GPUs busy {place}, and run again, or take fewer ranks."
     )
 
 
@@ -64,7 +86,7 @@ def unreached(hosts: int, why: str) -> str:
     )
 
 
-def meet(rank: int, size: int, apart: Callable[[str], None]) -> None:
+def meet(rank: int, size: int, apart: Callable[[str], None], hello: Hello | None) -> None:
     """Returns once all ranks are there and connected; else `apart` is told why, which ends this process.
 
     On GPUs each rank takes the one of its local rank, and NCCL is started now and not within a captured step
@@ -72,7 +94,7 @@ def meet(rank: int, size: int, apart: Callable[[str], None]) -> None:
     """
     local = int(os.environ["LOCAL_WORLD_SIZE"])
     try:
-        await_all(rank, size)
+        await_all(rank, size, hello)
     except NotAllCame as missing:
         apart(str(missing))
     late = threading.Timer(REACH_WAIT_S, apart, [unreached(size // local, f"{REACH_WAIT_S:g} s")])

@@ -22,8 +22,8 @@ SETTLE_WAIT_S = 1.2
 """How long a rank that failed waits for the others to fail alike. A rank that dies is noticed within 0.1 s, and then
 the launcher ends the whole group."""
 
-FAR_SETTLE_WAIT_S = 8.0
-"""The same over several machines, where the end of a group is told by one to the other."""
+FAR_SETTLE_WAIT_S = 15.0
+"""The same over several machines, where a rank that died is missed after a while, and then named (`watch.py`)."""
 
 ANSWERS, FAILURE = "answers", "failure-"
 """Files of the group's folder: the answers, and by rank the sentence of one that failed alone."""
@@ -33,13 +33,13 @@ FOREVER = datetime.timedelta(days=365)
 
 
 class Member:
-    """One of `size` ranks. `folder`: of those on this machine, with the answers, and the sentence of a rank that failed
-    alone."""
+    """One of `size` ranks. `folder`: where the launcher made the answers, and reads why a rank failed alone; None for
+    ranks that a user's torchrun has started."""
 
-    def __init__(self, rank: int, size: int, folder: Path, share: Share) -> None:
+    def __init__(self, rank: int, size: int, folder: Path | None, share: Share) -> None:
         self.rank, self.size = rank, size
         self._folder, self._share = folder, share
-        self._answers = Answers(folder / ANSWERS, rank) if share.hosts == 1 else BroadcastAnswers()
+        self._answers = Answers(folder / ANSWERS, rank) if folder and share.hosts == 1 else BroadcastAnswers()
         self._settle_s = SETTLE_WAIT_S if share.hosts == 1 else FAR_SETTLE_WAIT_S
         self._store, self._waiting = connect(), connect()
         self._exchanges = self._failures = 0
@@ -61,11 +61,16 @@ class Member:
         collective that this rank left, and the group is lost."""
         number, self._failures = self._failures, self._failures + 1
         self._store.set(f"failed/{number}/{self.rank}", failed.error)
+        own = self._folder / f"{FAILURE}{self.rank}" if self._folder is not None and self.rank else None
+        if own is not None:
+            own.write_text(failed.error, encoding="utf-8")
         if self.rank:
-            (self._folder / f"{FAILURE}{self.rank}").write_text(failed.error, encoding="utf-8")
+            self._store.set(f"alone/{self.rank}", failed.error)
         alike = self._wait([f"failed/{number}/{rank}" for rank in range(self.size)], self._settle_s)
         if alike:
-            (self._folder / f"{FAILURE}{self.rank}").unlink(missing_ok=True)
+            self._store.delete_key(f"alone/{self.rank}")
+            if own is not None:
+                own.unlink(missing_ok=True)
             return failed
         if self.rank:
             os._exit(1)  # the launcher reads why
@@ -102,9 +107,9 @@ class Member:
     def _failed_alone(self) -> str:
         """The sentence of another rank that failed, "" while none has."""
         for rank in range(1, self.size):
-            path = self._folder / f"{FAILURE}{rank}"
-            if rank != self.rank and path.is_file():
-                return f"Rank {rank} failed: {path.read_text(encoding='utf-8')}"
+            if rank != self.rank and self._store.check([f"alone/{rank}"]):
+                place = f" {where([rank], self._share.ranks)}" if self._share.hosts > 1 else ""
+                return f"Rank {rank}{place} failed: {self._store.get(f'alone/{rank}').decode()}"
         return ""
 
 
@@ -118,6 +123,12 @@ def on_this_machine(command: Command, share: Share) -> Command:
     if load.kernels_path:
         load = msgspec.structs.replace(load, kernels_path=share.kernels_path)
     return msgspec.structs.replace(command, plan=msgspec.structs.replace(command.plan, load=load))
+
+
+def where(ranks: Sequence[int], each: int) -> str:
+    """On which machines some ranks are, with `each` on every machine."""
+    machines = sorted({1 + rank // each for rank in ranks})
+    return f"on machine{'s' * (len(machines) > 1)} {', '.join(map(str, machines))}"
 
 
 def connect() -> dist.Store:

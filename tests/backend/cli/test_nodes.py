@@ -1,10 +1,15 @@
-"""`tokendyno run --nnodes` and `tokendyno join`: what is refused before anything is started."""
+"""`tokendyno run --nnodes`: what is refused before anything is started, and what is to be typed elsewhere."""
+
+import socket
+from pathlib import Path
 
 import pytest
 
 from backend.cli.main import main
+from backend.executors.endpoint import Endpoint
+from backend.executors.far_rank import hello_of
+from backend.executors.several_machines import Machines
 from tests.support.command_line import sentence
-from tests.support.ports import free_port
 
 
 @pytest.mark.parametrize(
@@ -17,8 +22,6 @@ from tests.support.ports import free_port
         ("run --arm parallel=tensor-4 --nnodes 3 --rdzv-endpoint 127.0.0.1:1", "shared out evenly over 3 machines"),
         ("run --arm parallel=tensor-2 --nnodes 2 --rdzv-endpoint here", "is no endpoint"),
         ("run --model nope --arm parallel=tensor-2 --nnodes 2 --rdzv-endpoint 127.0.0.1:1", "nope"),
-        ("join --rdzv-endpoint here", "is no endpoint"),
-        ("join", "required: --rdzv-endpoint"),
     ],
 )
 def test_options_that_do_not_go_together(options: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,12 +30,17 @@ def test_options_that_do_not_go_together(options: str, says: str, capsys: pytest
     assert says in sentence(code, told.out, told.err)
 
 
-def test_waiting_for_machines_that_do_not_come(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TOKENDYNO_DEADLINE_S", "0.3")
-    endpoint = f"127.0.0.1:{free_port()}"
-    code = main(f"run --arm parallel=tensor-2 --nnodes 2 --rdzv-endpoint {endpoint} --no-history".split())
-    err = capsys.readouterr().err
-    assert code == 2 and f"Waiting for 1 more: run `tokendyno join --rdzv-endpoint {endpoint}`" in err
-    assert "tokendyno: 0 of 1 further machines joined within 0.3 s." in err
+def test_a_port_that_is_in_use_is_said_before_anything_is_started(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+        code = main(f"run --arm parallel=tensor-2 --nnodes 2 --rdzv-endpoint {endpoint}".split())
+    told = capsys.readouterr()
+    assert f"{endpoint} cannot be listened at (Address already in use)" in sentence(code, told.out, told.err)
+
+
+def test_a_line_for_each_other_machine_says_what_to_type_there() -> None:
+    machines = Machines(Endpoint("node1", 29500), 3, 2, hello_of(None))
+    first, second = machines.torchrun_lines("my model", Path("/srv/models"))
+    options = "--nnodes 3 --node-rank 1 --nproc-per-node 2 --rdzv-endpoint node1:29500"
+    assert first == f"torchrun {options} -m backend.executors.far_rank 'my model' --models-dir /srv/models"
+    assert second == first.replace("--node-rank 1", "--node-rank 2")

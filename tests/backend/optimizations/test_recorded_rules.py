@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.hardware import FarHost, Gpu, Machine
+from backend.hardware import Gpu, Machine
 from backend.hardware.number_formats import FormatTime
 from backend.models import ModelFacts
 from backend.models.facts import CacheLayers
@@ -111,7 +111,7 @@ def machine(chance: Chance) -> Machine:
         packages=tuple(packages.items()), hub_offline=chance.often("offline", 0.5),
         hub_kernels=tuple(one for one in REPOSITORIES if chance.often(f"cached {one}", 0.3)),
         avx512_bf16=chance.often("avx512", 0.4), zero_gpu=chance.often("zero", 0.08),
-        kernel_layers=chance.of("folder", FOLDERS), far=(FarHost("b", 2, GIB),) * chance.often("far", 0.15),
+        kernel_layers=chance.of("folder", FOLDERS), hosts=1 + chance.often("far", 0.15),
         bfloat16=(FormatTime(1 << 30, 1, chance.of("slow", (1.0, 1.3, 2.0))),),
         memory_bytes=chance.of("memory", (4, 64)) * GIB,
         no_compiler="there is none" if chance.often("no compiler", 0.08) else "",

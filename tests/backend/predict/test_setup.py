@@ -23,15 +23,6 @@ def test_who_captures_graphs(arm: str, graphs: str) -> None:
     assert setup_of(plan, H200).graphs == graphs
 
 
-@pytest.mark.parametrize(
-    ("arm", "compiled"),
-    [("cache=static", 0), (f"{STEP}default", 1), (f"{STEP}default,loop=own,prefill=compiled", 2)],
-)
-def test_how_many_graphs_are_compiled(arm: str, compiled: int) -> None:
-    plan = settled(facts("random:Qwen3-0.6B"), dict(parse_arm("m", arm).choices), CPU).plan
-    assert setup_of(plan, CPU).compiled == compiled
-
-
 @pytest.mark.parametrize(("shapes", "padded"), [("exact", False), ("padded", True), ("buckets", True)])
 def test_only_padding_needs_a_mask(shapes: str, padded: bool) -> None:
     assert setup_of(settled(facts(), {"shapes": shapes}, CPU).plan, CPU).padded is padded

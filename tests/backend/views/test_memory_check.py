@@ -1,7 +1,5 @@
 """Predicted against measured, with the error in percent."""
 
-import pytest
-
 from backend.counts import RunCounts
 from backend.messages import Loaded, Started
 from backend.runs.records import ArmEvent, Predicted, decode_record
@@ -44,11 +42,13 @@ def test_what_the_allocator_of_a_gpu_kept_beside_tensors_is_told() -> None:
     assert note(1e8).endswith("+10.00%")
 
 
-@pytest.mark.parametrize(("heap", "told"), [(59 << 20, True), (1 << 20, False), (0, False)])
-def test_on_a_cpu_it_is_told_what_the_heap_may_keep(heap: int, told: bool) -> None:
-    predicted = {"heap": heap, "total": 662 << 20}
-    found = by_part(memory_checks(predicted, None, (None, None), 657 << 20, OWN, RunCounts()))
-    assert ("of it 59.0 MiB for freed blocks" in found["peak"].tile().note) is told
+def test_a_margin_stands_beside_the_prediction_that_states_one() -> None:
+    found = by_part(
+        memory_checks({"total": 600 << 20, "margin": 90 << 20}, None, (None, None), 660 << 20, OWN, RunCounts())
+    )
+    assert found["peak"].tile().note == "predicted 600 MiB \u00b1 15%, +10.00%" and found["peak"].margin_percent == 15
+    silent = by_part(memory_checks({"total": 600 << 20}, None, (None, None), 660 << 20, OWN, RunCounts()))
+    assert silent["peak"].tile().note == "predicted 600 MiB, +10.00%"
 
 
 def test_what_is_missing_is_no_zero() -> None:

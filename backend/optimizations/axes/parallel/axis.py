@@ -108,7 +108,7 @@ class Parallel(Optimization):
         compiled = [] if subject.choices["compile"] == "off" else [Verdict("note", self.name, COMPILED, {}, _SEEN)]
         if subject.cuda:
             return compiled
-        whose = "the machines' cores" if subject.machine.far else "this CPU's cores"
+        whose = "the machines' cores" if subject.machine.hosts > 1 else "this CPU's cores"
         said = (
             f"Without a GPU, {named.devices} processes share {whose} and exchange through gloo. It shows "
             "how the model is split, but is slower than one process. Parts are summed in another order, so greedy text "
@@ -135,7 +135,7 @@ class Parallel(Optimization):
             case _:
                 expert = devices if kind == "expert" else 1
                 counted = sharded(subject.facts, devices, expert), exchanges(subject.facts, devices)
-                found = ParallelPlan(kind, devices, *counted, hosts=1 + len(subject.machine.far))
+                found = ParallelPlan(kind, devices, *counted, hosts=subject.machine.hosts)
         return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, parallel=found))
 
     def write(self, script: Script, plan: Plan) -> None:

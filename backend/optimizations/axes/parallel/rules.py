@@ -135,16 +135,14 @@ def instead(named: Named, subject: Subject) -> str:
 
 def _too_many(ranks: int, machine: Machine) -> str:
     """Why there are too few devices for so many ranks, on one machine or several; "" if there are enough."""
-    hosts, what = 1 + len(machine.far), "GPU" if machine.gpus else "CPU core"
-    each = [machine.devices, *(host.devices for host in machine.far)]
+    hosts, what = machine.hosts, "GPU" if machine.gpus else "CPU core"
     if ranks % hosts:
         return f"{ranks} ranks cannot be shared out evenly over {hosts} machines. Take a multiple of {hosts}."
-    if ranks // hosts <= min(each):
+    if ranks // hosts <= machine.devices:
         return ""
     if hosts == 1:
         return f"{ranks} ranks need {ranks} {what}s; this machine has {machine.devices}."
-    have = ", ".join(map(str, each))
-    return f"{ranks} ranks on {hosts} machines need {ranks // hosts} {what}s on each; they have {have}."
+    return f"{ranks} ranks on {hosts} machines need {ranks // hosts} {what}s on each; this one has {machine.devices}."
 
 
 def _unplaced(named: Named, subject: Subject) -> str:
@@ -155,7 +153,7 @@ def _unplaced(named: Named, subject: Subject) -> str:
             'device_map="auto" spreads layers over GPUs, and this machine has none: the whole model would lie in host '
             "memory, as without it."
         )
-    if subject.machine.far:
+    if subject.machine.hosts > 1:
         return "A device map is that of one process, which has the GPUs of one machine."
     if devices > gpus:
         return f"A device map over {devices} GPUs needs {devices}; this machine has {gpus}."

@@ -1,11 +1,16 @@
 """What is said of ranks that were started and never came."""
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from backend.worker.ranks.launch import cause
-from backend.worker.ranks.meeting import absent, unreached
+from backend.worker.ranks.meeting import absent, unfit, unreached
+from backend.worker.ranks.share import Hello
+
+HERE = Hello({"tokendyno": "0.1.0", "torch": "2.13.0+cu130"}, "cpu", "1a2b")
 
 
 @pytest.mark.parametrize(
@@ -34,3 +39,19 @@ def test_ranks_that_do_not_connect_are_told_why_and_what_to_do(hosts: int, fix: 
     assert cause(1, 3, tmp_path).startswith(
         f"The ranks have come, but cannot reach each other (Gloo failed with refused). {fix}"
     )
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({}, ""),
+        ({"versions": HERE.versions | {"torch": "2.13.0+cpu"}}, ""),
+        ({"versions": HERE.versions | {"torch": "2.12.0+cu130"}}, "It has torch 2.12.0, the first machine 2.13.0."),
+        ({"device": "cuda"}, "It runs on cuda, the first machine on cpu."),
+        ({"model": "", "problem": "It has 1 GPU for 2 ranks."}, "It has 1 GPU for 2 ranks."),
+        ({"model": "3c4d"}, "It has another model by that name"),
+    ],
+)
+def test_a_machine_that_is_unlike_the_first_is_told_what_to_change(other: dict[str, Any], says: str) -> None:
+    found = unfit(HERE, msgspec.structs.replace(HERE, **other))
+    assert found.startswith(says) and bool(found) == bool(says)

@@ -4,7 +4,7 @@ import psutil
 import pytest
 
 from backend.errors import InputError
-from backend.executors.hosts.endpoint import Endpoint, interface_of, parse_endpoint
+from backend.executors.endpoint import Endpoint, interface_to, parse_endpoint
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,11 @@ def test_what_is_no_endpoint_is_told_how_one_looks(text: str) -> None:
         parse_endpoint(text)
 
 
-def test_each_address_of_this_machine_is_on_the_interface_that_has_it() -> None:
+def test_each_address_of_this_machine_is_reached_through_the_interface_that_has_it() -> None:
+    """What leaves for an own address leaves from it."""
     for name, addresses in psutil.net_if_addrs().items():
         for one in addresses:
             if one.family.name == "AF_INET":
-                assert interface_of(one.address) == name
-    assert interface_of("127.0.0.2") == interface_of("127.0.0.1") != ""
-    assert interface_of("192.0.2.77") == ""
+                assert interface_to(Endpoint(one.address, 29500)) == name
+    assert interface_to(Endpoint("localhost", 29500)) == interface_to(Endpoint("127.0.0.2", 29500)) != ""
+    assert interface_to(Endpoint("no-such-host.invalid", 29500)) == ""

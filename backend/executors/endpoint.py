@@ -1,6 +1,7 @@
 """HOST:PORT at which machines meet, and the network interface that leads there."""
 
 import ipaddress
+import socket
 from dataclasses import dataclass
 
 import psutil
@@ -31,16 +32,21 @@ def parse_endpoint(text: str) -> Endpoint:
     return Endpoint(host, int(port))
 
 
-def interface_of(address: str) -> str:
-    """The network interface of this machine that has an address; "" if none is known to have it."""
-    wanted = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(wanted, "ipv4_mapped", None) or wanted
+def interface_to(endpoint: Endpoint) -> str:
+    """The network interface of this machine from which an endpoint is reached; "" where none is known."""
+    try:
+        family, *_, address = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(address)  # chooses a route, and sends nothing
+            own = ipaddress.ip_address(str(probe.getsockname()[0]).partition("%")[0])
+    except OSError:
+        return ""
     for name, addresses in psutil.net_if_addrs().items():
-        for one in addresses:
+        for address_of_it in addresses:
             try:
-                own = ipaddress.ip_address(one.address.partition("%")[0])
+                found = ipaddress.ip_address(address_of_it.address.partition("%")[0])
             except ValueError:
                 continue  # a hardware address
-            if own == mapped or (own.is_loopback and mapped.is_loopback):
+            if found == own or (found.is_loopback and own.is_loopback):
                 return str(name)
     return ""

@@ -1,0 +1,86 @@
+"""One model on several machines, by torchrun: this one starts its ranks, and the others theirs by a line that is typed
+there. All of them meet by torchrun's static rendezvous, since rank 0 has to be where the engine is."""
+
+import shlex
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.engine.deadlines import DEADLINE_S, deadline_override_s
+from backend.engine.executor import ExecutorKind
+from backend.errors import InputError
+from backend.executors.endpoint import Endpoint, interface_to
+from backend.executors.ranks import RankGroup
+from backend.messages import Shutdown
+from backend.worker.ranks.share import Hello, Share
+
+JOIN_WAIT_S = 300.0
+"""How long the first machine waits for the others; TOKENDYNO_DEADLINE_S overrides it."""
+
+FAR_RANK = f"{__package__}.far_rank"
+"""The module that others run. It is not imported here, since Python warns of one that its package has already."""
+
+GRACE_S = 5.0
+"""For ranks elsewhere to end in good order once a run is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """`hosts` machines with as many ranks each; this is the first of them. hello: what the others must be like."""
+
+    endpoint: Endpoint
+    hosts: int
+    ranks: int
+    hello: Hello
+
+    def torchrun_lines(self, model: str, models_dir: Path | None) -> Sequence[str]:
+        """What is typed on each of the others."""
+        more = ["--models-dir", str(models_dir)] if models_dir else []
+        return [
+            shlex.join(
+                ["torchrun", "--nnodes", str(self.hosts), "--node-rank", str(host), "--nproc-per-node", str(self.ranks),
+                 "--rdzv-endpoint", str(self.endpoint), "-m", FAR_RANK, model, *more]
+            )
+            for host in range(1, self.hosts)
+        ]  # fmt: skip
+
+    def check_endpoint(self) -> None:
+        """InputError unless this machine can be reached there."""
+        host, port = self.endpoint.host, self.endpoint.port
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            with socket.socket(family, kind, protocol) as listener:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind(address)
+        except OSError as error:
+            raise InputError(
+                f"{self.endpoint} cannot be listened at ({error.strerror}). Give an address of this machine and a free "
+                "port."
+            ) from error
+
+    def kind(self) -> ExecutorKind:
+        """How arms are carried out on them."""
+        wait_s = deadline_override_s() or JOIN_WAIT_S
+        interface = interface_to(self.endpoint)
+        share = Share(
+            self.ranks, self.hosts, endpoint=str(self.endpoint), interface=interface, hello=self.hello, wait_s=wait_s
+        )
+        through = f" through {interface}" if interface else ""
+        return ExecutorKind(
+            lambda inbox: _FirstMachine(inbox, share),
+            remark=f"{self.ranks * self.hosts} ranks on {self.hosts} machines run the model together and exchange"
+            f"{through}; times and tokens are those of rank 0.",
+            start_s=wait_s + DEADLINE_S["start"],
+        )
+
+
+class _FirstMachine(RankGroup):
+    """Lets ranks on other machines end in good order, which a killed launcher would not."""
+
+    def end(self, grace_s: float = 0.0) -> None:
+        if self.alive:
+            self._ending = True
+            self.send(Shutdown())
+            self._waiter.join(GRACE_S)
+        super().end(grace_s)
