@@ -15,8 +15,12 @@ from backend.worker.ranks.answers import Answers
 from backend.worker.ranks.broadcast import BroadcastAnswers
 from backend.worker.ranks.share import Share
 
-EXCHANGE_WAIT_S = 60.0
-"""How long a rank waits for what the others give. They leave the same step within milliseconds."""
+EXCHANGE_WAIT_S = 1_800.0
+"""How long a rank waits for what the others give. One that fails or dies is noticed at once; loading a large model may
+take one of them minutes longer than another, and the engine's deadlines end those that make no progress."""
+
+CONNECT_WAIT_S = 60.0
+"""How long a rank waits for the launcher's store."""
 
 SETTLE_WAIT_S = 1.2
 """How long a rank that failed waits for the others to fail alike. A rank that dies is noticed within 0.1 s, and then
@@ -134,5 +138,5 @@ def where(ranks: Sequence[int], each: int) -> str:
 def connect() -> dist.Store:
     """A connection to the launcher's store. It serves one thread at a time: who waits keeps it from all others."""
     host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    store = dist.TCPStore(host, port, is_master=False, timeout=datetime.timedelta(seconds=EXCHANGE_WAIT_S))
+    store = dist.TCPStore(host, port, is_master=False, timeout=datetime.timedelta(seconds=CONNECT_WAIT_S))
     return dist.PrefixStore("tokendyno", store)
