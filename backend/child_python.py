@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from backend.paths import ROOT
+from backend.paths import IMPORTED_FROM
 from backend.redact import redact
 
 LAST_WORDS = 300
@@ -27,8 +27,9 @@ def import_variables() -> dict[str, str]:
     the user's PYTHONPATH included, by which clusters bring packages."""
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     folders = [os.path.abspath(folder) for folder in named if folder]  # an empty entry is the current folder
-    if str(ROOT) not in folders and not _is_site_packages(ROOT):  # else all of them would come before PYTHONPATH
-        folders.insert(0, str(ROOT))
+    own = IMPORTED_FROM
+    if str(own) not in folders and not _is_site_packages(own):  # else all of them would come before PYTHONPATH
+        folders.insert(0, str(own))
     return {"PYTHONPATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1"}
 
 

@@ -16,11 +16,13 @@ import psutil
 from backend.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
-"""The folder that holds the packages: a checkout, or site-packages."""
+"""The folder that holds backend/, presets/ and ui/: a checkout, or tokendyno/ in site-packages."""
 
 BACKEND = ROOT / "backend"
 PRESETS = ROOT / "presets"
 APP = "tokendyno"
+IMPORTED_FROM = ROOT if (ROOT / APP).is_dir() else ROOT.parent
+"""The folder in which Python finds the package `tokendyno`: a checkout, or site-packages."""
 
 
 def data_folder() -> Path:

@@ -1,8 +1,8 @@
 """An arm as a standalone script, from the same plan that the worker carries out and with the worker's own code.
 
 The script loads the model, warms up as a run does, generates, and prints the text and the times, by the clock of a run
-(`backend.worker.measure`). It needs torch, transformers, and the package that an optimization itself needs; its first
-line names the versions.
+(`backend.worker.measure`). It needs torch, transformers, and the package that an optimization itself needs;
+its first line names the versions.
 """
 
 from collections.abc import Iterator

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from backend.paths import BACKEND, ROOT
+from backend.paths import BACKEND
 from backend.script.source import parse
 
-_OWN = BACKEND.name
+_OWN = ["tokendyno", "backend"]
 _LINTER_COMMENT = re.compile(r"  # (type: ignore|noqa).*$", re.MULTILINE)
 
 
@@ -138,10 +138,10 @@ def _file(path: str) -> _File:
 def _add_import(file: _File, node: ast.Import | ast.ImportFrom) -> None:
     for alias in node.names:
         bound = alias.asname or alias.name.partition(".")[0]
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == _OWN:
-            module = ROOT.joinpath(*(node.module or "").split("."))
-            if alias.asname is None and module.with_suffix(".py").is_file():
-                file.own[bound] = module.with_suffix(".py").relative_to(BACKEND).as_posix()
+        if isinstance(node, ast.ImportFrom) and (module := (node.module or "").split("."))[:2] == _OWN:
+            path = "/".join(module[2:]) + ".py"
+            if alias.asname is None and (BACKEND / path).is_file():
+                file.own[bound] = path
             else:
                 file.modules.add(bound)
             continue
@@ -177,7 +177,7 @@ def _used(node: ast.AST) -> set[str]:
 def _inner_imports(node: ast.AST) -> set[str]:
     modules = [part.module or "" for part in ast.walk(node) if isinstance(part, ast.ImportFrom)]
     modules += [alias.name for part in ast.walk(node) if isinstance(part, ast.Import) for alias in part.names]
-    return {module for module in modules if module.split(".")[0] == _OWN}
+    return {module for module in modules if module.split(".")[:2] == _OWN}
 
 
 def _quoted_names(annotation: ast.expr) -> set[str]:

@@ -1,4 +1,4 @@
-"""Measures read and copy bandwidth of memory: `python -m backend.worker.bandwidth cpu|cuda` prints one JSON line.
+"""Measures read and copy bandwidth of memory: `python -m backend.worker.bandwidth cpu|cuda` prints JSON.
 
 A read covers every byte of a buffer far larger than any cache, a copy reads and writes each byte. Reading is measured
 as a sum and as a matrix-vector product (what decoding does); the faster one counts, because it serves as an upper

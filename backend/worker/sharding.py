@@ -1,5 +1,5 @@
-"""Splits a model without memory as a run would: `python -m backend.worker.sharding` reads an `Asked` as JSON from
-standard input and writes `ShardRow`s to standard output.
+"""Splits a model without memory as a run would: `python -m backend.worker.sharding` reads an `Asked` as JSON
+from standard input and writes `ShardRow`s to standard output.
 
 Torch's fake process group has one rank, the first, and answers for the others; no memory is allocated.
 """

@@ -35,7 +35,7 @@ def test_packages_that_come_by_pythonpath_reach_the_process_that_counts(
 
 def test_installed_into_site_packages_it_leaves_pythonpath_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the process itself: else another torch would run there than the one of PYTHONPATH."""
-    monkeypatch.setattr(child_python, "ROOT", Path(site.getsitepackages()[0]).resolve())
+    monkeypatch.setattr(child_python, "IMPORTED_FROM", Path(site.getsitepackages()[0]).resolve())
     monkeypatch.setenv("PYTHONPATH", "/cluster")
     assert import_variables()["PYTHONPATH"] == "/cluster"
 

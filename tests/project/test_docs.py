@@ -116,7 +116,7 @@ def test_every_module_test_and_file_that_a_document_names_exists() -> None:
     tests = {file.name for file in (ROOT / "tests").rglob("test_*.py")}
     for page in [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md"))]:
         text = " ".join(page.read_text(encoding="utf-8").split())
-        modules = re.findall(r"python -m ((?:backend|tests|tools)[\w.]*\w)", text)
+        modules = re.findall(r"python -m (?:tokendyno\.)?((?:backend|tests|tokendyno|tools)[\w.]*\w)", text)
         files = re.findall(r"(?<![\w/.])((?:backend|docs|presets|tests|tools|ui)/[\w/.-]*\w)", text)
         for module in modules:
             path = ROOT / module.replace(".", "/")

@@ -28,7 +28,7 @@ def loaded(code: str, heavy: tuple[str, ...] = HEAVY, tmp_path: Path | None = No
 
 def modules_outside_the_worker() -> list[str]:
     files = [*ROOT.glob("backend/**/*.py"), *ROOT.glob("ui/**/*.py"), ROOT / "app.py"]
-    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+    names = [".".join(("tokendyno", *file.relative_to(ROOT).with_suffix("").parts)) for file in files]
     return [
         n.removesuffix(".__init__")
         for n in names
@@ -39,7 +39,7 @@ def modules_outside_the_worker() -> list[str]:
 def test_no_module_outside_the_worker_imports_torch() -> None:
     names = modules_outside_the_worker()
     assert {
-        "app",
+        "tokendyno.app",
         "backend.cli.main",
         "backend.engine.bench",
         "backend.optimizations.axes.attention.axis",

@@ -19,8 +19,8 @@ BUILD = (
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the product that a test may break."""
-    for name in ("backend", "ui", "presets"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("backend", "ui", "presets", "tokendyno"):
+        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 
 

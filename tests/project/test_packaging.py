@@ -1,48 +1,126 @@
-"""A wheel and a source archive contain every file that an installed tokendyno reads."""
+"""One name in site-packages, under which nothing is read of the folder that the user stands in; and a copy of the
+repository that nobody installed, as on a Space."""
 
+import os
 import shutil
+import site
 import subprocess
 import sys
 import tarfile
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from backend.paths import ROOT
+from tests.support.served import served
+from tokendyno.backend.paths import ROOT
 
 FOLDERS = ("backend", "ui", "presets")
-LEFT_OUT = (".pyc", ".pyi")  # written at run time
+WRITTEN = (".pyc", ".pyi")
+"""Files that Python and Gradio write at run time."""
+USERS_OWN = ("app.py", "backend/__init__.py", "presets/__init__.py", "random.py", "tokendyno.py", "ui/__init__.py")
+BUILD = """
+import sys
+from setuptools import build_meta
+folder = sys.argv[1]
+build_meta.build_sdist(folder)
+build_meta.build_wheel(folder)
+"""
+
+pytestmark = pytest.mark.slow
 
 
 def wanted() -> set[str]:
-    """Files of the packages, including kernels in folders named "build"."""
+    """Files of the package, including kernels in folders named "build"."""
     files = (file for name in FOLDERS for file in (ROOT / name).rglob("*") if file.is_file())
-    return {str(file.relative_to(ROOT)) for file in files if file.suffix not in LEFT_OUT}
+    own = {str(file.relative_to(ROOT)) for file in files if file.suffix not in WRITTEN}
+    return {f"tokendyno/{name}" for name in (*own, "__init__.py", "__main__.py", "app.py")}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_what_is_built_contains_every_file(kind: str, tmp_path: Path) -> None:
-    pytest.importorskip("setuptools", minversion="77")
-    source = tmp_path / "source"
-    for name in FOLDERS:
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "app.py"):
-        shutil.copy(ROOT / name, source)
-    code = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
-    ran = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=source, capture_output=True, text=True)
+def environment(folder: Path) -> Path:
+    """An empty virtual environment. Its site-packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    return next(folder.glob("lib/python*/site-packages"))
+
+
+def add_dependencies(packages: Path) -> None:
+    """A folder that a .pth names is searched; its own .pth files, such as that of an editable tokendyno, are not."""
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()))
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository as it is cloned."""
+    folder = tmp_path_factory.mktemp("cloned") / "clone"
+    left_out = shutil.ignore_patterns("__pycache__", "*.pyi", ".*", "*.egg-info", "dist")
+    shutil.copytree(ROOT, folder, symlinks=True, ignore=left_out)
+    shutil.rmtree(folder / "build", ignore_errors=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a source archive and a wheel."""
+    folder = tmp_path_factory.mktemp("built")
+    ran = subprocess.run([sys.executable, "-c", BUILD, folder], cwd=clone, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-2000:]
-    if kind == "sdist":
-        with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
-            held = {name.partition("/")[2] for name in archive.getnames()}
-        assert wanted() | {"app.py", "LICENSE", "pyproject.toml"} <= held
-        return
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        assert wanted() | {"app.py"} <= set(archive.namelist())
-        archive.extractall(tmp_path / "installed")
-    command = [sys.executable, "-m", "backend", "run", "--arm", "local-kernels", "--max-new-tokens", "4"]
-    ran = subprocess.run(command, cwd=tmp_path / "installed", capture_output=True, text=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def packages(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site-packages that the wheel was installed into, alone."""
+    found = environment(tmp_path_factory.mktemp("installed") / "venv")
+    pip = [sys.executable, "-m", "pip", "-q", "--python", found.parents[2] / "bin" / "python"]
+    wheel = next(built.glob("*.whl"))
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--no-compile", wheel], check=True)
+    return found
+
+
+def test_the_source_archive_holds_the_package_and_nothing_else(built: Path) -> None:
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        held = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+    about = {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"}
+    assert {name for name in held if not name.startswith("tokendyno.egg-info/")} == wanted() | about
+
+
+def test_pip_puts_one_name_into_site_packages(packages: Path) -> None:
+    files = {str(file.relative_to(packages)) for file in packages.rglob("*") if file.is_file()}
+    about = {name for name in files if name.partition("/")[0].endswith(".dist-info")}
+    assert about and files - about == wanted()
+
+
+def test_it_runs_in_a_folder_full_of_its_own_names(packages: Path, tmp_path: Path) -> None:
+    add_dependencies(packages)
+    for name in USERS_OWN:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("open(__file__ + '.executed', 'w')\n")
+    program = packages.parents[2] / "bin" / "tokendyno"
+    env = {**os.environ, "PYTHONPATH": "", "XDG_DATA_HOME": str(tmp_path / "data")}
+    command = [program, "run", "--arm", "local-kernels", "--max-new-tokens", "4"]
+    ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-2000:]
     assert "RMSNorm by tokendyno-rmsnorm" in ran.stdout
+    with served(tmp_path, env=env, begin=(str(program), "open", "--no-browser"), cwd=tmp_path) as page:
+        assert page.ask("/").status == 200
+    (tmp_path / "tokendyno.py").unlink()  # else Python itself would take it for the module that is named
+    command = [program.with_name("python"), "-m", "tokendyno", "models"]
+    ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert list(tmp_path.rglob("*.executed")) == []
+
+
+def test_a_copy_without_the_links_runs_as_it_lies(clone: Path, tmp_path: Path) -> None:
+    """What an upload to a Space keeps of a clone."""
+    copy = tmp_path / "copy"
+    shutil.copytree(clone, copy, symlinks=True)
+    for link in (copy / "tokendyno").iterdir():
+        if link.is_symlink():
+            link.unlink()
+    packages = environment(tmp_path / "venv")
+    add_dependencies(packages)
+    python, env = str(packages.parents[2] / "bin" / "python"), {**os.environ, "PYTHONPATH": ""}
+    with served(tmp_path, env=env, begin=(python, "app.py"), cwd=copy) as page:
+        assert page.ask("/").status == 200
+    command = [python, "-m", "tokendyno", "run", "--max-new-tokens", "2", "--no-history"]
+    ran = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:]

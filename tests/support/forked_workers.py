@@ -1,8 +1,9 @@
 """Workers that are forked from a process which has done their imports, for tests of anything but how a worker starts.
 
 A worker's imports take 4 s of CPU time, more than all else that most tests ask of it. A forked one is a process with a
-group, pipes and a parent-death signal of its own, and runs `backend.worker` from its first line. One that is to have
-another environment than its parent's is started as always, since libraries read variables while they are imported.
+group, pipes and a parent-death signal of its own, and runs `backend.worker` from its first line. One that is
+to have another environment than its parent's is started as always, since libraries read variables while they are
+imported.
 """
 
 import contextlib

@@ -78,15 +78,19 @@ class Served:
 
 @contextlib.contextmanager
 def served(
-    folder: Path, *arguments: str, env: Mapping[str, str] = {}, begin: Sequence[str] = (sys.executable, "app.py")
-) -> Iterator[Served]:  # fmt: skip
+    folder: Path,
+    *arguments: str,
+    env: Mapping[str, str] = {},
+    begin: Sequence[str] = (sys.executable, "app.py"),
+    cwd: Path = ROOT,
+) -> Iterator[Served]:
     """Start the app with its data below `folder`; it must end in good order."""
     port, history = free_port(), folder / "history.sqlite"
     command = [*begin, "--port", str(port), "--history", str(history), *arguments]
     more = {"XDG_DATA_HOME": str(folder / "data"), **env}
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **more}
+            command, cwd=cwd, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **more}
         )
     assert process.stdout is not None
     try:

@@ -1,5 +1,5 @@
 """The panel of many requests: an HTML component whose value is a run's id, and the one function that its JavaScript
-calls. As in `ui.live.panel`, the browser pulls what lies past its cursor, and the server keeps no state for a viewer.
+calls. As in `ui.live.panel`, the browser pulls what is past its cursor; the server keeps no state of viewers.
 """
 
 from pathlib import Path

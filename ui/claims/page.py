@@ -1,4 +1,4 @@
-"""The Claims page: what documents claim, and what was measured of it. `backend.claims` decides and words everything."""
+"""The Claims page: what documents claim and what was measured. `backend.claims` decides and words it."""
 
 import functools
 from collections.abc import Callable

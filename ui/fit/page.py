@@ -1,4 +1,4 @@
-"""The Fit page: what fits on a GPU, from a model's config alone. Wiring only: `backend.fit` computes and words it."""
+"""The Fit page: what fits on a GPU, by a model's config alone. Wiring only: `backend.fit` computes it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,6 +1,6 @@
 """The answer on the Fit page: a chart of bars against lines of memory, and the table, which says the same in text.
 
-The value is JSON (`backend.fit.view.FitView`), "" for none. "Run this" fires the event "take" with the row's choices.
+The value is JSON (`backend.fit.view.FitView`), "" for none. "Run this" fires "take" with the row's choices.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The Stories page: guided pages whose recording plays at once. Wiring only: `backend.stories` reads the texts."""
+"""The Stories page: guided pages whose recording plays at once. Wiring only: `backend.stories` reads them."""
 
 from typing import Any, NamedTuple
 

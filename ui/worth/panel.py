@@ -1,6 +1,6 @@
 """What is each choice worth, and sweeps: HTML components whose value is the id of an ablation or a sweep, and the
-function that their JavaScript calls. As in `ui.live.panel`, the browser pulls, and the server keeps no state for a
-viewer.
+function that their JavaScript calls. As in `ui.live.panel`, the browser pulls, and the server keeps no state
+for a viewer.
 """
 
 from typing import Annotated, Any, NamedTuple

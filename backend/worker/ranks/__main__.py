@@ -1,4 +1,4 @@
-"""Entry of one rank: `python -m backend.worker.ranks LAUNCHER_PID FOLDER SHARE`, started by torch's elastic launcher.
+"""Entry of one rank: `python -m backend.worker.ranks LAUNCHER_PID FOLDER SHARE`. torch's launcher starts it.
 
 All ranks have the pipes of the process that launched them, but only rank 0 reads commands, which it passes on, and
 writes events. A Cancel reaches rank 0 alone: whether a step is the last is agreed on at every step.

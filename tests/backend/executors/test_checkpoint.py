@@ -7,7 +7,7 @@ from backend.executors import checkpoint
 
 
 def test_what_cannot_be_written_is_one_sentence_with_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "WRITER", "backend.no_writer")
-    said = r"random:pocket could not be written to /.*: .*No module named backend\.no_writer\. Set TMPDIR"
+    monkeypatch.setattr(checkpoint, "WRITER", "tokendyno.backend.no_writer")
+    said = r"random:pocket could not be written to /.*: .*No module named tokendyno\.backend\.no_writer\. Set TMPDIR"
     with pytest.raises(InputError, match=said), checkpoint.written("random:pocket"):
         pass

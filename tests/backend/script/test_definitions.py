@@ -40,7 +40,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package of its own in the place of this one."""
     folder = tmp_path / "backend"
     folder.mkdir()
-    monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "BACKEND", folder)
     module._file.cache_clear()
     yield folder

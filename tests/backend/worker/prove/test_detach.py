@@ -57,9 +57,8 @@ def test_the_library_that_is_loaded_is_asked_once(tmp_path: Path, cuda: int, cod
 def test_a_library_that_torch_did_not_load_is_not_loaded(tmp_path: Path) -> None:
     """Its profiler would be another one."""
     library(tmp_path, 9999, "int cuptiFinalize(void) { return 0; }")
-    script = (
-        "import torch; torch.version.cuda = '9999.0'; from backend.worker.prove.detach import detach; print(detach())"
-    )
+    script = "import torch; torch.version.cuda = '9999.0'\n"
+    script += "from backend.worker.prove.detach import detach; print(detach())"
     env = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", script], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
