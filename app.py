@@ -19,17 +19,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from backend.errors import InputError
-from backend.files.own_folder import own_folder
-from backend.hosting.limits import ALLOWED_KERNELS, Limits, limits_of
-from backend.hosting.users import Accounts, OneAccount, Users
-from backend.paths import default_history, default_users
-from ui.gate.log import BoundedLog
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.files.own_folder import own_folder
+from tokendyno.backend.hosting.limits import ALLOWED_KERNELS, Limits, limits_of
+from tokendyno.backend.hosting.users import Accounts, OneAccount, Users
+from tokendyno.backend.paths import default_history, default_users
+from tokendyno.ui.gate.log import BoundedLog
 
 if TYPE_CHECKING:  # importing them takes a second, and must come after `withhold`
     from gradio import Blocks
 
-    from backend.engine.bench import Bench
+    from tokendyno.backend.engine.bench import Bench
 
 DEFAULT_PORT = 7860
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -299,7 +299,7 @@ def serve(options: Options, show: Callable[[str], object] = lambda address: None
     ended = threading.Event()
     end_on_signals(ended)
 
-    from ui.quick_start import quick_start
+    from tokendyno.ui.quick_start import quick_start
 
     with quick_start():
         bench, demo = launch(options, withheld)
@@ -323,18 +323,18 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     from starlette.middleware import Middleware
     from starlette.middleware.gzip import GZipMiddleware
 
-    from backend.executors import open_bench
-    from backend.hardware.zero_gpu import on_zero_gpu
-    from backend.models import check_reference
-    from ui.api import answer_json
-    from ui.csp import PolicyMiddleware
-    from ui.files import Files
-    from ui.gate.connections import bound_connections
-    from ui.gate.gate import Gate
-    from ui.gate.routes import Hosts
-    from ui.gate.visitors import Visitors
-    from ui.page import build, index_page
-    from ui.theme import style, theme
+    from tokendyno.backend.executors import open_bench
+    from tokendyno.backend.hardware.zero_gpu import on_zero_gpu
+    from tokendyno.backend.models import check_reference
+    from tokendyno.ui.api import answer_json
+    from tokendyno.ui.csp import PolicyMiddleware
+    from tokendyno.ui.files import Files
+    from tokendyno.ui.gate.connections import bound_connections
+    from tokendyno.ui.gate.gate import Gate
+    from tokendyno.ui.gate.routes import Hosts
+    from tokendyno.ui.gate.visitors import Visitors
+    from tokendyno.ui.page import build, index_page
+    from tokendyno.ui.theme import style, theme
 
     limits = options.limits
     try:

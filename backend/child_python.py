@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from backend.paths import IMPORTED_FROM
-from backend.redact import redact
+from tokendyno.backend.paths import IMPORTED_FROM
+from tokendyno.backend.redact import redact
 
 LAST_WORDS = 300
 """Characters of a process's last words that are shown."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from backend.errors import InputError, shown, unknown
-from backend.quality.texts import Quality
-from backend.traffic.requests import Traffic
+from tokendyno.backend.errors import InputError, shown, unknown
+from tokendyno.backend.quality.texts import Quality
+from tokendyno.backend.traffic.requests import Traffic
 
 MAX_NEW_TOKENS = 32_768
 MAX_BATCH_SIZE = 1_024
@@ -33,7 +33,7 @@ class Config:
     """One arm: a model and, axis by axis, the choices that differ from the default.
 
     `choices` is sorted and without defaults, so arms that mean the same are equal and have the same `id`.
-    Build it with `backend.arms.parse.parse_arm`, which knows the axes.
+    Build it with `tokendyno.backend.arms.parse.parse_arm`, which knows the axes.
     """
 
     model: str

@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from backend.counts import RunCounts, StepTime
-from backend.evidence import Finding
-from backend.plan import Plan
-from backend.traffic.requests import Traffic
+from tokendyno.backend.counts import RunCounts, StepTime
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.traffic.requests import Traffic
 
 PhaseName = Literal["start", "download", "load", "quantize", "compile", "warmup", "run", "prove"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import platformdirs
 import psutil
 
-from backend.errors import InputError
+from tokendyno.backend.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
 """The folder that holds backend/, presets/ and ui/: a checkout, or tokendyno/ in site-packages."""

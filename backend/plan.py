@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from backend.models.source import ModelSource
+from tokendyno.backend.models.source import ModelSource
 
 LoadingKind = Literal["device_map", "no-warmup", "plain"]
 KernelsKind = Literal["off", "hub", "local"]

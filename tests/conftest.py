@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.models import ModelFacts
-from backend.worker.lazy_imports import kept_imports
 from tests.support.event_loops import pytest_unconfigure as pytest_unconfigure
 from tests.support.forked_workers import Nursery, open_forking
 from tests.support.scripts import Scripts, small_models
 from tests.support.worker import Talk
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.worker.lazy_imports import kept_imports
 
 pytest_plugins = ["tests.support.parallel"]
 

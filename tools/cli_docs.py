@@ -4,16 +4,16 @@ import argparse
 import os
 from collections import Counter
 
-from backend.cli.help import EXAMPLES, TOPICS
-from backend.cli.parser import make_parser
-from backend.paths import ROOT, default_users
+from tokendyno.backend.cli.help import EXAMPLES, TOPICS
+from tokendyno.backend.cli.parser import make_parser
+from tokendyno.backend.paths import ROOT, default_users
 
 PAGE = ROOT / "docs" / "cli.md"
 _HEAD = """# Command line
 
 Written from `--help` by `python -m tools.cli_docs`. Options that several commands share stand
 [at the end](#options-of-several-commands). An ARM names choices of [axes](axes.md); [documents](json.md) are JSON.
-`python -m backend` is the same as `tokendyno`.
+`python -m tokendyno` is the same as `tokendyno`.
 """
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from backend.claims.declared import shipped_claims
-from backend.claims.results import read_results
-from backend.claims.view import OnMachine, claims_document
-from backend.files.toml import read_toml
-from backend.paths import ROOT
-from backend.recordings.files import read_recording
-from backend.recordings.shelf import SHIPPED
-from backend.runs.run import folded
+from tokendyno.backend.claims.declared import shipped_claims
+from tokendyno.backend.claims.results import read_results
+from tokendyno.backend.claims.view import OnMachine, claims_document
+from tokendyno.backend.files.toml import read_toml
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.recordings.files import read_recording
+from tokendyno.backend.recordings.shelf import SHIPPED
+from tokendyno.backend.runs.run import folded
 
 FILE = ROOT / "docs" / "figures.md"
 HEAD = """# Figures

@@ -159,7 +159,7 @@ class Recorder(NoProcesses):
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         for name, module in list(sys.modules.items()):
-            for value in list(vars(module).values()) if name.startswith("backend.") else []:
+            for value in list(vars(module).values()) if name.startswith("tokendyno.") else []:
                 if callable(clear := getattr(value, "cache_clear", None)):
                     clear()  # so that each test executes what it needs
         self._into = self.tests[item.nodeid] = set()
@@ -311,7 +311,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder).resolve() / "tree"
         ignored = shutil.ignore_patterns("__pycache__", ".*", "shared", "*.egg-info")
-        shutil.copytree(Path(__file__).resolve().parents[1], tree, ignore=ignored)
+        shutil.copytree(Path(__file__).resolve().parents[1], tree, symlinks=True, ignore=ignored)
         os.environ["PYTHONPATH"] = str(tree)
         for name in ("numpy", "msgspec", "torch", "transformers"):
             importlib.import_module(name)

@@ -18,15 +18,15 @@ from pathlib import Path
 
 import msgspec
 
-from backend import hardware
-from backend.errors import InputError, unknown
-from backend.files.toml import read_toml
-from backend.paths import ROOT
-from backend.recordings.files import ENDING, read_recording, write_recording
-from backend.recordings.shelf import SHIPPED
-from backend.runs.records import Record
-from backend.runs.run import folded
-from backend.runs.store import Store
+from tokendyno.backend import hardware
+from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.files.toml import read_toml
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.recordings.files import ENDING, read_recording, write_recording
+from tokendyno.backend.recordings.shelf import SHIPPED
+from tokendyno.backend.runs.records import Record
+from tokendyno.backend.runs.run import folded
+from tokendyno.backend.runs.store import Store
 
 FILE = ROOT / "tools" / "recordings.toml"
 MAX_BYTES = 300_000
@@ -62,7 +62,7 @@ def make(recipe: Recipe, folder: Path, limit_s: float) -> str:
     """Make, check and keep one recording; returns a line that says what it holds. InputError if it must not be kept."""
     with tempfile.TemporaryDirectory() as work:
         history = Path(work) / "history.sqlite"
-        command = [sys.executable, "-m", "backend", *shlex.split(recipe.command), "--history", str(history)]
+        command = [sys.executable, "-m", "tokendyno", *shlex.split(recipe.command), "--history", str(history)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s)
         if done.returncode:
             raise InputError(f"exit code {done.returncode}: {(done.stderr or done.stdout)[-1500:]}")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PRODUCT = ("app.py", "backend", "ui", "presets")
+PRODUCT = ("app.py", "backend", "ui", "presets", "tokendyno")
 KINDS = {"product": PRODUCT, "tests": ("tests",), "tools": ("tools",)}
 CODE = {".py": "py", ".js": "js", ".css": "css"}
 SKIP = "# fmt: skip"
@@ -29,7 +29,7 @@ def main() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
         "\n"
     )
-    files = [Path(name) for name in listed if name and (ROOT / name).is_file()]
+    files = [Path(name) for name in listed if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
     lines, skips = counted([path for path in files if path.suffix in CODE])
     for kind, tops in KINDS.items():
         own = [path for path in lines if path.parts[0] in tops]

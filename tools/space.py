@@ -11,7 +11,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
-from backend.paths import ROOT
+from tokendyno.backend.paths import ROOT
 
 CPU_INDEX = "--extra-index-url https://download.pytorch.org/whl/cpu"
 SPACES = "spaces>=0.51,<0.52"
@@ -20,7 +20,7 @@ ZERO_GPU_TORCH = "torch>=2.11,<2.12"
 
 KINDS = ("cpu", "zerogpu", "gpu")
 FILES = ("app.py", "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE")
-FOLDERS = ("backend", "ui", "presets", "docs")
+FOLDERS = ("tokendyno", "backend", "ui", "presets", "docs")
 
 
 def requirements(kind: str) -> list[str]:
@@ -50,7 +50,8 @@ def main() -> None:
         for name in FILES:
             shutil.copy2(ROOT / name, target / name)
         for name in FOLDERS:
-            shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
+            ignored = shutil.ignore_patterns("__pycache__", "*.pyi")
+            shutil.copytree(ROOT / name, target / name, symlinks=True, ignore=ignored)
     (target / "requirements.txt").write_text("\n".join(requirements(given.kind)) + "\n", encoding="utf-8")
     print(f"{target}: {given.kind}")
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from backend.arms.tried import FILE, Pair, Tried, pairs_of
-from backend.files.toml import read_toml
-from backend.optimizations import all_axes, defaults
+from tokendyno.backend.arms.tried import FILE, Pair, Tried, pairs_of
+from tokendyno.backend.files.toml import read_toml
+from tokendyno.backend.optimizations import all_axes, defaults
 
 IN_EFFECT = ("verified", "proved", "off", "no_effect", "not_applicable")
 """Statuses of a row that ran as planned; "proved" is the word of older records."""

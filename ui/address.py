@@ -10,7 +10,7 @@ from pathlib import Path
 import gradio as gr
 import msgspec
 
-from backend.config import MAX_BATCH_SIZE
+from tokendyno.backend.config import MAX_BATCH_SIZE
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "address.js"
 PAGES = ("compare", "batching", "fit", "stories", "history", "claims")

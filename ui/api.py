@@ -14,23 +14,23 @@ import gradio as gr
 import msgspec
 from gradio.events import api as api_event
 
-from backend import hardware
-from backend.arms.bundles import written_arm
-from backend.arms.presets import arm_presets, prompts
-from backend.config import ArmRequest, Request, Workload
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.fit import table as fit_table
-from backend.fit.device import device_of
-from backend.models import DEFAULT_MODEL
-from backend.optimizations import all_axes
-from backend.redact import redact
-from backend.runs.run import Run
-from backend.views.check_document import check_document
-from backend.views.document_of import document_of
-from ui.components.inputs import read_number, read_text, read_whole
-from ui.errors import UNEXPECTED, log_unexpected
-from ui.visitor import REFUSED, visitor_of
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.bundles import written_arm
+from tokendyno.backend.arms.presets import arm_presets, prompts
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit import table as fit_table
+from tokendyno.backend.fit.device import device_of
+from tokendyno.backend.models import DEFAULT_MODEL
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.redact import redact
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.check_document import check_document
+from tokendyno.backend.views.document_of import document_of
+from tokendyno.ui.components.inputs import read_number, read_text, read_whole
+from tokendyno.ui.errors import UNEXPECTED, log_unexpected
+from tokendyno.ui.visitor import REFUSED, visitor_of
 
 if TYPE_CHECKING:
     from gradio.mcp import GradioMCPServer

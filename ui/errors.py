@@ -11,8 +11,8 @@ from typing import Any
 
 import gradio as gr
 
-from backend.errors import InputError
-from backend.redact import redact
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.redact import redact
 
 log = logging.getLogger("tokendyno.page")
 

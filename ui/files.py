@@ -11,16 +11,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.hosting.visitor import Visitor
-from backend.recordings.format import pack, unpack
-from backend.recordings.shelf import import_records, shipped_records
-from backend.runs.run import Run
-from backend.views.document_of import document_of
-from backend.views.series import series_csv
-from ui.report.page import report
-from ui.report.scripts import scripts_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.recordings.format import pack, unpack
+from tokendyno.backend.recordings.shelf import import_records, shipped_records
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.document_of import document_of
+from tokendyno.backend.views.series import series_csv
+from tokendyno.ui.report.page import report
+from tokendyno.ui.report.scripts import scripts_of
 
 IMPORT = "/import"
 SAVED = re.compile(r"/files/([A-Za-z0-9_-]{1,64})\.(dyno|html|csv|json)")

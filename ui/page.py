@@ -9,23 +9,23 @@ import gradio as gr
 from starlette.requests import Request
 from starlette.types import Scope
 
-from backend.engine.bench import Bench
-from backend.fit.device import THIS
-from ui.address import MODEL_PAGES, address_bar, enter, read_address, tell
-from ui.api import endpoints
-from ui.batching.page import batching_page, wanted_run
-from ui.claims.page import claims_page
-from ui.compare.page import compare_page, device_line
-from ui.components.text_line import text_line
-from ui.errors import Updates
-from ui.fit.page import FitControls, fit_page
-from ui.fit.request import write_amounts
-from ui.fit.run_this import run_this
-from ui.history.page import history_page
-from ui.index_page import finish_index
-from ui.stories.page import stories_page
-from ui.stories.run_here import run_here
-from ui.visitor import visitor_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.fit.device import THIS
+from tokendyno.ui.address import MODEL_PAGES, address_bar, enter, read_address, tell
+from tokendyno.ui.api import endpoints
+from tokendyno.ui.batching.page import batching_page, wanted_run
+from tokendyno.ui.claims.page import claims_page
+from tokendyno.ui.compare.page import compare_page, device_line
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates
+from tokendyno.ui.fit.page import FitControls, fit_page
+from tokendyno.ui.fit.request import write_amounts
+from tokendyno.ui.fit.run_this import run_this
+from tokendyno.ui.history.page import history_page
+from tokendyno.ui.index_page import finish_index
+from tokendyno.ui.stories.page import stories_page
+from tokendyno.ui.stories.run_here import run_here
+from tokendyno.ui.visitor import visitor_of
 
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("focus", "script_name")]

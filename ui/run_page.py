@@ -5,15 +5,15 @@ from typing import Any
 
 import gradio as gr
 
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.models import DEFAULT_MODEL, ModelFacts, resolve
-from backend.runs.run import Run
-from backend.views.origin import origin_sentence
-from ui.components.stale_line import unchanged
-from ui.errors import Updates
-from ui.live.panel import RUN_ID
-from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import DEFAULT_MODEL, ModelFacts, resolve
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.origin import origin_sentence
+from tokendyno.ui.components.stale_line import unchanged
+from tokendyno.ui.errors import Updates
+from tokendyno.ui.live.panel import RUN_ID
+from tokendyno.ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
 
 
 class RunPage(ABC):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from ui.sheets import SHEETS
+from tokendyno.ui.sheets import SHEETS
 
 _OWN = ("batching", "fit", "history", "claims", "worth")
 STYLES = [*SHEETS, *(Path(__file__).resolve().parent / page / "style.css" for page in _OWN)]

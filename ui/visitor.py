@@ -1,11 +1,11 @@
-"""Who sent an event, and what of a run is the visitor's: the gate (`ui.gate`) notes it in every request."""
+"""Who sent an event, and what of a run is the visitor's: the gate (`tokendyno.ui.gate`) notes it in every request."""
 
 from typing import Any
 
 import gradio as gr
 
-from backend.hosting.visitor import Visitor
-from backend.runs.run import Run
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.runs.run import Run
 
 KEY = "tokendyno.visitor"
 """Where the gate leaves the visitor in a request's scope."""

@@ -7,7 +7,7 @@ intervals.)
 import random
 from collections.abc import Callable, Sequence
 
-from backend.runs.statistics import CONFIDENCE
+from tokendyno.backend.runs.statistics import CONFIDENCE
 
 RESAMPLES = 400
 SEED = 0

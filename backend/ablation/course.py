@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from backend.ablation.journal import Heading, Journal
-from backend.ablation.trials import Stopped, TrialFailed, perform, reading_tasks, trial_tasks
-from backend.config import Workload
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.hosting.visitor import Visitor
-from backend.quality import Quality
-from backend.quality.presets import shipped_texts
-from backend.redact import redact
-from backend.runs.run import Run
-from backend.runs.statistics import mean
+from tokendyno.backend.ablation.journal import Heading, Journal
+from tokendyno.backend.ablation.trials import Stopped, TrialFailed, perform, reading_tasks, trial_tasks
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.quality import Quality
+from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.redact import redact
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.statistics import mean
 
 log = logging.getLogger("tokendyno")
 

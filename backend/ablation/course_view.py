@@ -2,10 +2,10 @@
 
 import msgspec
 
-from backend.ablation.course import Course, CourseState
-from backend.ablation.journal import Heading
-from backend.views.gate import RANDOM
-from backend.views.quality import TOLERANCES
+from tokendyno.backend.ablation.course import Course, CourseState
+from tokendyno.backend.ablation.journal import Heading
+from tokendyno.backend.views.gate import RANDOM
+from tokendyno.backend.views.quality import TOLERANCES
 
 
 class CourseView(msgspec.Struct, frozen=True):

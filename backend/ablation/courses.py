@@ -7,16 +7,16 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from backend.ablation.journal import Heading, heading_of
-from backend.ablation.kinds import SWEEP, Ablation, Sweep, course_of
-from backend.ablation.steps import KINDS
-from backend.ablation.sweep import SIZES
-from backend.config import Request
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.hosting.visitor import Visitor
-from backend.optimizations import all_axes
-from backend.paths import ablation_folder
+from tokendyno.backend.ablation.journal import Heading, heading_of
+from tokendyno.backend.ablation.kinds import SWEEP, Ablation, Sweep, course_of
+from tokendyno.backend.ablation.steps import KINDS
+from tokendyno.backend.ablation.sweep import SIZES
+from tokendyno.backend.config import Request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.paths import ablation_folder
 
 ROUNDS, POSITIONS = 3, 96
 """How often each arm or point runs, and tokens to predict in each text."""

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from backend.ablation.journal import Journal
-from backend.ablation.places import Place
-from backend.ablation.side_by_side import SideBySide, Unit
-from backend.ablation.trials import Task, keep
-from backend.engine.bench import Bench
-from backend.executors.errand import Done, Errand
-from backend.runs.records import Created
+from tokendyno.backend.ablation.journal import Journal
+from tokendyno.backend.ablation.places import Place
+from tokendyno.backend.ablation.side_by_side import SideBySide, Unit
+from tokendyno.backend.ablation.trials import Task, keep
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors.errand import Done, Errand
+from tokendyno.backend.runs.records import Created
 
 
 def perform_elsewhere(

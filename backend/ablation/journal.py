@@ -11,11 +11,11 @@ from typing import BinaryIO, Literal
 
 import msgspec
 
-from backend import hardware
-from backend.config import Workload
-from backend.errors import UNDECODABLE, InputError, shown
-from backend.hardware import Machine
-from backend.views.quality import counts
+from tokendyno.backend import hardware
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import UNDECODABLE, InputError, shown
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.views.quality import counts
 
 
 class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ablation", tag_field="line"):

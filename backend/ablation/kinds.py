@@ -4,14 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from backend.ablation.course import Course, Tasks
-from backend.ablation.journal import Heading, heading_of
-from backend.ablation.result import StepResult, results
-from backend.ablation.steps import KINDS, Kind, plan_steps
-from backend.ablation.sweep import PointResult, admit_points, plan_points, point_results
-from backend.ablation.trials import Admitted, admit
-from backend.engine.bench import Bench
-from backend.errors import InputError
+from tokendyno.backend.ablation.course import Course, Tasks
+from tokendyno.backend.ablation.journal import Heading, heading_of
+from tokendyno.backend.ablation.result import StepResult, results
+from tokendyno.backend.ablation.steps import KINDS, Kind, plan_steps
+from tokendyno.backend.ablation.sweep import PointResult, admit_points, plan_points, point_results
+from tokendyno.backend.ablation.trials import Admitted, admit
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
 
 SWEEP = "sweep"
 """The kind in the heading of a sweep; its changes are what is varied, each with its values."""

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from backend.errors import InputError
-from backend.executors.errand import Answer, Broken, Errand, ErrandProcess, decode_answer, encode
-from backend.hardware import Gpu, Machine
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.errand import Answer, Broken, Errand, ErrandProcess, decode_answer, encode
+from tokendyno.backend.hardware import Gpu, Machine
 
 
 class PlaceLost(Exception):

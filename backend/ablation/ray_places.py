@@ -5,10 +5,10 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from backend.ablation.places import Place, PlaceLost
-from backend.errors import InputError
-from backend.executors.endpoint import parse_endpoint
-from backend.executors.errand import Answer, Broken, Errand, ErrandProcess, decode_answer, encode
+from tokendyno.backend.ablation.places import Place, PlaceLost
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.endpoint import parse_endpoint
+from tokendyno.backend.executors.errand import Answer, Broken, Errand, ErrandProcess, decode_answer, encode
 
 
 def task(errand: bytes) -> Iterator[bytes]:

@@ -5,13 +5,13 @@ from typing import Literal
 
 import msgspec
 
-from backend.ablation.bootstrap import memory_interval
-from backend.ablation.journal import Cost, Journal, Trial
-from backend.ablation.steps import Kind, Step
-from backend.ablation.trials import Admitted
-from backend.config import Workload
-from backend.runs.statistics import Estimate, estimate, mean
-from backend.runs.summary import Comparison, Measured, compare
+from tokendyno.backend.ablation.bootstrap import memory_interval
+from tokendyno.backend.ablation.journal import Cost, Journal, Trial
+from tokendyno.backend.ablation.steps import Kind, Step
+from tokendyno.backend.ablation.trials import Admitted
+from tokendyno.backend.config import Workload
+from tokendyno.backend.runs.statistics import Estimate, estimate, mean
+from tokendyno.backend.runs.summary import Comparison, Measured, compare
 
 
 class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

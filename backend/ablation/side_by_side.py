@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from backend.ablation.places import Place, PlaceLost
-from backend.config import Request
-from backend.errors import InputError
-from backend.executors.errand import Done, Errand, Impossible
+from tokendyno.backend.ablation.places import Place, PlaceLost
+from tokendyno.backend.config import Request
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.errand import Done, Errand, Impossible
 
 Key = TypeVar("Key")
 MAX_LOSSES = 3

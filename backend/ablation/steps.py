@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from backend.arms.parse import make_config
-from backend.errors import InputError
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.errors import InputError
 
 Kind = Literal["base", "alone", "all", "without", "stair"]
 KINDS: tuple[Kind, ...] = ("alone", "without", "stair")

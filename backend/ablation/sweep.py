@@ -8,14 +8,14 @@ from typing import Literal
 
 import msgspec
 
-from backend.ablation.journal import Cost, Journal, Trial
-from backend.ablation.steps import arm_text
-from backend.arms.parse import make_config
-from backend.config import ArmRequest, Request, Workload
-from backend.engine.bench import Bench
-from backend.errors import InputError, unknown
-from backend.optimizations import all_axes, axis_title, choice_title
-from backend.runs.statistics import estimate, mean
+from tokendyno.backend.ablation.journal import Cost, Journal, Trial
+from tokendyno.backend.ablation.steps import arm_text
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.optimizations import all_axes, axis_title, choice_title
+from tokendyno.backend.runs.statistics import estimate, mean
 
 SIZE_TITLES = {"batch_size": "Batch size", "prompt_tokens": "Prompt tokens", "max_new_tokens": "New tokens"}
 SIZES = tuple(SIZE_TITLES)

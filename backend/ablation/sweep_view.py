@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.ablation.course_view import CourseView, course_view, quality_note
-from backend.ablation.kinds import Sweep
-from backend.ablation.sweep import SIZES, PointResult, settings_title, title_of, value_title
-from backend.optimizations import axis_title, titles_text
-from backend.units import bytes_text, interval_text, seconds_text, three
-from backend.views.gate import cost_remark
-from backend.views.pareto import Cost, Pareto, pareto
+from tokendyno.backend.ablation.course_view import CourseView, course_view, quality_note
+from tokendyno.backend.ablation.kinds import Sweep
+from tokendyno.backend.ablation.sweep import SIZES, PointResult, settings_title, title_of, value_title
+from tokendyno.backend.optimizations import axis_title, titles_text
+from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
+from tokendyno.backend.views.gate import cost_remark
+from tokendyno.backend.views.pareto import Cost, Pareto, pareto
 
 
 class Line(msgspec.Struct, frozen=True):

@@ -3,20 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from backend.ablation.bootstrap import mean_interval
-from backend.ablation.journal import Cost, Journal, Trial
-from backend.ablation.steps import Step
-from backend.config import ArmRequest, Request, Workload, reading_of
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.evidence import Verdict
-from backend.hosting.visitor import LOCAL_USER, Visitor
-from backend.optimizations import titles_text
-from backend.quality import Quality
-from backend.runs.gate import finer_arm
-from backend.runs.quality import whole_reading
-from backend.runs.run import Run
-from backend.views.quality import cost_of, is_random
+from tokendyno.backend.ablation.bootstrap import mean_interval
+from tokendyno.backend.ablation.journal import Cost, Journal, Trial
+from tokendyno.backend.ablation.steps import Step
+from tokendyno.backend.config import ArmRequest, Request, Workload, reading_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
+from tokendyno.backend.optimizations import titles_text
+from tokendyno.backend.quality import Quality
+from tokendyno.backend.runs.gate import finer_arm
+from tokendyno.backend.runs.quality import whole_reading
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.quality import cost_of, is_random
 
 DOUBTFUL = ("partial", "no_effect", "fallback", "failed")
 """Statuses of a row that is not as it was planned."""

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.ablation.course_view import CourseView, course_view, quality_note
-from backend.ablation.kinds import Ablation
-from backend.ablation.result import StepResult
-from backend.ablation.steps import arm_text
-from backend.optimizations import all_axes, defaults
-from backend.units import bytes_text, seconds_text, three
-from backend.views.gate import cost_remark
-from backend.views.pareto import Cost, Pareto, pareto
+from tokendyno.backend.ablation.course_view import CourseView, course_view, quality_note
+from tokendyno.backend.ablation.kinds import Ablation
+from tokendyno.backend.ablation.result import StepResult
+from tokendyno.backend.ablation.steps import arm_text
+from tokendyno.backend.optimizations import all_axes, defaults
+from tokendyno.backend.units import bytes_text, seconds_text, three
+from tokendyno.backend.views.gate import cost_remark
+from tokendyno.backend.views.pareto import Cost, Pareto, pareto
 
 TITLES = {
     "stair": ("One after the other", "from arm A to arm B, in the order of the axes; each against the one before"),

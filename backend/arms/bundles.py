@@ -6,14 +6,14 @@ Resolved here alone: the command line and the page ask for the choices, and the 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from backend import hardware
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config, parse_arm
-from backend.arms.presets import ArmPreset, arm_presets
-from backend.config import ArmRequest, Workload
-from backend.evidence import Verdict
-from backend.hardware import Machine
-from backend.models import ModelFacts
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config, parse_arm
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.config import ArmRequest, Workload
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
 
 _SOURCE = "presets/arms/{}.toml"
 

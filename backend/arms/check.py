@@ -9,23 +9,23 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from backend.arms.reasoning import refused
-from backend.arms.remedies import remedies
-from backend.arms.requests import of_arm, of_traffic, with_pages
-from backend.arms.tried import untried_note
-from backend.config import Config, Workload
-from backend.errors import InputError
-from backend.evidence import Verdict
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.models.source import ModelSource
-from backend.optimizations import Optimization, Subject, all_axes, defaults
-from backend.plan import LoadPlan, Plan
-from backend.predict.lengths import cache_places, rounded
-from backend.predict.memory import MemoryEstimate, peak_bytes
-from backend.predict.setup import setup_of
-from backend.predict.weights import itemsize
-from backend.traffic import Traffic
+from tokendyno.backend.arms.reasoning import refused
+from tokendyno.backend.arms.remedies import remedies
+from tokendyno.backend.arms.requests import of_arm, of_traffic, with_pages
+from tokendyno.backend.arms.tried import untried_note
+from tokendyno.backend.config import Config, Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Optimization, Subject, all_axes, defaults
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.predict.lengths import cache_places, rounded
+from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
+from tokendyno.backend.predict.setup import setup_of
+from tokendyno.backend.predict.weights import itemsize
+from tokendyno.backend.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,16 @@ from typing import Literal
 
 import msgspec
 
-from backend.arms.bundles import grant
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.arms.presets import ArmPreset, arm_presets
-from backend.arms.usable import Usable, usable_choices
-from backend.config import Workload
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.optimizations import Choice, Optimization, all_axes, prompt_axes, titles_text
-from backend.optimizations.base import Wish
+from tokendyno.backend.arms.bundles import grant
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.arms.usable import Usable, usable_choices
+from tokendyno.backend.config import Workload
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import Choice, Optimization, all_axes, prompt_axes, titles_text
+from tokendyno.backend.optimizations.base import Wish
 
 GROUPS: Mapping[Wish | Literal["preset", "elsewhere"], str] = {
     "preset": "Presets: replace the whole arm",

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from backend.arms.presets import arm_presets
-from backend.config import Config
-from backend.errors import InputError, shown, unknown
-from backend.optimizations import Optimization, all_axes, axis_names, choices_called
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.config import Config
+from tokendyno.backend.errors import InputError, shown, unknown
+from tokendyno.backend.optimizations import Optimization, all_axes, axis_names, choices_called
 
 
 def parse_arm(model: str, text: str) -> Config:

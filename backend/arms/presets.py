@@ -5,16 +5,16 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import InputError, unknown
-from backend.files.toml import invalid, read_toml
-from backend.optimizations import all_axes
-from backend.paths import PRESETS
+from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.files.toml import invalid, read_toml
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.paths import PRESETS
 
 
 class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A named arm: its purpose, and its choices by axis.
 
-    bundle     its choices are wishes: what cannot run gives way (`backend.arms.bundles`); any other preset
+    bundle     its choices are wishes: what cannot run gives way (`tokendyno.backend.arms.bundles`); any other preset
                is one optimization with what it cannot be without, and is refused where it cannot run
     next_best  of a bundle, by axis: what to take instead, best first
     best_for   of a bundle, by architecture or for every "encoder": choices that come before those above

@@ -1,7 +1,7 @@
 """Which reasoning efforts a chat template knows, by its variables, and why it refuses another."""
 
-from backend.config import EFFORTS, THINKING
-from backend.models.files.folder import VARIABLES
+from tokendyno.backend.config import EFFORTS, THINKING
+from tokendyno.backend.models.files.folder import VARIABLES
 
 EFFORTS_OF = dict(zip(VARIABLES, (EFFORTS, THINKING, THINKING), strict=True))
 

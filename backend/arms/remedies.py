@@ -1,6 +1,6 @@
 """Changes that may make an arm fit in memory, least harmful first, composed from what axes declare of their choices."""
 
-from backend.optimizations import all_axes
+from tokendyno.backend.optimizations import all_axes
 
 
 def remedies() -> tuple[dict[str, str], ...]:

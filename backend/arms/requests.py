@@ -4,16 +4,16 @@ from dataclasses import replace
 
 from msgspec.structs import replace as changed
 
-from backend.config import Workload
-from backend.evidence import Verdict
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.plan import Plan
-from backend.predict.memory import MemoryEstimate, peak_bytes
-from backend.predict.pages import cache_bytes, pages_of
-from backend.predict.setup import setup_of
-from backend.predict.weights import itemsize
-from backend.traffic import Traffic
+from tokendyno.backend.config import Workload
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
+from tokendyno.backend.predict.pages import cache_bytes, pages_of
+from tokendyno.backend.predict.setup import setup_of
+from tokendyno.backend.predict.weights import itemsize
+from tokendyno.backend.traffic import Traffic
 
 _REQUESTS = "backend/arms/requests.py"
 

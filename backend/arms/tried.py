@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from backend.evidence import Verdict
-from backend.files.toml import read_toml
-from backend.paths import PRESETS
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.files.toml import read_toml
+from tokendyno.backend.paths import PRESETS
 
 FILE = PRESETS / "tried.toml"
 SHOWN = 3

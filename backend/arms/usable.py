@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.optimizations import all_axes, subject_of
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes, subject_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from backend.claims.trials import NAME, ClaimTest, Device
-from backend.errors import unknown
-from backend.files.toml import invalid, read_toml, refuse_duplicates
-from backend.paths import PRESETS
+from tokendyno.backend.claims.trials import NAME, ClaimTest, Device
+from tokendyno.backend.errors import unknown
+from tokendyno.backend.files.toml import invalid, read_toml, refuse_duplicates
+from tokendyno.backend.paths import PRESETS
 
 FOLDER = PRESETS / "claims"
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from backend.claims.declared import Figure, Metric
-from backend.claims.samples import Samples
-from backend.runs.statistics import interval, mean, positive_interval
+from tokendyno.backend.claims.declared import Figure, Metric
+from tokendyno.backend.claims.samples import Samples
+from tokendyno.backend.runs.statistics import interval, mean, positive_interval
 
 RATES: tuple[Metric, ...] = ("useful_tokens_s", "top1_agreement")
 """More of these is better; of every other metric less is."""

@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from backend import hardware
-from backend.claims.results import Result
-from backend.claims.samples import doubts, joined, samples
-from backend.claims.trials import ClaimTest
-from backend.engine.bench import Bench
-from backend.executors.checkpoint import written
-from backend.runs.run import Run
-from backend.runs.snapshot import Snapshot
+from tokendyno.backend import hardware
+from tokendyno.backend.claims.results import Result
+from tokendyno.backend.claims.samples import doubts, joined, samples
+from tokendyno.backend.claims.trials import ClaimTest
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors.checkpoint import written
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import Snapshot
 
 Follow = Callable[[Run], bool]
 """Returns when the run has ended; True if the user stopped it."""

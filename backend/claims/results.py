@@ -9,12 +9,12 @@ from typing import Literal
 
 import msgspec
 
-from backend.claims.declared import FOLDER
-from backend.claims.samples import Doubt, Samples
-from backend.claims.trials import ClaimTest
-from backend.errors import UNDECODABLE, InputError
-from backend.files.whole import require_writable, write_whole
-from backend.redact import told
+from tokendyno.backend.claims.declared import FOLDER
+from tokendyno.backend.claims.samples import Doubt, Samples
+from tokendyno.backend.claims.trials import ClaimTest
+from tokendyno.backend.errors import UNDECODABLE, InputError
+from tokendyno.backend.files.whole import require_writable, write_whole
+from tokendyno.backend.redact import told
 
 RESULTS = FOLDER / "results"
 

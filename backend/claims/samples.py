@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from backend.claims.declared import Metric
-from backend.runs.arm_series import ArmSeries
-from backend.runs.snapshot import Snapshot
-from backend.runs.statistics import mean
+from tokendyno.backend.claims.declared import Metric
+from tokendyno.backend.runs.arm_series import ArmSeries
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.statistics import mean
 
 Samples = dict[str, dict[Metric, list[float]]]
 """Arm -> metric -> a number for each run, or one number where it is the same in all. An arm lacks what it has not."""

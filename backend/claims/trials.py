@@ -8,13 +8,13 @@ from typing import Literal
 
 import msgspec
 
-from backend.arms.bundles import written_arm
-from backend.config import ArmRequest, Request, Workload, reading_of, workload_of
-from backend.executors.checkpoint import WRITER
-from backend.models import resolve
-from backend.quality import Quality
-from backend.quality.presets import shipped_texts
-from backend.traffic.presets import drawn, traffic_preset
+from tokendyno.backend.arms.bundles import written_arm
+from tokendyno.backend.config import ArmRequest, Request, Workload, reading_of, workload_of
+from tokendyno.backend.executors.checkpoint import WRITER
+from tokendyno.backend.models import resolve
+from tokendyno.backend.quality import Quality
+from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.traffic.presets import drawn, traffic_preset
 
 Device = Literal["cuda", "cpu"]
 Command = Literal["run", "compare", "batch", "quality"]

@@ -6,13 +6,13 @@ from typing import Literal
 
 import msgspec
 
-from backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit, shipped_claims
-from backend.claims.formula import Bounds, State, Word, bounds, side, state, verdict
-from backend.claims.results import Result, read_results
-from backend.claims.samples import Doubt
-from backend.claims.trials import ClaimTest, Device
-from backend.claims.wording import Standing, remark, standing_text
-from backend.units import three
+from tokendyno.backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit, shipped_claims
+from tokendyno.backend.claims.formula import Bounds, State, Word, bounds, side, state, verdict
+from tokendyno.backend.claims.results import Result, read_results
+from tokendyno.backend.claims.samples import Doubt
+from tokendyno.backend.claims.trials import ClaimTest, Device
+from tokendyno.backend.claims.wording import Standing, remark, standing_text
+from tokendyno.backend.units import three
 
 LEAST_NATS = 1e-6
 

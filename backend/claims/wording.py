@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backend.claims.formula import Side, State, Word
+from tokendyno.backend.claims.formula import Side, State, Word
 
 SIDES: dict[Side, str] = {"": "within", "below": "below", "above": "above", "both": "below and above"}
 DOUBTED = "a choice was in effect only in part"

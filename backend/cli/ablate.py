@@ -2,21 +2,21 @@
 
 import argparse
 
-from backend import hardware
-from backend.ablation.journal import Heading, Journal
-from backend.ablation.result import AblationDocument, StepResult, results
-from backend.ablation.steps import KINDS, MAX_CHANGES, Kind, plan_steps
-from backend.ablation.trials import Task, admit, reading_tasks, trial_tasks
-from backend.cli.files import give
-from backend.cli.options import Add, add_arm, workload
-from backend.cli.progress import say
-from backend.cli.terminal import Block, Column, Styled, Table
-from backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
-from backend.errors import InputError
-from backend.models import resolve
-from backend.units import bytes_text, seconds_text, three
-from backend.views.gate import RANDOM, cost_remark
-from backend.views.quality import TOLERANCES
+from tokendyno.backend import hardware
+from tokendyno.backend.ablation.journal import Heading, Journal
+from tokendyno.backend.ablation.result import AblationDocument, StepResult, results
+from tokendyno.backend.ablation.steps import KINDS, MAX_CHANGES, Kind, plan_steps
+from tokendyno.backend.ablation.trials import Task, admit, reading_tasks, trial_tasks
+from tokendyno.backend.cli.files import give
+from tokendyno.backend.cli.options import Add, add_arm, workload
+from tokendyno.backend.cli.progress import say
+from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
+from tokendyno.backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import resolve
+from tokendyno.backend.units import bytes_text, seconds_text, three
+from tokendyno.backend.views.gate import RANDOM, cost_remark
+from tokendyno.backend.views.quality import TOLERANCES
 
 
 def ablate(options: argparse.Namespace) -> int:

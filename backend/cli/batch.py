@@ -6,24 +6,24 @@ from pathlib import Path
 
 import msgspec
 
-from backend.cli.commands import perform
-from backend.cli.files import check_folder, check_writable, write_text
-from backend.cli.main import OK
-from backend.cli.options import ARM_HELP, Add, add_all, add_model, add_repeats, written_arms
-from backend.cli.run_table import run_blocks
-from backend.cli.stored import add_history_option
-from backend.cli.terminal import Block
-from backend.config import Request, workload_of
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.export.batch import batch_script
-from backend.models import check_loadable, resolve
-from backend.runs.log import RunLog
-from backend.runs.run import Run
-from backend.traffic import Limits, Traffic
-from backend.traffic.presets import drawn, traffic_preset, traffic_presets
-from backend.traffic.trace_file import read_trace
-from backend.views.batch_document import batch_document
+from tokendyno.backend.cli.commands import perform
+from tokendyno.backend.cli.files import check_folder, check_writable, write_text
+from tokendyno.backend.cli.main import OK
+from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_repeats, written_arms
+from tokendyno.backend.cli.run_table import run_blocks
+from tokendyno.backend.cli.stored import add_history_option
+from tokendyno.backend.cli.terminal import Block
+from tokendyno.backend.config import Request, workload_of
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.export.batch import batch_script
+from tokendyno.backend.models import check_loadable, resolve
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.traffic import Limits, Traffic
+from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
+from tokendyno.backend.traffic.trace_file import read_trace
+from tokendyno.backend.views.batch_document import batch_document
 
 
 def batch(options: argparse.Namespace) -> int:

@@ -3,21 +3,21 @@
 import argparse
 from pathlib import Path
 
-from backend.arms.check import Checked
-from backend.cli.files import check_folder, check_writable, give, write_text
-from backend.cli.main import BAD_INPUT, OK
-from backend.cli.options import Add, add_arm, add_repeats, add_workload, request_of
-from backend.cli.progress import say
-from backend.cli.stored import add_history, add_history_option, find_records
-from backend.cli.terminal import Block, Column, Line, Styled, Table
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.export.script import script
-from backend.models import check_loadable, resolve
-from backend.optimizations import all_axes
-from backend.recordings.files import ENDING, write_recording
-from backend.units import bytes_text
-from backend.views.check_document import check_document
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.cli.files import check_folder, check_writable, give, write_text
+from tokendyno.backend.cli.main import BAD_INPUT, OK
+from tokendyno.backend.cli.options import Add, add_arm, add_repeats, add_workload, request_of
+from tokendyno.backend.cli.progress import say
+from tokendyno.backend.cli.stored import add_history, add_history_option, find_records
+from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.export.script import script
+from tokendyno.backend.models import check_loadable, resolve
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.recordings.files import ENDING, write_recording
+from tokendyno.backend.units import bytes_text
+from tokendyno.backend.views.check_document import check_document
 
 _LEVELS = {"blocked": "red", "fallback": "yellow", "note": "cyan"}
 

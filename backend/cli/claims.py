@@ -6,22 +6,22 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from backend.claims.declared import Claim, Claims, shipped_claims
-from backend.claims.formula import bounds, drifted
-from backend.claims.perform import NotMeasured, Stopped, perform
-from backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
-from backend.claims.trials import ClaimTest, Device
-from backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
-from backend.cli.files import check_writable, give
-from backend.cli.main import FAILED, OK, STOPPED
-from backend.cli.options import Add
-from backend.cli.progress import close, follow, say, say_notes
-from backend.cli.stored import add_history_option, history_of
-from backend.cli.terminal import Block, Column, Styled, Table, Verbatim
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.hardware import Machine
+from tokendyno.backend.claims.declared import Claim, Claims, shipped_claims
+from tokendyno.backend.claims.formula import bounds, drifted
+from tokendyno.backend.claims.perform import NotMeasured, Stopped, perform
+from tokendyno.backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
+from tokendyno.backend.claims.trials import ClaimTest, Device
+from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
+from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.main import FAILED, OK, STOPPED
+from tokendyno.backend.cli.options import Add
+from tokendyno.backend.cli.progress import close, follow, say, say_notes
+from tokendyno.backend.cli.stored import add_history_option, history_of
+from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hardware import Machine
 
 
 def claims(options: argparse.Namespace) -> int:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from backend.arms.check import Checked
-from backend.cli.files import check_folder, check_writable, give
-from backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
-from backend.cli.nodes import add_node_options, machines_of
-from backend.cli.options import (
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.cli.files import check_folder, check_writable, give
+from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
+from tokendyno.backend.cli.nodes import add_node_options, machines_of
+from tokendyno.backend.cli.options import (
     ARM_HELP,
     NO_CHOICE,
     Add,
@@ -21,18 +21,18 @@ from backend.cli.options import (
     add_workload,
     request_of,
 )
-from backend.cli.progress import close, follow, say, say_notes
-from backend.cli.run_table import run_blocks
-from backend.cli.stored import add_history_option, history_of
-from backend.cli.terminal import Block
-from backend.config import Request
-from backend.executors import open_bench
-from backend.executors.several_machines import Machines
-from backend.runs.gate import gate_of
-from backend.runs.log import RunLog
-from backend.runs.run import Run
-from backend.views.document import document, predicted_series
-from backend.views.gate import gate_document
+from tokendyno.backend.cli.progress import close, follow, say, say_notes
+from tokendyno.backend.cli.run_table import run_blocks
+from tokendyno.backend.cli.stored import add_history_option, history_of
+from tokendyno.backend.cli.terminal import Block
+from tokendyno.backend.config import Request
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.executors.several_machines import Machines
+from tokendyno.backend.runs.gate import gate_of
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.document import document, predicted_series
+from tokendyno.backend.views.gate import gate_document
 
 
 def compare(options: argparse.Namespace) -> int:

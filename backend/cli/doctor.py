@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from backend import hardware
-from backend.arms.usable import Usable, usable_choices
-from backend.cli.files import check_writable, give
-from backend.cli.main import FAILED, OK
-from backend.cli.options import Add
-from backend.cli.terminal import Block, Column, Line, Row, Styled, Table, console_of, drawn
-from backend.errors import InputError
-from backend.hardware import Machine, peak_rates
-from backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
-from backend.hardware.compatibility import startup_messages
-from backend.hardware.compilers import INSTALL
-from backend.hosting.limits import LIMITS, Limits
-from backend.hosting.limits import rows as limit_rows
-from backend.models import DEFAULT_MODEL, resolve
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.usable import Usable, usable_choices
+from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.main import FAILED, OK
+from tokendyno.backend.cli.options import Add
+from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table, console_of, drawn
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import Machine, peak_rates
+from tokendyno.backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
+from tokendyno.backend.hardware.compatibility import startup_messages
+from tokendyno.backend.hardware.compilers import INSTALL
+from tokendyno.backend.hosting.limits import LIMITS, Limits
+from tokendyno.backend.hosting.limits import rows as limit_rows
+from tokendyno.backend.models import DEFAULT_MODEL, resolve
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from backend.cli.terminal import Block, show
-from backend.config import MAX_PROMPT_BYTES
-from backend.errors import InputError
-from backend.files.whole import require_writable, write_whole
+from tokendyno.backend.cli.terminal import Block, show
+from tokendyno.backend.config import MAX_PROMPT_BYTES
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.files.whole import require_writable, write_whole
 
 
 def read_prompt(path: Path, option: str = "--prompt-file") -> str:

@@ -4,18 +4,18 @@ import argparse
 
 import msgspec
 
-from backend import hardware
-from backend.cli.files import check_folder, check_writable, give
-from backend.cli.main import OK
-from backend.cli.options import Add, add_model
-from backend.cli.terminal import Block, Column, Row, Styled, Table
-from backend.fit import table as fit_table
-from backend.fit.device import device_of
-from backend.fit.row import Margin
-from backend.fit.sharding import SHARDING_COLUMNS, Sharding, ShardRow, sharding, sharding_cells
-from backend.fit.table import DEFAULT_CONTEXT, Fit
-from backend.fit.text import best, cells, columns, heading, remarks
-from backend.models import resolve
+from tokendyno.backend import hardware
+from tokendyno.backend.cli.files import check_folder, check_writable, give
+from tokendyno.backend.cli.main import OK
+from tokendyno.backend.cli.options import Add, add_model
+from tokendyno.backend.cli.terminal import Block, Column, Row, Styled, Table
+from tokendyno.backend.fit import table as fit_table
+from tokendyno.backend.fit.device import device_of
+from tokendyno.backend.fit.row import Margin
+from tokendyno.backend.fit.sharding import SHARDING_COLUMNS, Sharding, ShardRow, sharding, sharding_cells
+from tokendyno.backend.fit.table import DEFAULT_CONTEXT, Fit
+from tokendyno.backend.fit.text import best, cells, columns, heading, remarks
+from tokendyno.backend.models import resolve
 
 _STYLES: dict[Margin, str] = {"comfortable": "green", "tight": "yellow", "does not fit": "red"}
 _OPTIONAL = {

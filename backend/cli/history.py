@@ -8,24 +8,24 @@ from pathlib import Path
 
 import msgspec
 
-from backend.cli.files import check_writable, give
-from backend.cli.options import Add
-from backend.cli.progress import say
-from backend.cli.run_table import run_blocks
-from backend.cli.stored import default_file
-from backend.cli.terminal import Block, Column, Line, Table
-from backend.errors import InputError, shown
-from backend.history.history import History
-from backend.history.pins import Pin, SideBySide, read_pins
-from backend.history.rows import Found, Row
-from backend.history.search import MAX_PAGE, read_search
-from backend.hosting.limits import LIMITS
-from backend.hosting.visitor import LOCAL_USER
-from backend.redact import plain
-from backend.runs.log import RunLog
-from backend.runs.row import ArmText
-from backend.runs.store import Store
-from backend.views.document_of import document_of
+from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.options import Add
+from tokendyno.backend.cli.progress import say
+from tokendyno.backend.cli.run_table import run_blocks
+from tokendyno.backend.cli.stored import default_file
+from tokendyno.backend.cli.terminal import Block, Column, Line, Table
+from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.history.history import History
+from tokendyno.backend.history.pins import Pin, SideBySide, read_pins
+from tokendyno.backend.history.rows import Found, Row
+from tokendyno.backend.history.search import MAX_PAGE, read_search
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import LOCAL_USER
+from tokendyno.backend.redact import plain
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.row import ArmText
+from tokendyno.backend.runs.store import Store
+from tokendyno.backend.views.document_of import document_of
 
 ACTIONS = ("list", "show", "pins", "name", "note", "delete", "undelete")
 MIN_ID = 4

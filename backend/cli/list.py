@@ -4,15 +4,15 @@ import argparse
 
 import msgspec
 
-from backend.arms.presets import ArmPreset, arm_presets
-from backend.cli.files import check_writable, give
-from backend.cli.main import OK
-from backend.cli.options import Add
-from backend.cli.terminal import Block, Column, Line, Styled, Table
-from backend.hardware.gpu_specs import GpuSpec, gpus
-from backend.models import DEFAULT_MODEL, catalogue
-from backend.optimizations import all_axes
-from backend.units import bytes_text
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.main import OK
+from tokendyno.backend.cli.options import Add
+from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table
+from tokendyno.backend.hardware.gpu_specs import GpuSpec, gpus
+from tokendyno.backend.models import DEFAULT_MODEL, catalogue
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.units import bytes_text
 
 WHAT = ("presets", "axes", "gpus", "models")
 _NAMES = (Column(), Column(prose=True))

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from backend.redact import redact
+from tokendyno.backend.redact import redact
 
 OK, BAD_INPUT, FAILED, STOPPED = 0, 2, 3, 130
 """Exit codes: also of a failed run, and of one that was stopped with Ctrl-C."""
@@ -48,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    from backend.cli.parser import make_parser
-    from backend.cli.progress import counts_shown
-    from backend.errors import InputError
+    from tokendyno.backend.cli.parser import make_parser
+    from tokendyno.backend.cli.progress import counts_shown
+    from tokendyno.backend.errors import InputError
 
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)

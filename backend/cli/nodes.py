@@ -2,13 +2,13 @@
 
 import argparse
 
-from backend.arms.parse import parse_arm
-from backend.errors import InputError
-from backend.executors.endpoint import parse_endpoint
-from backend.executors.far_rank import hello_of
-from backend.executors.several_machines import Machines
-from backend.models import resolve
-from backend.optimizations.axes.parallel.axis import ranks_of
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.endpoint import parse_endpoint
+from tokendyno.backend.executors.far_rank import hello_of
+from tokendyno.backend.executors.several_machines import Machines
+from tokendyno.backend.models import resolve
+from tokendyno.backend.optimizations.axes.parallel.axis import ranks_of
 
 MAX_NODES = 64
 

@@ -5,12 +5,12 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from backend.arms.bundles import written_arm
-from backend.arms.presets import prompts
-from backend.cli.files import read_prompt
-from backend.config import EFFORTS, THINKING, ArmRequest, Request, Workload
-from backend.errors import InputError
-from backend.models import DEFAULT_MODEL, resolve
+from tokendyno.backend.arms.bundles import written_arm
+from tokendyno.backend.arms.presets import prompts
+from tokendyno.backend.cli.files import read_prompt
+from tokendyno.backend.config import EFFORTS, THINKING, ArmRequest, Request, Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import DEFAULT_MODEL, resolve
 
 ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms"
 NO_CHOICE = "(default: every axis at its default)"

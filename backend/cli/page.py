@@ -7,12 +7,12 @@ import sys
 import webbrowser
 from pathlib import Path
 
-import app
-from backend.cli.options import Add
-from backend.cli.progress import say
-from backend.errors import InputError
-from backend.hosting.users import MAX_PASSWORD, Users
-from backend.paths import default_users
+from tokendyno import app
+from tokendyno.backend.cli.options import Add
+from tokendyno.backend.cli.progress import say
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.users import MAX_PASSWORD, Users
+from tokendyno.backend.paths import default_users
 
 ACTIONS = ("list", "add", "remove", "token", "revoke")
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, get_args
 
-from backend import hardware
-from backend.cli.help import Help, epilog
-from backend.cli.terminal import Color
-from backend.errors import InputError, near_names, shown
+from tokendyno.backend import hardware
+from tokendyno.backend.cli.help import Help, epilog
+from tokendyno.backend.cli.terminal import Color
+from tokendyno.backend.errors import InputError, near_names, shown
 
 COMMANDS = {
     "compare": "commands", "run": "commands", "check": "check", "export": "check",
@@ -96,7 +96,7 @@ def make_parser(command: str = "") -> Parser:
         return sub
 
     for module in dict.fromkeys([COMMANDS[command]] if command in COMMANDS else COMMANDS.values()):
-        import_module(f"backend.cli.{module}").add_commands(add)
+        import_module(f"tokendyno.backend.cli.{module}").add_commands(add)
     for sub in documents:
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
     for sub in colored:

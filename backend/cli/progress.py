@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.cli.terminal import LiveLine, console_of, drawn
-from backend.engine.bench import Bench
-from backend.models.counting import Progress, watched
-from backend.runs.arm_series import ArmSeries, Phase
-from backend.runs.run import Run
-from backend.runs.statistics import mean
-from backend.views.tiles import PHASE_TITLES
-from backend.views.waits import duration, wait_text
+from tokendyno.backend.cli.terminal import LiveLine, console_of, drawn
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.models.counting import Progress, watched
+from tokendyno.backend.runs.arm_series import ArmSeries, Phase
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.statistics import mean
+from tokendyno.backend.views.tiles import PHASE_TITLES
+from tokendyno.backend.views.waits import duration, wait_text
 
 BAR = 20
 ROOM_FOR_A_BAR = 70

@@ -4,19 +4,19 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from backend.cli.commands import perform
-from backend.cli.files import read_prompt
-from backend.cli.options import ARM_HELP, Add, add_all, add_model, written_arms
-from backend.cli.run_table import run_blocks
-from backend.cli.stored import add_history_option
-from backend.cli.terminal import Block
-from backend.config import Request, reading_of
-from backend.errors import InputError
-from backend.quality import Quality, QualityText
-from backend.quality.presets import shipped_texts
-from backend.runs.log import RunLog
-from backend.runs.run import Run
-from backend.views.quality_document import quality_document
+from tokendyno.backend.cli.commands import perform
+from tokendyno.backend.cli.files import read_prompt
+from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, written_arms
+from tokendyno.backend.cli.run_table import run_blocks
+from tokendyno.backend.cli.stored import add_history_option
+from tokendyno.backend.cli.terminal import Block
+from tokendyno.backend.config import Request, reading_of
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.quality import Quality, QualityText
+from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.quality_document import quality_document
 
 
 def quality(options: argparse.Namespace) -> int:

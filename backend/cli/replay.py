@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from backend.cli.options import Add, add_all
-from backend.cli.progress import say
-from backend.cli.run_table import run_blocks, title
-from backend.cli.stored import WHAT, add_history, find_run, other_runs
-from backend.cli.terminal import Color, Styled, show
-from backend.errors import InputError
-from backend.hosting.limits import RECORDING_BYTES
-from backend.recordings.shelf import import_run
-from backend.redact import plain
-from backend.runs.run import Run
-from backend.runs.store import Store
+from tokendyno.backend.cli.options import Add, add_all
+from tokendyno.backend.cli.progress import say
+from tokendyno.backend.cli.run_table import run_blocks, title
+from tokendyno.backend.cli.stored import WHAT, add_history, find_run, other_runs
+from tokendyno.backend.cli.terminal import Color, Styled, show
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import RECORDING_BYTES
+from tokendyno.backend.recordings.shelf import import_run
+from tokendyno.backend.redact import plain
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.store import Store
 
 SPEEDS = (0.01, 1000.0)
 

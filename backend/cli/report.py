@@ -4,26 +4,26 @@ file."""
 import argparse
 from pathlib import Path
 
-from backend.ablation.courses import ID
-from backend.ablation.kinds import course_of_journal
-from backend.cli.files import check_folder, check_writable, write_json, write_text
-from backend.cli.options import Add, add_all, add_models_dir
-from backend.cli.progress import say
-from backend.cli.run_table import run_blocks
-from backend.cli.stored import WHAT, add_history, find_run, other_runs
-from backend.cli.terminal import show
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.paths import ablation_folder
-from backend.runs.gate import gate_of
-from backend.runs.log import RunLog
-from backend.runs.run import Run
-from backend.views.document import document
-from backend.views.gate import gate_document
-from backend.views.series import recorded_kv, series_csv
-from ui.report.page import course_report
-from ui.report.page import report as html_report
-from ui.report.scripts import scripts_of
+from tokendyno.backend.ablation.courses import ID
+from tokendyno.backend.ablation.kinds import course_of_journal
+from tokendyno.backend.cli.files import check_folder, check_writable, write_json, write_text
+from tokendyno.backend.cli.options import Add, add_all, add_models_dir
+from tokendyno.backend.cli.progress import say
+from tokendyno.backend.cli.run_table import run_blocks
+from tokendyno.backend.cli.stored import WHAT, add_history, find_run, other_runs
+from tokendyno.backend.cli.terminal import show
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.paths import ablation_folder
+from tokendyno.backend.runs.gate import gate_of
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.document import document
+from tokendyno.backend.views.gate import gate_document
+from tokendyno.backend.views.series import recorded_kv, series_csv
+from tokendyno.ui.report.page import course_report
+from tokendyno.ui.report.page import report as html_report
+from tokendyno.ui.report.scripts import scripts_of
 
 JOURNAL = ".jsonl"
 """How the file of a journal ends."""

@@ -2,28 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 
-from backend.cli.terminal import Block, Cell, Column, Line, Row, Styled, Table
-from backend.evidence import Status
-from backend.optimizations import all_axes
-from backend.redact import plain
-from backend.runs.gate import FindReading, gate_of
-from backend.runs.quality import TextReading, readings, whole_reading
-from backend.runs.records import Created
-from backend.runs.run import Run
-from backend.runs.snapshot import Snapshot
-from backend.units import seconds_text, three
-from backend.views.arm_details import detail_rows
-from backend.views.batch_tiles import batch_details, batch_differences, batch_tiles
-from backend.views.batch_verdict import batch_verdict, same_sentence, why_sentence
-from backend.views.differences import Difference, differences
-from backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
-from backend.views.origin import whole_note
-from backend.views.quality import quality_sentence, tolerances
-from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
-from backend.views.step_time import step_text, step_tiles
-from backend.views.tile import Tile
-from backend.views.tiles import tiles
-from backend.views.verdict import ELSEWHERE, unasked_sentence, verdict_of
+from tokendyno.backend.cli.terminal import Block, Cell, Column, Line, Row, Styled, Table
+from tokendyno.backend.evidence import Status
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.redact import plain
+from tokendyno.backend.runs.gate import FindReading, gate_of
+from tokendyno.backend.runs.quality import TextReading, readings, whole_reading
+from tokendyno.backend.runs.records import Created
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.units import seconds_text, three
+from tokendyno.backend.views.arm_details import detail_rows
+from tokendyno.backend.views.batch_tiles import batch_details, batch_differences, batch_tiles
+from tokendyno.backend.views.batch_verdict import batch_verdict, same_sentence, why_sentence
+from tokendyno.backend.views.differences import Difference, differences
+from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
+from tokendyno.backend.views.origin import whole_note
+from tokendyno.backend.views.quality import quality_sentence, tolerances
+from tokendyno.backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
+from tokendyno.backend.views.step_time import step_text, step_tiles
+from tokendyno.backend.views.tile import Tile
+from tokendyno.backend.views.tiles import tiles
+from tokendyno.backend.views.verdict import ELSEWHERE, unasked_sentence, verdict_of
 
 _MAX_ANNOTATIONS = 5
 MAX_TEXT = 3_000

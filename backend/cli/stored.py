@@ -7,16 +7,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from backend.cli.progress import say
-from backend.errors import InputError, shown
-from backend.paths import default_history
-from backend.recordings.files import ENDING, read_recording
-from backend.recordings.shelf import shipped_id, shipped_names, shipped_records
-from backend.runs.history_file import check_path
-from backend.runs.log import RunLog
-from backend.runs.records import Record
-from backend.runs.run import Run, folded
-from backend.runs.store import Store
+from tokendyno.backend.cli.progress import say
+from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.paths import default_history
+from tokendyno.backend.recordings.files import ENDING, read_recording
+from tokendyno.backend.recordings.shelf import shipped_id, shipped_names, shipped_records
+from tokendyno.backend.runs.history_file import check_path
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import Record
+from tokendyno.backend.runs.run import Run, folded
+from tokendyno.backend.runs.store import Store
 
 WHAT = f"the id of a run, the name of a recording that comes with tokendyno, or a {ENDING} file"
 

@@ -3,14 +3,14 @@
 import argparse
 import shlex
 
-from backend.claims.view import measured_of
-from backend.cli.options import Add
-from backend.cli.run_table import no_reading
-from backend.cli.stored import default_file, find_run
-from backend.cli.terminal import Block, Column, Row, Styled, Table, Verbatim, show
-from backend.history.line import line_of
-from backend.stories import Here, Story, stories, story
-from backend.views.origin import whole_note
+from tokendyno.backend.claims.view import measured_of
+from tokendyno.backend.cli.options import Add
+from tokendyno.backend.cli.run_table import no_reading
+from tokendyno.backend.cli.stored import default_file, find_run
+from tokendyno.backend.cli.terminal import Block, Column, Row, Styled, Table, Verbatim, show
+from tokendyno.backend.history.line import line_of
+from tokendyno.backend.stories import Here, Story, stories, story
+from tokendyno.backend.views.origin import whole_note
 
 
 def tell(options: argparse.Namespace) -> int:

@@ -5,9 +5,9 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 
-from backend import hardware
-from backend.ablation.journal import Heading, Journal
-from backend.ablation.sweep import (
+from tokendyno.backend import hardware
+from tokendyno.backend.ablation.journal import Heading, Journal
+from tokendyno.backend.ablation.sweep import (
     MAX_POINTS,
     Point,
     PointResult,
@@ -16,15 +16,15 @@ from backend.ablation.sweep import (
     plan_points,
     point_results,
 )
-from backend.ablation.trials import Task, reading_tasks, trial_tasks
-from backend.cli.files import check_writable, give, write_text
-from backend.cli.options import Add, add_arm, workload
-from backend.cli.terminal import Block, Column, Table
-from backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
-from backend.errors import InputError
-from backend.models import resolve
-from backend.units import bytes_text, interval_text, seconds_text, three
-from backend.views.gate import cost_remark
+from tokendyno.backend.ablation.trials import Task, reading_tasks, trial_tasks
+from tokendyno.backend.cli.files import check_writable, give, write_text
+from tokendyno.backend.cli.options import Add, add_arm, workload
+from tokendyno.backend.cli.terminal import Block, Column, Table
+from tokendyno.backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import resolve
+from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
+from tokendyno.backend.views.gate import cost_remark
 
 
 def sweep(options: argparse.Namespace) -> int:

@@ -6,29 +6,29 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from backend import hardware
-from backend.ablation.courses import POSITIONS
-from backend.ablation.elsewhere import perform_elsewhere
-from backend.ablation.journal import Heading, Journal
-from backend.ablation.places import Place, gpu_places
-from backend.ablation.ray_places import ray_places
-from backend.ablation.trials import Stopped, Task, TrialFailed, perform
-from backend.arms.bundles import gave_way
-from backend.cli.files import check_folder, check_writable
-from backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
-from backend.cli.options import add_workload, written_arms
-from backend.cli.progress import close, follow, say, say_notes
-from backend.cli.stored import add_history_option, history_of
-from backend.config import Workload
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.executors.errand import Errand
-from backend.hardware import Machine
-from backend.models import resolve
-from backend.quality import Quality
-from backend.quality.presets import shipped_texts
-from backend.runs.run import Run
+from tokendyno.backend import hardware
+from tokendyno.backend.ablation.courses import POSITIONS
+from tokendyno.backend.ablation.elsewhere import perform_elsewhere
+from tokendyno.backend.ablation.journal import Heading, Journal
+from tokendyno.backend.ablation.places import Place, gpu_places
+from tokendyno.backend.ablation.ray_places import ray_places
+from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, perform
+from tokendyno.backend.arms.bundles import gave_way
+from tokendyno.backend.cli.files import check_folder, check_writable
+from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
+from tokendyno.backend.cli.options import add_workload, written_arms
+from tokendyno.backend.cli.progress import close, follow, say, say_notes
+from tokendyno.backend.cli.stored import add_history_option, history_of
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.executors.errand import Errand
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import resolve
+from tokendyno.backend.quality import Quality
+from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.runs.run import Run
 
 MAX_ROUNDS = 50
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from backend.models.counted import Answer
-from backend.models.counting import CPU_SECONDS
-from backend.models.files.config_fields import decode_config
+from tokendyno.backend.models.counted import Answer
+from tokendyno.backend.models.counting import CPU_SECONDS
+from tokendyno.backend.models.files.config_fields import decode_config
 
 UNUSED = ("hqq", "optimum", "torchao", "bitsandbytes", "kernels")
 """Packages that transformers imports if they are there (4 of 7 s) and that nothing here needs."""
@@ -33,7 +33,7 @@ def main() -> None:
 
     import transformers
 
-    from backend.counter.model import Refused, count
+    from tokendyno.backend.counter.model import Refused, count
 
     transformers.logging.set_verbosity_error()
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicSlidingWindowLayer
 
-from backend.counter.refused import Refused
-from backend.models.facts import CacheLayers, LayerKind
+from tokendyno.backend.counter.refused import Refused
+from tokendyno.backend.models.facts import CacheLayers, LayerKind
 
 SHORT, LONG = 3, 70
 """Lengths of the two passes: a growing tensor differs between them, a state does not."""

@@ -14,7 +14,7 @@ from transformers.cache_utils import StaticSlidingWindowLayer
 from transformers.generation.continuous_batching.cache import PagedAttentionCache, group_layers_by_attn_type
 from transformers.generation.continuous_batching.utils import find_head_dim, find_num_key_value_heads
 
-from backend.counter.cache import LONG, observed
+from tokendyno.backend.counter.cache import LONG, observed
 
 LONGEST = 1 << 40
 """Longer than every window: nothing is allocated before the first update."""

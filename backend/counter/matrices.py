@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers.pytorch_utils import Conv1D
 
-from backend.models.facts import Matrix, Use
+from tokendyno.backend.models.facts import Matrix, Use
 
 
 def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:

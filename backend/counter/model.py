@@ -12,14 +12,14 @@ from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-from backend.counter.cache import Ran, count_cache, observed
-from backend.counter.forms import fits_pages, fits_slots, fits_static
-from backend.counter.matrices import list_matrices
-from backend.counter.refused import Refused
-from backend.counter.workspace import count_workspace, shortened
-from backend.models.counted import Counted
-from backend.models.facts import CacheLayers
-from backend.models.families import is_encoder
+from tokendyno.backend.counter.cache import Ran, count_cache, observed
+from tokendyno.backend.counter.forms import fits_pages, fits_slots, fits_static
+from tokendyno.backend.counter.matrices import list_matrices
+from tokendyno.backend.counter.refused import Refused
+from tokendyno.backend.counter.workspace import count_workspace, shortened
+from tokendyno.backend.models.counted import Counted
+from tokendyno.backend.models.facts import CacheLayers
+from tokendyno.backend.models.families import is_encoder
 
 __all__ = ["Refused", "count"]
 

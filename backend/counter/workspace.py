@@ -10,8 +10,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import AutoModel, AutoModelForCausalLM, DynamicCache
 from transformers.initialization import no_init_weights
 
-from backend.counter.live import Live
-from backend.models.counting import LAYERS
+from tokendyno.backend.counter.live import Live
+from tokendyno.backend.models.counting import LAYERS
 
 LENGTHS = ((256, 512), (32, 64))
 """Of the prompts; short ones for models that read them token by token."""

@@ -3,22 +3,22 @@
 Each refusal is an `InputError` that names the limit and says what to do.
 """
 
-from backend.arms.check import Checked
-from backend.arms.check import prompt_tokens as estimated
-from backend.config import Request
-from backend.engine.conductor import Job
-from backend.engine.worker_memory import PREDICTED_SHARE, worker_limit
-from backend.errors import InputError
-from backend.hardware import Machine
-from backend.hosting.limits import Limits
-from backend.hosting.visitor import Visitor
-from backend.models import ModelFacts
-from backend.models.catalogue import find
-from backend.models.files.hub_files import free_cache_bytes
-from backend.optimizations import subject_of
-from backend.optimizations.conditions import hub_kernel_repositories, runs_mxfp4
-from backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
-from backend.units import bytes_text
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.arms.check import prompt_tokens as estimated
+from tokendyno.backend.config import Request
+from tokendyno.backend.engine.conductor import Job
+from tokendyno.backend.engine.worker_memory import PREDICTED_SHARE, worker_limit
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models.catalogue import find
+from tokendyno.backend.models.files.hub_files import free_cache_bytes
+from tokendyno.backend.optimizations import subject_of
+from tokendyno.backend.optimizations.conditions import hub_kernel_repositories, runs_mxfp4
+from tokendyno.backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
+from tokendyno.backend.units import bytes_text
 
 SPARE_DISK_BYTES = 1 << 30
 """What a download leaves free for the history, and for whatever else writes to that disk."""

@@ -14,37 +14,45 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from backend import hardware
-from backend.arms.bundles import noted
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import ArmRequest, Request, Workload
-from backend.engine.allowed import check_allowed, check_download, check_model, check_room
-from backend.engine.conductor import Conductor, Job, limit_run
-from backend.engine.deadlines import deadline_override_s
-from backend.engine.exchange import Halt
-from backend.engine.executor import ChooseExecutor, Died, Letter, Wake, memory_key
-from backend.engine.pool import WorkerPool
-from backend.engine.turns import Pace, QueuePlace, Turns, place_of
-from backend.errors import InputError
-from backend.evidence import Verdict
-from backend.hardware import Machine, peak_rates
-from backend.hardware.compatibility import startup_messages
-from backend.history.history import History
-from backend.history.line import line_of
-from backend.hosting.limits import LIMITS, Limits
-from backend.hosting.visitor import LOCAL_USER, Visitor
-from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, download_bytes, obstacle, pinned, resolve
-from backend.models.catalogue import CatalogueEntry, catalogue
-from backend.models.files import hub_files
-from backend.recordings.shelf import shipped_records
-from backend.redact import redact
-from backend.runs.earlier import Place, wait_keys
-from backend.runs.log import RunLog
-from backend.runs.records import ArmPlanned, Created, Ended, Status
-from backend.runs.retention import Retention
-from backend.runs.run import Run
-from backend.runs.store import Store
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.bundles import noted
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.engine.allowed import check_allowed, check_download, check_model, check_room
+from tokendyno.backend.engine.conductor import Conductor, Job, limit_run
+from tokendyno.backend.engine.deadlines import deadline_override_s
+from tokendyno.backend.engine.exchange import Halt
+from tokendyno.backend.engine.executor import ChooseExecutor, Died, Letter, Wake, memory_key
+from tokendyno.backend.engine.pool import WorkerPool
+from tokendyno.backend.engine.turns import Pace, QueuePlace, Turns, place_of
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.hardware import Machine, peak_rates
+from tokendyno.backend.hardware.compatibility import startup_messages
+from tokendyno.backend.history.history import History
+from tokendyno.backend.history.line import line_of
+from tokendyno.backend.hosting.limits import LIMITS, Limits
+from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
+from tokendyno.backend.models import (
+    DEFAULT_MODEL,
+    ModelFacts,
+    check_loadable,
+    download_bytes,
+    obstacle,
+    pinned,
+    resolve,
+)
+from tokendyno.backend.models.catalogue import CatalogueEntry, catalogue
+from tokendyno.backend.models.files import hub_files
+from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.redact import redact
+from tokendyno.backend.runs.earlier import Place, wait_keys
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import ArmPlanned, Created, Ended, Status
+from tokendyno.backend.runs.retention import Retention
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")
 

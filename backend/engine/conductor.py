@@ -7,26 +7,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from backend.arms.check import Checked
-from backend.arms.requests import of_arm
-from backend.config import Request
-from backend.engine.exchange import STOPPED, Exchange, Halt
-from backend.engine.executor import StartError, memory_key
-from backend.engine.pool import WorkerPool
-from backend.engine.prediction import predict
-from backend.engine.work import expected_device_s
-from backend.engine.worker_memory import MemoryWatch, worker_limit
-from backend.files.own_folder import own_folder
-from backend.hardware import Machine, peak_rates
-from backend.hosting.limits import Limits
-from backend.messages import Event, Finished, Generate, Load, Probe, Progress, Ready, Score, Started
-from backend.models import ModelFacts
-from backend.paths import private_folder
-from backend.plan import Plan
-from backend.quality.texts import Quality
-from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent
-from backend.runs.run import Run
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.arms.requests import of_arm
+from tokendyno.backend.config import Request
+from tokendyno.backend.engine.exchange import STOPPED, Exchange, Halt
+from tokendyno.backend.engine.executor import StartError, memory_key
+from tokendyno.backend.engine.pool import WorkerPool
+from tokendyno.backend.engine.prediction import predict
+from tokendyno.backend.engine.work import expected_device_s
+from tokendyno.backend.engine.worker_memory import MemoryWatch, worker_limit
+from tokendyno.backend.files.own_folder import own_folder
+from tokendyno.backend.hardware import Machine, peak_rates
+from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.messages import Event, Finished, Generate, Load, Probe, Progress, Ready, Score, Started
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.paths import private_folder
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.quality.texts import Quality
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.run import Run
 
 
 @dataclass(slots=True)

@@ -3,8 +3,8 @@
 import os
 import time
 
-from backend.errors import InputError
-from backend.messages import PartUse, PhaseName
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import PartUse, PhaseName
 
 DEADLINE_S: dict[PhaseName, float] = {
     "start": 120, "download": 300, "load": 600, "quantize": 600, "compile": 600, "warmup": 600, "run": 300,

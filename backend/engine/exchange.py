@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from backend.engine.deadlines import Deadline
-from backend.engine.executor import Died, Letter
-from backend.engine.pool import Worker, WorkerPool
-from backend.engine.worker_memory import MemoryWatch
-from backend.errors import COPY_AGAIN
-from backend.messages import (
+from tokendyno.backend.engine.deadlines import Deadline
+from tokendyno.backend.engine.executor import Died, Letter
+from tokendyno.backend.engine.pool import Worker, WorkerPool
+from tokendyno.backend.engine.worker_memory import MemoryWatch
+from tokendyno.backend.errors import COPY_AGAIN
+from tokendyno.backend.messages import (
     Annotation,
     BatchEvent,
     Cancel,
@@ -38,9 +38,9 @@ from backend.messages import (
     Tokens,
     Waits,
 )
-from backend.redact import redact
-from backend.runs.records import Status
-from backend.units import bytes_text
+from tokendyno.backend.redact import redact
+from tokendyno.backend.runs.records import Status
+from tokendyno.backend.units import bytes_text
 
 CANCEL_GRACE_S = 1.0
 """How long a cancelled worker may take to finish the token in flight before it is killed."""

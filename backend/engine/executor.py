@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from backend.messages import Command, Event
-from backend.plan import Plan
+from tokendyno.backend.messages import Command, Event
+from tokendyno.backend.plan import Plan
 
 HOST = -1
 """Key of host memory in a mapping of bytes by device; the key of a GPU is its index."""

@@ -5,10 +5,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from backend.engine.executor import ChooseExecutor, Died, Executor, ExecutorKind, Inbox, Letter, StartError
-from backend.engine.residue import Residue
-from backend.messages import Failed, Finished, Generate, Ready
-from backend.plan import Plan
+from tokendyno.backend.engine.executor import ChooseExecutor, Died, Executor, ExecutorKind, Inbox, Letter, StartError
+from tokendyno.backend.engine.residue import Residue
+from tokendyno.backend.messages import Failed, Finished, Generate, Ready
+from tokendyno.backend.plan import Plan
 
 log = logging.getLogger("tokendyno")
 

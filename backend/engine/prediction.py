@@ -3,19 +3,19 @@
 from dataclasses import replace
 from typing import Literal
 
-from backend.arms.check import Checked
-from backend.hardware import Machine, peak_rates
-from backend.hardware.peak_rates import PeakRates
-from backend.messages import Started
-from backend.models import ModelFacts
-from backend.predict import roofline
-from backend.predict.kv import kv_polyline
-from backend.predict.memory import peak_bytes
-from backend.predict.parallel import shard
-from backend.predict.roofline import Bound, bound, bound_points
-from backend.predict.setup import Setup, setup_of
-from backend.predict.ttft import prefill_bound
-from backend.runs.records import Predicted, PrefillBound, RooflinePoint, StepReads
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.hardware import Machine, peak_rates
+from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.messages import Started
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.predict import roofline
+from tokendyno.backend.predict.kv import kv_polyline
+from tokendyno.backend.predict.memory import peak_bytes
+from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.predict.roofline import Bound, bound, bound_points
+from tokendyno.backend.predict.setup import Setup, setup_of
+from tokendyno.backend.predict.ttft import prefill_bound
+from tokendyno.backend.runs.records import Predicted, PrefillBound, RooflinePoint, StepReads
 
 
 def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, started: Started) -> Predicted:

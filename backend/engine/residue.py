@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from backend.messages import Finished, Generate, encode
+from tokendyno.backend.messages import Finished, Generate, encode
 
 TOLERATED_SHARE = 0.025
 """Of the smallest peak that a run there can have: what may be left without a new worker being started. A proof left

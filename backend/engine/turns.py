@@ -9,9 +9,9 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from backend.config import Request
-from backend.engine.conductor import Job
-from backend.engine.work import work_of
+from tokendyno.backend.config import Request
+from tokendyno.backend.engine.conductor import Job
+from tokendyno.backend.engine.work import work_of
 
 KNOWN_RUNS = 32
 """Runs whose seconds the expected wait is estimated from."""

@@ -1,11 +1,11 @@
 """How much a request asks for: the tokens that it generates, and the seconds for which an arm needs its device."""
 
-from backend.arms.check import Checked, prompt_tokens
-from backend.config import Request
-from backend.hardware import Machine, peak_rates
-from backend.models import ModelFacts
-from backend.predict.roofline import bound
-from backend.predict.setup import setup_of
+from tokendyno.backend.arms.check import Checked, prompt_tokens
+from tokendyno.backend.config import Request
+from tokendyno.backend.hardware import Machine, peak_rates
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.predict.roofline import bound
+from tokendyno.backend.predict.setup import setup_of
 
 BEGIN_S = 15.0
 """For the start of a process, the proof and what else is not load or steps. Our choice."""

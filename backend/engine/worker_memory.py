@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import psutil
 
-from backend.engine.executor import Executor
-from backend.hardware import Machine
-from backend.hosting.limits import Limits
+from tokendyno.backend.engine.executor import Executor
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hosting.limits import Limits
 
 POLL_S = 0.2
 """A process that fills memory gets about 0.4 GB further in that time."""

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from backend.engine.bench import Bench
-from backend.engine.executor import ExecutorKind
-from backend.executors.in_process import IN_PROCESS
-from backend.executors.ranks import of_ranks
-from backend.executors.several_machines import Machines
-from backend.executors.subprocess import WorkerProcess
-from backend.executors.zero_gpu import ZERO_GPU, call_on_gpu
-from backend.hosting.limits import LIMITS, Limits
-from backend.plan import Plan
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.executor import ExecutorKind
+from tokendyno.backend.executors.in_process import IN_PROCESS
+from tokendyno.backend.executors.ranks import of_ranks
+from tokendyno.backend.executors.several_machines import Machines
+from tokendyno.backend.executors.subprocess import WorkerProcess
+from tokendyno.backend.executors.zero_gpu import ZERO_GPU, call_on_gpu
+from tokendyno.backend.hosting.limits import LIMITS, Limits
+from tokendyno.backend.plan import Plan
 
 __all__ = ["KINDS", "open_bench"]
 

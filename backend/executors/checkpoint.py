@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from backend.child_python import last_words, python_command
-from backend.errors import InputError
-from backend.executors.subprocess import environment
-from backend.files.own_folder import own_folder
+from tokendyno.backend.child_python import last_words, python_command
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.subprocess import environment
+from tokendyno.backend.files.own_folder import own_folder
 
-WRITER = "backend.worker.load.written"
+WRITER = "tokendyno.backend.worker.load.written"
 
 
 @contextlib.contextmanager

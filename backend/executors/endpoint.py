@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from backend.errors import InputError
+from tokendyno.backend.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

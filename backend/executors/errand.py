@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from backend.child_python import last_words, python_command
-from backend.config import Request
-from backend.executors.subprocess import environment
-from backend.runs.records import Record
+from tokendyno.backend.child_python import last_words, python_command
+from tokendyno.backend.config import Request
+from tokendyno.backend.executors.subprocess import environment
+from tokendyno.backend.runs.records import Record
 
 
 class Errand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,7 +56,7 @@ class ErrandProcess:
         own = {name: value for name, value in environment().items() if name not in without}
         self._said = tempfile.TemporaryFile()  # noqa: SIM115, closed with the process
         self._process = subprocess.Popen(
-            python_command("backend.executors.errand_process", str(os.getpid())),
+            python_command("tokendyno.backend.executors.errand_process", str(os.getpid())),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, env={**own, **more},
             start_new_session=True,
         )  # fmt: skip

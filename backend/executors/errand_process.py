@@ -1,4 +1,4 @@
-"""Entry of a process that carries an errand out: `python -m backend.executors.errand_process PARENT_PID`.
+"""Entry of a process that carries an errand out: `python -m tokendyno.backend.executors.errand_process PARENT_PID`.
 
 The errand is one line on standard input, each answer one line on standard output. It ends with its parent, and its
 workers end with it.
@@ -9,12 +9,12 @@ import platform
 import sys
 from pathlib import Path
 
-from backend import hardware
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.executors.errand import Answer, Done, Errand, Impossible, decode_errand, encode
-from backend.hardware.same_versions import version_gap
-from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
+from tokendyno.backend import hardware
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.executors.errand import Answer, Done, Errand, Impossible, decode_errand, encode
+from tokendyno.backend.hardware.same_versions import version_gap
+from tokendyno.backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
 
 
 def main() -> None:

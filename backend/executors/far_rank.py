@@ -1,5 +1,5 @@
-"""Entry of a rank on another machine than the first: `torchrun ... -m backend.executors.far_rank MODEL`, a line that
-`tokendyno run --nnodes` prints. It finds the model where its own machine has it."""
+"""Entry of a rank on another machine than the first: `torchrun ... -m tokendyno.backend.executors.far_rank MODEL`, a
+line that `tokendyno run --nnodes` prints. It finds the model where its own machine has it."""
 
 import argparse
 import hashlib
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from backend import hardware, paths
-from backend.errors import InputError
-from backend.executors.endpoint import Endpoint, interface_to
-from backend.executors.subprocess import environment
-from backend.hardware.same_versions import SAME
-from backend.models import ModelFacts, obstacle, pinned, resolve
-from backend.worker.ranks.share import Hello, Share
+from tokendyno.backend import hardware, paths
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.endpoint import Endpoint, interface_to
+from tokendyno.backend.executors.subprocess import environment
+from tokendyno.backend.hardware.same_versions import SAME
+from tokendyno.backend.models import ModelFacts, obstacle, pinned, resolve
+from tokendyno.backend.worker.ranks.share import Hello, Share
 
 
 def hello_of(facts: ModelFacts | None, problem: str = "") -> Hello:
@@ -60,7 +60,7 @@ def main() -> None:
         if interface:
             os.environ.setdefault(name, interface)
     os.environ.update(environment())
-    from backend.worker.ranks.__main__ import take_part
+    from tokendyno.backend.worker.ranks.__main__ import take_part
 
     paths.private_folder("scratch")  # torch makes its folder there while it is imported, and says less
     take_part(os.getppid(), share_of(options.model, options.models_dir))

@@ -11,11 +11,11 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 
-from backend.engine.executor import Died, ExecutorKind, Inbox, Letter, StartError
-from backend.messages import Command, Event
-from backend.redact import redact
-from backend.worker.channel import QueueChannel
-from backend.worker.commands import Commands
+from tokendyno.backend.engine.executor import Died, ExecutorKind, Inbox, Letter, StartError
+from tokendyno.backend.messages import Command, Event
+from tokendyno.backend.redact import redact
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.commands import Commands
 
 log = logging.getLogger("tokendyno")
 
@@ -96,7 +96,7 @@ class InProcessWorker:
 
     def _serve(self) -> None:
         """Carry out commands until they end; the body of the thread."""
-        from backend.worker.serve import serve
+        from tokendyno.backend.worker.serve import serve
 
         serve(self._commands, QueueChannel(self._report), shared_process=True)
 

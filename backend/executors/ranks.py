@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import psutil
 
-from backend.engine.executor import HOST, ExecutorKind, Inbox
-from backend.executors.subprocess import WorkerProcess
-from backend.paths import remove_scratch
-from backend.worker.ranks.share import Share
+from tokendyno.backend.engine.executor import HOST, ExecutorKind, Inbox
+from tokendyno.backend.executors.subprocess import WorkerProcess
+from tokendyno.backend.paths import remove_scratch
+from tokendyno.backend.worker.ranks.share import Share
 
 GONE_WAIT_S = 5.0
 
@@ -30,7 +30,7 @@ class RankGroup(WorkerProcess):
         super().__init__(inbox)
 
     def _module(self) -> list[str]:
-        return ["backend.worker.ranks.launch", str(os.getpid()), msgspec.json.encode(self._share).decode()]
+        return ["tokendyno.backend.worker.ranks.launch", str(os.getpid()), msgspec.json.encode(self._share).decode()]
 
     @property
     def pids(self) -> Sequence[int]:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.engine.deadlines import DEADLINE_S, deadline_override_s
-from backend.engine.executor import ExecutorKind
-from backend.errors import InputError
-from backend.executors.endpoint import Endpoint, interface_to
-from backend.executors.ranks import RankGroup
-from backend.messages import Shutdown
-from backend.worker.ranks.share import Hello, Share
+from tokendyno.backend.engine.deadlines import DEADLINE_S, deadline_override_s
+from tokendyno.backend.engine.executor import ExecutorKind
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.endpoint import Endpoint, interface_to
+from tokendyno.backend.executors.ranks import RankGroup
+from tokendyno.backend.messages import Shutdown
+from tokendyno.backend.worker.ranks.share import Hello, Share
 
 JOIN_WAIT_S = 300.0
 """How long the first machine waits for the others; TOKENDYNO_DEADLINE_S overrides it."""

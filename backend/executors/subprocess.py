@@ -1,4 +1,4 @@
-"""An executor that is a subprocess: `python -m backend.worker` in a process group of its own.
+"""An executor that is a subprocess: `python -m tokendyno.backend.worker` in a process group of its own.
 
 Three threads serve each process, so that the engine never blocks on it: one decodes events from its standard
 output, one keeps the last lines of its standard error, one waits for its exit.
@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 
 import psutil
 
-from backend.child_python import import_variables, last_words, python_command
-from backend.engine.executor import HOST, Died, Inbox, Letter, StartError
-from backend.errors import UNDECODABLE, InputError
-from backend.messages import Command, decode_event, encode
-from backend.paths import private_folder, remove_scratch
-from backend.redact import redact
+from tokendyno.backend.child_python import import_variables, last_words, python_command
+from tokendyno.backend.engine.executor import HOST, Died, Inbox, Letter, StartError
+from tokendyno.backend.errors import UNDECODABLE, InputError
+from tokendyno.backend.messages import Command, decode_event, encode
+from tokendyno.backend.paths import private_folder, remove_scratch
+from tokendyno.backend.redact import redact
 
 
 def environment() -> dict[str, str]:
@@ -88,7 +88,7 @@ class WorkerProcess:
 
     def _module(self) -> list[str]:
         """The module that the process runs, and its arguments."""
-        return ["backend.worker", str(os.getpid())]
+        return ["tokendyno.backend.worker", str(os.getpid())]
 
     @property
     def alive(self) -> bool:

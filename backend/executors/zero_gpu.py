@@ -18,11 +18,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from backend import hardware
-from backend.engine.executor import Died, ExecutorKind, Inbox, Letter
-from backend.errors import InputError
-from backend.executors.in_process import InProcessWorker
-from backend.messages import (
+from tokendyno.backend import hardware
+from tokendyno.backend.engine.executor import Died, ExecutorKind, Inbox, Letter
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.in_process import InProcessWorker
+from tokendyno.backend.messages import (
     Command,
     Event,
     Failed,
@@ -39,9 +39,9 @@ from backend.messages import (
     decode_event,
     encode,
 )
-from backend.redact import redact
-from backend.worker.channel import QueueChannel
-from backend.worker.commands import Commands
+from tokendyno.backend.redact import redact
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.commands import Commands
 
 IDLE_S = 1.0
 """A call that has been asked for nothing for so long ends."""
@@ -82,7 +82,7 @@ def call_s(pipe: str, expected_s: float) -> float:
 
 def carry_out(pipe: str, expected_s: float) -> Iterator[list[bytes]]:
     """In the fork: carry out the commands of a pipe until it is closed; yields events as lines of JSON."""
-    from backend.worker.serve import serve
+    from tokendyno.backend.worker.serve import serve
 
     commands, events = Commands(), queue.SimpleQueue[bytes | None]()
 
@@ -222,7 +222,7 @@ class ZeroGpuWorker(InProcessWorker):
             self._line.close()
 
     def _serve(self) -> None:
-        import backend.worker.serve  # noqa: F401  # what is imported before the fork costs none of the GPU's seconds
+        import tokendyno.backend.worker.serve  # noqa: F401  # what is imported before the fork costs none of the GPU's seconds
 
         while (line := self._lines.get()) is not None:
             self._call(line)

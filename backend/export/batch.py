@@ -7,17 +7,17 @@ batching is used as its users do, through the manager and its thread; the worker
 from collections.abc import Iterator
 from pathlib import Path
 
-from backend.arms.check import Checked
-from backend.arms.requests import of_arm
-from backend.config import Workload
-from backend.export.printer import Printer
-from backend.models import ModelFacts
-from backend.optimizations import all_axes
-from backend.plan import CACHE_SIZES
-from backend.predict.pages import pages_of
-from backend.script.parts import Script
-from backend.script.source import call, quoted
-from backend.traffic import Traffic, TrafficRequest
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.arms.requests import of_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.export.printer import Printer
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.plan import CACHE_SIZES
+from tokendyno.backend.predict.pages import pages_of
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import call, quoted
+from tokendyno.backend.traffic import Traffic, TrafficRequest
 
 _PROMPT_IDS = '''def prompt_ids(source, tokens):
     """Ids of a prompt: given as ids, as a text, or as the seed that a text is drawn from."""

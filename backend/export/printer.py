@@ -4,18 +4,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from backend import hardware
-from backend.arms.check import Checked
-from backend.arms.reasoning import reasoning_keywords
-from backend.config import STOCK_SENTENCE, Workload
-from backend.models import ModelFacts
-from backend.models.files.config_fields import decode_config
-from backend.models.files.folder import VARIABLES
-from backend.optimizations import all_axes
-from backend.plan import ONE_THREAD_BELOW_BYTES
-from backend.script.definitions import definitions
-from backend.script.parts import Script
-from backend.script.source import call, comment, imports, literal, quoted, same_quotes
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.arms.reasoning import reasoning_keywords
+from tokendyno.backend.config import STOCK_SENTENCE, Workload
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models.files.config_fields import decode_config
+from tokendyno.backend.models.files.folder import VARIABLES
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES
+from tokendyno.backend.script.definitions import definitions
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import call, comment, imports, literal, quoted, same_quotes
 
 LENGTH = 'MAX_LENGTH = inputs["input_ids"].shape[1] + MAX_NEW_TOKENS'
 """Left out where nothing uses it."""

@@ -1,23 +1,23 @@
 """An arm as a standalone script, from the same plan that the worker carries out and with the worker's own code.
 
 The script loads the model, warms up as a run does, generates, and prints the text and the times, by the clock of a run
-(`backend.worker.measure`). It needs torch, transformers, and the package that an optimization itself needs;
+(`tokendyno.backend.worker.measure`). It needs torch, transformers, and the package that an optimization itself needs;
 its first line names the versions.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from backend.arms.check import Checked
-from backend.config import Workload
-from backend.errors import InputError
-from backend.export.printer import LENGTH, Printer
-from backend.models import ModelFacts
-from backend.optimizations import all_axes
-from backend.predict.kv import GROUP
-from backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
-from backend.script.parts import Script
-from backend.script.source import call
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.export.printer import LENGTH, Printer
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.predict.kv import GROUP
+from tokendyno.backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import call
 
 _CLOCK = '''class Clock(StoppingCriteria):
     """Notes when the tokens of each step exist: `generate` asks it after each step whether to stop."""
@@ -155,7 +155,7 @@ class _Decoder(Printer):
         yield _REPORT
 
     def _warm_up(self) -> Iterator[str]:
-        """As in `backend.worker.runners.warmup`, but that a slow prompt is read three times too."""
+        """As in `tokendyno.backend.worker.runners.warmup`, but that a slow prompt is read three times too."""
         few = max(2, min(WARM_UP, self.work.max_new_tokens))
         yield f"short = (inputs, {few})  # a prompt and new tokens: they load and compile kernels, allocate memory"
         yield f"warm_up = [{', '.join(['short'] * WARM_UP_PROMPTS)}]"

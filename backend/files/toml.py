@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from backend.errors import InputError, unknown
+from tokendyno.backend.errors import InputError, unknown
 
 T = TypeVar("T", bound=msgspec.Struct)
 

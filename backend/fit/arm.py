@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.fit.device import roomy
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.predict.memory import MemoryEstimate, peak_bytes
-from backend.predict.setup import Setup, setup_of
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.fit.device import roomy
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
+from tokendyno.backend.predict.setup import Setup, setup_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from backend.errors import InputError
-from backend.fit.arm import FitArm, refused
-from backend.fit.device import card_machine
-from backend.hardware import Machine
-from backend.hardware.gpu_specs import GpuSpec, gpus
-from backend.predict import parallel
-from backend.predict.setup import Setup
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit.arm import FitArm, refused
+from tokendyno.backend.fit.device import card_machine
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hardware.gpu_specs import GpuSpec, gpus
+from tokendyno.backend.predict import parallel
+from tokendyno.backend.predict.setup import Setup
 
 Card = tuple[GpuSpec, Machine]
 

@@ -4,11 +4,11 @@ import dataclasses
 import re
 from dataclasses import dataclass
 
-from backend.errors import InputError
-from backend.hardware import PACKAGES, Machine, peak_rates
-from backend.hardware.gpu_specs import GpuSpec, find_gpu
-from backend.hardware.nvidia import Gpu
-from backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import PACKAGES, Machine, peak_rates
+from tokendyno.backend.hardware.gpu_specs import GpuSpec, find_gpu
+from tokendyno.backend.hardware.nvidia import Gpu
+from tokendyno.backend.hardware.peak_rates import PeakRates
 
 THIS = "this machine"
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "MB": 10**6, "GB": 10**9, "TB": 10**12}

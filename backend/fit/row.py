@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.errors import InputError
-from backend.fit.arm import FitArm
-from backend.fit.cards import Card, gpus_that_fit, smallest_card
-from backend.fit.device import Device
-from backend.models import ModelFacts, check_loadable
-from backend.predict import parallel
-from backend.predict.roofline import bound
-from backend.units import bytes_text
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit.arm import FitArm
+from tokendyno.backend.fit.cards import Card, gpus_that_fit, smallest_card
+from tokendyno.backend.fit.device import Device
+from tokendyno.backend.models import ModelFacts, check_loadable
+from tokendyno.backend.predict import parallel
+from tokendyno.backend.predict.roofline import bound
+from tokendyno.backend.units import bytes_text
 
 SHORT_CONTEXT = 256
 """A row is offered to Compare, which keeps its own prompt, if a context of this many tokens fits on this machine."""

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from backend.child_python import last_words, python_command
-from backend.errors import UNDECODABLE, InputError
-from backend.models import ModelFacts
-from backend.models.counting import answered
-from backend.predict.parallel import check_number, check_sizes, is_modeled
-from backend.units import bytes_text
+from tokendyno.backend.child_python import last_words, python_command
+from tokendyno.backend.errors import UNDECODABLE, InputError
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models.counting import answered
+from tokendyno.backend.predict.parallel import check_number, check_sizes, is_modeled
+from tokendyno.backend.units import bytes_text
 
 CPU_SECONDS = 120.0
-COMMAND = python_command("backend.worker.sharding")
+COMMAND = python_command("tokendyno.backend.worker.sharding")
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backend.config import MAX_BATCH_SIZE
-from backend.errors import InputError
-from backend.fit.arm import FitArm, refused
-from backend.fit.cards import cards
-from backend.fit.device import Device, several, stocked
-from backend.fit.row import FitRow, compute_dtype, fit_row, why_none
-from backend.hardware.peak_rates import PeakRates
-from backend.models import ModelFacts, resolve
-from backend.optimizations import Optimization, all_axes
-from backend.predict import parallel
-from backend.predict.memory import attention_of
-from backend.predict.setup import Setup
+from tokendyno.backend.config import MAX_BATCH_SIZE
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit.arm import FitArm, refused
+from tokendyno.backend.fit.cards import cards
+from tokendyno.backend.fit.device import Device, several, stocked
+from tokendyno.backend.fit.row import FitRow, compute_dtype, fit_row, why_none
+from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.models import ModelFacts, resolve
+from tokendyno.backend.optimizations import Optimization, all_axes
+from tokendyno.backend.predict import parallel
+from tokendyno.backend.predict.memory import attention_of
+from tokendyno.backend.predict.setup import Setup
 
 DEFAULT_CONTEXT = 8_192
 SAVES = 0.01

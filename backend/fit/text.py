@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from backend.fit.row import FitRow, Margin
-from backend.fit.table import Fit, table_axes
-from backend.predict.parallel import NO_CHOICE, choice_of, group_sizes, plan_of
-from backend.units import bytes_text, seconds_text
+from tokendyno.backend.fit.row import FitRow, Margin
+from tokendyno.backend.fit.table import Fit, table_axes
+from tokendyno.backend.predict.parallel import NO_CHOICE, choice_of, group_sizes, plan_of
+from tokendyno.backend.units import bytes_text, seconds_text
 
 SIGNS: dict[Margin, str] = {"comfortable": "yes", "tight": "tight", "does not fit": "no"}
 """What stands in the first column for each margin."""

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from backend.fit.row import FitRow, Margin
-from backend.fit.table import Fit, table_axes
-from backend.fit.text import best, cells, columns, heading, remarks
-from backend.hardware.gpu_specs import gpus
-from backend.optimizations import Optimization
-from backend.units import bytes_text
+from tokendyno.backend.fit.row import FitRow, Margin
+from tokendyno.backend.fit.table import Fit, table_axes
+from tokendyno.backend.fit.text import best, cells, columns, heading, remarks
+from tokendyno.backend.hardware.gpu_specs import gpus
+from tokendyno.backend.optimizations import Optimization
+from tokendyno.backend.units import bytes_text
 
 ALIKE = 0.02
 """GPUs whose memory differs by less than this share are one line of the chart."""

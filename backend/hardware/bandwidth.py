@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from backend.child_python import import_variables, last_words, python_command
-from backend.errors import UNDECODABLE
-from backend.files.whole import write_whole
-from backend.hardware import Machine
-from backend.hardware.number_formats import FormatTime
-from backend.paths import bandwidth_file
+from tokendyno.backend.child_python import import_variables, last_words, python_command
+from tokendyno.backend.errors import UNDECODABLE
+from tokendyno.backend.files.whole import write_whole
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hardware.number_formats import FormatTime
+from tokendyno.backend.paths import bandwidth_file
 
 DEADLINE_S = 180.0
 POLL_S = 0.2
@@ -52,7 +52,7 @@ def device_name(machine: Machine) -> str:
 
 def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[[], bool] = lambda: False) -> Bandwidth:
     """Measure the device in use in a separate process. MeasureFailed on any failure, on timeout, and when `stopped`."""
-    command = python_command("backend.worker.bandwidth", machine.device)
+    command = python_command("tokendyno.backend.worker.bandwidth", machine.device)
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

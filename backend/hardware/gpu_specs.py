@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import InputError, shown
-from backend.files.toml import invalid, read_toml, refuse_duplicates
-from backend.paths import PRESETS
+from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.files.toml import invalid, read_toml, refuse_duplicates
+from tokendyno.backend.paths import PRESETS
 
 FILE = PRESETS / "gpus.toml"
 

@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from backend.paths import PRESETS
-from backend.script.source import parse
+from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.script.source import parse
 
 BUNDLED = PRESETS / "kernels"
 """The kernels that come with tokendyno."""

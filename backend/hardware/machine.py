@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 from packaging.version import Version
 
-from backend.hardware import kernel_packages, number_formats, zero_gpu
-from backend.hardware.compilers import compiler_problem
-from backend.hardware.number_formats import FormatTime
-from backend.hardware.nvidia import Gpu as Gpu
-from backend.hardware.nvidia import detect_gpus, left_unused
+from tokendyno.backend.hardware import kernel_packages, number_formats, zero_gpu
+from tokendyno.backend.hardware.compilers import compiler_problem
+from tokendyno.backend.hardware.number_formats import FormatTime
+from tokendyno.backend.hardware.nvidia import Gpu as Gpu
+from tokendyno.backend.hardware.nvidia import detect_gpus, left_unused
 
 PACKAGES = (
     "torch", "transformers", "gradio", "plotly", "bitsandbytes", "kernels", "nvidia-ml-py",

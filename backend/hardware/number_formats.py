@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from backend.errors import UNDECODABLE
-from backend.paths import bandwidth_file
+from tokendyno.backend.errors import UNDECODABLE
+from tokendyno.backend.paths import bandwidth_file
 
 
 class FormatTime(msgspec.Struct, frozen=True):

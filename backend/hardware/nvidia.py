@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from packaging.version import Version
 
-from backend.errors import InputError, shown
-from backend.hardware import cuda_driver
+from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.hardware import cuda_driver
 
 
 @dataclass(frozen=True, slots=True)

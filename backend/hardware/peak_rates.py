@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backend.hardware import Machine, bandwidth
-from backend.hardware.gpu_specs import GpuSpec, find_by_nvml_name
+from tokendyno.backend.hardware import Machine, bandwidth
+from tokendyno.backend.hardware.gpu_specs import GpuSpec, find_by_nvml_name
 
 log = logging.getLogger("tokendyno")
 

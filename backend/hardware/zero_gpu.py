@@ -2,7 +2,7 @@
 
 import os
 
-from backend.hardware.nvidia import DetectedGpus, Gpu
+from tokendyno.backend.hardware.nvidia import DetectedGpus, Gpu
 
 _UNSEEN = "ZeroGPU lends its GPU for a call at a time: clocks, temperature, energy and other processes are n/a"
 

@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from backend.errors import InputError, shown
-from backend.hosting.limits import Limits
-from backend.hosting.visitor import Visitor
-from backend.runs.log import RunLog
-from backend.runs.row import searched
-from backend.runs.store import Store
+from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.row import searched
+from tokendyno.backend.runs.store import Store
 
 MAX_NAME, MAX_NOTE = 80, 2_000
 MAX_AT_ONCE = 200

@@ -1,8 +1,8 @@
 """What a pinned arm ran under: whatever may set two arms apart besides their choices."""
 
-from backend.redact import plain
-from backend.runs.row import machine_text
-from backend.runs.snapshot import Snapshot
+from tokendyno.backend.redact import plain
+from tokendyno.backend.runs.row import machine_text
+from tokendyno.backend.runs.snapshot import Snapshot
 
 MAX_TEXT = 240
 """Characters of a prompt, and of an arm's text."""

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.runs.quality import whole_reading
-from backend.runs.snapshot import Snapshot
-from backend.units import three
-from backend.views.arm_details import detail_rows
-from backend.views.batch_tiles import batch_details, batch_tiles
-from backend.views.tile import Tile
-from backend.views.tiles import tiles
-from backend.views.verdict import SAME_BYTES, less_or_more, memory_noise
+from tokendyno.backend.runs.quality import whole_reading
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.units import three
+from tokendyno.backend.views.arm_details import detail_rows
+from tokendyno.backend.views.batch_tiles import batch_details, batch_tiles
+from tokendyno.backend.views.tile import Tile
+from tokendyno.backend.views.tiles import tiles
+from tokendyno.backend.views.verdict import SAME_BYTES, less_or_more, memory_noise
 
 
 class Cell(msgspec.Struct, frozen=True):

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from backend.history.changes import Changes
-from backend.history.pins import Pin, SideBySide, beside
-from backend.history.rows import Listing
-from backend.hosting.limits import Limits
-from backend.runs.log import RunLog
-from backend.runs.store import Store
+from tokendyno.backend.history.changes import Changes
+from tokendyno.backend.history.pins import Pin, SideBySide, beside
+from tokendyno.backend.history.rows import Listing
+from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.store import Store
 
 
 class History:

@@ -3,13 +3,13 @@
 import logging
 from dataclasses import replace
 
-from backend.redact import redact
-from backend.runs.gate import FindReading, gate_of
-from backend.runs.records import Status
-from backend.runs.snapshot import Snapshot
-from backend.views.batch_verdict import batch_verdict
-from backend.views.quality import quality_sentence
-from backend.views.verdict import verdict_of
+from tokendyno.backend.redact import redact
+from tokendyno.backend.runs.gate import FindReading, gate_of
+from tokendyno.backend.runs.records import Status
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.views.batch_verdict import batch_verdict
+from tokendyno.backend.views.quality import quality_sentence
+from tokendyno.backend.views.verdict import verdict_of
 
 log = logging.getLogger("tokendyno")
 

@@ -10,16 +10,16 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from backend.errors import InputError, shown
-from backend.history.conditions import ALIKE, beginning, conditions
-from backend.history.figures import Cell, Figure, figures
-from backend.optimizations import axis_title, choice_title, titles_text
-from backend.redact import plain
-from backend.runs.log import RunLog
-from backend.runs.row import choices_text, work_text
-from backend.runs.snapshot import Snapshot
-from backend.views.ledger import ledger_summary, prompt_rows
-from backend.views.pareto import Cost, Pareto, pareto
+from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.history.conditions import ALIKE, beginning, conditions
+from tokendyno.backend.history.figures import Cell, Figure, figures
+from tokendyno.backend.optimizations import axis_title, choice_title, titles_text
+from tokendyno.backend.redact import plain
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.row import choices_text, work_text
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.views.ledger import ledger_summary, prompt_rows
+from tokendyno.backend.views.pareto import Cost, Pareto, pareto
 
 FEWEST, MOST = 2, 5
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from backend.errors import UNDECODABLE
-from backend.history.line import line_of
-from backend.history.search import Search
-from backend.hosting.limits import Limits
-from backend.hosting.visitor import GUEST, Visitor
-from backend.redact import plain
-from backend.runs.log import RunLog
-from backend.runs.row import ArmText, searched
-from backend.runs.store import Store
+from tokendyno.backend.errors import UNDECODABLE
+from tokendyno.backend.history.line import line_of
+from tokendyno.backend.history.search import Search
+from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.hosting.visitor import GUEST, Visitor
+from tokendyno.backend.redact import plain
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.row import ArmText, searched
+from tokendyno.backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")
 

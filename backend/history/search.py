@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from backend.errors import InputError, shown, unknown
-from backend.optimizations import all_axes
-from backend.runs.row import MARK, searched
+from tokendyno.backend.errors import InputError, shown, unknown
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.runs.row import MARK, searched
 
 MAX_TEXT = 200
 """Characters of a field."""

@@ -8,8 +8,8 @@ public  strangers, each known by a random cookie
 from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
-from backend.errors import unknown
-from backend.units import bytes_text
+from tokendyno.backend.errors import unknown
+from tokendyno.backend.units import bytes_text
 
 Mode = Literal["local", "team", "public"]
 

@@ -18,9 +18,9 @@ from typing import Annotated, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from backend.errors import UNDECODABLE, InputError
-from backend.files.whole import PRIVATE, write_whole
-from backend.redact import told
+from tokendyno.backend.errors import UNDECODABLE, InputError
+from tokendyno.backend.files.whole import PRIVATE, write_whole
+from tokendyno.backend.redact import told
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A user's name. It has no colon, which sets guests apart, and is not empty, which the local user's is."""

@@ -1,10 +1,10 @@
 """Models: the catalogue, and the facts of a model before it is loaded. No torch, no transformers."""
 
-from backend.models.available import check_loadable, download_bytes, obstacle, pinned
-from backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, catalogue
-from backend.models.facts import RANDOM_NOTE, CacheLayers, LayerKind, Matrix, ModelFacts, ModelKind
-from backend.models.resolve import check_reference, must_count, resolve
-from backend.models.shape import ITEMSIZES
+from tokendyno.backend.models.available import check_loadable, download_bytes, obstacle, pinned
+from tokendyno.backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, catalogue
+from tokendyno.backend.models.facts import RANDOM_NOTE, CacheLayers, LayerKind, Matrix, ModelFacts, ModelKind
+from tokendyno.backend.models.resolve import check_reference, must_count, resolve
+from tokendyno.backend.models.shape import ITEMSIZES
 
 __all__ = [
     "DEFAULT_MODEL",

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import InputError
-from backend.models.catalogue import find
-from backend.models.facts import ModelFacts
-from backend.models.files import folder, hub, hub_files, tokenizer_files
-from backend.models.files.config_fields import read_json
-from backend.models.files.generation_file import check_generation
-from backend.models.files.gguf import read_gguf
-from backend.models.source import ModelSource
-from backend.models.tensor_shapes import TensorShapes
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.catalogue import find
+from tokendyno.backend.models.facts import ModelFacts
+from tokendyno.backend.models.files import folder, hub, hub_files, tokenizer_files
+from tokendyno.backend.models.files.config_fields import read_json
+from tokendyno.backend.models.files.generation_file import check_generation
+from tokendyno.backend.models.files.gguf import read_gguf
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.models.tensor_shapes import TensorShapes
 
 
 def check_loadable(facts: ModelFacts) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from backend.errors import InputError
-from backend.files.toml import invalid, read_toml, refuse_duplicates
-from backend.models.facts import ModelKind
-from backend.paths import PRESETS
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.files.toml import invalid, read_toml, refuse_duplicates
+from tokendyno.backend.models.facts import ModelKind
+from tokendyno.backend.paths import PRESETS
 
 DEFAULT_MODEL = "pocket"
 

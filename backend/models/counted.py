@@ -1,8 +1,8 @@
-"""What `backend.counter` answers: a model as transformers builds it, or why it cannot be counted."""
+"""What `tokendyno.backend.counter` answers: a model as transformers builds it, or why it cannot be counted."""
 
 import msgspec
 
-from backend.models.facts import CacheLayers, Matrix, ModelKind
+from tokendyno.backend.models.facts import CacheLayers, Matrix, ModelKind
 
 VERSION = 6
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""

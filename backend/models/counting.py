@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import msgspec
 import psutil
 
-from backend.child_python import import_variables, last_words, python_command
-from backend.errors import UNDECODABLE, InputError
-from backend.files.whole import PRIVATE, write_whole
-from backend.models.counted import VERSION, Answer, Counted
-from backend.models.files.config_fields import Fields, encode_config
-from backend.paths import ROOT, is_private, private_folder
+from tokendyno.backend.child_python import import_variables, last_words, python_command
+from tokendyno.backend.errors import UNDECODABLE, InputError
+from tokendyno.backend.files.whole import PRIVATE, write_whole
+from tokendyno.backend.models.counted import VERSION, Answer, Counted
+from tokendyno.backend.models.files.config_fields import Fields, encode_config
+from tokendyno.backend.paths import ROOT, is_private, private_folder
 
 IDLE_S = 120.0
 """A process that has had no time of a processor for so long is ended: it waits for what does not come."""
@@ -36,7 +36,7 @@ LOOK_S = 1.0
 CPU_SECONDS = 60
 """What the process grants itself of a processor. DeepSeek-V3 takes 12."""
 
-COMMAND = tuple(python_command("backend.counter"))
+COMMAND = tuple(python_command("tokendyno.backend.counter"))
 
 NOT_PASSED_ON = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
 """Parts of the names of environment variables that the process has no need of."""

@@ -3,18 +3,18 @@
 from dataclasses import replace
 from typing import Any
 
-from backend.models.counted import Counted
-from backend.models.counting import count
-from backend.models.facts import LayerKind, ModelFacts
-from backend.models.families import FAMILIES, is_encoder
-from backend.models.files.config_fields import Fields
-from backend.models.kinds import check_kinds
-from backend.models.matrices import list_matrices
-from backend.models.parameters import count_buffer_bytes, count_parameters
-from backend.models.rope import check_rope, check_some_rope
-from backend.models.shape import Shape, nested, read_architecture, read_dtype, read_quantization, read_shape
-from backend.models.source import ModelSource
-from backend.models.stored import read_stored
+from tokendyno.backend.models.counted import Counted
+from tokendyno.backend.models.counting import count
+from tokendyno.backend.models.facts import LayerKind, ModelFacts
+from tokendyno.backend.models.families import FAMILIES, is_encoder
+from tokendyno.backend.models.files.config_fields import Fields
+from tokendyno.backend.models.kinds import check_kinds
+from tokendyno.backend.models.matrices import list_matrices
+from tokendyno.backend.models.parameters import count_buffer_bytes, count_parameters
+from tokendyno.backend.models.rope import check_rope, check_some_rope
+from tokendyno.backend.models.shape import Shape, nested, read_architecture, read_dtype, read_quantization, read_shape
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.models.stored import read_stored
 
 
 def describe(config: dict[str, Any], where: str) -> ModelFacts:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.models.attention_support import NO_SDPA
-from backend.models.source import ModelSource
-from backend.models.stored import StoredFormat
+from tokendyno.backend.models.attention_support import NO_SDPA
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.models.stored import StoredFormat
 
 LayerKind = Literal["sliding", "full", "fixed"]
 ModelKind = Literal["decoder", "encoder"]

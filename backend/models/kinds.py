@@ -8,9 +8,9 @@ Tests compare this table with that package.
 from collections.abc import Callable
 from typing import Any
 
-from backend.errors import InputError
-from backend.models.families import FAMILIES, Family
-from backend.models.files.config_fields import Fields, show
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.families import FAMILIES, Family
+from tokendyno.backend.models.files.config_fields import Fields, show
 
 
 def _whole(value: Any) -> bool:

@@ -3,8 +3,8 @@
 Derived from `models/<name>/modeling_<name>.py` of transformers 5.22; tests compare with the modules of those classes.
 """
 
-from backend.models.facts import Matrix
-from backend.models.shape import Shape
+from tokendyno.backend.models.facts import Matrix
+from tokendyno.backend.models.shape import Shape
 
 
 def list_matrices(shape: Shape) -> tuple[Matrix, ...]:

@@ -4,7 +4,7 @@ Counted as transformers 5.22 builds them: decoders with their output head (AutoM
 and without a task head (AutoModel). Derived from `models/<name>/modeling_<name>.py`; tests compare with those classes.
 """
 
-from backend.models.shape import Shape
+from tokendyno.backend.models.shape import Shape
 
 
 def count_parameters(shape: Shape) -> int:

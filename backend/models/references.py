@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backend.errors import InputError
+from tokendyno.backend.errors import InputError
 
 MAX_REFERENCE = 1_024
 

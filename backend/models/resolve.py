@@ -6,19 +6,19 @@ from typing import Any, Literal
 
 import msgspec
 
-from backend.errors import InputError, unknown
-from backend.models.catalogue import CatalogueEntry, catalogue, find
-from backend.models.counting import NotCountedYet, without_waiting
-from backend.models.described import describe
-from backend.models.facts import RANDOM_NOTE, ModelFacts
-from backend.models.files import folder, hub, hub_files
-from backend.models.files.config_fields import Fields, encode_config, parse_json, read_json
-from backend.models.files.gguf import read_gguf
-from backend.models.files.tokenizer_settings import SETTINGS, template_fault
-from backend.models.references import clean, local_path
-from backend.models.shape import read_dtype
-from backend.models.source import ModelSource
-from backend.models.stored import NOT_READ, usual_dtype
+from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.models.catalogue import CatalogueEntry, catalogue, find
+from tokendyno.backend.models.counting import NotCountedYet, without_waiting
+from tokendyno.backend.models.described import describe
+from tokendyno.backend.models.facts import RANDOM_NOTE, ModelFacts
+from tokendyno.backend.models.files import folder, hub, hub_files
+from tokendyno.backend.models.files.config_fields import Fields, encode_config, parse_json, read_json
+from tokendyno.backend.models.files.gguf import read_gguf
+from tokendyno.backend.models.files.tokenizer_settings import SETTINGS, template_fault
+from tokendyno.backend.models.references import clean, local_path
+from tokendyno.backend.models.shape import read_dtype
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.models.stored import NOT_READ, usual_dtype
 
 RANDOM = "random:"
 

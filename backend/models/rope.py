@@ -6,10 +6,10 @@ Rules: `modeling_rope_utils.py` and the configs in transformers 5.22. Tests comp
 import math
 from collections.abc import Iterator
 
-from backend.errors import InputError
-from backend.models.families import FAMILIES, Family
-from backend.models.files.config_fields import Fields, show
-from backend.models.windows import LAYER_KINDS
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.families import FAMILIES, Family
+from tokendyno.backend.models.files.config_fields import Fields, show
+from tokendyno.backend.models.windows import LAYER_KINDS
 
 NEEDED: dict[str, tuple[str, ...]] = {
     "default": (),

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from backend.errors import InputError
-from backend.models.facts import LayerKind
-from backend.models.families import FAMILIES, Family
-from backend.models.files.config_fields import Fields, show
-from backend.models.stored import quant_method, quantization_part
-from backend.models.windows import read_windows
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.facts import LayerKind
+from tokendyno.backend.models.families import FAMILIES, Family
+from tokendyno.backend.models.files.config_fields import Fields, show
+from tokendyno.backend.models.stored import quant_method, quantization_part
+from tokendyno.backend.models.windows import read_windows
 
 ITEMSIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 """Bytes per element, by torch dtype name."""

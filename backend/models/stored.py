@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.errors import InputError
-from backend.models.files.config_fields import Fields, show
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files.config_fields import Fields, show
 
 Layout = Literal["choice", "gptq", "awq", "fp8", "decompressed", "mxfp4", "unknown"]
 

@@ -9,10 +9,10 @@ transformers 5.22; tests compare with it.
 import re
 from pathlib import Path
 
-from backend.errors import InputError
-from backend.models.families import FAMILIES, Family
-from backend.models.files.config_fields import Fields, read_json
-from backend.models.shape import Shape, read_shape
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.families import FAMILIES, Family
+from tokendyno.backend.models.files.config_fields import Fields, read_json
+from tokendyno.backend.models.shape import Shape, read_shape
 
 ALIASES = (
     ("hidden_size", "n_embd"), ("num_hidden_layers", "n_layer"), ("num_attention_heads", "n_head"),

@@ -3,10 +3,10 @@
 Rules: the config classes and `get_layer_types_and_kwargs` (cache_utils) in transformers 5.22.
 """
 
-from backend.errors import InputError
-from backend.models.facts import LayerKind
-from backend.models.families import Family
-from backend.models.files.config_fields import Fields, show
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.facts import LayerKind
+from tokendyno.backend.models.families import Family
+from tokendyno.backend.models.files.config_fields import Fields, show
 
 LAYER_KINDS: dict[str, LayerKind] = {"sliding_attention": "sliding", "full_attention": "full"}
 

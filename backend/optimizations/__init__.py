@@ -6,13 +6,13 @@ import pkgutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from backend.hardware import Machine
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Rule, Subject
 
 if TYPE_CHECKING:
-    from backend.models import ModelFacts
+    from tokendyno.backend.models import ModelFacts
 
 __all__ = [
     "Choice", "Observation", "Optimization", "Rule", "Subject", "all_axes", "axis_names", "axis_title", "choice_title",

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from backend.evidence import Finding, Verdict
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Rule, Subject
-from backend.plan import Plan
-from backend.script.parts import Script
+from tokendyno.backend.evidence import Finding, Verdict
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.script.parts import Script
 
 if TYPE_CHECKING:
-    from backend.models import ModelFacts
+    from tokendyno.backend.models import ModelFacts
 
 
 Witness = Literal["weights", "kv"]

@@ -1,14 +1,14 @@
 """What several axes ask of an arm, each question answered once."""
 
-from backend.hardware import kernel_packages
-from backend.hardware.compilers import INSTALL
-from backend.hardware.number_formats import FormatTime, nearest
-from backend.optimizations import mxfp4
-from backend.optimizations.subject import Rule, Subject, When, blocked
-from backend.plan import CACHES, GRAPH_MODES, CacheKind
-from backend.predict.memory import attention_of
-from backend.predict.quantized import library_of
-from backend.predict.setup import Setup
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.hardware.compilers import INSTALL
+from tokendyno.backend.hardware.number_formats import FormatTime, nearest
+from tokendyno.backend.optimizations import mxfp4
+from tokendyno.backend.optimizations.subject import Rule, Subject, When, blocked
+from tokendyno.backend.plan import CACHES, GRAPH_MODES, CacheKind
+from tokendyno.backend.predict.memory import attention_of
+from tokendyno.backend.predict.quantized import library_of
+from tokendyno.backend.predict.setup import Setup
 
 COMPILED_CHECKPOINTS = frozenset({"compressed-tensors", "fp8", "gemma", "gguf", "mxfp8", "nvfp4", "torchao"})
 """Quantized checkpoints that `generate` compiles all the same; a test compares this with transformers' classes."""

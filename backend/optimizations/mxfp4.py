@@ -9,9 +9,9 @@ own for the rules of the axis quantization.
 
 from packaging.version import Version
 
-from backend.optimizations import routed
-from backend.optimizations.routed import no_gpu, no_kernels_package
-from backend.optimizations.subject import Subject, When
+from tokendyno.backend.optimizations import routed
+from tokendyno.backend.optimizations.routed import no_gpu, no_kernels_package
+from tokendyno.backend.optimizations.subject import Subject, When
 
 KERNELS = "kernels-community/gpt-oss-triton-kernels"
 """The repository whose kernels compute MXFP4 experts."""

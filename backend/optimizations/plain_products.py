@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from typing import Any
 
-from backend.optimizations.proof import Observation
-from backend.optimizations.tensor_bytes import local_part
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.tensor_bytes import local_part
 
 
 def formats_of_products(observation: Observation) -> Counter[str]:

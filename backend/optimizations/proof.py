@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from backend.counts import RunCounts, StepTime
-from backend.plan import Plan
+from tokendyno.backend.counts import RunCounts, StepTime
+from tokendyno.backend.plan import Plan
 
 Shape = tuple[int, ...]
 ShapedCall = tuple[str, tuple[Shape, ...]]

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backend.evidence import Level
-from backend.hardware import Machine
+from tokendyno.backend.evidence import Level
+from tokendyno.backend.hardware import Machine
 
 if TYPE_CHECKING:
-    from backend.models import ModelFacts
+    from tokendyno.backend.models import ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Subject:
     """What rules look at: the model, the machine, the choice of every axis and the batch.
 
     `choices` names every axis, so that no rule needs to know another axis's default: build one with
-    `backend.optimizations.subject_of`.
+    `tokendyno.backend.optimizations.subject_of`.
     """
 
     facts: "ModelFacts"

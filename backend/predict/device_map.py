@@ -9,8 +9,8 @@ Blocks are filled in one after the other. Layers count as equally large.
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from backend.models import Matrix, ModelFacts
-from backend.predict.weights import itemsize, weight_bytes
+from tokendyno.backend.models import Matrix, ModelFacts
+from tokendyno.backend.predict.weights import itemsize, weight_bytes
 
 SLACK = 1.25
 """Of the largest block, by which every GPU but the last may hold more than its share (`get_balanced_memory`)."""

@@ -1,8 +1,8 @@
 """Bytes that the ranks of a group must exchange in a pass."""
 
-from backend.models import ModelFacts
-from backend.models.families import FAMILIES
-from backend.predict.parallel import exchanges, plan_of
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models.families import FAMILIES
+from tokendyno.backend.predict.parallel import exchanges, plan_of
 
 
 def exchanged_bytes(facts: ModelFacts, tensor: int, rows: int, size: int) -> int:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from backend.models import CacheLayers, LayerKind, ModelFacts
-from backend.plan import CacheKind
+from tokendyno.backend.models import CacheLayers, LayerKind, ModelFacts
+from tokendyno.backend.plan import CacheKind
 
 GROUP = 64
 """Numbers of a quantized cache that share a scale and a zero point (`q_group_size`)."""

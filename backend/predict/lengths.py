@@ -5,7 +5,7 @@ torch.compile compiles a new graph for each new shape (https://docs.pytorch.org/
 Padded lengths keep the number of shapes small, at the cost of computing the padding.
 """
 
-from backend.plan import ShapesKind
+from tokendyno.backend.plan import ShapesKind
 
 PADDED = 512
 """`padded`: multiples of this. 512 is the limit of BERT-like models and more than nearly every typed prompt."""

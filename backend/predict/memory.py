@@ -8,15 +8,22 @@ bytes are those of one GPU (`parallel.py`); where the layers of one process lie 
 
 from dataclasses import dataclass, replace
 
-from backend.models import ModelFacts
-from backend.plan import DYNAMIC, UNWINDOWED
-from backend.predict import device_map
-from backend.predict.kv import KvBytes, kv_bytes
-from backend.predict.parallel import shard
-from backend.predict.prefill import Pass, pass_bytes, passes
-from backend.predict.setup import Setup
-from backend.predict.weights import itemsize, packing_of, quantization_on, resolved_dtype, stored_bytes, weight_bytes
-from backend.predict.workspace import Work, decode_bytes
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.plan import DYNAMIC, UNWINDOWED
+from tokendyno.backend.predict import device_map
+from tokendyno.backend.predict.kv import KvBytes, kv_bytes
+from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.predict.prefill import Pass, pass_bytes, passes
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import (
+    itemsize,
+    packing_of,
+    quantization_on,
+    resolved_dtype,
+    stored_bytes,
+    weight_bytes,
+)
+from tokendyno.backend.predict.workspace import Work, decode_bytes
 
 MIB = 1 << 20
 

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable
 
-from backend.models import ModelFacts
-from backend.traffic import Traffic
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.traffic import Traffic
 
 SAFETY_MARGIN = 0.15
 """Share of free pages below which transformers' fifo scheduler admits no new prompt (scheduler.py: FIFOScheduler)."""

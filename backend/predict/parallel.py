@@ -10,12 +10,12 @@ load, generate and count; on two H200s weights and caches were as predicted.
 
 from dataclasses import replace
 
-from backend.errors import InputError
-from backend.models import Matrix, ModelFacts
-from backend.models.families import FAMILIES, Parallel
-from backend.plan import Exchanges
-from backend.predict.quantized import library_of
-from backend.predict.weights import effective_quantization
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import Matrix, ModelFacts
+from tokendyno.backend.models.families import FAMILIES, Parallel
+from tokendyno.backend.plan import Exchanges
+from tokendyno.backend.predict.quantized import library_of
+from tokendyno.backend.predict.weights import effective_quantization
 
 MAX_GPUS = 64
 """More than one host has; a larger number is taken for a typing error."""

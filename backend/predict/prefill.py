@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from backend.models import ModelFacts
-from backend.plan import UNWINDOWED
-from backend.predict.kv import KvBytes, kv_bytes
-from backend.predict.setup import Setup
-from backend.predict.weights import resolved_dtype
-from backend.predict.workspace import Work, prefill_bytes
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.plan import UNWINDOWED
+from tokendyno.backend.predict.kv import KvBytes, kv_bytes
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import resolved_dtype
+from tokendyno.backend.predict.workspace import Work, prefill_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
-from backend.models.stored import StoredFormat
+from tokendyno.backend.models.stored import StoredFormat
 
 INT4_GROUP = 128
 """Columns that share a scale in torchao's int4."""

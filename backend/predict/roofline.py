@@ -11,15 +11,15 @@ they wait in an on-chip cache. How long an exchange takes to begin is not counte
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.hardware.peak_rates import PeakRates
-from backend.models import ModelFacts
-from backend.plan import DYNAMIC
-from backend.predict.exchanged import exchanged_bytes
-from backend.predict.kv import kv_bytes
-from backend.predict.parallel import shard
-from backend.predict.setup import Setup
-from backend.predict.weights import itemsize, quantization_on, weight_bytes_read
-from backend.units import bytes_text, seconds_text
+from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.plan import DYNAMIC
+from tokendyno.backend.predict.exchanged import exchanged_bytes
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import itemsize, quantization_on, weight_bytes_read
+from tokendyno.backend.units import bytes_text, seconds_text
 
 POINTS = 17
 """Cache lengths at which the bound's curve is sampled, corners not counted. Between corners it is straight, except

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from backend.hardware import Machine
-from backend.plan import DYNAMIC, GRAPH_MODES, CacheKind, Plan
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.plan import DYNAMIC, GRAPH_MODES, CacheKind, Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ Like the bound of a step (`roofline.py`), and for any implementation: a token at
 output head acts on the last token alone, each weight is read once, however many passes an arm takes.
 """
 
-from backend.hardware.peak_rates import PeakRates
-from backend.models import ModelFacts
-from backend.predict.roofline import Bound
-from backend.predict.setup import Setup
-from backend.predict.weights import quantization_on, weight_bytes_read
+from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.predict.roofline import Bound
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import quantization_on, weight_bytes_read
 
 
 def prefill_bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakRates) -> Bound | None:

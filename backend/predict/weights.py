@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from backend.errors import unknown
-from backend.models import ITEMSIZES, Matrix, ModelFacts
-from backend.models.parameters import count_parameters
-from backend.models.shape import read_shape
-from backend.predict.quantized import PACKINGS, Packing, stored_packing
-from backend.predict.setup import Setup
+from tokendyno.backend.errors import unknown
+from tokendyno.backend.models import ITEMSIZES, Matrix, ModelFacts
+from tokendyno.backend.models.parameters import count_parameters
+from tokendyno.backend.models.shape import read_shape
+from tokendyno.backend.predict.quantized import PACKINGS, Packing, stored_packing
+from tokendyno.backend.predict.setup import Setup
 
 DENSE = ("none", "dequantized", "mxfp4-dequantized")
 """Names that leave weights dense; `dequantized`: a packed checkpoint that this device cannot compute with."""

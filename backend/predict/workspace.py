@@ -8,7 +8,7 @@ batch in a decode step.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backend.models import ModelFacts
+from tokendyno.backend.models import ModelFacts
 
 INDEX_BYTES = 8  # token ids, positions and expert indices are int64
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from backend.files.toml import read_toml
-from backend.paths import PRESETS
-from backend.quality.texts import QualityText
+from tokendyno.backend.files.toml import read_toml
+from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.quality.texts import QualityText
 
 
 class TextPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

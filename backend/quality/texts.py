@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from backend.errors import InputError
+from tokendyno.backend.errors import InputError
 
 MIN_POSITIONS = 16
 MAX_POSITIONS = 4_096

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from backend.messages import Event, PageMoves, Probed, Samples, Scored, Steps, Tokens
+from tokendyno.backend.messages import Event, PageMoves, Probed, Samples, Scored, Steps, Tokens
 
 LONGEST_S = 1e7
 """About four months: no run takes longer."""

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from backend.errors import InputError, shown
-from backend.files.whole import write_whole
-from backend.recordings.format import MAX_FILE_BYTES, pack, unpack
-from backend.runs.records import Record
+from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.files.whole import write_whole
+from tokendyno.backend.recordings.format import MAX_FILE_BYTES, pack, unpack
+from tokendyno.backend.runs.records import Record
 
 ENDING = ".dyno"
 

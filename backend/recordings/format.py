@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from backend.errors import InputError
-from backend.hosting.limits import RECORDING_BYTES
-from backend.recordings.columns import require_columns, require_finite, require_moment
-from backend.runs.quality import readings, whole_reading
-from backend.runs.records import ArmEvent, Created, Ended, Record
-from backend.runs.run import folded
-from backend.runs.snapshot import Snapshot
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import RECORDING_BYTES
+from tokendyno.backend.recordings.columns import require_columns, require_finite, require_moment
+from tokendyno.backend.runs.quality import readings, whole_reading
+from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Record
+from tokendyno.backend.runs.run import folded
+from tokendyno.backend.runs.snapshot import Snapshot
 
 VERSION = 1
 """Raised when older versions of tokendyno could no longer read what is written."""

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import msgspec
 
-from backend.errors import InputError
-from backend.paths import PRESETS
-from backend.recordings.files import ENDING, read_recording
-from backend.runs.records import Created, Origin, Record
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.recordings.files import ENDING, read_recording
+from tokendyno.backend.runs.records import Created, Origin, Record
 
 log = logging.getLogger("tokendyno")
 
@@ -26,7 +26,7 @@ NOT_KEPT = "The history could not be written, so this run may be missing from it
 
 
 class Keeps(Protocol):
-    """Where imported runs go (`backend.runs.store.Store`)."""
+    """Where imported runs go (`tokendyno.backend.runs.store.Store`)."""
 
     @property
     def trouble(self) -> str: ...

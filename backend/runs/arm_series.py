@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from backend.counts import RunCounts
-from backend.messages import (
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import (
     Amount,
     Annotation,
     Finished,
@@ -28,10 +28,10 @@ from backend.messages import (
     Tokens,
     Waits,
 )
-from backend.predict.kv import KvPoint
-from backend.runs.batch_series import BatchSeries
-from backend.runs.records import ArmEvent, Predicted, PrefillBound, RooflinePoint, Status, StepReads, Unit
-from backend.runs.summary import Measured
+from tokendyno.backend.predict.kv import KvPoint
+from tokendyno.backend.runs.batch_series import BatchSeries
+from tokendyno.backend.runs.records import ArmEvent, Predicted, PrefillBound, RooflinePoint, Status, StepReads, Unit
+from tokendyno.backend.runs.summary import Measured
 
 P = TypeVar("P", KvPoint, RooflinePoint)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from backend.messages import (
+from tokendyno.backend.messages import (
     DECODE,
     NO_TOKEN,
     PREFILL,

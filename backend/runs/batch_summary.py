@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from backend.messages import IDLE, WaitReason
-from backend.runs.batch_series import BatchSeries, RequestRow
-from backend.runs.statistics import median, percentile
-from backend.runs.texts import equal_until
-from backend.traffic import Limits, Traffic
+from tokendyno.backend.messages import IDLE, WaitReason
+from tokendyno.backend.runs.batch_series import BatchSeries, RequestRow
+from tokendyno.backend.runs.statistics import median, percentile
+from tokendyno.backend.runs.texts import equal_until
+from tokendyno.backend.traffic import Limits, Traffic
 
 
 class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from backend.config import Workload
-from backend.messages import PhaseName, Progress
-from backend.models.source import ModelSource
-from backend.plan import Plan
-from backend.runs.records import ArmEvent, ArmPlanned, Created, Record, WaitKeys
+from tokendyno.backend.config import Workload
+from tokendyno.backend.messages import PhaseName, Progress
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created, Record, WaitKeys
 
 LOADING: tuple[PhaseName, ...] = ("load", "quantize")
 PREPARING: tuple[PhaseName, ...] = ("compile", "warmup")
@@ -25,7 +25,7 @@ MAX_RUNS = 40
 
 
 class Keeper(Protocol):
-    """Where runs are kept (`backend.runs.store.Store`)."""
+    """Where runs are kept (`tokendyno.backend.runs.store.Store`)."""
 
     def recent(self, model: str, limit: int) -> list[Created]: ...
     def read(self, run_id: str) -> list[Record]: ...

@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from backend.optimizations import all_axes
-from backend.runs.quality import ReadingDifference, whole_reading
-from backend.runs.records import Created, OfRun
-from backend.runs.run import Run
-from backend.runs.snapshot import Snapshot
-from backend.runs.texts import changes_format
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.runs.quality import ReadingDifference, whole_reading
+from tokendyno.backend.runs.records import Created, OfRun
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.texts import changes_format
 
 CLEARLY = 1.1
 """How many times the bytes are clearly more: scales and padding are not."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psutil
 
-from backend.errors import InputError
-from backend.runs import history_schema
-from backend.runs.records import BROKEN_RECORD, Ended, decode_record, encode_record
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs import history_schema
+from tokendyno.backend.runs.records import BROKEN_RECORD, Ended, decode_record, encode_record
 
 WAIT_S = 2.0
 """How long to wait for a lock that another process holds, where nobody looks on."""

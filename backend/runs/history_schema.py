@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import msgspec
 
-from backend.runs.records import BROKEN_RECORD, Created, decode_record
-from backend.runs.row import RunRow, row_of
+from tokendyno.backend.runs.records import BROKEN_RECORD, Created, decode_record
+from tokendyno.backend.runs.row import RunRow, row_of
 
 
 def _first(db: sqlite3.Connection) -> None:

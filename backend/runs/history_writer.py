@@ -15,12 +15,20 @@ from typing import NamedTuple
 
 import psutil
 
-from backend.errors import InputError
-from backend.paths import ablation_folder
-from backend.runs.history_file import cannot_be, check_format, connect, open_file
-from backend.runs.records import Created, Ended, Record, encode_record
-from backend.runs.retention import AGES_AFTER_S, STEADY_S, Deleted, Retention, prune, prune_ablations, remove_marked
-from backend.runs.row import RunRow, row_of, searched
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.paths import ablation_folder
+from tokendyno.backend.runs.history_file import cannot_be, check_format, connect, open_file
+from tokendyno.backend.runs.records import Created, Ended, Record, encode_record
+from tokendyno.backend.runs.retention import (
+    AGES_AFTER_S,
+    STEADY_S,
+    Deleted,
+    Retention,
+    prune,
+    prune_ablations,
+    remove_marked,
+)
+from tokendyno.backend.runs.row import RunRow, row_of, searched
 
 log = logging.getLogger("tokendyno")
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from backend.errors import InputError
-from backend.runs.earlier import expected_s
-from backend.runs.gate import Found, same_pair
-from backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
-from backend.runs.run import Run
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs.earlier import expected_s
+from tokendyno.backend.runs.gate import Found, same_pair
+from tokendyno.backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
+from tokendyno.backend.runs.run import Run
 
 log = logging.getLogger("tokendyno")
 
@@ -25,7 +25,7 @@ MAX_SEARCHED = 200
 
 
 class Keeper(Protocol):
-    """Where records outlive the process (`backend.runs.store.Store`)."""
+    """Where records outlive the process (`tokendyno.backend.runs.store.Store`)."""
 
     @property
     def trouble(self) -> str: ...

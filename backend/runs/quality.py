@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from backend.messages import Scored
-from backend.runs.snapshot import Snapshot
-from backend.runs.statistics import interval, mean
+from tokendyno.backend.messages import Scored
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.statistics import interval, mean
 
 
 class ArmReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,11 +8,11 @@ from typing import Literal
 
 import msgspec
 
-from backend.config import Request
-from backend.errors import UNDECODABLE
-from backend.evidence import Verdict
-from backend.messages import Event, PhaseName
-from backend.predict.kv import KvPoint
+from tokendyno.backend.config import Request
+from tokendyno.backend.errors import UNDECODABLE
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.messages import Event, PhaseName
+from tokendyno.backend.predict.kv import KvPoint
 
 Status = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
 Unit = Literal["token", "forward"]

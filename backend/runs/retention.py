@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from backend.errors import InputError
-from backend.hosting.limits import Limits
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import Limits
 
 DAYS, MIB = "TOKENDYNO_HISTORY_DAYS", "TOKENDYNO_HISTORY_MIB"
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.optimizations import titles_text
-from backend.redact import plain
-from backend.runs.records import Created
+from tokendyno.backend.optimizations import titles_text
+from tokendyno.backend.redact import plain
+from tokendyno.backend.runs.records import Created
 
 MAX_PROMPT = 600
 """Characters of a prompt that are searched."""

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.evidence import Evidence
-from backend.messages import Loaded, PageMoves, Samples, Steps, Tokens, Waits
-from backend.runs.arm_series import ArmSeries
-from backend.runs.batch_series import BatchColumns, columns_past, complete, inside
-from backend.runs.records import ArmEvent, Created, Ended, Expected, OfRun, Predicted, Record, Status
-from backend.runs.snapshot import Snapshot
-from backend.runs.summary import Comparison, Summary
+from tokendyno.backend.evidence import Evidence
+from tokendyno.backend.messages import Loaded, PageMoves, Samples, Steps, Tokens, Waits
+from tokendyno.backend.runs.arm_series import ArmSeries
+from tokendyno.backend.runs.batch_series import BatchColumns, columns_past, complete, inside
+from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Expected, OfRun, Predicted, Record, Status
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Comparison, Summary
 
 MAX_TOKENS_PER_PULL = 4_000
 FIGURES_EVERY_S = 0.5

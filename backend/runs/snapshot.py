@@ -5,17 +5,17 @@ from functools import cached_property
 
 import msgspec
 
-from backend.config import ArmRequest
-from backend.evidence import TOKENS, Evidence, Finding
-from backend.messages import Finished
-from backend.optimizations import all_axes
-from backend.runs.arm_series import ArmSeries
-from backend.runs.batch_summary import BatchSummary, differing, summarize_batch
-from backend.runs.records import ArmPlanned, Created, OfRun, Status
-from backend.runs.statistics import estimate
-from backend.runs.summary import Comparison, Summary, compare, summarize
-from backend.runs.texts import TextComparison, compare_texts
-from backend.runs.witness import doubt
+from tokendyno.backend.config import ArmRequest
+from tokendyno.backend.evidence import TOKENS, Evidence, Finding
+from tokendyno.backend.messages import Finished
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.runs.arm_series import ArmSeries
+from tokendyno.backend.runs.batch_summary import BatchSummary, differing, summarize_batch
+from tokendyno.backend.runs.records import ArmPlanned, Created, OfRun, Status
+from tokendyno.backend.runs.statistics import estimate
+from tokendyno.backend.runs.summary import Comparison, Summary, compare, summarize
+from tokendyno.backend.runs.texts import TextComparison, compare_texts
+from tokendyno.backend.runs.witness import doubt
 
 
 @dataclass(frozen=True)  # without slots: what is computed from it is kept

@@ -11,11 +11,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from backend.errors import InputError
-from backend.runs.history_file import READ_WAIT_S, cannot_be, check_format, connect
-from backend.runs.history_writer import END_S, HistoryWriter, Item
-from backend.runs.records import BROKEN_RECORD, UNREADABLE, Created, Ended, Record, decode_record
-from backend.runs.retention import Retention
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs.history_file import READ_WAIT_S, cannot_be, check_format, connect
+from tokendyno.backend.runs.history_writer import END_S, HistoryWriter, Item
+from tokendyno.backend.runs.records import BROKEN_RECORD, UNREADABLE, Created, Ended, Record, decode_record
+from tokendyno.backend.runs.retention import Retention
 
 log = logging.getLogger("tokendyno")
 
@@ -26,7 +26,7 @@ CHANGE_WAIT_S = 2.0
 
 
 class Store:
-    """Implements `backend.runs.log.Keeper`. `path` None keeps the history in memory only.
+    """Implements `tokendyno.backend.runs.log.Keeper`. `path` None keeps the history in memory only.
 
     InputError if no history can be kept at `path`.
     """

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from backend.counts import RunCounts
-from backend.runs.statistics import (
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.runs.statistics import (
     CONFIDENCE,
     Estimate,
     estimate,

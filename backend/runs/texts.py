@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from backend.messages import Probed
-from backend.plan import CACHES
+from tokendyno.backend.messages import Probed
+from tokendyno.backend.plan import CACHES
 
 CAUSES = {
     "number format": ("dtype", "quantization", "cache"),

@@ -1,6 +1,6 @@
 """Memory as a witness: what the ledger claims must show in the bytes that were measured."""
 
-from backend.optimizations.base import Witness
+from tokendyno.backend.optimizations.base import Witness
 
 TOLERANCE: dict[Witness, float] = {"weights": 0.02, "kv": 0.02}
 """Largest share by which measured bytes may differ from the prediction. Both are counted from tensors, so the two agree

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from backend.script.source import call, quoted
+from tokendyno.backend.script.source import call, quoted
 
 
 @dataclass(frozen=True, slots=True)

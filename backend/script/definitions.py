@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from backend.paths import BACKEND
-from backend.script.source import parse
+from tokendyno.backend.paths import BACKEND
+from tokendyno.backend.script.source import parse
 
 _OWN = ["tokendyno", "backend"]
 _LINTER_COMMENT = re.compile(r"  # (type: ignore|noqa).*$", re.MULTILINE)

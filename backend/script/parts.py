@@ -1,4 +1,4 @@
-"""The parts of an exported script, filled in by the axes and printed by `backend.export`.
+"""The parts of an exported script, filled in by the axes and printed by `tokendyno.backend.export`.
 
 Every expression is Python source for a script that needs nothing but torch and transformers (and the package that an
 optimization itself needs); write strings and paths as `repr`. The script runs in this order, and a line may use what

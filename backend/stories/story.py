@@ -7,11 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.errors import InputError, unknown
-from backend.files.toml import invalid, parse_toml, read_text
-from backend.paths import PRESETS
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.files.toml import invalid, parse_toml, read_text
+from tokendyno.backend.paths import PRESETS
 
 FOLDER = PRESETS / "stories"
 FENCE = "+++"

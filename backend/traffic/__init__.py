@@ -1,5 +1,5 @@
 """Many requests: their lengths and arrival times, drawn by seed or read from a file; no torch."""
 
-from backend.traffic.requests import Limits, Traffic, TrafficRequest
+from tokendyno.backend.traffic.requests import Limits, Traffic, TrafficRequest
 
 __all__ = ["Limits", "Traffic", "TrafficRequest"]

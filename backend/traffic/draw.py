@@ -3,8 +3,8 @@
 import math
 import random
 
-from backend.traffic.requests import TrafficRequest
-from backend.traffic.shape import Arrival, Draw
+from tokendyno.backend.traffic.requests import TrafficRequest
+from tokendyno.backend.traffic.shape import Arrival, Draw
 
 __all__ = ["Arrival", "Draw", "draw"]
 

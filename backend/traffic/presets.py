@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from backend.errors import unknown
-from backend.files.toml import read_toml
-from backend.paths import PRESETS
-from backend.traffic.draw import Draw, draw
-from backend.traffic.requests import Limits, Traffic
+from tokendyno.backend.errors import unknown
+from tokendyno.backend.files.toml import read_toml
+from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.traffic.draw import Draw, draw
+from tokendyno.backend.traffic.requests import Limits, Traffic
 
 
 class TrafficPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

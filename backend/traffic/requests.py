@@ -4,8 +4,8 @@ import math
 
 import msgspec
 
-from backend.errors import InputError
-from backend.traffic.shape import MAX_REQUESTS, Draw
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.traffic.shape import MAX_REQUESTS, Draw
 
 MAX_CONCURRENT = 256
 MAX_PAGES = 1_000_000

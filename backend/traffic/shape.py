@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from backend.errors import InputError
+from tokendyno.backend.errors import InputError
 
 MAX_REQUESTS = 2_000
 Arrival = Literal["at-once", "poisson", "burst"]

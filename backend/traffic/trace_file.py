@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import InputError
-from backend.redact import told
-from backend.traffic.requests import TrafficRequest, check_request
-from backend.traffic.shape import MAX_REQUESTS
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.redact import told
+from tokendyno.backend.traffic.requests import TrafficRequest, check_request
+from tokendyno.backend.traffic.shape import MAX_REQUESTS
 
 MAX_TRACE_BYTES = 16 << 20
 """Eight bytes for each token that all requests may have together."""

@@ -1,14 +1,14 @@
 """All detail rows of one arm: figures, load, roofline bound, and predicted against measured memory."""
 
-from backend.counts import RunCounts
-from backend.messages import RankMemory
-from backend.runs.snapshot import Snapshot
-from backend.runs.summary import Summary
-from backend.units import bytes_text
-from backend.views.memory_check import memory_checks_of
-from backend.views.prompt_pass import prompt_pass, prompt_pass_rows
-from backend.views.tile import Tile
-from backend.views.tiles import details, load_rows, prefill_rows, roofline_row
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import RankMemory
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Summary
+from tokendyno.backend.units import bytes_text
+from tokendyno.backend.views.memory_check import memory_checks_of
+from tokendyno.backend.views.prompt_pass import prompt_pass, prompt_pass_rows
+from tokendyno.backend.views.tile import Tile
+from tokendyno.backend.views.tiles import details, load_rows, prefill_rows, roofline_row
 
 
 def detail_rows(run: Snapshot, name: str, summary: Summary) -> list[Tile]:

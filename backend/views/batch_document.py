@@ -2,18 +2,18 @@
 
 import msgspec
 
-from backend.config import Workload
-from backend.counts import RunCounts
-from backend.messages import IDLE, PageGroup, PhaseName, WaitReason
-from backend.runs.arm_series import ArmSeries
-from backend.runs.batch_series import BatchSeries, RequestRow
-from backend.runs.batch_summary import BatchSummary
-from backend.runs.run import Run
-from backend.runs.snapshot import Snapshot
-from backend.traffic import Limits, TrafficRequest
-from backend.views.document_head import arm_head, head
-from backend.views.schema import Annotated, ArmHead, Load, MemorySamples, Part, RunHead, Unasked
-from backend.views.sentences import interference_of
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import IDLE, PageGroup, PhaseName, WaitReason
+from tokendyno.backend.runs.arm_series import ArmSeries
+from tokendyno.backend.runs.batch_series import BatchSeries, RequestRow
+from tokendyno.backend.runs.batch_summary import BatchSummary
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.traffic import Limits, TrafficRequest
+from tokendyno.backend.views.document_head import arm_head, head
+from tokendyno.backend.views.schema import Annotated, ArmHead, Load, MemorySamples, Part, RunHead, Unasked
+from tokendyno.backend.views.sentences import interference_of
 
 
 class RequestDocument(Part, frozen=True):

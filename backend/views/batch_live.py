@@ -5,23 +5,23 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from backend.evidence import Verdict
-from backend.messages import PageGroup, WaitReason
-from backend.optimizations import titles_text
-from backend.runs.batch_series import BatchColumns
-from backend.runs.records import Status
-from backend.runs.run import Run
-from backend.runs.snapshot import Snapshot
-from backend.traffic import Traffic
-from backend.views.batch_tiles import WAIT_TEXTS, batch_details, batch_differences, batch_tiles
-from backend.views.batch_verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
-from backend.views.differences import Difference
-from backend.views.heads import Heads
-from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
-from backend.views.live import PhaseStep, phase_step
-from backend.views.sentences import interference_of
-from backend.views.tile import Tile
-from backend.views.verdict import VerdictText, unasked_sentence
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.messages import PageGroup, WaitReason
+from tokendyno.backend.optimizations import titles_text
+from tokendyno.backend.runs.batch_series import BatchColumns
+from tokendyno.backend.runs.records import Status
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.traffic import Traffic
+from tokendyno.backend.views.batch_tiles import WAIT_TEXTS, batch_details, batch_differences, batch_tiles
+from tokendyno.backend.views.batch_verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
+from tokendyno.backend.views.differences import Difference
+from tokendyno.backend.views.heads import Heads
+from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
+from tokendyno.backend.views.live import PhaseStep, phase_step
+from tokendyno.backend.views.sentences import interference_of
+from tokendyno.backend.views.tile import Tile
+from tokendyno.backend.views.verdict import VerdictText, unasked_sentence
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ class BatchHead(msgspec.Struct, frozen=True):
 
 
 class BatchDelta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
-    """The answer to one pull; as `backend.views.live.Delta`."""
+    """The answer to one pull; as `tokendyno.backend.views.live.Delta`."""
 
     run: str
     status: Status

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from backend.messages import WaitReason
-from backend.runs.batch_summary import BatchSummary, Spread
-from backend.runs.statistics import MIN_SAMPLES
-from backend.traffic import Limits
-from backend.units import bytes_text, three
-from backend.views.differences import Difference
-from backend.views.tile import Tile, in_percent, in_seconds, joined, of_unit, tile
-from backend.views.verdict import less_or_more
+from tokendyno.backend.messages import WaitReason
+from tokendyno.backend.runs.batch_summary import BatchSummary, Spread
+from tokendyno.backend.runs.statistics import MIN_SAMPLES
+from tokendyno.backend.traffic import Limits
+from tokendyno.backend.units import bytes_text, three
+from tokendyno.backend.views.differences import Difference
+from tokendyno.backend.views.tile import Tile, in_percent, in_seconds, joined, of_unit, tile
+from tokendyno.backend.views.verdict import less_or_more
 
 WAIT_TEXTS: dict[WaitReason, str] = {
     "batch": "the static batch before it",

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from backend.runs.batch_summary import BatchSummary
-from backend.runs.snapshot import Snapshot
-from backend.runs.statistics import Estimate, estimate
-from backend.units import interval_text, seconds_text, three
-from backend.views.verdict import ABOUT_SAME, VerdictText, less_or_more, unasked_sentence
+from tokendyno.backend.runs.batch_summary import BatchSummary
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.statistics import Estimate, estimate
+from tokendyno.backend.units import interval_text, seconds_text, three
+from tokendyno.backend.views.verdict import ABOUT_SAME, VerdictText, less_or_more, unasked_sentence
 
 ARMS = 2
 GATHERS = ("eager", "sdpa", "sdpa-gqa", "sdpa-math", "auto")

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from backend.arms.check import Checked
-from backend.evidence import Verdict
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.evidence import Verdict
 
 
 class PredictedBytes(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 from collections.abc import Mapping
 
-from backend.config import Request, Workload
+from tokendyno.backend.config import Request, Workload
 
 _OPTIONS = {
     "prompt": "--prompt", "prompt_tokens": "--prompt-tokens", "max_new_tokens": "--max-new-tokens",

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from backend.runs.snapshot import Snapshot
-from backend.views.verdict import SAME_BYTES, bytes_of, less_or_more, memory_noise, outcome_of
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.views.verdict import SAME_BYTES, bytes_of, less_or_more, memory_noise, outcome_of
 
 Interval = tuple[float, float]
 

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import msgspec
 
-from backend.arms.check import Checked
-from backend.counts import RunCounts
-from backend.messages import Compiled
-from backend.models import resolve
-from backend.predict.kv import kv_series
-from backend.predict.parallel import shard
-from backend.runs.arm_series import ArmSeries, kv_at
-from backend.runs.records import PrefillBound
-from backend.runs.run import Run
-from backend.runs.snapshot import Snapshot
-from backend.views.document_head import arm_head, head
-from backend.views.gate import QualityGate
-from backend.views.memory_check import MemoryCheck, memory_checks_of
-from backend.views.prompt_pass import PromptPass, prompt_pass
-from backend.views.schema import (
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Compiled
+from tokendyno.backend.models import resolve
+from tokendyno.backend.predict.kv import kv_series
+from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.runs.arm_series import ArmSeries, kv_at
+from tokendyno.backend.runs.records import PrefillBound
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.views.document_head import arm_head, head
+from tokendyno.backend.views.gate import QualityGate
+from tokendyno.backend.views.memory_check import MemoryCheck, memory_checks_of
+from tokendyno.backend.views.prompt_pass import PromptPass, prompt_pass
+from tokendyno.backend.views.schema import (
     Annotated,
     ArmDocument,
     Check,
@@ -37,7 +37,7 @@ from backend.views.schema import (
     Roofline,
     StepDocument,
 )
-from backend.views.sentences import interference_of
+from tokendyno.backend.views.sentences import interference_of
 
 
 def document(run: Run, kv_predicted: Mapping[str, KvSeries], quality: QualityGate | None = None) -> Document:

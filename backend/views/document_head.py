@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from backend.evidence import TOKENS
-from backend.runs.snapshot import Snapshot
-from backend.views.ledger import ledger_rows
-from backend.views.schema import VerdictRow
+from tokendyno.backend.evidence import TOKENS
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.views.ledger import ledger_rows
+from tokendyno.backend.views.schema import VerdictRow
 
 
 def head(run: Snapshot) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from backend.runs.gate import FindReading, gate_of
-from backend.runs.run import Run
-from backend.views.batch_document import batch_document
-from backend.views.document import document, recorded_series
-from backend.views.gate import gate_document
-from backend.views.quality_document import quality_document
+from tokendyno.backend.runs.gate import FindReading, gate_of
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.batch_document import batch_document
+from tokendyno.backend.views.document import document, recorded_series
+from tokendyno.backend.views.gate import gate_document
+from tokendyno.backend.views.quality_document import quality_document
 
 
 def document_of(run: Run, find: FindReading) -> msgspec.Struct:

@@ -5,10 +5,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.runs.gate import Gate
-from backend.runs.quality import ReadingDifference
-from backend.units import three
-from backend.views.quality import ROUNDING_AGREEMENT, ROUNDING_NATS, SMALL_NATS, SMALL_PERPLEXITY, Cost, cost_of, counts
+from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.quality import ReadingDifference
+from tokendyno.backend.units import three
+from tokendyno.backend.views.quality import (
+    ROUNDING_AGREEMENT,
+    ROUNDING_NATS,
+    SMALL_NATS,
+    SMALL_PERPLEXITY,
+    Cost,
+    cost_of,
+    counts,
+)
 
 UNREAD = "Quality not measured"
 RANDOM = "Random weights: quality means nothing here"

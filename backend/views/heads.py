@@ -5,7 +5,7 @@ import time
 from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from backend.runs.run import Run
+from tokendyno.backend.runs.run import Run
 
 KEPT_S = 1.0
 """What an ended run is said to be also depends on later runs, such as a reading of texts by its arms."""

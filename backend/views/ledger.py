@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from backend.evidence import TOKENS, Evidence, Finding, Status
-from backend.optimizations import all_axes
+from tokendyno.backend.evidence import TOKENS, Evidence, Finding, Status
+from tokendyno.backend.optimizations import all_axes
 
 
 class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

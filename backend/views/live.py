@@ -8,32 +8,32 @@ from typing import Protocol
 
 import msgspec
 
-from backend.evidence import Verdict
-from backend.messages import PhaseName
-from backend.optimizations import titles_text
-from backend.runs.arm_series import ArmSeries, Phase
-from backend.runs.gate import Found, gate_of
-from backend.runs.records import Created, Status, Unit
-from backend.runs.run import Columns, Run
-from backend.runs.snapshot import Snapshot
-from backend.views.arm_details import detail_rows
-from backend.views.differences import Difference, differences
-from backend.views.heads import Heads
-from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
-from backend.views.origin import whole_note
-from backend.views.quality import QualityView, quality_sentence, quality_view, tolerances
-from backend.views.sentences import (
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.messages import PhaseName
+from tokendyno.backend.optimizations import titles_text
+from tokendyno.backend.runs.arm_series import ArmSeries, Phase
+from tokendyno.backend.runs.gate import Found, gate_of
+from tokendyno.backend.runs.records import Created, Status, Unit
+from tokendyno.backend.runs.run import Columns, Run
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.views.arm_details import detail_rows
+from tokendyno.backend.views.differences import Difference, differences
+from tokendyno.backend.views.heads import Heads
+from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
+from tokendyno.backend.views.origin import whole_note
+from tokendyno.backend.views.quality import QualityView, quality_sentence, quality_view, tolerances
+from tokendyno.backend.views.sentences import (
     AnnotationText,
     annotations,
     diagnoses,
     interference_of,
     texts_sentence,
 )
-from backend.views.step_time import StepText, step_text
-from backend.views.tile import Tile
-from backend.views.tiles import PHASE_TITLES, tiles
-from backend.views.verdict import PAGE, Asks, VerdictText, unasked_sentence, verdict_of
-from backend.views.waits import wait_text
+from tokendyno.backend.views.step_time import StepText, step_text
+from tokendyno.backend.views.tile import Tile
+from tokendyno.backend.views.tiles import PHASE_TITLES, tiles
+from tokendyno.backend.views.verdict import PAGE, Asks, VerdictText, unasked_sentence, verdict_of
+from tokendyno.backend.views.waits import wait_text
 
 
 class PhaseStep(msgspec.Struct, frozen=True):
@@ -172,7 +172,7 @@ class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
 
 
 class OtherRuns(Protocol):
-    """What the view of a run needs of all others (`backend.runs.log.RunLog`)."""
+    """What the view of a run needs of all others (`tokendyno.backend.runs.log.RunLog`)."""
 
     def reading(self, of: Created) -> Found | None: ...
     def compared(self, of: Created) -> str: ...

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from backend.counts import RunCounts
-from backend.runs.snapshot import Snapshot
-from backend.runs.summary import Summary
-from backend.units import bytes_text
-from backend.views.tile import Tile
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Summary
+from tokendyno.backend.units import bytes_text
+from tokendyno.backend.views.tile import Tile
 
 OF_PROCESS = "of the worker"
 """Part of the label of a memory series that counts only the worker's process: no other can be compared."""

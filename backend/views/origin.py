@@ -2,7 +2,7 @@
 
 import time
 
-from backend.runs.records import Created
+from tokendyno.backend.runs.records import Created
 
 SHOWN_VERSIONS = ("torch", "transformers")
 

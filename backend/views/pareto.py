@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.units import bytes_text, seconds_text, three
+from tokendyno.backend.units import bytes_text, seconds_text, three
 
 
 class Cost(NamedTuple):

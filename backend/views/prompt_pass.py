@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from backend.runs.records import PrefillBound
-from backend.runs.snapshot import Snapshot
-from backend.runs.summary import Summary
-from backend.units import three
-from backend.views.tile import Tile, in_percent, in_seconds, tile
+from tokendyno.backend.runs.records import PrefillBound
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Summary
+from tokendyno.backend.units import three
+from tokendyno.backend.views.tile import Tile, in_percent, in_seconds, tile
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from typing import Literal
 
 import msgspec
 
-from backend.quality.presets import text_presets
-from backend.runs.gate import finer_arm
-from backend.runs.quality import ReadingDifference, TextReading, readings, whole_reading
-from backend.runs.snapshot import Snapshot
-from backend.units import three
+from tokendyno.backend.quality.presets import text_presets
+from tokendyno.backend.runs.gate import finer_arm
+from tokendyno.backend.runs.quality import ReadingDifference, TextReading, readings, whole_reading
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.units import three
 
 PROMPT = "your prompt"
 """Name of the text that is the visitor's own prompt."""

@@ -2,14 +2,14 @@
 
 import msgspec
 
-from backend.quality import Quality
-from backend.runs.quality import ReadingDifference, TextReading, readings, whole_reading
-from backend.runs.run import Run
-from backend.runs.snapshot import Snapshot
-from backend.runs.summary import Summary
-from backend.views.document_head import arm_head, head
-from backend.views.quality import Cost, cost_of, quality_sentence
-from backend.views.schema import ArmHead, Part, RunHead, Unasked
+from tokendyno.backend.quality import Quality
+from tokendyno.backend.runs.quality import ReadingDifference, TextReading, readings, whole_reading
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Summary
+from tokendyno.backend.views.document_head import arm_head, head
+from tokendyno.backend.views.quality import Cost, cost_of, quality_sentence
+from tokendyno.backend.views.schema import ArmHead, Part, RunHead, Unasked
 
 
 class PositionsDocument(Part, frozen=True):

@@ -4,15 +4,15 @@ from typing import Literal
 
 import msgspec
 
-from backend.config import Workload
-from backend.counts import RunCounts, StepPart
-from backend.evidence import Level
-from backend.messages import AnnotationKind, PhaseName, RankMemory
-from backend.runs.records import Status, Unit
-from backend.runs.summary import Comparison, Summary
-from backend.runs.texts import TextComparison
-from backend.views.gate import QualityGate
-from backend.views.ledger import LedgerRow
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts, StepPart
+from tokendyno.backend.evidence import Level
+from tokendyno.backend.messages import AnnotationKind, PhaseName, RankMemory
+from tokendyno.backend.runs.records import Status, Unit
+from tokendyno.backend.runs.summary import Comparison, Summary
+from tokendyno.backend.runs.texts import TextComparison
+from tokendyno.backend.views.gate import QualityGate
+from tokendyno.backend.views.ledger import LedgerRow
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

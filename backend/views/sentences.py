@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from backend.messages import Annotation, AnnotationKind
-from backend.runs.records import Unit
-from backend.runs.snapshot import Snapshot
-from backend.runs.summary import NOISY_CV, Summary
-from backend.runs.texts import TextComparison
-from backend.units import seconds_text, three
+from tokendyno.backend.messages import Annotation, AnnotationKind
+from tokendyno.backend.runs.records import Unit
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import NOISY_CV, Summary
+from tokendyno.backend.runs.texts import TextComparison
+from tokendyno.backend.units import seconds_text, three
 
 
 class AnnotationText(msgspec.Struct, frozen=True):

@@ -3,9 +3,9 @@
 import csv
 import io
 
-from backend.runs.arm_series import kv_at
-from backend.runs.run import Run
-from backend.views.schema import KvSeries
+from tokendyno.backend.runs.arm_series import kv_at
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.schema import KvSeries
 
 COLUMNS = (
     "arm", "series", "index", "seconds", "latency_s", "kv_sliding_bytes", "kv_full_bytes", "memory_bytes",

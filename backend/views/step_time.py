@@ -9,12 +9,12 @@ from typing import Literal
 
 import msgspec
 
-from backend.counts import StepPart, StepTime
-from backend.runs.records import StepReads, Unit
-from backend.runs.snapshot import Snapshot
-from backend.runs.summary import Summary
-from backend.units import bytes_text, seconds_text
-from backend.views.tile import Tile
+from tokendyno.backend.counts import StepPart, StepTime
+from tokendyno.backend.runs.records import StepReads, Unit
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Summary
+from tokendyno.backend.units import bytes_text, seconds_text
+from tokendyno.backend.views.tile import Tile
 
 _LABELS: dict[StepPart, str] = {
     "attention": "Attention", "products": "Weight products", "other": "Other kernels", "collectives": "Collectives",

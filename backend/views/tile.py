@@ -2,7 +2,7 @@
 
 import msgspec
 
-from backend.units import bytes_text, seconds_text, three
+from tokendyno.backend.units import bytes_text, seconds_text, three
 
 
 class Tile(msgspec.Struct, frozen=True):

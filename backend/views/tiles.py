@@ -5,13 +5,13 @@ Numbers become text here: three significant digits, a unit beside each, "n/a" fo
 
 from collections.abc import Mapping
 
-from backend.counts import RunCounts
-from backend.messages import Loaded, PhaseName
-from backend.runs.records import PrefillBound, Unit
-from backend.runs.statistics import MIN_SAMPLES
-from backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
-from backend.units import three
-from backend.views.tile import Pair, Tile, in_bytes, in_percent, in_seconds, joined, of_unit, tile
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Loaded, PhaseName
+from tokendyno.backend.runs.records import PrefillBound, Unit
+from tokendyno.backend.runs.statistics import MIN_SAMPLES
+from tokendyno.backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
+from tokendyno.backend.units import three
+from tokendyno.backend.views.tile import Pair, Tile, in_bytes, in_percent, in_seconds, joined, of_unit, tile
 
 PhaseSeconds = Mapping[PhaseName, float]
 

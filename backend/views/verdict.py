@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.config import MEASURE_REPEATS
-from backend.optimizations import axis_title, choice_title
-from backend.runs.gate import Gate
-from backend.runs.records import ArmPlanned, Unit
-from backend.runs.snapshot import Snapshot
-from backend.runs.summary import Comparison, Summary
-from backend.runs.texts import TextComparison
-from backend.units import bytes_text, three
-from backend.views.gate import GateText, gate_text
+from tokendyno.backend.config import MEASURE_REPEATS
+from tokendyno.backend.optimizations import axis_title, choice_title
+from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.records import ArmPlanned, Unit
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Comparison, Summary
+from tokendyno.backend.runs.texts import TextComparison
+from tokendyno.backend.units import bytes_text, three
+from tokendyno.backend.views.gate import GateText, gate_text
 
 SAME_SPEED = 0.001
 """A gain below 0.1% is no gain, however narrow its interval is. Our choice."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from backend.messages import Amount, PhaseName
-from backend.runs.arm_series import Phase
-from backend.units import bytes_text, three
+from tokendyno.backend.messages import Amount, PhaseName
+from tokendyno.backend.runs.arm_series import Phase
+from tokendyno.backend.units import bytes_text, three
 
 UNKNOWN = "no earlier run of this shape tells how long"
 

@@ -1,4 +1,4 @@
-"""Entry of a worker process: `python -m backend.worker PARENT_PID`.
+"""Entry of a worker process: `python -m tokendyno.backend.worker PARENT_PID`.
 
 Commands arrive on standard input, events leave on standard output. Anything else that prints (libraries, compilers)
 is redirected to standard error, so that no stray line can corrupt the stream of events.
@@ -10,18 +10,18 @@ import threading
 import traceback
 from typing import TYPE_CHECKING
 
-from backend.worker.heap import settle_heap
-from backend.worker.lazy_imports import kept_imports
-from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
+from tokendyno.backend.worker.heap import settle_heap
+from tokendyno.backend.worker.lazy_imports import kept_imports
+from tokendyno.backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
 
 if TYPE_CHECKING:
-    from backend.worker.commands import Commands
+    from tokendyno.backend.worker.commands import Commands
 
 
 def read_commands(commands: "Commands") -> None:
     """Body of the reading thread. The end of the pipe means that the engine is gone: the process exits at once, and
     with code 1 if a command cannot be read."""
-    from backend.messages import decode_command
+    from tokendyno.backend.messages import decode_command
 
     code = 1
     try:
@@ -38,13 +38,15 @@ def main() -> None:
     die_with_parent(int(sys.argv[1]))
     guard_group()
     events_fd = keep_events_apart()
-    from backend.worker.channel import PipeChannel
-    from backend.worker.commands import Commands
-    from backend.worker.compiler.own_cache import name_folder
+    from tokendyno.backend.worker.channel import PipeChannel
+    from tokendyno.backend.worker.commands import Commands
+    from tokendyno.backend.worker.compiler.own_cache import name_folder
 
     name_folder()
     with kept_imports():
-        from backend.worker.serve import serve  # imports torch and transformers: `Ready` reports how long that took
+        from tokendyno.backend.worker.serve import (
+            serve,  # imports torch and transformers: `Ready` reports how long that took
+        )
     settle_heap()
     commands = Commands()
     threading.Thread(target=read_commands, args=(commands,), name="commands", daemon=True).start()

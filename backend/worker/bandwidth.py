@@ -1,4 +1,4 @@
-"""Measures read and copy bandwidth of memory: `python -m backend.worker.bandwidth cpu|cuda` prints JSON.
+"""Measures read and copy bandwidth of memory: `python -m tokendyno.backend.worker.bandwidth cpu|cuda` prints JSON.
 
 A read covers every byte of a buffer far larger than any cache, a copy reads and writes each byte. Reading is measured
 as a sum and as a matrix-vector product (what decoding does); the faster one counts, because it serves as an upper
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import torch
 
-from backend.worker import number_formats
+from tokendyno.backend.worker import number_formats
 
 BUFFER_BYTES = {"cuda": 2 << 30, "cpu": 512 << 20}
 REPEATS = {"cuda": 30, "cpu": 25}
@@ -77,7 +77,7 @@ def _seconds(act: Callable[[], object], device: str) -> float:
 def _room_bytes(device: str) -> int:
     if device == "cuda":
         return int(torch.cuda.mem_get_info()[0])
-    from backend.hardware import detect
+    from tokendyno.backend.hardware import detect
 
     return detect().free_bytes
 

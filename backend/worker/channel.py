@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from backend.messages import Amount, Event, PhaseName, Progress, encode
+from tokendyno.backend.messages import Amount, Event, PhaseName, Progress, encode
 
 
 class Channel(Protocol):

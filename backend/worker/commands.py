@@ -5,7 +5,7 @@ import queue
 import threading
 from collections.abc import Iterator
 
-from backend.messages import Cancel, Command, Generate, Load, Probe, Score, Shutdown
+from tokendyno.backend.messages import Cancel, Command, Generate, Load, Probe, Score, Shutdown
 
 Work = Load | Generate | Probe | Score
 """Commands that are carried out in turn."""

@@ -4,10 +4,10 @@ import errno
 
 import torch
 
-from backend.errors import InputError
-from backend.hardware.compilers import INSTALL
-from backend.worker.load.download import DownloadFailed
-from backend.worker.measure.finite import UNDO, NotFinite
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware.compilers import INSTALL
+from tokendyno.backend.worker.load.download import DownloadFailed
+from tokendyno.backend.worker.measure.finite import UNDO, NotFinite
 
 _UNUSABLE = {
     "driver on your system is too old": "the driver is older than the CUDA version that the installed torch was built "

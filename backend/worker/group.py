@@ -8,7 +8,7 @@ where all of this is free.
 from collections.abc import Sequence
 from typing import Protocol
 
-from backend.messages import Failed
+from tokendyno.backend.messages import Failed
 
 
 class Group(Protocol):

@@ -20,7 +20,7 @@ REPEATS = 5
 
 
 def measured() -> list[dict[str, float]]:
-    """Fields of `backend.hardware.number_formats.FormatTime`."""
+    """Fields of `tokendyno.backend.hardware.number_formats.FormatTime`."""
     threads = torch.get_num_threads()
     found = []
     try:

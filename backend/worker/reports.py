@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from backend.redact import redact
+from tokendyno.backend.redact import redact
 
 MOST_RECORDS = 8
 MOST_CHARACTERS = 1_200

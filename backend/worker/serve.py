@@ -14,25 +14,25 @@ _BEGIN_S = time.perf_counter()
 import torch
 import transformers
 
-from backend.worker.lazy_imports import light_imports
+from tokendyno.backend.worker.lazy_imports import light_imports
 
 with light_imports():
     from transformers import AutoModelForCausalLM, AutoTokenizer, GptOssForCausalLM  # noqa: F401
 
-from backend import hardware
-from backend.errors import InputError
-from backend.messages import Failed, Generate, Load, Loaded, Probe, Ready, Score
-from backend.optimizations.tensor_bytes import parameter_count
-from backend.plan import Plan
-from backend.worker.channel import Channel
-from backend.worker.commands import Commands, Work
-from backend.worker.errors import explain
-from backend.worker.group import own_group
-from backend.worker.load.loader import LoadedModel, load
-from backend.worker.load.unread import announce
-from backend.worker.reports import Reports
-from backend.worker.runners.base import Runner
-from backend.worker.runners.choice import runner_for
+from tokendyno.backend import hardware
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import Failed, Generate, Load, Loaded, Probe, Ready, Score
+from tokendyno.backend.optimizations.tensor_bytes import parameter_count
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.commands import Commands, Work
+from tokendyno.backend.worker.errors import explain
+from tokendyno.backend.worker.group import own_group
+from tokendyno.backend.worker.load.loader import LoadedModel, load
+from tokendyno.backend.worker.load.unread import announce
+from tokendyno.backend.worker.reports import Reports
+from tokendyno.backend.worker.runners.base import Runner
+from tokendyno.backend.worker.runners.choice import runner_for
 
 IMPORT_S = time.perf_counter() - _BEGIN_S
 """Seconds of the imports above; almost nothing where another thread of this process had done them before."""

@@ -1,4 +1,4 @@
-"""Splits a model without memory as a run would: `python -m backend.worker.sharding` reads an `Asked` as JSON
+"""Splits a model without memory as a run would: `python -m tokendyno.backend.worker.sharding` reads an `Asked` as JSON
 from standard input and writes `ShardRow`s to standard output.
 
 Torch's fake process group has one rank, the first, and answers for the others; no memory is allocated.
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from backend.fit.sharding import Asked, ShardRow
+from tokendyno.backend.fit.sharding import Asked, ShardRow
 
 _EXPERTS = re.compile(r"\bexperts\b")
 
@@ -20,8 +20,8 @@ def rows(asked: Asked) -> list[ShardRow]:
     """The parameters of the first rank, those that differ only in the number of their layer together."""
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
-    from backend.worker.load.parallel import distributed_config
-    from backend.worker.load.random_model import empty_model
+    from tokendyno.backend.worker.load.parallel import distributed_config
+    from tokendyno.backend.worker.load.random_model import empty_model
 
     whole = empty_model(asked.config_json, asked.dtype, None)
     split = empty_model(asked.config_json, asked.dtype, None)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from backend import child_python
-from backend.child_python import import_variables, last_words, python_command
-from backend.models.counting import bare_environment
-from backend.paths import ROOT
+from tokendyno.backend import child_python
+from tokendyno.backend.child_python import import_variables, last_words, python_command
+from tokendyno.backend.models.counting import bare_environment
+from tokendyno.backend.paths import ROOT
 
 
 @pytest.mark.parametrize("given", ["", os.pathsep, f"{os.pathsep}/cluster", f"/cluster{os.pathsep}"])

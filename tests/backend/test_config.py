@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from backend.config import MAX_BATCH_SIZE, MAX_NEW_TOKENS, MAX_PROMPT_BYTES, MAX_REPEATS, Config, Workload
-from backend.errors import InputError, unknown
+from tokendyno.backend.config import MAX_BATCH_SIZE, MAX_NEW_TOKENS, MAX_PROMPT_BYTES, MAX_REPEATS, Config, Workload
+from tokendyno.backend.errors import InputError, unknown
 
 
 def test_an_id_is_the_same_in_every_version_and_process() -> None:

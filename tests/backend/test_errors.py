@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.errors import MAX_LISTED, near_names, unknown
+from tokendyno.backend.errors import MAX_LISTED, near_names, unknown
 
 MODELS = [
     "Llama-3-8B",

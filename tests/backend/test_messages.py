@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from backend.counts import RunCounts
-from backend.evidence import Evidence, Finding
-from backend.messages import (
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Evidence, Finding
+from tokendyno.backend.messages import (
     Annotation,
     Cancel,
     Command,
@@ -38,8 +38,8 @@ from backend.messages import (
     decode_event,
     encode,
 )
-from backend.models.source import ModelSource
-from backend.plan import LoadPlan, Plan
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import LoadPlan, Plan
 
 PLAN = Plan(LoadPlan(ModelSource("random", config_json='{"a": "\\n"}')))
 COMMANDS: list[Command] = [

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from backend import paths
-from backend.engine.executor import Died
-from backend.errors import InputError
 from tests.support.worker import Talk
+from tokendyno.backend import paths
+from tokendyno.backend.engine.executor import Died
+from tokendyno.backend.errors import InputError
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from backend.models.source import ModelSource
-from backend.plan import STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
 
 POCKET = Plan(LoadPlan(ModelSource("embedded", path="/presets/models/pocket")))
 

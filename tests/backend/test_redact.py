@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.redact import plain, redact
+from tokendyno.backend.redact import plain, redact
 
 TOKEN = "hf_" + "aBcD3fGh" * 4
 

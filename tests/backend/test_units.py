@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from backend.units import bytes_text, seconds_text, three
+from tokendyno.backend.units import bytes_text, seconds_text, three
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from backend.messages import BatchEvent
-from backend.runs.run import Run
-from backend.views.batch_live import batch_delta
-from backend.views.batch_tiles import WAIT_TEXTS
 from tests.support.batches import batch_arm, batch_created
-from ui.batching.panel import FOLDER
-from ui.live.sources import FOLDER as SHARED
+from tokendyno.backend.messages import BatchEvent
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.batch_live import batch_delta
+from tokendyno.backend.views.batch_tiles import WAIT_TEXTS
+from tokendyno.ui.batching.panel import FOLDER
+from tokendyno.ui.live.sources import FOLDER as SHARED
 
 PURE = (SHARED / "dom.js", FOLDER / "columns.js", FOLDER / "requests.js", FOLDER / "scales.js")
 """Files whose functions need no document (of dom.js only the formats are used)."""

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from backend.runs.records import Created, Record
-from backend.runs.run import Run
-from backend.views import live
 from tests.support.runs import created
-from ui.live.charts import CHARTS
-from ui.live.sources import FOLDER
+from tokendyno.backend.runs.records import Created, Record
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views import live
+from tokendyno.ui.live.charts import CHARTS
+from tokendyno.ui.live.sources import FOLDER
 
 PURE = (
     "dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "distribution", "race",

@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from backend.paths import ROOT
-from backend.runs.store import Store
 from tests.browser import stored_runs
 from tests.browser.chart_page import ChartPage
 from tests.browser.chromium import chromium, what_is_missing
@@ -22,6 +20,8 @@ from tests.browser.driver import Driver
 from tests.browser.seen import Seen
 from tests.support.ablations import stored, stored_sweep
 from tests.support.ports import free_port
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.runs.store import Store
 
 NAMED = "<img src=x onerror=alert(1)>"
 """A model folder whose name is markup."""

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from backend.arms.presets import arm_presets, prompts
-from backend.optimizations import all_axes
-from ui.compare.arm_column import UNSUPPORTED
-from ui.compare.request import CUSTOM
+from tokendyno.backend.arms.presets import arm_presets, prompts
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.ui.compare.arm_column import UNSUPPORTED
+from tokendyno.ui.compare.request import CUSTOM
 
 LIVE = "document.querySelector('#live .td-live')"
 

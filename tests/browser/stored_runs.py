@@ -4,15 +4,15 @@ import time
 
 import msgspec
 
-from backend.config import ArmRequest, Request, reading_of
-from backend.counts import RunCounts, StepTime
-from backend.evidence import Finding, Verdict
-from backend.messages import Annotation, Event, Failed, Finished, Loaded, Progress, Scored, Started
-from backend.quality import Quality, QualityText
-from backend.runs.records import ArmEvent, ArmPlanned, Created, Predicted, Record, StepReads, WaitKeys
-from backend.views.quality import PROMPT
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import arm_records, created, encoder, ended, passes
+from tokendyno.backend.config import ArmRequest, Request, reading_of
+from tokendyno.backend.counts import RunCounts, StepTime
+from tokendyno.backend.evidence import Finding, Verdict
+from tokendyno.backend.messages import Annotation, Event, Failed, Finished, Loaded, Progress, Scored, Started
+from tokendyno.backend.quality import Quality, QualityText
+from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created, Predicted, Record, StepReads, WaitKeys
+from tokendyno.backend.views.quality import PROMPT
 
 HOSTILE = [
     "<script>alert(1)</script>",

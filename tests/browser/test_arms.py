@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from backend.optimizations import prompt_axes
 from tests.browser.driver import Driver
 from tests.browser.stored_runs import HOSTILE
-from ui.compare.arm_column import UNSUPPORTED
+from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.ui.compare.arm_column import UNSUPPORTED
 
 Open = Callable[..., Driver]
 DEFAULTS = "?run=broken"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from backend.messages import RequestEnds, Waits
 from tests.browser.batch_page import BatchPage, replies
 from tests.support.batches import paged_events, static_events
+from tokendyno.backend.messages import RequestEnds, Waits
 
 PAGES = [{"attention": "full_attention", "layers": 2, "page_tokens": 4, "page_bytes": 100, "pages": 6}]
 BARS = """(batch, request, arrival, now) =>

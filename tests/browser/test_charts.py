@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from backend.messages import Annotation
-from backend.runs.records import ArmEvent, Record
 from tests.browser.chart_page import ChartPage, Line, long_run, only, reply
 from tests.support.runs import PROMPT, TOKEN_BYTES, WINDOW, arm_records, created, encoder, passes
+from tokendyno.backend.messages import Annotation
+from tokendyno.backend.runs.records import ArmEvent, Record
 
 A_COLOUR, B_COLOUR = "#4269d0", "#ff725c"
 

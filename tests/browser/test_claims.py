@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from backend.claims.declared import shipped_claims
-from backend.claims.results import read_results
-from backend.claims.view import claims_document
 from tests.browser.access import obstacles
 from tests.browser.driver import Driver
+from tokendyno.backend.claims.declared import shipped_claims
+from tokendyno.backend.claims.results import read_results
+from tokendyno.backend.claims.view import claims_document
 
 ROWS = (
     """() => [...document.querySelectorAll('.td-claim-row')].map(row => [...row.cells].map(cell => cell.textContent))"""

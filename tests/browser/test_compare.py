@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from backend.paths import ROOT
 from tests.browser.chart_page import ChartPage, reply
 from tests.browser.driver import LIVE, Driver
 from tests.browser.stored_runs import RUNS
 from tests.support.command_line import POCKET
+from tokendyno.backend.paths import ROOT
 
 Open = Callable[..., Driver]
 DRAWN_BETWEEN_PAINTS = """[...document.querySelectorAll('.td-fresh canvas')].some(canvas =>

@@ -16,15 +16,15 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from backend.config import ArmRequest, Request, Workload
-from backend.evidence import Verdict
-from backend.messages import Event, Failed, Progress, Started
-from backend.paths import ROOT
-from backend.runs.records import ArmEvent, ArmPlanned, Created
-from backend.runs.store import Store
 from tests.hostile import corpus
 from tests.support.ports import free_port
 from tests.support.runs import arm_records, created, ended
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.messages import Event, Failed, Progress, Started
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created
+from tokendyno.backend.runs.store import Store
 
 ROUTES = ("component_server", "run/predict", "queue/join", "upload", "call/x", "cancel", "heartbeat/x", "login")
 LIMIT_S = 15

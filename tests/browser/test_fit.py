@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from backend import hardware
-from backend.fit.device import device_of
-from backend.fit.table import fit_facts
-from backend.fit.view import view
-from backend.models import resolve
 from tests.browser.conftest import UNBEGUN
 from tests.browser.driver import Driver
+from tokendyno.backend import hardware
+from tokendyno.backend.fit.device import device_of
+from tokendyno.backend.fit.table import fit_facts
+from tokendyno.backend.fit.view import view
+from tokendyno.backend.models import resolve
 
 Open = Callable[..., Driver]
 SHOWN = """() => [...document.querySelectorAll('.td-fit-rows tbody tr')]

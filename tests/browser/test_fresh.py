@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.browser.chart_page import ChartPage, reply
 from tests.support.runs import created
-from ui.live.charts import CHARTS
+from tokendyno.ui.live.charts import CHARTS
 
 DRAWN = """(charts, head, painted, steps, hidden) => {
   // axes of 10 pixels a token and a millisecond, 200 pixels wide and 100 high

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.arms.palette import palette
 from tests.browser.chart_page import ChartPage
 from tests.support.machines import CPU, facts
+from tokendyno.backend.arms.palette import palette
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.runs.store import Store
 from tests.browser import stored_runs
 from tests.browser.driver import LIVE, Driver
+from tokendyno.backend.runs.store import Store
 
 Open = Callable[..., Driver]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from backend.runs.run import Run
 from tests.browser.stored_runs import RUNS
-from ui.report.page import report
+from tokendyno.backend.runs.run import Run
+from tokendyno.ui.report.page import report
 
 
 @pytest.mark.slow

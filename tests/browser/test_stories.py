@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from backend.arms.parse import parse_arm
-from backend.stories import stories
 from tests.browser.access import obstacles
 from tests.browser.driver import Driver
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.stories import stories
 
 Open = Callable[..., Driver]
 PANEL = "document.querySelector('#story-live .td-live')"

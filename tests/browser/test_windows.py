@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.chart_page import ChartPage, columns, reply
 from tests.support.runs import arm_records, created
-from ui.live.charts import CHARTS
+from tokendyno.ui.live.charts import CHARTS
 
 CHARTS_JSON = [chart.as_json() for chart in CHARTS]
 LATENCY, MEMORY, KV = range(3)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.executors import open_bench
-from backend.models.catalogue import find
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.models.catalogue import find
 from tools.bench.gpu.every import SPARES, start_spares
 
 FEW = 4

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from backend import hardware
-from backend.arms.check import check
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.models import resolve
-from backend.optimizations.axes.attention.axis import AXIS
 from tests.support.refusals import skip_or_fail
 from tests.support.tiny_models import CONFIGS, build
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.models import resolve
+from tokendyno.backend.optimizations.axes.attention.axis import AXIS
 from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -73,7 +73,7 @@ def test_what_grouping_saves_at_the_shape_of_an_8b_model(name: str) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> None:
-    from backend.worker.patch import attention
+    from tokendyno.backend.worker.patch import attention
 
     attention.register_grouped_attention()
 
@@ -95,7 +95,7 @@ def tensors(dtype: str, places: int = 300) -> Any:
 def test_one_query_is_attention(dtype: str, nearness: float, compiled: bool) -> None:
     import torch
 
-    from backend.worker.patch.attention import one_query
+    from tokendyno.backend.worker.patch.attention import one_query
 
     query, keys, values, mask = tensors(dtype)
     exact = [t.double() for t in (query, keys.repeat_interleave(4, 1), values.repeat_interleave(4, 1))]
@@ -109,7 +109,7 @@ def test_it_copies_no_keys_where_sdpa_does() -> None:
     import torch
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    from backend.worker.patch.attention import grouped_attention
+    from tokendyno.backend.worker.patch.attention import grouped_attention
 
     query, keys, values, mask = tensors("bfloat16", places=8192)
     module = type("Module", (), {"num_key_value_groups": 4, "is_causal": True})()

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.optimizations import prompt_axes
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.optimizations import prompt_axes
 from tools.bench.gpu.every import NOT_BACK_BYTES, WORK, keep, left_behind_bytes, perform, settled, used_bytes
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from backend.evidence import Evidence
-from backend.runs.run import Run
-from backend.traffic.draw import Draw
-from backend.traffic.presets import drawn
 from tests.sabotage.saboteur import run_of
+from tokendyno.backend.evidence import Evidence
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.traffic.draw import Draw
+from tokendyno.backend.traffic.presets import drawn
 
 pytestmark = pytest.mark.gpu
 TRAFFIC = drawn(Draw(10, (5, 60), (4, 24)), 1, 4)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from backend.config import Workload
-from backend.engine.bench import Bench
 from tests.support.ledger import SOUND
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
 from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]

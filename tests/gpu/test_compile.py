@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.engine.bench import Bench
 from tests.support.ledger import SOUND
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
 from tools.bench.gpu.bench_cli import bench as command_line
 from tools.bench.gpu.bench_cli import tell
 from tools.bench.gpu.every import perform

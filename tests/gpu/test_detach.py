@@ -4,8 +4,8 @@ import statistics
 
 import pytest
 
-from backend.config import Workload
-from backend.engine.bench import Bench
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
 from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]

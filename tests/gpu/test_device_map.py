@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from backend import hardware
-from backend.models import resolve
-from backend.predict.device_map import share
-from backend.predict.weights import weight_bytes
 from tests.gpu.test_parallel import compared
 from tests.support.processes import sitecustomize, with_path
+from tokendyno.backend import hardware
+from tokendyno.backend.models import resolve
+from tokendyno.backend.predict.device_map import share
+from tokendyno.backend.predict.weights import weight_bytes
 
 pytestmark = [
     pytest.mark.gpu,
@@ -21,14 +21,14 @@ pytestmark = [
 
 ON_ONE = """
 import sys
-if "backend.worker" in sys.orig_argv:
+if "tokendyno.backend.worker" in sys.orig_argv:
     from transformers.integrations import accelerate
     accelerate.infer_auto_device_map = lambda *args, **kwargs: {"": 0}
 """
 ONE_LAYER_ELSEWHERE = """
 import sys
-if "backend.worker" in sys.orig_argv:
-    from backend.worker.load import loader
+if "tokendyno.backend.worker" in sys.orig_argv:
+    from tokendyno.backend.worker.load import loader
     plain = loader.load_as_checkpoint
     def spread(*args):
         model = plain(*args)

@@ -15,7 +15,7 @@ NAMES = ("key", "value")
 
 def rounded(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
     """What a call gets, with keys and values in 8 bits and their scales."""
-    from backend.worker.loop.cache import to_fp8
+    from tokendyno.backend.worker.loop.cache import to_fp8
 
     given = case(shape, dtype)
     (keys, key_scales), (values, value_scales) = (to_fp8(3 * given[name]) for name in ("keys", "values"))
@@ -44,7 +44,7 @@ def test_it_is_that_of_double_precision(kernels: Any, shape: tuple[int, ...], dt
     """With a new token that has little weight, and with one that has most of it."""
     import torch
 
-    from backend.worker.loop.cache import to_fp8
+    from tokendyno.backend.worker.loop.cache import to_fp8
 
     heads, group, size, _, used, texts = shape
     given = rounded(shape, dtype)
@@ -76,9 +76,9 @@ def test_captured_text_is_that_of_plain_steps(architecture: str, batch: int, mon
     import torch
     from kernels import get_loaded_kernels
 
-    from backend.worker.loop.cache import StaticSlotCache
-    from backend.worker.loop.loop import DecodeLoop
     from tests.support.decode_loop import GREEDY, Told
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.loop import DecodeLoop
 
     monkeypatch.setitem(MODELS, architecture, MODELS[architecture] | {"head_dim": 32})
     model = with_kernels(build(architecture, "bfloat16"))
@@ -102,9 +102,9 @@ def test_scores_are_those_of_the_models_own_attention_to_the_same_cache(
     """Of each step of one text, as near as bfloat16 is."""
     import torch
 
-    from backend.worker.loop.cache import StaticSlotCache
-    from backend.worker.loop.sampling import Sampling
-    from backend.worker.loop.step import Step
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.sampling import Sampling
+    from tokendyno.backend.worker.loop.step import Step
 
     monkeypatch.setitem(MODELS, architecture, MODELS[architecture] | {"head_dim": 32})
 

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 import torch
 
-from backend import hardware
-from backend.arms.check import check
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.engine.bench import Bench
-from backend.models import resolve
-from backend.optimizations import all_axes
-from backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.models import resolve
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from tools.bench.gpu.bench_cli import bench as command_line
 from tools.bench.gpu.bench_cli import tell
 from tools.bench.gpu.every import NOT_BACK_BYTES, left_behind_bytes, perform, used_bytes

@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from backend.hardware import kernel_packages
-from backend.models.source import ModelSource
-from backend.plan import LoadPlan
-from backend.worker.patch.apply import put_in
-from backend.worker.patch.experts import TRITON
-from backend.worker.patch.projections import fuse
 from tests.gpu.test_kernels import rows
 from tests.gpu.test_matvec import build, kernels, replaced
 from tests.gpu.test_own import Maker, prompt
 from tests.support.quantization import PACKED
 from tests.support.tiny_models import WINDOW
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.patch.apply import put_in
+from tokendyno.backend.worker.patch.experts import TRITON
+from tokendyno.backend.worker.patch.projections import fuse
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -216,8 +216,8 @@ def packed_and_dense() -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, Mxfp4Config
 
-    from backend.worker.load.packed import read_packed
-    from backend.worker.load.quantization import cast_experts
+    from tokendyno.backend.worker.load.packed import read_packed
+    from tokendyno.backend.worker.load.quantization import cast_experts
 
     read_packed(True)
     packed = AutoModelForCausalLM.from_pretrained(PACKED, dtype=torch.float32, device_map="cuda").eval()
@@ -235,9 +235,9 @@ def test_a_packed_checkpoint_speaks_as_its_dequantized_self(whole: bool) -> None
     """The same probabilities of each next token, of a prompt and of steps that are given the next token."""
     import torch
 
-    from backend.worker.loop.cache import StaticSlotCache
-    from backend.worker.loop.sampling import Sampling
-    from backend.worker.loop.step import Step
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.sampling import Sampling
+    from tokendyno.backend.worker.loop.step import Step
 
     packed, dense = packed_and_dense()
     with_triton(packed, whole)

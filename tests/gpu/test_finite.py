@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from backend.messages import Finished, Generate
-from backend.worker.measure.finite import NotFinite
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, plan_of
+from tokendyno.backend.messages import Finished, Generate
+from tokendyno.backend.worker.measure.finite import NotFinite
 
 pytestmark = [
     pytest.mark.gpu, pytest.mark.timeout(300),

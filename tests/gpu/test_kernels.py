@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from backend.hardware import kernel_packages
-from backend.models.source import ModelSource
-from backend.optimizations.axes.experts import AXIS as EXPERTS
-from backend.plan import LoadPlan
 from tests.gpu.test_attention import runnable
 from tests.support.tiny_models import build
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations.axes.experts import AXIS as EXPERTS
+from tokendyno.backend.plan import LoadPlan
 from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -77,7 +77,7 @@ def test_our_rms_norm_is_one(shape: tuple[int, ...], dtype: str, nearness: float
 def test_the_text_with_it_is_the_text_without(architecture: str) -> None:
     import torch
 
-    from backend.worker.patch.apply import put_in
+    from tokendyno.backend.worker.patch.apply import put_in
 
     ids = torch.arange(5, 17, device="cuda")[None]
     more: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 24, "do_sample": False}
@@ -101,10 +101,10 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The code that loads Hub kernels, with the bundled kernel under the name of the Hub's."""
-    from backend.optimizations import Observation
-    from backend.optimizations.axes.kernels.axis import AXIS
-    from backend.plan import Plan
-    from backend.worker.patch.apply import put_in
+    from tokendyno.backend.optimizations import Observation
+    from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
+    from tokendyno.backend.plan import Plan
+    from tokendyno.backend.worker.patch.apply import put_in
 
     ours = kernel_packages.BUNDLED / "rmsnorm" / "build" / "torch-cuda"
     there = tmp_path / "build" / "torch-cuda"

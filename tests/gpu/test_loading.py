@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from backend.config import Workload
-from backend.executors import open_bench
-from backend.executors.checkpoint import written
+from tokendyno.backend.config import Workload
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.executors.checkpoint import written
 from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from backend.hardware import kernel_packages
 from tests.gpu.test_own import Maker, prompt
 from tests.support.tiny_models import WINDOW
+from tokendyno.backend.hardware import kernel_packages
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -61,10 +61,10 @@ def build(architecture: str, dtype: str = "float32") -> Any:
 
 
 def with_kernels(model: Any) -> Any:
-    from backend.models.source import ModelSource
-    from backend.plan import LoadPlan
-    from backend.worker.patch import kernels as kernel_patch
-    from backend.worker.patch.projections import fuse
+    from tokendyno.backend.models.source import ModelSource
+    from tokendyno.backend.plan import LoadPlan
+    from tokendyno.backend.worker.patch import kernels as kernel_patch
+    from tokendyno.backend.worker.patch.projections import fuse
 
     fuse(model)
     plan = LoadPlan(

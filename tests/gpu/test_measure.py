@@ -122,8 +122,8 @@ def test_a_stranger_on_the_gpu_is_seen() -> None:
 
 
 def test_the_cuda_driver_names_the_gpu_that_nvml_names() -> None:
-    from backend import hardware
-    from backend.hardware import cuda_driver
+    from tokendyno.backend import hardware
+    from tokendyno.backend.hardware import cuda_driver
 
     seen, gpus = cuda_driver.driver_info(), hardware.detect().gpus
     assert [d.name for d in seen.devices] == [gpu.name for gpu in gpus]
@@ -154,8 +154,8 @@ def test_without_nvml_the_gpu_is_used_and_what_nvml_tells_is_left_out(
 def test_a_card_that_is_not_in_the_catalogue_is_measured_and_that_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from backend.executors import open_bench
-    from backend.hardware import peak_rates
+    from tokendyno.backend.executors import open_bench
+    from tokendyno.backend.hardware import peak_rates
     from tools.bench.gpu.every import WORK, perform
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

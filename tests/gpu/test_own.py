@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from backend.plan import STATIC, GeneratePlan
-from backend.worker.loop.sampling import Sampling
 from tests.support.decode_loop import GREEDY, Told, greedy
 from tests.support.decode_loop import prompt as on_cpu
 from tests.support.tiny_models import CONFIGS, WINDOW, tiny
+from tokendyno.backend.plan import STATIC, GeneratePlan
+from tokendyno.backend.worker.loop.sampling import Sampling
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -28,8 +28,8 @@ class Maker:
     def __init__(self, model: Any, length: int, plan: GeneratePlan = MANUAL, eos: list[int] | None = None) -> None:
         import torch
 
-        from backend.worker.loop.cache import StaticSlotCache
-        from backend.worker.loop.loop import DecodeLoop
+        from tokendyno.backend.worker.loop.cache import StaticSlotCache
+        from tokendyno.backend.worker.loop.loop import DecodeLoop
 
         self.counts: dict[str, float] = {}
         self.cache = StaticSlotCache(model.config, length)
@@ -101,7 +101,7 @@ def test_a_seed_gives_the_same_text_captured_or_not_and_on_a_cpu() -> None:
 
 
 def test_a_cancel_costs_the_steps_under_way_and_no_more() -> None:
-    from backend.worker.loop.loop import STEPS_AHEAD
+    from tokendyno.backend.worker.loop.loop import STEPS_AHEAD
 
     model, asked, told = tiny("gpt_oss", device="cuda"), prompt(5), Told(most=100)
     model.set_experts_implementation("batched_mm")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from backend import hardware
-from backend.paths import ROOT
 from tests.support.processes import sitecustomize, with_path
+from tokendyno.backend import hardware
+from tokendyno.backend.paths import ROOT
 
 pytestmark = [
     pytest.mark.gpu,
@@ -31,7 +31,7 @@ BY_KERNEL = "by our kernel from GPU to GPU"
 
 
 def compared(a: str, b: str, batch: int = 1) -> dict[str, Any]:
-    command = [sys.executable, "-m", "backend", "compare", "--model", "random:Qwen3-0.6B", "--a", a, "--b", b]
+    command = [sys.executable, "-m", "tokendyno", "compare", "--model", "random:Qwen3-0.6B", "--a", a, "--b", b]
     command += ["--prompt-tokens", "64", "--max-new-tokens", "32", "--batch-size", str(batch), "--json", "-"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -67,7 +67,7 @@ def test_texts_of_a_batch_are_those_of_one_gpu_in_whole_layers() -> None:
 
 APART = """
 import sys
-if "backend.worker.ranks" in sys.orig_argv:
+if "tokendyno.backend.worker.ranks" in sys.orig_argv:
     import torch
     torch.cuda.can_device_access_peer = lambda *gpus: False
 """

@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from backend import hardware
-from backend.models import resolve
-from backend.paths import ROOT
+from tokendyno.backend import hardware
+from tokendyno.backend.models import resolve
+from tokendyno.backend.paths import ROOT
 from tools.bench.gpu import fit_memory
 from tools.bench.gpu.bench_cli import Pair
 

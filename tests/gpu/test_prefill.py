@@ -9,17 +9,17 @@ import torch
 from torch.profiler import profile
 from transformers import DynamicCache, StaticCache
 
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.engine.bench import Bench
-from backend.worker.loop.cache import StaticSlotCache
-from backend.worker.loop.loop import DecodeLoop
-from backend.worker.patch import attention
-from backend.worker.runners.decode import cached_tokens
 from tests.gpu.test_own import prompt
 from tests.support.decode_loop import Told, greedy
 from tests.support.ledger import unsound
 from tests.support.tiny_models import CONFIGS, WINDOW, build
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.loop import DecodeLoop
+from tokendyno.backend.worker.patch import attention
+from tokendyno.backend.worker.runners.decode import cached_tokens
 from tools.bench.gpu.bench_cli import tell
 from tools.bench.gpu.every import perform
 

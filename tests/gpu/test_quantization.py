@@ -8,16 +8,16 @@ import time
 
 import pytest
 
-from backend import hardware
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.engine.bench import Bench
-from backend.models import resolve
-from backend.optimizations.axes.quantization.axis import AXIS
-from backend.plan import LoadPlan
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.models import resolve
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
+from tokendyno.backend.plan import LoadPlan
 from tools.bench.gpu.bench_cli import tell
 from tools.bench.gpu.every import NOT_BACK_BYTES, left_behind_bytes, perform, used_bytes
 
@@ -70,10 +70,10 @@ def test_packed_weights_are_those_of_the_dense_model_and_it_computes_with_them(c
     matrices that were read out the dense model answers as the packed one, whose activations may be rounded, too."""
     import torch
 
-    from backend.plan import LoadPlan
-    from backend.worker.load import random_model
-    from backend.worker.load.device import Observed
-    from backend.worker.load.random_checkpoint import load_as_checkpoint
+    from tokendyno.backend.plan import LoadPlan
+    from tokendyno.backend.worker.load import random_model
+    from tokendyno.backend.worker.load.device import Observed
+    from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
 
     source = resolve("random:Qwen3-0.6B").source
     ids = torch.tensor([[5, 6, 7, 8]], device="cuda")
@@ -102,9 +102,9 @@ def test_nothing_dense_stays_reserved_between_quantized_random_weights(choice: s
     """As with a checkpoint, whose tensors are copied from host memory one by one."""
     import torch
 
-    from backend.plan import LoadPlan
-    from backend.worker.load.device import Observed
-    from backend.worker.load.random_checkpoint import load_as_checkpoint
+    from tokendyno.backend.plan import LoadPlan
+    from tokendyno.backend.worker.load.device import Observed
+    from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
 
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
@@ -126,7 +126,7 @@ def test_nothing_dense_stays_reserved_between_quantized_random_weights(choice: s
 def test_pinned_staging_is_no_slower_than_a_plain_copy_to_the_host() -> None:
     import torch
 
-    from backend.worker.load import staging
+    from tokendyno.backend.worker.load import staging
 
     tensors = {str(i): torch.randn(64 << 20, device="cuda").bfloat16() for i in range(32)}  # 4 GiB
     took_s = {}
@@ -158,9 +158,9 @@ def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
     token to other experts: few positions may differ by more than roundings make."""
     import torch
 
-    from backend.worker.load.device import Observed
-    from backend.worker.load.random_checkpoint import load_as_checkpoint
-    from backend.worker.patch.apply import put_in
+    from tokendyno.backend.worker.load.device import Observed
+    from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
+    from tokendyno.backend.worker.patch.apply import put_in
 
     plan = pocket_where_mxfp4_runs()
     ids = torch.arange(5, 37, device="cuda")[None]
@@ -183,7 +183,7 @@ def test_gpt_oss_quantized_on_the_fly_does_not_run() -> None:
     import torch
     from transformers import GptOssForCausalLM, Mxfp4Config
 
-    from backend.worker.load import random_model
+    from tokendyno.backend.worker.load import random_model
 
     source = pocket_where_mxfp4_runs(of_the_hub=True).source
     dense = random_model.random_model(source.config_json, "auto", None, "cuda")

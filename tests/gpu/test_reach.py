@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from backend.paths import ROOT
 from tests.support.refusals import skip_or_fail
+from tokendyno.backend.paths import ROOT
 from tools.bench.gpu.bench_cli import Pair
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]

@@ -12,7 +12,6 @@ from unittest import mock
 
 import torch
 
-from backend.paths import PRESETS
 from tests.sabotage import test_attention, test_dtype, test_experts, test_kernels, test_loop, test_projections
 from tests.sabotage.saboteur import SHARES, Patch, in_layers, table, tests_of
 from tests.sabotage.small_models import LAYERS, bert
@@ -21,6 +20,7 @@ from tests.sabotage.test_compile import COMPILES, OWN, STATIC, eager_layers, one
 from tests.sabotage.test_compile import forgotten as forgotten
 from tests.sabotage.test_experts import instead
 from tests.sabotage.test_quantization import DENSE
+from tokendyno.backend.paths import PRESETS
 
 QWEN = "random:Qwen3-0.6B"
 REPLAYING, CAPTURED = STATIC | {"compile": "reduce-overhead"}, OWN | {"cuda_graphs": "manual"}
@@ -43,9 +43,11 @@ def without_graphs() -> Any:
 
 def steps_by(how: Callable[..., Callable[[], None]]) -> Patch:
     """The custom loop's step: `how` makes what the loop calls of the step and of its replay."""
-    from backend.worker.loop.cuda_graph import capture
+    from tokendyno.backend.worker.loop.cuda_graph import capture
 
-    return lambda: mock.patch("backend.worker.loop.loop.capture", lambda step, rewind: how(step, capture(step, rewind)))
+    return lambda: mock.patch(
+        "tokendyno.backend.worker.loop.loop.capture", lambda step, rewind: how(step, capture(step, rewind))
+    )
 
 
 def one_in_three(step: Callable[[], None], replay: Callable[[], None]) -> Callable[[], None]:
@@ -55,7 +57,7 @@ def one_in_three(step: Callable[[], None], replay: Callable[[], None]) -> Callab
 
 def passes_by_hand(every: int) -> Patch:
     """One in so many of an encoder's captured passes is no replay."""
-    from backend.worker.loop.passes import CapturedPasses
+    from tokendyno.backend.worker.loop.passes import CapturedPasses
 
     plain, count = CapturedPasses.__call__, itertools.count()
 
@@ -66,7 +68,7 @@ def passes_by_hand(every: int) -> Patch:
 
 
 def never_captured() -> Any:
-    from backend.worker.loop.step import Step
+    from tokendyno.backend.worker.loop.step import Step
 
     return mock.patch.object(Step, "make_prompts", lambda step, *how: None)
 
@@ -75,7 +77,7 @@ def steps_without_experts() -> Any:
     """Whole layers that leave their experts out: the prompt is computed with them, and no step is."""
     from kernels import get_local_kernel
 
-    from backend.hardware import kernel_packages
+    from tokendyno.backend.hardware import kernel_packages
 
     ops = sys.modules[f"{get_local_kernel(kernel_packages.ROUTED).__name__}.ops"]
     plain = ops.layer
@@ -125,7 +127,7 @@ def without_warm_up() -> Any:
 
 def placed_at_once() -> Any:
     """Weights go to the GPU as they are read, whatever was planned."""
-    return mock.patch("backend.worker.load.loader.device_keywords", lambda plan: {"device_map": plan.device})
+    return mock.patch("tokendyno.backend.worker.load.loader.device_keywords", lambda plan: {"device_map": plan.device})
 
 
 AS_ON_A_CPU = [

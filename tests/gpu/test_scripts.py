@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.executors import open_bench
-from backend.models import ModelFacts
-from backend.optimizations import Choice, Optimization
 from tests.support.scripts import CHOICES, LIMIT_S, Scripts, same_tokens_with
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import Choice, Optimization
 
 pytestmark = pytest.mark.gpu
 

@@ -23,9 +23,9 @@ SWITCHES = [
 
 def steps_of(model: Any, batch: int, count: int) -> list[Any]:
     """Steps, each with its own cache, after the same prompt."""
-    from backend.worker.loop.cache import StaticSlotCache
-    from backend.worker.loop.sampling import Sampling
-    from backend.worker.loop.step import Step
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.sampling import Sampling
+    from tokendyno.backend.worker.loop.step import Step
 
     made = []
     for _ in range(count):
@@ -56,7 +56,7 @@ def test_a_step_ends_as_in_plain_torch(kernels: Any, architecture: str, batch: i
     """Past the window; with ties, zeros of both signs, infinities, NaN, EOS, rows that are slices of larger ones."""
     import torch
 
-    from backend.worker.loop.step import StepEnd
+    from tokendyno.backend.worker.loop.step import StepEnd
 
     with torch.inference_mode():
         mine, plain = steps_of(tiny(architecture, device="cuda"), batch, 2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.models import resolve
+from tokendyno.backend.models import resolve
 from tools.bench.gpu.bench_cli import bench
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]

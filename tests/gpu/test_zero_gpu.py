@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from backend.paths import ROOT
 from tests.support.zero_gpu import tokens_of_processes
+from tokendyno.backend.paths import ROOT
 
 pytestmark = pytest.mark.gpu
 PROVED = {"verified", "off", "not_applicable"}

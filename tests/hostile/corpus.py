@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from backend.paths import PRESETS
 from tests.backend.models.files.test_gguf import LLAMA, gguf
 from tests.browser.stored_runs import HOSTILE
+from tokendyno.backend.paths import PRESETS
 
 CANARY = "hf_CANARYcanaryCANARYcanaryCANARYcan"
 """In the environment as HF_TOKEN wherever the corpus is read: no answer may hold it."""

@@ -22,15 +22,15 @@ import msgspec
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from backend.arms.presets import read_arm
-from backend.errors import InputError
-from backend.models import check_loadable, resolve
-from backend.models.files.folder import chat_template, read_weights
-from backend.models.files.generation_file import check_generation
-from backend.models.files.gguf import read_gguf
-from backend.models.files.safetensors import read_header
-from backend.models.files.tokenizer_files import check_tokenizer
 from tests.hostile import corpus
+from tokendyno.backend.arms.presets import read_arm
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import check_loadable, resolve
+from tokendyno.backend.models.files.folder import chat_template, read_weights
+from tokendyno.backend.models.files.generation_file import check_generation
+from tokendyno.backend.models.files.gguf import read_gguf
+from tokendyno.backend.models.files.safetensors import read_header
+from tokendyno.backend.models.files.tokenizer_files import check_tokenizer
 
 MEMORY = 200 << 20
 LIMIT_S = 10
@@ -64,8 +64,8 @@ def _name(folder: Path, text: str) -> None:
 
 
 def _history(folder: Path, data: bytes) -> None:
-    from backend.runs.log import RunLog
-    from backend.runs.store import Store
+    from tokendyno.backend.runs.log import RunLog
+    from tokendyno.backend.runs.store import Store
 
     store = Store(_file(folder, "h.sqlite", data))
     for run_id in ("a", "b"):
@@ -76,8 +76,8 @@ def _history(folder: Path, data: bytes) -> None:
 
 def histories() -> st.SearchStrategy[bytes]:
     """Damaged histories of two runs."""
-    from backend.runs.store import Store
     from tests.backend.runs.test_store import whole
+    from tokendyno.backend.runs.store import Store
 
     with tempfile.TemporaryDirectory() as name:
         store = Store(Path(name) / "h.sqlite")
@@ -90,15 +90,15 @@ def histories() -> st.SearchStrategy[bytes]:
 
 
 def _recording(folder: Path, data: bytes) -> None:
-    from backend.recordings.files import read_recording
+    from tokendyno.backend.recordings.files import read_recording
 
     read_recording(_file(folder, "a.dyno", data))
 
 
 def recordings() -> st.SearchStrategy[bytes]:
     """Recordings whose packed part is damaged, or whose records are."""
-    from backend.recordings.format import NAME, pack
     from tests.support.runs import arm_records, created, ended
+    from tokendyno.backend.recordings.format import NAME, pack
 
     run = [created(), *arm_records("A", 6), *arm_records("B", 6), ended()]
     body, line = msgspec.msgpack.encode(run), NAME + b"1\n"
@@ -125,27 +125,27 @@ def small_numbers(value: Any) -> Any:
 
 
 def _story(folder: Path, data: bytes) -> None:
-    from backend.stories.story import stories
+    from tokendyno.backend.stories.story import stories
 
     stories(_file(folder, "a.md", data).parent)
 
 
 def _claims(folder: Path, data: bytes) -> None:
-    from backend.claims.declared import read_claims
+    from tokendyno.backend.claims.declared import read_claims
 
     read_claims(_file(folder, "a.toml", data).parent)
 
 
 def _result(folder: Path, data: bytes) -> None:
-    from backend.claims.declared import shipped_claims
-    from backend.claims.results import read_results
+    from tokendyno.backend.claims.declared import shipped_claims
+    from tokendyno.backend.claims.results import read_results
 
     read_results(shipped_claims().tests, _file(folder, "a.json", data).parent)
 
 
 def results() -> st.SearchStrategy[bytes]:
     """Damaged results of claims, some with a digest that fits."""
-    from backend.claims.results import RESULTS
+    from tokendyno.backend.claims.results import RESULTS
 
     path = min(RESULTS.glob("*.json"))
     line = corpus.changed_lines([msgspec.json.decode(path.read_bytes())], corpus.json_lines)
@@ -153,8 +153,8 @@ def results() -> st.SearchStrategy[bytes]:
 
 
 def _journal(folder: Path, data: bytes) -> None:
-    from backend.ablation.journal import Journal, heading_of
     from tests.backend.ablation.test_journal import HEADING
+    from tokendyno.backend.ablation.journal import Journal, heading_of
 
     path = _file(folder, "a.jsonl", data)
     with suppress(InputError):
@@ -171,7 +171,7 @@ def journals() -> st.SearchStrategy[bytes]:
 
 
 def _trace(folder: Path, data: bytes) -> None:
-    from backend.traffic.trace_file import read_trace
+    from tokendyno.backend.traffic.trace_file import read_trace
 
     read_trace(_file(folder, "a.jsonl", data))
 
@@ -181,7 +181,7 @@ def _api(folder: Path, call: tuple[str, list[Any]]) -> None:
     import gradio as gr
 
     from tests.support.event_loops import finished
-    from ui.errors import UNEXPECTED
+    from tokendyno.ui.errors import UNEXPECTED
 
     try:
         finished(getattr(_endpoints(), call[0])(*call[1]))
@@ -193,9 +193,9 @@ def _api(folder: Path, call: tuple[str, list[Any]]) -> None:
 @functools.cache
 def _endpoints() -> Any:
     """Those of a public page. It is not started: what is queued waits."""
-    from backend.executors import open_bench
-    from backend.hosting.limits import LIMITS
-    from ui.api import Api
+    from tokendyno.backend.executors import open_bench
+    from tokendyno.backend.hosting.limits import LIMITS
+    from tokendyno.ui.api import Api
 
     return Api(open_bench(None, limits=LIMITS["public"]))
 
@@ -225,14 +225,14 @@ def calls() -> st.SearchStrategy[tuple[str, list[Any]]]:
 
 
 def _controls(folder: Path, values: list[Any]) -> None:
-    from ui.compare.request import read_request
+    from tokendyno.ui.compare.request import read_request
 
     read_request(values)
 
 
 def controls() -> st.SearchStrategy[list[Any]]:
     """Values of the page's controls, a few of which are anything."""
-    from backend.optimizations import prompt_axes
+    from tokendyno.backend.optimizations import prompt_axes
 
     usual: list[Any] = ["pocket", "Once", 8, 1, 0.0, 0, 1, 0, False, 0, 1.0, False, "", ""]
     usual += [axis.default for axis in prompt_axes()] * 2

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.engine.deadlines import TEXT_LIMIT_S
-from backend.hosting.limits import GIB, LIMITS
-from backend.runs.run import Run
 from tests.hostile.corpus import POCKET
 from tests.support.worker import light
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.deadlines import TEXT_LIMIT_S
+from tokendyno.backend.hosting.limits import GIB, LIMITS
+from tokendyno.backend.runs.run import Run
 
 COPY = "Copy it again from the original checkpoint, or choose another model."
 TOKENIZER = "The model's tokenizer (tokenizer.json)"

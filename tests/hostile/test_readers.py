@@ -10,16 +10,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.hosting.limits import RECORDING_BYTES
-from backend.messages import RequestEnds
-from backend.paths import ROOT
-from backend.recordings.format import NAME
-from backend.runs.records import ArmEvent
-from backend.traffic.trace_file import MAX_TRACE_BYTES
 from tests.hostile.readers import KINDS, read
 from tests.support.batches import batch_created
 from tests.support.processes import with_path
 from tests.support.runs import ended
+from tokendyno.backend.hosting.limits import RECORDING_BYTES
+from tokendyno.backend.messages import RequestEnds
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.recordings.format import NAME
+from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.traffic.trace_file import MAX_TRACE_BYTES
 
 FEW, SOME, MANY = 8, 60, 300
 QUICK = sorted(KINDS.keys() - {"histories", "calls"})
@@ -74,12 +74,12 @@ def short_texts() -> bytes:
 MEASURE = """
 import sys
 from pathlib import Path
-from backend.errors import InputError
-from backend.models.files.safetensors import read_header
-from backend.models.files.tokenizer_files import check_tokenizer
-from backend.models.files.weight_index import named_files
-from backend.recordings.files import read_recording
-from backend.traffic.trace_file import read_trace
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files.safetensors import read_header
+from tokendyno.backend.models.files.tokenizer_files import check_tokenizer
+from tokendyno.backend.models.files.weight_index import named_files
+from tokendyno.backend.recordings.files import read_recording
+from tokendyno.backend.traffic.trace_file import read_trace
 def most(): return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 before = most()
 try:

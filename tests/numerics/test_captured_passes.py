@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from backend.worker.loop.cache import StaticSlotCache
-from backend.worker.loop.loop import DecodeLoop
-from backend.worker.loop.sampling import Sampling
-from backend.worker.runners.decode import cached_tokens
 from tests.support.decode_loop import GREEDY, Told, greedy, prompt
 from tests.support.replayed_code import replayed_on_a_cpu
 from tests.support.tiny_models import CONFIGS, WINDOW, tiny
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.loop import DecodeLoop
+from tokendyno.backend.worker.loop.sampling import Sampling
+from tokendyno.backend.worker.runners.decode import cached_tokens
 
 NEW = 6
 TEXTS = (prompt(5), prompt(20), prompt(5), prompt(WINDOW), prompt(WINDOW + 3))

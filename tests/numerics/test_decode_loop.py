@@ -6,12 +6,12 @@ import pytest
 import torch
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from backend.worker.loop.cache import StaticSlotCache
-from backend.worker.loop.loop import DecodeLoop
-from backend.worker.loop.sampling import Sampling, gumbel
-from backend.worker.patch.projections import fuse
 from tests.support.decode_loop import NEW, Told, generated, greedy, own, prompt
 from tests.support.tiny_models import CONFIGS, OTHERS, WINDOW, build, tiny
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.loop import DecodeLoop
+from tokendyno.backend.worker.loop.sampling import Sampling, gumbel
+from tokendyno.backend.worker.patch.projections import fuse
 
 ARCHITECTURES = [*CONFIGS, *OTHERS]
 

@@ -10,19 +10,19 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from backend.config import workload_of
-from backend.messages import Generate, RequestEnds, Steps, Waits
-from backend.plan import BatchPlan
-from backend.runs.batch_series import BatchSeries
-from backend.traffic.draw import Draw
-from backend.traffic.presets import drawn
-from backend.worker.loop.loop import DecodeLoop
-from backend.worker.prompt.requests import read_requests
-from backend.worker.runners.cache import Caches
 from tests.sabotage.small_models import llama, mistral, mixtral
 from tests.support.decode_loop import generated
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, plan_of
+from tokendyno.backend.config import workload_of
+from tokendyno.backend.messages import Generate, RequestEnds, Steps, Waits
+from tokendyno.backend.plan import BatchPlan
+from tokendyno.backend.runs.batch_series import BatchSeries
+from tokendyno.backend.traffic.draw import Draw
+from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.worker.loop.loop import DecodeLoop
+from tokendyno.backend.worker.prompt.requests import read_requests
+from tokendyno.backend.worker.runners.cache import Caches
 
 NEW = 16
 MODELS = {"llama": llama, "mistral": mistral, "mixtral": mixtral}

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-import app
-from backend.arms.parse import parse_arm
-from backend.arms.presets import arm_presets
-from backend.cli.parser import make_parser
-from backend.models import catalogue
-from backend.optimizations import all_axes
-from backend.paths import ROOT
+from tokendyno import app
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.cli.parser import make_parser
+from tokendyno.backend.models import catalogue
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.paths import ROOT
 from tools import cli_docs, figures
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -2,32 +2,32 @@
 
 import pytest
 
-from backend.ablation.bootstrap import BLOCK, RESAMPLES
-from backend.ablation.courses import POSITIONS
-from backend.ablation.side_by_side import MAX_LOSSES
-from backend.counter.__main__ import ROOM_BYTES
-from backend.engine.bench import QUIET_S, RUN_ID_BYTES
-from backend.engine.work import ABOVE_BOUND, LAUNCHED_STEP_S
-from backend.executors.several_machines import JOIN_WAIT_S
-from backend.executors.zero_gpu import CALL_S, IDLE_S
-from backend.fit.row import TIGHT
-from backend.fit.table import SAVES
-from backend.models.counting import CPU_SECONDS
-from backend.optimizations.axes.speculation import LOOKUP_TOKENS
-from backend.optimizations.conditions import CLEARLY_SLOWER
-from backend.paths import ROOT
-from backend.predict.memory import CPU_MARGIN
-from backend.predict.parallel import SIZES
-from backend.runs.history_writer import MAX_WAITING
-from backend.runs.retention import AGES_AFTER_S, UNDO_S
-from backend.runs.statistics import MIN_SAMPLES
-from backend.runs.summary import LAUNCH_BOUND_SHARE, NOISY_CV
-from backend.views.memory_check import KEPT_SHARE
-from backend.views.quality import ROUNDING_AGREEMENT, ROUNDING_NATS, SMALL_NATS, SMALL_PERPLEXITY
-from ui.api import MAX_WAIT_S
-from ui.gate.connections import MAX_HEADER_BYTES, REQUEST_S
-from ui.gate.sessions import WHOLE_BODY_S
-from ui.gate.visitors import LOGIN_S, NAME_SHARE
+from tokendyno.backend.ablation.bootstrap import BLOCK, RESAMPLES
+from tokendyno.backend.ablation.courses import POSITIONS
+from tokendyno.backend.ablation.side_by_side import MAX_LOSSES
+from tokendyno.backend.counter.__main__ import ROOM_BYTES
+from tokendyno.backend.engine.bench import QUIET_S, RUN_ID_BYTES
+from tokendyno.backend.engine.work import ABOVE_BOUND, LAUNCHED_STEP_S
+from tokendyno.backend.executors.several_machines import JOIN_WAIT_S
+from tokendyno.backend.executors.zero_gpu import CALL_S, IDLE_S
+from tokendyno.backend.fit.row import TIGHT
+from tokendyno.backend.fit.table import SAVES
+from tokendyno.backend.models.counting import CPU_SECONDS
+from tokendyno.backend.optimizations.axes.speculation import LOOKUP_TOKENS
+from tokendyno.backend.optimizations.conditions import CLEARLY_SLOWER
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.predict.memory import CPU_MARGIN
+from tokendyno.backend.predict.parallel import SIZES
+from tokendyno.backend.runs.history_writer import MAX_WAITING
+from tokendyno.backend.runs.retention import AGES_AFTER_S, UNDO_S
+from tokendyno.backend.runs.statistics import MIN_SAMPLES
+from tokendyno.backend.runs.summary import LAUNCH_BOUND_SHARE, NOISY_CV
+from tokendyno.backend.views.memory_check import KEPT_SHARE
+from tokendyno.backend.views.quality import ROUNDING_AGREEMENT, ROUNDING_NATS, SMALL_NATS, SMALL_PERPLEXITY
+from tokendyno.ui.api import MAX_WAIT_S
+from tokendyno.ui.gate.connections import MAX_HEADER_BYTES, REQUEST_S
+from tokendyno.ui.gate.sessions import WHOLE_BODY_S
+from tokendyno.ui.gate.visitors import LOGIN_S, NAME_SHARE
 
 IN_WORDS = {1: "one", 3: "three", 4: "four", 7: "seven", 10: "ten"}
 SAID = [

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.main import BAD_INPUT, OK, STOPPED, main
-from backend.engine.bench import Bench
 from tests.project.test_docs import code_blocks
+from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, main
+from tokendyno.backend.engine.bench import Bench
 
 QUICK = ("check", "claims", "doctor", "export", "fit", "history", "list", "models", "report", "story")
 SLOW = {"--run", "--bandwidth"}  # run a model, name a run of one's own, or measure

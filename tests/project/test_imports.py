@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.paths import ROOT
+from tokendyno.backend.paths import ROOT
 
 CHECK = """
 import sys
@@ -40,29 +40,29 @@ def test_no_module_outside_the_worker_imports_torch() -> None:
     names = modules_outside_the_worker()
     assert {
         "tokendyno.app",
-        "backend.cli.main",
-        "backend.engine.bench",
-        "backend.optimizations.axes.attention.axis",
-        "ui.page",
+        "tokendyno.backend.cli.main",
+        "tokendyno.backend.engine.bench",
+        "tokendyno.backend.optimizations.axes.attention.axis",
+        "tokendyno.ui.page",
     } <= set(names)
-    assert "backend.worker.runners.decode" not in names
+    assert "tokendyno.backend.worker.runners.decode" not in names
     assert loaded("import " + ", ".join(names)) == "[]"
 
 
 def test_the_page_is_built_without_torch() -> None:
-    code = "from backend.executors import open_bench; from ui.page import build\n"
+    code = "from tokendyno.backend.executors import open_bench; from tokendyno.ui.page import build\n"
     code += "bench = open_bench(None, None); page = build(bench); assert page.blocks; bench.close()"
     assert loaded(code) == "[]"
 
 
 def test_the_command_line_needs_no_gradio() -> None:
-    code = "from backend.cli.main import main; main(['doctor']); main(['models']); main(['check'])"
+    code = "from tokendyno.backend.cli.main import main; main(['doctor']); main(['models']); main(['check'])"
     assert loaded(code, (*HEAVY, "gradio", "plotly", "pandas")) == "[]"
 
 
 def test_a_command_is_parsed_without_the_modules_of_others_and_without_what_draws_tables() -> None:
-    code = "from backend.cli.parser import make_parser; make_parser('models').parse_args(['models'])"
-    assert loaded(code, ("rich", "backend.engine.bench", "backend.cli.claims", "ui")) == "[]"
+    code = "from tokendyno.backend.cli.parser import make_parser; make_parser('models').parse_args(['models'])"
+    assert loaded(code, ("rich", "tokendyno.backend.engine.bench", "tokendyno.backend.cli.claims", "ui")) == "[]"
 
 
 @pytest.mark.parametrize("name", ["torch", "transformers"])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.paths import ROOT
+from tokendyno.backend.paths import ROOT
 
 BUILD = (
-    "from backend.executors import open_bench; from ui.page import build; b = open_bench(); "
+    "from tokendyno.backend.executors import open_bench; from tokendyno.ui.page import build; b = open_bench(); "
     "build(b); print(*b.messages, sep='\\n')"
 )
 
@@ -52,7 +52,7 @@ def test_it_is_reported_in_a_sentence_and_the_page_is_built(copy: Path, harm: st
     built = python(copy, "-c", BUILD)
     assert built.returncode == 0, built.stderr[-2000:]
     assert "The default model pocket cannot run" in built.stdout and says in built.stdout
-    run = python(copy, "-m", "backend", "run", "--max-new-tokens", "2")
+    run = python(copy, "-m", "tokendyno", "run", "--max-new-tokens", "2")
     assert run.returncode == 2
     assert says in run.stderr and "Traceback" not in run.stderr
 

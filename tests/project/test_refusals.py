@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from backend import hardware
-from backend.arms.check import check
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.hardware import Machine
-from backend.models import resolve
-from backend.paths import PRESETS
 from tests.gpu import test_attention, test_axes, test_encoder, test_quantization, test_reach
 from tests.support.machines import CPU, EIGHT, facts, settled
 from tests.support.refusals import FLASH2, FLASH3, NEEDED, absent, expected, skip_or_fail
 from tests.support.scripts import CHOICES
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import resolve
+from tokendyno.backend.paths import PRESETS
 
 WORK = Workload(prompt_tokens=64, max_new_tokens=64)
 ALL = replace(EIGHT, kernel_layers=("DecoderLayer", "Linear", "RMSNorm", "RotaryEmbedding", "StepEnd"))

@@ -5,7 +5,7 @@ import tomllib
 
 from packaging.requirements import Requirement
 
-from backend.paths import ROOT
+from tokendyno.backend.paths import ROOT
 from tools import space
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

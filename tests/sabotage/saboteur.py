@@ -16,11 +16,11 @@ from unittest import mock
 
 import pytest
 
-from backend.evidence import Evidence, Status
-from backend.executors import open_bench
-from backend.runs.run import Run
 from tests.sabotage.small_models import llama
 from tests.support.worker import request
+from tokendyno.backend.evidence import Evidence, Status
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.runs.run import Run
 
 Patch = Callable[[], AbstractContextManager[Any]]
 Which = Callable[[int], bool]
@@ -140,7 +140,7 @@ def ledger(choices: Mapping[str, str], model: str = "pocket", **more: Any) -> Le
 @contextlib.contextmanager
 def model_changed(change: Callable[[Any], None]) -> Iterator[None]:
     """`change` gets every model that is loaded meanwhile, before anything else sees it."""
-    from backend.worker.load import loader
+    from tokendyno.backend.worker.load import loader
 
     plain = loader.LoadedModel.__init__
 

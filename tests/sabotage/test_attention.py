@@ -12,11 +12,11 @@ import transformers.models.llama.modeling_llama as llama_code
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from backend.optimizations.axes.attention import probe
-from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
-from backend.worker.patch import attention as patch
 from tests.sabotage.saboteur import TOKENS, Patch, Which, model_changed, table, tests_of
 from tests.sabotage.small_models import LAYERS, mistral
+from tokendyno.backend.optimizations.axes.attention import probe
+from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
+from tokendyno.backend.worker.patch import attention as patch
 
 
 def by_hand(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **more: Any) -> Any:

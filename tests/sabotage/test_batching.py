@@ -7,9 +7,9 @@ from unittest import mock
 
 from transformers import ContinuousBatchingConfig
 
-from backend.traffic.draw import Draw
-from backend.worker.runners import choice, continuous, static_batch
 from tests.sabotage.saboteur import Patch, table, tests_of
+from tokendyno.backend.traffic.draw import Draw
+from tokendyno.backend.worker.runners import choice, continuous, static_batch
 
 REQUESTS = (Draw(6, (30, 60), (3, 9)), 1, 3)
 LONG = (Draw(5, (60, 90), (3, 6)), 1, 3)

@@ -18,10 +18,10 @@ from transformers.cache_utils import (
     StaticSlidingWindowLayer,
 )
 
-from backend.worker.loop.cache import StaticFp8SlotLayer, StaticSlotLayer
-from backend.worker.runners.cache import Caches
 from tests.sabotage.saboteur import SHARES, Patch, Which, table, tests_of
 from tests.sabotage.small_models import LAYERS, WINDOW, mistral
+from tokendyno.backend.worker.loop.cache import StaticFp8SlotLayer, StaticSlotLayer
+from tokendyno.backend.worker.runners.cache import Caches
 
 QUANTIZED = {
     "quantized-fp8": Fp8QuantizedLayer,

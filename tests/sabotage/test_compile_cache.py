@@ -7,10 +7,10 @@ from unittest import mock
 
 import torch
 
-from backend import paths
-from backend.worker.compiler import own_cache
 from tests.sabotage.saboteur import table, tests_of
 from tests.sabotage.test_compile import COMPILES, COMPILING, forgotten  # noqa: F401
+from tokendyno.backend import paths
+from tokendyno.backend.worker.compiler import own_cache
 
 
 @contextmanager

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from transformers import DynamicCache
 
-from backend.evidence import Evidence
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, Optimization, all_axes
-from backend.plan import LoadPlan, Plan
-from backend.worker.prove.findings import find_all
 from tests.support.tiny_models import tiny
+from tokendyno.backend.evidence import Evidence
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, Optimization, all_axes
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.prove.findings import find_all
 
 HERE = Path(__file__).parent
 NAMES = [f"tests.sabotage.{file.stem}" for file in sorted(HERE.glob("test_*.py")) if file != Path(__file__)]

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from backend.worker.patch import kernels as patch
 from tests.sabotage.saboteur import Patch, table, tests_of
+from tokendyno.backend.worker.patch import kernels as patch
 
 
 def taken_out(where: Callable[[int, int], bool]) -> Patch:

@@ -7,11 +7,11 @@ from unittest import mock
 
 import torch
 
-from backend.worker.loop.loop import DecodeLoop
-from backend.worker.loop.step import Step
-from backend.worker.runners import choice as runners
-from backend.worker.runners.loop import LoopRunner
 from tests.sabotage.saboteur import Patch, table, tests_of
+from tokendyno.backend.worker.loop.loop import DecodeLoop
+from tokendyno.backend.worker.loop.step import Step
+from tokendyno.backend.worker.runners import choice as runners
+from tokendyno.backend.worker.runners.loop import LoopRunner
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from tests.support.processes import sitecustomize, with_path
 
 IN_RANKS = """
 import sys
-if "backend.worker.ranks" in sys.orig_argv:
+if "tokendyno.backend.worker.ranks" in sys.orig_argv:
     from transformers.distributed import expert_parallel, tensor_parallel
     plain = tensor_parallel._get_parameter_plan
     def left_out(parameter_name, plan, is_weight=True):

@@ -8,10 +8,10 @@ from unittest import mock
 from transformers import GenerationConfig
 from transformers.generation.utils import GenerationMixin
 
-from backend.worker.loop.step import Step
 from tests.sabotage.saboteur import Patch, table, tests_of
 from tests.sabotage.small_models import LAYERS, long_llama
 from tests.sabotage.test_compile import COMPILES, COMPILING, OWN, eager_layers, forgotten  # noqa: F401
+from tokendyno.backend.worker.loop.step import Step
 
 
 def cut(size: Callable[[int], int]) -> Patch:

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from backend.worker.load import loader
-from backend.worker.patch import projections as patch
 from tests.backend.optimizations.axes.test_projections import apart
 from tests.sabotage.saboteur import Patch, Which, table, tests_of
+from tokendyno.backend.worker.load import loader
+from tokendyno.backend.worker.patch import projections as patch
 
 
 def removed() -> Any:

@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
-from backend.paths import PRESETS
 from tests.sabotage.saboteur import SHARES, in_layers, table, tests_of
 from tests.sabotage.small_models import wide_llama
+from tokendyno.backend.paths import PRESETS
 
 ON_A_CPU = "torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4", "bnb-int8", "bnb-nf4", "bnb-fp4"
 

@@ -5,11 +5,11 @@ from unittest import mock
 
 import torch
 
-from backend.predict.lengths import rounded
-from backend.worker.prompt import padding
-from backend.worker.runners import decode
 from tests.sabotage.saboteur import Patch, table, tests_of
 from tests.sabotage.test_compile import COMPILES, COMPILING, STATIC, forgotten  # noqa: F401
+from tokendyno.backend.predict.lengths import rounded
+from tokendyno.backend.worker.prompt import padding
+from tokendyno.backend.worker.runners import decode
 
 
 def not_padded() -> Any:

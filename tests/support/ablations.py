@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from backend import hardware
-from backend.ablation.journal import Cost, Heading, Journal, Trial
-from backend.config import Workload
+from tokendyno.backend import hardware
+from tokendyno.backend.ablation.journal import Cost, Heading, Journal, Trial
+from tokendyno.backend.config import Workload
 
 OVER = [("batch_size", "1,4,16"), ("dtype", "bfloat16,float32")]
 WORK = Workload("Once upon a time, there was", max_new_tokens=3)

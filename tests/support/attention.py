@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from backend.evidence import Level
-from backend.hardware import Gpu, Machine
-from backend.models import ModelFacts
-from backend.optimizations import subject_of
-from backend.optimizations.axes.attention.axis import AXIS
-from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
 from tests.support.machines import CPU, GIB, GPU_PACKAGES, H200, facts
 from tests.support.tiny_models import CONFIGS
+from tokendyno.backend.evidence import Level
+from tokendyno.backend.hardware import Gpu, Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import subject_of
+from tokendyno.backend.optimizations.axes.attention.axis import AXIS
+from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
 
 FLASH = (FA2, FA3, FA4, HUB_FA2, HUB_FA3)
 BARE = replace(H200, packages=tuple((n, v) for n, v in GPU_PACKAGES.items() if not n.startswith("flash")))

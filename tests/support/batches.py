@@ -3,10 +3,10 @@
 import time
 from collections.abc import Sequence
 
-from backend.config import ArmRequest, Request, workload_of
-from backend.counts import RunCounts
-from backend.evidence import Finding
-from backend.messages import (
+from tokendyno.backend.config import ArmRequest, Request, workload_of
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import (
     DECODE,
     IDLE,
     PREFILL,
@@ -22,8 +22,8 @@ from backend.messages import (
     Steps,
     Waits,
 )
-from backend.runs.records import ArmEvent, ArmPlanned, Created, Record
-from backend.traffic import Limits, Traffic, TrafficRequest
+from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created, Record
+from tokendyno.backend.traffic import Limits, Traffic, TrafficRequest
 
 NONE = -1
 STEP_S = 0.5

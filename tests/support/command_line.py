@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.child_python import import_variables, python_command
-from backend.cli.main import main
-from backend.cli.terminal import UNFOLDED, Block, console_of, drawn
-from backend.executors import KINDS
-from backend.models import resolve
-from backend.paths import PRESETS, ROOT
 from tests.support.forked_workers import Nursery, forking
+from tokendyno.backend.child_python import import_variables, python_command
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.terminal import UNFOLDED, Block, console_of, drawn
+from tokendyno.backend.executors import KINDS
+from tokendyno.backend.models import resolve
+from tokendyno.backend.paths import PRESETS, ROOT
 
 POCKET = PRESETS / "models" / "pocket"
 MODEL = resolve("pocket")
@@ -32,7 +32,7 @@ def text_of(blocks: Iterable[Block], columns: int = UNFOLDED, color: bool = Fals
 def cli(*arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
     """`tokendyno ...` as a process of its own, which imports nothing from `cwd`, like the console script."""
     return subprocess.run(
-        python_command("backend", *arguments), cwd=cwd, env={**os.environ, **import_variables(), **(env or {})},
+        python_command("tokendyno", *arguments), cwd=cwd, env={**os.environ, **import_variables(), **(env or {})},
         capture_output=True, text=True, timeout=200,
     )  # fmt: skip
 

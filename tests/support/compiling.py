@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from backend import paths
-from backend.worker.compiler.own_cache import HEADERS, VARIABLES
+from tokendyno.backend import paths
+from tokendyno.backend.worker.compiler.own_cache import HEADERS, VARIABLES
 
 
 @contextmanager

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from transformers import GenerationConfig
 
-from backend.worker.loop.cache import StaticSlotCache
-from backend.worker.loop.loop import DecodeLoop
-from backend.worker.loop.sampling import Sampling
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.loop import DecodeLoop
+from tokendyno.backend.worker.loop.sampling import Sampling
 
 GREEDY = Sampling()
 NEW = 24

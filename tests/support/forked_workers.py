@@ -1,7 +1,7 @@
 """Workers that are forked from a process which has done their imports, for tests of anything but how a worker starts.
 
 A worker's imports take 4 s of CPU time, more than all else that most tests ask of it. A forked one is a process with a
-group, pipes and a parent-death signal of its own, and runs `backend.worker` from its first line. One that is
+group, pipes and a parent-death signal of its own, and runs `tokendyno.backend.worker` from its first line. One that is
 to have another environment than its parent's is started as always, since libraries read variables while they are
 imported.
 """
@@ -24,12 +24,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, cast
 
-from backend.engine.bench import Bench
-from backend.engine.executor import ExecutorKind
-from backend.executors import KINDS, open_bench
-from backend.executors.subprocess import WorkerProcess, environment
-from backend.paths import ROOT
-from backend.worker.lazy_imports import kept_imports
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.executor import ExecutorKind
+from tokendyno.backend.executors import KINDS, open_bench
+from tokendyno.backend.executors.subprocess import WorkerProcess, environment
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.worker.lazy_imports import kept_imports
 
 READ_LATE = ("PYTEST_", "TOKENDYNO_")
 """How variables begin that are read when they are needed, not while something is imported."""
@@ -105,7 +105,7 @@ class Forked:
     def wait(self, timeout: float | None = None) -> int:
         code = self._nursery.code(self.pid, timeout)
         if code is None:
-            raise subprocess.TimeoutExpired("backend.worker", timeout or 0.0)
+            raise subprocess.TimeoutExpired("tokendyno.backend.worker", timeout or 0.0)
         return code
 
 
@@ -172,7 +172,7 @@ def _map_again(places: list[tuple[int, int]]) -> None:
 def _serve(link: socket.socket) -> None:
     """Body of the process with the imports: fork when asked, tell of every end; end with the link."""
     with kept_imports():
-        import backend.worker.serve  # noqa: F401
+        import tokendyno.backend.worker.serve  # noqa: F401
 
     mapped = _mapped()
     woken, wakes = os.pipe()
@@ -215,7 +215,7 @@ def _tell_ends(link: socket.socket) -> None:
 
 def _become(env: dict[str, str], fds: list[int], begins: int, mapped: list[tuple[int, int]]) -> None:
     """Go on as a worker; never returns."""
-    from backend.worker.__main__ import main
+    from tokendyno.backend.worker.__main__ import main
 
     os.setsid()
     for number, fd in enumerate(fds):
@@ -225,7 +225,7 @@ def _become(env: dict[str, str], fds: list[int], begins: int, mapped: list[tuple
     os.environ.update(env)
     os.close(begins)
     _map_again(mapped)
-    sys.argv = ["backend.worker", str(os.getppid())]
+    sys.argv = ["tokendyno.backend.worker", str(os.getppid())]
     try:
         main()
     except BaseException:

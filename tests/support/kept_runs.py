@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from backend.history.history import History
-from backend.hosting.limits import LIMITS, Mode
-from backend.runs.log import RunLog
-from backend.runs.records import Created, Record
-from backend.runs.store import Store
 from tests.support.runs import arm_records, created, ended
+from tokendyno.backend.history.history import History
+from tokendyno.backend.hosting.limits import LIMITS, Mode
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import Created, Record
+from tokendyno.backend.runs.store import Store
 
 H200 = {
     "device": "cuda",

@@ -21,9 +21,9 @@ from unittest import mock
 
 import torch
 
-from backend.hardware import kernel_packages
 from tests.support import assembly
 from tests.support.kernel_language import PROGRAM, Pointer, copy_to_shared, language, multiplied
+from tokendyno.backend.hardware import kernel_packages
 
 FOLDER = kernel_packages.BUNDLED / "matvec/build/torch-cuda"
 NAME = "tokendyno_kernels_on_cpu"

@@ -13,15 +13,15 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from backend.history.changes import Changes
-from backend.hosting.limits import LIMITS
-from backend.hosting.visitor import LOCAL_USER
-from backend.recordings.files import read_recording, write_recording
-from backend.recordings.format import pack
-from backend.recordings.shelf import import_run
-from backend.runs.log import RunLog
-from backend.runs.store import Store
 from tests.support.kept_runs import history_of, made, run_on
+from tokendyno.backend.history.changes import Changes
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import LOCAL_USER
+from tokendyno.backend.recordings.files import read_recording, write_recording
+from tokendyno.backend.recordings.format import pack
+from tokendyno.backend.recordings.shelf import import_run
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.store import Store
 
 KILLS = 24
 

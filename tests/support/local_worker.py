@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from backend.messages import Event, Finished, Generate
-from backend.plan import LoadPlan
+from tokendyno.backend.messages import Event, Finished, Generate
+from tokendyno.backend.plan import LoadPlan
 
 
 class LocalWorker:
     """One loaded model. `act` is called with each event; `runner` carried out the latest run."""
 
     def __init__(self, plan: LoadPlan) -> None:
-        from backend.worker.channel import QueueChannel
-        from backend.worker.load.loader import load
+        from tokendyno.backend.worker.channel import QueueChannel
+        from tokendyno.backend.worker.load.loader import load
 
         self.events: list[Event] = []
         self.act: Callable[[Event], object] = lambda event: None
@@ -26,7 +26,7 @@ class LocalWorker:
 
     def run(self, job: Generate) -> Finished:
         """Forget earlier events, run with the runner that the plan needs, and return the last event."""
-        from backend.worker.runners.choice import runner_for
+        from tokendyno.backend.worker.runners.choice import runner_for
 
         self.events.clear()
         self.runner = runner_for(self.model, job.plan, self.channel, last=self.runner, many=job.traffic is not None)

@@ -4,12 +4,12 @@ import functools
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.hardware import Gpu, Machine, kernel_packages
-from backend.models import ModelFacts, resolve
-from backend.optimizations import axis_names
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.hardware import Gpu, Machine, kernel_packages
+from tokendyno.backend.models import ModelFacts, resolve
+from tokendyno.backend.optimizations import axis_names
 
 GIB = 1 << 30
 PACKAGES = {

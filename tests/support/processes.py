@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from backend.engine.bench import Bench
+from tokendyno.backend.engine.bench import Bench
 
 
 def wait_for(claim: Callable[[], object], limit_s: float = 30, what: str = "it") -> float:

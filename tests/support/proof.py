@@ -1,6 +1,6 @@
 """What an axis claims about an observation."""
 
-from backend.optimizations import Observation, Optimization
+from tokendyno.backend.optimizations import Observation, Optimization
 
 
 def verify(axis: Optimization, choice: str, observation: Observation) -> bool:

@@ -9,15 +9,15 @@ from transformers import (
     LlamaConfig,
 )
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.evidence import Verdict
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.optimizations.axes.quantization.axis import AXIS, _kind
-from backend.paths import PRESETS
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS, _kind
+from tokendyno.backend.paths import PRESETS
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
 EVERY = [choice.name for choice in AXIS.choices]

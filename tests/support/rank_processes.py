@@ -43,11 +43,11 @@ def count(case: Case) -> Seen:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    from backend.models.source import ModelSource
-    from backend.plan import LoadPlan
-    from backend.worker.load.parallel import distributed_config
-    from backend.worker.load.quantization import keywords
-    from backend.worker.prove.profile import trace
+    from tokendyno.backend.models.source import ModelSource
+    from tokendyno.backend.plan import LoadPlan
+    from tokendyno.backend.worker.load.parallel import distributed_config
+    from tokendyno.backend.worker.load.quantization import keywords
+    from tokendyno.backend.worker.prove.profile import trace
 
     dtype = getattr(torch, case.dtype)
     plan = LoadPlan(ModelSource("folder", case.folder), dtype=case.dtype, quantization=case.quantization)
@@ -74,7 +74,7 @@ def held(model: Any) -> int:
     """Bytes of parameters and buffers on this rank: the local tensors stand in the model while it is counted."""
     from torch.distributed.tensor import DTensor
 
-    from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
+    from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
 
     stores = [store for module in model.modules() for store in (module._parameters, module._buffers)]
     before = [dict(store) for store in stores]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from backend.worker.loop import loop, passes
+from tokendyno.backend.worker.loop import loop, passes
 
 NOTED = ("empty", "cumulative_length_int")
 """What a layer of the custom loop's cache notes on the host."""
@@ -28,7 +28,7 @@ class Graphs:
         self.replays = 0
 
     def capture(self, step: Callable[[], None], rewind: Callable[[], None], pool: Any = None) -> Callable[[], None]:
-        """As in `backend.worker.loop.cuda_graph`."""
+        """As in `tokendyno.backend.worker.loop.cuda_graph`."""
         self.pools.append(pool)
         rewind()
         graph = torch.cuda.CUDAGraph()

@@ -6,12 +6,21 @@ from typing import Literal
 
 import msgspec
 
-from backend.config import ArmRequest, Request, Workload
-from backend.counts import RunCounts
-from backend.evidence import Finding
-from backend.messages import Annotation, Event, Finished, Progress, Samples, Started, Tokens
-from backend.predict.kv import KvPoint
-from backend.runs.records import ArmEvent, ArmPlanned, Created, Ended, Predicted, Record, RooflinePoint, Status
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import Annotation, Event, Finished, Progress, Samples, Started, Tokens
+from tokendyno.backend.predict.kv import KvPoint
+from tokendyno.backend.runs.records import (
+    ArmEvent,
+    ArmPlanned,
+    Created,
+    Ended,
+    Predicted,
+    Record,
+    RooflinePoint,
+    Status,
+)
 
 PROMPT, WINDOW, TOKEN_BYTES = 10, 32, 512
 PREDICTED_MEMORY = {

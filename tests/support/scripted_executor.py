@@ -5,9 +5,9 @@ import time
 from collections.abc import Mapping
 from typing import Literal
 
-from backend.counts import RunCounts
-from backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter
-from backend.messages import (
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter
+from tokendyno.backend.messages import (
     Amount,
     Cancel,
     Command,

@@ -7,18 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from backend import hardware
-from backend.arms.check import Checked
-from backend.config import ArmRequest, Request, Workload
-from backend.engine.bench import Bench
-from backend.export import script
-from backend.models import ModelFacts, resolve
-from backend.optimizations import Choice, Optimization, all_axes, prompt_axes
-from backend.paths import PRESETS
-from backend.script.definitions import definitions
-from backend.script.parts import Script
 from tests.support.machines import settled
 from tests.support.refusals import skip_or_fail
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.export import script
+from tokendyno.backend.models import ModelFacts, resolve
+from tokendyno.backend.optimizations import Choice, Optimization, all_axes, prompt_axes
+from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.script.definitions import definitions
+from tokendyno.backend.script.parts import Script
 
 WORK = Workload("Once upon a time, there was a little fox named Pip.", max_new_tokens=24, ignore_eos=True)
 CHOICES = [(axis, choice) for axis in prompt_axes() for choice in axis.choices if choice.name != axis.default]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.paths import ROOT
 from tests.support.ports import free_port
+from tokendyno.backend.paths import ROOT
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def split(model: Any, mesh: Any, experts: bool = False) -> Any:
     """Split a model on the meta device as `from_pretrained` does."""
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
-    from backend.worker.load.parallel import distributed_config
+    from tokendyno.backend.worker.load.parallel import distributed_config
 
     asked = distributed_config(model.config.model_type, mesh.size(), mesh.size() if experts else 1)
     for plan in filter(None, resolve_parallel_plans(model, asked)):

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from backend.config import ArmRequest, Request, Workload
-from backend.counts import RunCounts
-from backend.evidence import Finding, Verdict
-from backend.hardware import versions
-from backend.messages import (
+from tests.support.machines import CPU
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Finding, Verdict
+from tokendyno.backend.hardware import versions
+from tokendyno.backend.messages import (
     Annotation,
     Compiled,
     CompiledGraph,
@@ -18,10 +19,9 @@ from backend.messages import (
     Started,
     Tokens,
 )
-from backend.predict.kv import KvPoint
-from backend.runs.records import ArmEvent, ArmPlanned, Created, Ended, Predicted
-from backend.runs.run import Run
-from tests.support.machines import CPU
+from tokendyno.backend.predict.kv import KvPoint
+from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created, Ended, Predicted
+from tokendyno.backend.runs.run import Run
 
 CHOICES = {"dtype": "auto", "attention": "sdpa", "cache": "dynamic", "compile": "off"}
 PLANNED = {**CHOICES, "dtype": "bfloat16", "attention": "eager"}

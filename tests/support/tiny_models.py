@@ -4,7 +4,7 @@ import functools
 import json
 from typing import Any
 
-from backend.models.catalogue import catalogue
+from tokendyno.backend.models.catalogue import catalogue
 
 WINDOW = 8
 _SHAPE: dict[str, Any] = {

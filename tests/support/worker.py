@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from backend import hardware
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import ArmRequest, Request, Workload, workload_of
-from backend.engine.executor import Died, Inbox
-from backend.executors.subprocess import WorkerProcess
-from backend.messages import Command, Event, Failed, Finished, Generate, Load, Loaded, Ready, Tokens
-from backend.models import resolve
-from backend.plan import Plan
-from backend.traffic.presets import drawn
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import ArmRequest, Request, Workload, workload_of
+from tokendyno.backend.engine.executor import Died, Inbox
+from tokendyno.backend.executors.subprocess import WorkerProcess
+from tokendyno.backend.messages import Command, Event, Failed, Finished, Generate, Load, Loaded, Ready, Tokens
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.traffic.presets import drawn
 
 SENTENCE = "One day, Pip found a red ball in the garden."
 E = TypeVar("E")

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
-from backend.engine.bench import Bench
-from backend.executors import open_bench
-from backend.runs.run import Run
 from tests.support.worker import light
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.runs.run import Run
 
 ASKED: list[tuple[str, dict[str, str]]] = []
 """Each request to the platform: its path and its parameters."""

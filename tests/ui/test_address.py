@@ -6,7 +6,7 @@ from typing import Any, cast
 import gradio as gr
 import pytest
 
-from ui.address import Address, read_address
+from tokendyno.ui.address import Address, read_address
 
 
 def read(**asked: str) -> Address:

@@ -9,15 +9,15 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from backend.config import Workload
-from backend.engine.bench import Bench
-from backend.executors import open_bench
-from backend.hosting.limits import LIMITS
-from backend.hosting.visitor import Visitor
-from backend.optimizations import all_axes
 from tests.support.event_loops import finished
-from ui.api import Api, endpoints
-from ui.visitor import KEY
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.ui.api import Api, endpoints
+from tokendyno.ui.visitor import KEY
 
 
 @pytest.fixture(scope="module")

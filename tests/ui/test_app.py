@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-import app
-from backend.paths import ROOT
 from tests.support.ports import free_port
 from tests.support.processes import wait_for
 from tests.support.served import served
+from tokendyno import app
+from tokendyno.backend.paths import ROOT
 
 
 def test_defaults_listen_on_this_machine_alone() -> None:
@@ -148,7 +148,7 @@ def test_open_serves_the_page_on_an_ipv6_address_and_opens_it(tmp_path: Path) ->
     browser.chmod(0o755)
     behind_a_proxy = {"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": ""}
     env = {"GRADIO_SERVER_NAME": "::1", "BROWSER": str(browser), "DISPLAY": ":0", **behind_a_proxy}
-    with served(tmp_path, "--host", "::1", env=env, begin=(sys.executable, "-m", "backend", "open")) as app_:
+    with served(tmp_path, "--host", "::1", env=env, begin=(sys.executable, "-m", "tokendyno", "open")) as app_:
         link = http.client.HTTPConnection("::1", app_.port, timeout=30)
         with contextlib.closing(link):
             link.request("GET", "/config")
@@ -183,7 +183,7 @@ def test_a_broken_preset_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None
         'name = "static"\ntitle = "S"\nsummary = "S."\n[choices]\ncache = "statik"\n'
     )
     code = (
-        "import pathlib, sys, app, backend.arms.presets as presets\n"
+        "import pathlib, sys, tokendyno.app as app, tokendyno.backend.arms.presets as presets\n"
         "presets.PRESETS = pathlib.Path(sys.argv[1])\n"
         "app.main(['--port', sys.argv[2], '--history', sys.argv[1] + '/h.sqlite'])"
     )
@@ -227,6 +227,6 @@ def test_connections_of_one_address_are_not_counted_behind_the_proxy_of_a_space(
 
 
 def test_on_windows_one_sentence_says_where_it_runs_instead() -> None:
-    code = "import sys; sys.platform = 'win32'; import app"
+    code = "import sys; sys.platform = 'win32'; from tokendyno import app"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 2 and ran.stderr.startswith("tokendyno: Windows is not supported. Use tokendyno in WSL 2")

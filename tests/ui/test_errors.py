@@ -5,8 +5,8 @@ import logging
 import gradio as gr
 import pytest
 
-from backend.errors import InputError
-from ui.errors import UNEXPECTED, shows_errors
+from tokendyno.backend.errors import InputError
+from tokendyno.ui.errors import UNEXPECTED, shows_errors
 
 SECRET = "hf_" + "AbCdEfGh" * 4
 

@@ -11,23 +11,23 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from backend.engine.bench import Bench
-from backend.executors import open_bench
-from backend.hosting.limits import LIMITS, Mode
-from backend.hosting.users import Users
-from backend.hosting.visitor import LOCAL_USER
-from backend.paths import ROOT
-from backend.recordings.format import pack, unpack
-from backend.recordings.shelf import SHIPPED
 from tests.support.event_loops import finished
 from tests.support.kept_runs import history_of, made, run_on
 from tests.support.machines import CPU
 from tests.support.runs import created
 from tests.ui.gate.test_gate import one_page
-from ui.files import AT_A_TIME, NO_FILE, NOT_HERE, Files
-from ui.gate.gate import Gate
-from ui.gate.routes import Hosts
-from ui.gate.visitors import Visitors
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hosting.limits import LIMITS, Mode
+from tokendyno.backend.hosting.users import Users
+from tokendyno.backend.hosting.visitor import LOCAL_USER
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.recordings.format import pack, unpack
+from tokendyno.backend.recordings.shelf import SHIPPED
+from tokendyno.ui.files import AT_A_TIME, NO_FILE, NOT_HERE, Files
+from tokendyno.ui.gate.gate import Gate
+from tokendyno.ui.gate.routes import Hosts
+from tokendyno.ui.gate.visitors import Visitors
 
 RUN = made(run_on("mine", owner="ada"))
 Ask = Callable[..., httpx.Response]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from backend.hosting.visitor import LOCAL_USER
-from ui.page import first_page
-from ui.visitor import KEY
+from tokendyno.backend.hosting.visitor import LOCAL_USER
+from tokendyno.ui.page import first_page
+from tokendyno.ui.visitor import KEY
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.hosting.users import Users
 from tests.support.event_loops import finished
 from tests.support.served import served
+from tokendyno.backend.hosting.users import Users
 
 pytest.importorskip("mcp", reason='pip install "gradio[mcp]", in an environment of its own: it pins pydantic')
 pytestmark = pytest.mark.slow

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
-from backend.executors import open_bench
-from backend.hosting.limits import LIMITS
-from ui.page import build
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.ui.page import build
 
 BY_TURNS = "sharding"
 """What is answered one at a time, and so through the queue: transformers splits a model, for seconds."""

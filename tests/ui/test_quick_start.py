@@ -3,11 +3,11 @@
 import subprocess
 import sys
 
-from backend.paths import ROOT
+from tokendyno.backend.paths import ROOT
 
 CODE = """
 import ast, gc, inspect, sys
-from ui.quick_start import quick_start
+from tokendyno.ui.quick_start import quick_start
 
 parse, parsed = ast.parse, []
 def counted(*arguments, **options):

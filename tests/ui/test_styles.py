@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import ui
+from tokendyno import ui
 
 FOLDER = Path(ui.__file__).parent
 PAGES = ("batching", "claims", "fit", "history", "worth")

@@ -11,9 +11,9 @@ import statistics
 import time
 from collections.abc import Callable
 
-from backend import hardware
-from backend.hardware.bandwidth import measure
-from backend.hardware.gpu_specs import find_by_nvml_name
+from tokendyno.backend import hardware
+from tokendyno.backend.hardware.bandwidth import measure
+from tokendyno.backend.hardware.gpu_specs import find_by_nvml_name
 
 BUFFER_BYTES = 64 << 20
 
@@ -22,7 +22,7 @@ def to_numpy(rounds: int) -> dict[str, float]:
     """Median ratios of torch's rates to numpy's."""
     import numpy as np
 
-    from backend.worker import bandwidth as inside
+    from tokendyno.backend.worker import bandwidth as inside
 
     source = np.ones(BUFFER_BYTES // 4, dtype=np.float32)
     target = np.empty_like(source)

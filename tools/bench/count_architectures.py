@@ -17,14 +17,14 @@ import transformers
 from transformers import DynamicCache
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from backend.counter.cache import held_tensors, observed
-from backend.counter.model import Refused, build, count, read_config
-from backend.models.described import counted_facts
-from backend.models.facts import ModelFacts
-from backend.models.families import ENCODERS, is_encoder
-from backend.plan import DYNAMIC
-from backend.predict.kv import kv_bytes
-from backend.predict.weights import weight_bytes
+from tokendyno.backend.counter.cache import held_tensors, observed
+from tokendyno.backend.counter.model import Refused, build, count, read_config
+from tokendyno.backend.models.described import counted_facts
+from tokendyno.backend.models.facts import ModelFacts
+from tokendyno.backend.models.families import ENCODERS, is_encoder
+from tokendyno.backend.plan import DYNAMIC
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.weights import weight_bytes
 
 BATCH, LENGTHS, LONGEST = 2, (1, 9, 130), 9_000
 

@@ -21,8 +21,8 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
-from backend.executors.subprocess import environment
-from backend.paths import ROOT
+from tokendyno.backend.executors.subprocess import environment
+from tokendyno.backend.paths import ROOT
 
 PROMPT = "Once upon a time, there was a little fox named Pip."
 Seconds = dict[str, float]
@@ -71,7 +71,7 @@ def script(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
     import torch
     from transformers import DynamicCache, GenerationConfig
 
-    from backend.worker.prove.detach import detach
+    from tokendyno.backend.worker.prove.detach import detach
 
     model, tokenizer = _load(model_ref)
     ids = tokenizer(PROMPT, return_tensors="pt")["input_ids"].to(model.device)
@@ -103,8 +103,8 @@ def script(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
 
 
 def _load(model_ref: str) -> tuple[Any, Any]:
-    from backend.worker.channel import QueueChannel
-    from backend.worker.load.loader import load
+    from tokendyno.backend.worker.channel import QueueChannel
+    from tokendyno.backend.worker.load.loader import load
 
     loaded = load(_plan(model_ref).load, QueueChannel(lambda event: None))
     return loaded.model, loaded.tokenizer
@@ -112,24 +112,24 @@ def _load(model_ref: str) -> tuple[Any, Any]:
 
 @functools.cache
 def _plan(model_ref: str) -> Any:
-    from backend.arms.check import check
-    from backend.arms.parse import parse_arm
-    from backend.config import Workload
-    from backend.hardware import detect
-    from backend.models import resolve
+    from tokendyno.backend.arms.check import check
+    from tokendyno.backend.arms.parse import parse_arm
+    from tokendyno.backend.config import Workload
+    from tokendyno.backend.hardware import detect
+    from tokendyno.backend.models import resolve
 
     return check(parse_arm(model_ref, ""), resolve(model_ref), detect(), Workload(prompt=PROMPT)).plan
 
 
 def worker(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
     """A worker's measured runs, whose events go into a pipe that another process reads."""
-    from backend.worker.lazy_imports import kept_imports
+    from tokendyno.backend.worker.lazy_imports import kept_imports
 
     with kept_imports():
-        from backend.worker.serve import Worker
-    from backend.messages import Event, Finished, Generate, Load
-    from backend.worker.channel import PipeChannel
-    from backend.worker.measure.annotations import Annotations
+        from tokendyno.backend.worker.serve import Worker
+    from tokendyno.backend.messages import Event, Finished, Generate, Load
+    from tokendyno.backend.worker.channel import PipeChannel
+    from tokendyno.backend.worker.measure.annotations import Annotations
 
     class Noting(PipeChannel):
         def send(self, event: Event) -> None:

@@ -17,8 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from backend import hardware
-from backend.hardware import peak_rates
+from tokendyno.backend import hardware
+from tokendyno.backend.hardware import peak_rates
 from tools.bench.limit_arms import Row, Work, measure
 
 BIG, SMALL = "random:Llama-3-8B", "random:Qwen3-0.6B"

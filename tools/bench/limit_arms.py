@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from backend.arms.check import check
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.hardware import detect
-from backend.messages import Event, Finished, Generate, Progress, Tokens
-from backend.models import resolve
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.hardware import detect
+from tokendyno.backend.messages import Event, Finished, Generate, Progress, Tokens
+from tokendyno.backend.models import resolve
 
 SETTLED = 5  # tokens at the start of a run that its median leaves out
 
@@ -52,10 +52,10 @@ class Row:
 
 def measure(row: Row, work: Work, temperature: float = 0.0, top_k: int = 0) -> Row:
     """Load, warm up, run `work.repeats` times. `error` says why an arm was refused or failed."""
-    from backend.worker.channel import QueueChannel
-    from backend.worker.load.loader import LoadedModel, load
-    from backend.worker.runners.base import Runner
-    from backend.worker.runners.choice import runner_for
+    from tokendyno.backend.worker.channel import QueueChannel
+    from tokendyno.backend.worker.load.loader import LoadedModel, load
+    from tokendyno.backend.worker.runners.base import Runner
+    from tokendyno.backend.worker.runners.choice import runner_for
 
     events: list[Event] = []
     channel = QueueChannel(events.append)
@@ -113,7 +113,7 @@ def _seconds(events: list[Event], phase: str) -> float:
 def read_bytes(model: Any, work: Work) -> float:
     """Bytes that one token must read: all weights (of an untied input embedding one row), and keys and values in the
     middle of the run, at 2 bytes per element."""
-    from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
+    from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
 
     total = total_bytes(weight_tensors(model))
     table, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight

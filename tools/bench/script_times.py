@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from backend.executors.subprocess import environment
-from backend.paths import ROOT
+from tokendyno.backend.executors.subprocess import environment
+from tokendyno.backend.paths import ROOT
 
 ARMS = (
     ("pocket", "dtype=bfloat16"),
@@ -42,7 +42,7 @@ class Times:
 
 def run_times(model: str, arm: str, workload: Sequence[str]) -> Times:
     """Of `tokendyno run`. RuntimeError if it fails."""
-    told = _output("-m", "backend", "run", "--model", model, "--arm", arm, *workload, "--no-history", "--json", "-")
+    told = _output("-m", "tokendyno", "run", "--model", model, "--arm", arm, *workload, "--no-history", "--json", "-")
     summary = json.loads(told)["arms"][0]["summary"]
     return Times(summary["ttft_s"] or 0.0, summary["latency_median_s"])
 
@@ -54,7 +54,7 @@ def script_times(script: Path) -> Times:
 
 def write_script(script: Path, model: str, arm: str, workload: Sequence[str]) -> None:
     """The script of that arm, which tells its times unrounded too. RuntimeError if the arm is refused."""
-    text = _output("-m", "backend", "export", "--model", model, "--arm", arm, *workload)
+    text = _output("-m", "tokendyno", "export", "--model", model, "--arm", arm, *workload)
     script.write_text(text + FIGURES)
 
 

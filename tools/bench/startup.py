@@ -17,9 +17,9 @@ from typing import Any
 
 import psutil
 
-from backend.paths import ROOT
 from tests.browser.chromium import chromium
 from tests.support.ports import free_port
+from tokendyno.backend.paths import ROOT
 
 COMPARE = (
     "document.querySelector('#run:not([disabled])') && document.querySelector('#verdicts-b .td-memory') && "

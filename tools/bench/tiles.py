@@ -12,7 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from backend.hardware import kernel_packages
+from tokendyno.backend.hardware import kernel_packages
 
 SHAPES: dict[str, tuple[int, int, str]] = {  # rows, columns, fused operations: norm, residual, gate
     "qkv": (6144, 4096, "n"), "o": (4096, 4096, "r"), "gate_up": (28672, 4096, "ng"), "down": (4096, 14336, "r"),

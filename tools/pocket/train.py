@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import GptOssConfig, GptOssForCausalLM
 
-from backend.paths import PRESETS
+from tokendyno.backend.paths import PRESETS
 from tools.pocket.dataset import Stories, load, rows
 
 SEED = 20_262

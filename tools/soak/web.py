@@ -16,10 +16,10 @@ from typing import Any
 
 import psutil
 
-from backend.paths import ROOT
-from backend.runs.records import Ended
-from backend.runs.store import Store
 from tests.support.processes import gone
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.runs.records import Ended
+from tokendyno.backend.runs.store import Store
 from tools.soak.client import Visitor
 
 ORPHAN_LIMIT_S = 2.0

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import gradio as gr
 
-from backend.config import ArmRequest
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.optimizations import all_axes, subject_of
-from backend.optimizations.base import Optimization
-from ui.batching.request import batch_axes, choice_values
-from ui.compare.verdicts import describe_titled, verdict_box
+from tokendyno.backend.config import ArmRequest
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes, subject_of
+from tokendyno.backend.optimizations.base import Optimization
+from tokendyno.ui.batching.request import batch_axes, choice_values
+from tokendyno.ui.compare.verdicts import describe_titled, verdict_box
 
 
 class BatchArm(NamedTuple):

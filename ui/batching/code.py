@@ -1,11 +1,11 @@
 """Each arm of many requests as a standalone script, which follows the controls."""
 
-from backend.arms.check import Checked
-from backend.config import Request
-from backend.errors import InputError
-from backend.export.batch import batch_script
-from backend.models import ModelFacts
-from ui.compare.code import no_code
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import Request
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.export.batch import batch_script
+from tokendyno.backend.models import ModelFacts
+from tokendyno.ui.compare.code import no_code
 
 MAX_CHARACTERS = 100_000
 """A longer script is not sent to the browser with every change of a control."""

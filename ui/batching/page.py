@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from backend import hardware
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.runs.run import Run
-from ui.address import asks_for_model, read_address
-from ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
-from ui.batching.code import batch_code
-from ui.batching.panel import batch_panel
-from ui.batching.request import (
+from tokendyno.backend import hardware
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs.run import Run
+from tokendyno.ui.address import asks_for_model, read_address
+from tokendyno.ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
+from tokendyno.ui.batching.code import batch_code
+from tokendyno.ui.batching.panel import batch_panel
+from tokendyno.ui.batching.request import (
     ARMS,
     Fields,
     batch_axes,
@@ -24,19 +24,19 @@ from ui.batching.request import (
     read_traffic,
     traffic_values,
 )
-from ui.batching.stale import stale
-from ui.batching.traffic_row import TrafficRow, traffic_row
-from ui.compare.code import code_panel, named_code, no_code
-from ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
-from ui.components.axis_values import all_known, edited
-from ui.components.counting import wire_counting
-from ui.components.queue_line import queue_line
-from ui.components.stale_line import stale_line
-from ui.components.text_line import text_line
-from ui.errors import Updates, shows_errors
-from ui.live.panel import RUN_ID
-from ui.run_page import RunPage, first_facts, fixing_choices
-from ui.visitor import BUSY, Buttons, buttons_of, visitor_of
+from tokendyno.ui.batching.stale import stale
+from tokendyno.ui.batching.traffic_row import TrafficRow, traffic_row
+from tokendyno.ui.compare.code import code_panel, named_code, no_code
+from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
+from tokendyno.ui.components.axis_values import all_known, edited
+from tokendyno.ui.components.counting import wire_counting
+from tokendyno.ui.components.queue_line import queue_line
+from tokendyno.ui.components.stale_line import stale_line
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.live.panel import RUN_ID
+from tokendyno.ui.run_page import RunPage, first_facts, fixing_choices
+from tokendyno.ui.visitor import BUSY, Buttons, buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."

@@ -1,5 +1,5 @@
 """The panel of many requests: an HTML component whose value is a run's id, and the one function that its JavaScript
-calls. As in `ui.live.panel`, the browser pulls what is past its cursor; the server keeps no state of viewers.
+calls. As in `tokendyno.ui.live.panel`, the browser pulls what is past its cursor; the server keeps no state of viewers.
 """
 
 from pathlib import Path
@@ -8,17 +8,17 @@ from typing import Annotated
 import gradio as gr
 import msgspec
 
-from backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER_PULL, MAX_STEPS_PER_PULL
-from backend.runs.log import RunLog
-from backend.views.batch_live import BatchDelta, BatchHead, batch_delta
-from backend.views.heads import Heads
-from ui.components.pulls import PullRefused
-from ui.components.queue_line import QueueLine, no_queue
-from ui.components.scripts import PRESS, THEME, with_settings
-from ui.live.pace import PACE
-from ui.live.panel import MAX_ARMS, Pull, asked
-from ui.live.sources import FILE_LINKS, RUN_LINK
-from ui.live.sources import FOLDER as SHARED
+from tokendyno.backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER_PULL, MAX_STEPS_PER_PULL
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.views.batch_live import BatchDelta, BatchHead, batch_delta
+from tokendyno.backend.views.heads import Heads
+from tokendyno.ui.components.pulls import PullRefused
+from tokendyno.ui.components.queue_line import QueueLine, no_queue
+from tokendyno.ui.components.scripts import PRESS, THEME, with_settings
+from tokendyno.ui.live.pace import PACE
+from tokendyno.ui.live.panel import MAX_ARMS, Pull, asked
+from tokendyno.ui.live.sources import FILE_LINKS, RUN_LINK
+from tokendyno.ui.live.sources import FOLDER as SHARED
 
 SHARED_SCRIPTS = ("dom", "run_line", "series", "pull", "phases", "verdict", "tiles", "details", "ledger", "remarks")
 """Files of ui/live/js that this panel uses as well."""

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from backend.config import ArmRequest, Request, workload_of
-from backend.errors import InputError, unknown
-from backend.optimizations import all_axes
-from backend.optimizations.base import Optimization
-from backend.traffic import Limits, Traffic
-from backend.traffic.draw import Arrival, Draw
-from backend.traffic.presets import drawn
-from backend.traffic.trace_file import parse_trace, read_trace
-from ui.components.axis_values import chosen, values_of
-from ui.components.inputs import read_number, read_text, read_whole
+from tokendyno.backend.config import ArmRequest, Request, workload_of
+from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.base import Optimization
+from tokendyno.backend.traffic import Limits, Traffic
+from tokendyno.backend.traffic.draw import Arrival, Draw
+from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.traffic.trace_file import parse_trace, read_trace
+from tokendyno.ui.components.axis_values import chosen, values_of
+from tokendyno.ui.components.inputs import read_number, read_text, read_whole
 
 ARMS = ("A", "B")
 ARRIVALS = {"at-once": "all at once", "poisson": "at a rate (Poisson)", "burst": "in bursts"}

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from backend.config import Request
-from backend.errors import InputError
-from backend.runs.run import Run
-from ui.batching.request import read_request
-from ui.components.stale_line import stale_value
+from tokendyno.backend.config import Request
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs.run import Run
+from tokendyno.ui.batching.request import read_request
+from tokendyno.ui.components.stale_line import stale_value
 
 
 def stale(run: Run | None, values: Sequence[object], local_paths: bool) -> str:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import gradio as gr
 import msgspec
 
-from backend.models.catalogue import CatalogueEntry
-from backend.traffic.presets import traffic_presets
-from ui.batching.request import ARRIVALS, Fields, draw_values
-from ui.components.inputs import model_input, number_input
-from ui.components.text_line import text_line
+from tokendyno.backend.models.catalogue import CatalogueEntry
+from tokendyno.backend.traffic.presets import traffic_presets
+from tokendyno.ui.batching.request import ARRIVALS, Fields, draw_values
+from tokendyno.ui.components.inputs import model_input, number_input
+from tokendyno.ui.components.text_line import text_line
 
 TTFT_LIMIT_S = 1.0
 """The limit for goodput at first; 0 turns it off."""

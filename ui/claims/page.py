@@ -1,4 +1,4 @@
-"""The Claims page: what documents claim and what was measured. `backend.claims` decides and words it."""
+"""The Claims page: what documents claim and what was measured. `tokendyno.backend.claims` decides and words it."""
 
 import functools
 from collections.abc import Callable
@@ -8,16 +8,16 @@ from typing import NamedTuple
 import gradio as gr
 import msgspec
 
-from backend.claims.declared import shipped_claims
-from backend.claims.results import read_results
-from backend.claims.view import claims_document
-from backend.errors import InputError
-from backend.redact import redact
-from ui.components.scripts import PLOT, THEME, with_helper, with_settings
-from ui.components.text_line import text_line
-from ui.errors import Updates, shows_errors
-from ui.live.plotly import plotly_address
-from ui.live.sources import FOLDER as LIVE
+from tokendyno.backend.claims.declared import shipped_claims
+from tokendyno.backend.claims.results import read_results
+from tokendyno.backend.claims.view import claims_document
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.redact import redact
+from tokendyno.ui.components.scripts import PLOT, THEME, with_helper, with_settings
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.live.sources import FOLDER as LIVE
 
 OWN = Path(__file__).resolve().parent / "js"
 SCRIPTS = [THEME, LIVE / "plotly.js", PLOT, *(OWN / f"{name}.js" for name in ("chart", "detail", "table", "result"))]

@@ -6,18 +6,18 @@ from typing import NamedTuple
 import gradio as gr
 import msgspec
 
-from backend import hardware
-from backend.arms.bundles import grant
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.arms.presets import ArmPreset, arm_presets
-from backend.arms.usable import usable_choices
-from backend.config import ArmRequest, Workload
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.optimizations import prompt_axes
-from ui.compare.request import CUSTOM, choice_values, preset_choices
-from ui.compare.verdicts import unchecked, verdict_box
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.bundles import grant
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.arms.usable import usable_choices
+from tokendyno.backend.config import ArmRequest, Workload
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.ui.compare.request import CUSTOM, choice_values, preset_choices
+from tokendyno.ui.compare.verdicts import unchecked, verdict_box
 
 
 class ArmControls(NamedTuple):

@@ -6,12 +6,12 @@ from typing import Any
 
 import gradio as gr
 
-from backend.arms.check import Checked
-from backend.config import ArmRequest, Workload
-from backend.errors import InputError
-from backend.export.script import script
-from backend.models import ModelFacts
-from backend.script.source import comment
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import ArmRequest, Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.export.script import script
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.script.source import comment
 
 MAX_PROMPT_CHARACTERS = 20_000
 """A longer prompt is not sent back to the browser with every change of a control."""

@@ -6,20 +6,20 @@ from typing import Any, NamedTuple
 import gradio as gr
 import msgspec
 
-from backend import hardware
-from backend.ablation.courses import Courses
-from backend.ablation.kinds import Ablation, Sweep
-from backend.config import Request
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.optimizations import prompt_axes
-from backend.runs.run import Run
-from ui.address import asks_for_model, read_address
-from ui.compare.arm_column import ArmControls, folded, titles
-from ui.compare.code import code_text, named_code, no_code
-from ui.compare.palette import Taken
-from ui.compare.palette import entries as offers
-from ui.compare.request import (
+from tokendyno.backend import hardware
+from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.kinds import Ablation, Sweep
+from tokendyno.backend.config import Request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.backend.runs.run import Run
+from tokendyno.ui.address import asks_for_model, read_address
+from tokendyno.ui.compare.arm_column import ArmControls, folded, titles
+from tokendyno.ui.compare.code import code_text, named_code, no_code
+from tokendyno.ui.compare.palette import Taken
+from tokendyno.ui.compare.palette import entries as offers
+from tokendyno.ui.compare.request import (
     ARMS,
     CUSTOM,
     choice_values,
@@ -34,15 +34,15 @@ from ui.compare.request import (
     stale,
     what_runs,
 )
-from ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
-from ui.compare.work_row import WorkRow
-from ui.components.axis_values import all_known, edited
-from ui.components.summary import NOT_HERE, model_line
-from ui.errors import Updates
-from ui.live.panel import RUN_ID
-from ui.run_page import RunPage, fixing_choices
-from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
-from ui.worth.panel import Asked
+from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
+from tokendyno.ui.compare.work_row import WorkRow
+from tokendyno.ui.components.axis_values import all_known, edited
+from tokendyno.ui.components.summary import NOT_HERE, model_line
+from tokendyno.ui.errors import Updates
+from tokendyno.ui.live.panel import RUN_ID
+from tokendyno.ui.run_page import RunPage, fixing_choices
+from tokendyno.ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
+from tokendyno.ui.worth.panel import Asked
 
 SAME = "A and B are identical: any difference between them is noise."
 

@@ -5,24 +5,24 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from backend import hardware
-from backend.ablation.courses import Courses
-from backend.engine.bench import Bench
-from ui.compare.arm_column import arm_controls, titles
-from ui.compare.code import code_panel
-from ui.compare.handlers import CoursePart, Handlers
-from ui.compare.palette import palette_dialog
-from ui.compare.request import ARMS
-from ui.compare.work_row import WorkControls, work_row
-from ui.components.counting import wire_counting
-from ui.components.queue_line import queue_line
-from ui.components.stale_line import stale_line
-from ui.components.summary import machine_line
-from ui.components.text_line import text_line
-from ui.errors import Updates, shows_errors
-from ui.live.panel import live_panel
-from ui.run_page import first_facts
-from ui.worth.panel import sweep_panel, worth_panel
+from tokendyno.backend import hardware
+from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.ui.compare.arm_column import arm_controls, titles
+from tokendyno.ui.compare.code import code_panel
+from tokendyno.ui.compare.handlers import CoursePart, Handlers
+from tokendyno.ui.compare.palette import palette_dialog
+from tokendyno.ui.compare.request import ARMS
+from tokendyno.ui.compare.work_row import WorkControls, work_row
+from tokendyno.ui.components.counting import wire_counting
+from tokendyno.ui.components.queue_line import queue_line
+from tokendyno.ui.components.stale_line import stale_line
+from tokendyno.ui.components.summary import machine_line
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.live.panel import live_panel
+from tokendyno.ui.run_page import first_facts
+from tokendyno.ui.worth.panel import sweep_panel, worth_panel
 
 FIRST = {
     "cpu": (

@@ -9,10 +9,10 @@ from pathlib import Path
 import gradio as gr
 import msgspec
 
-from backend import hardware
-from backend.arms.palette import Entry, palette
-from backend.models import ModelFacts
-from ui.components.scripts import with_helper
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.palette import Entry, palette
+from tokendyno.backend.models import ModelFacts
+from tokendyno.ui.components.scripts import with_helper
 
 SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("rank", "palette")]
 

@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.arms.bundles import bundle, grant
-from backend.arms.presets import arm_presets
-from backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload, reading_of
-from backend.errors import InputError
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.optimizations import prompt_axes
-from backend.quality import Quality, QualityText
-from backend.quality.presets import shipped_texts
-from backend.quality.texts import MIN_POSITIONS
-from backend.runs.run import Run
-from backend.views.quality import PROMPT
-from ui.components.axis_values import chosen, values_of
-from ui.components.inputs import read_number, read_text, read_whole
-from ui.components.stale_line import stale_value
+from tokendyno.backend.arms.bundles import bundle, grant
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload, reading_of
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.backend.quality import Quality, QualityText
+from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import MIN_POSITIONS
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.quality import PROMPT
+from tokendyno.ui.components.axis_values import chosen, values_of
+from tokendyno.ui.components.inputs import read_number, read_text, read_whole
+from tokendyno.ui.components.stale_line import stale_value
 
 ARMS = ("A", "B")
 CUSTOM = "custom"

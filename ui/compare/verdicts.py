@@ -10,15 +10,15 @@ from pathlib import Path
 import gradio as gr
 import msgspec
 
-from backend import units
-from backend.arms.check import Checked
-from backend.arms.presets import arm_presets
-from backend.config import ArmRequest
-from backend.evidence import Level
-from backend.optimizations import axis_title, choice_title, prompt_axes
-from ui.compare.request import matching_preset
-from ui.components.scripts import with_helper
-from ui.components.summary import BETWEEN
+from tokendyno.backend import units
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.config import ArmRequest
+from tokendyno.backend.evidence import Level
+from tokendyno.backend.optimizations import axis_title, choice_title, prompt_axes
+from tokendyno.ui.compare.request import matching_preset
+from tokendyno.ui.components.scripts import with_helper
+from tokendyno.ui.components.summary import BETWEEN
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "arm.js"
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import gradio as gr
 import msgspec
 
-from backend.arms.presets import prompts
-from backend.config import EFFORTS, THINKING, Workload
-from backend.models.catalogue import CatalogueEntry
-from ui.components.inputs import model_input, number_input
-from ui.components.text_line import text_line
-from ui.errors import Updates
+from tokendyno.backend.arms.presets import prompts
+from tokendyno.backend.config import EFFORTS, THINKING, Workload
+from tokendyno.backend.models.catalogue import CatalogueEntry
+from tokendyno.ui.components.inputs import model_input, number_input
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates
 
 
 class WorkControls(NamedTuple):

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import gradio as gr
 
-from backend.arms.parse import make_config
-from backend.optimizations.base import Optimization
-from ui.components.inputs import read_text
-from ui.errors import Updates
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.optimizations.base import Optimization
+from tokendyno.ui.components.inputs import read_text
+from tokendyno.ui.errors import Updates
 
 
 def chosen(axes: Sequence[Optimization], values: Sequence[object]) -> dict[str, str]:

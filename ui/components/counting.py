@@ -5,13 +5,13 @@ from typing import Any
 
 import gradio as gr
 
-from backend.engine.allowed import check_model
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.models import must_count
-from backend.models.counting import progress
-from backend.views.waits import duration
-from ui.errors import Updates
+from tokendyno.backend.engine.allowed import check_model
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import must_count
+from tokendyno.backend.models.counting import progress
+from tokendyno.backend.views.waits import duration
+from tokendyno.ui.errors import Updates
 
 COUNTING = (
     "transformers counts this architecture, without its weights: this takes seconds, on a busy machine minutes, and is "

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import gradio as gr
 
-from backend.errors import InputError, shown
-from backend.models import DEFAULT_MODEL
-from backend.models.catalogue import CatalogueEntry
+from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.models import DEFAULT_MODEL
+from tokendyno.backend.models.catalogue import CatalogueEntry
 
 
 def model_input(offered: Sequence[CatalogueEntry], elem_id: str = "model") -> gr.Dropdown:

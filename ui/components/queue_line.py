@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from backend.engine.bench import Bench
-from backend.engine.turns import QueuePlace
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.turns import QueuePlace
 
 QueueLine = Callable[[str], str]
 """By a run's id: where it stands in the queue, "" where it does not wait."""

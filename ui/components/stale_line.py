@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import gradio as gr
 import msgspec
 
-from backend.runs.run import Run
-from ui.components.scripts import with_settings
+from tokendyno.backend.runs.run import Run
+from tokendyno.ui.components.scripts import with_settings
 
 _SHOW = """
 const show = () => {

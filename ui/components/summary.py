@@ -1,8 +1,8 @@
 """One line each about the model and the machine, for the top of the page."""
 
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.units import bytes_text, three
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.units import bytes_text, three
 
 BETWEEN = "\u00a0\u00b7 "
 """Between facts on a line, which may break after the dot and not before it."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import gradio as gr
 
-from backend.config import MAX_BATCH_SIZE
-from ui.fit.request import write_amounts
+from tokendyno.backend.config import MAX_BATCH_SIZE
+from tokendyno.ui.fit.request import write_amounts
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "amounts.js"
 

@@ -1,25 +1,25 @@
-"""The Fit page: what fits on a GPU, by a model's config alone. Wiring only: `backend.fit` computes it."""
+"""The Fit page: what fits on a GPU, by a model's config alone. Wiring only: `tokendyno.backend.fit` computes it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gradio as gr
 
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.fit.device import THIS
-from backend.fit.view import view
-from backend.hardware.gpu_specs import gpus
-from backend.models import catalogue
-from backend.redact import redact
-from ui.components.counting import wire_counting
-from ui.components.inputs import model_input, number_input
-from ui.components.text_line import text_line
-from ui.errors import Updates, shows_errors
-from ui.fit.amounts import amounts_input
-from ui.fit.request import find
-from ui.fit.result import encode, fit_result
-from ui.fit.sharding import sharding_table
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit.device import THIS
+from tokendyno.backend.fit.view import view
+from tokendyno.backend.hardware.gpu_specs import gpus
+from tokendyno.backend.models import catalogue
+from tokendyno.backend.redact import redact
+from tokendyno.ui.components.counting import wire_counting
+from tokendyno.ui.components.inputs import model_input, number_input
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.fit.amounts import amounts_input
+from tokendyno.ui.fit.request import find
+from tokendyno.ui.fit.result import encode, fit_result
+from tokendyno.ui.fit.sharding import sharding_table
 
 
 class FitControls(NamedTuple):

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend import hardware
-from backend.engine.bench import Bench
-from backend.errors import UNDECODABLE, InputError
-from backend.fit.device import device_of, is_size
-from backend.fit.table import Fit, fit_facts
-from backend.optimizations import all_axes
-from ui.components.inputs import read_text, read_whole
+from tokendyno.backend import hardware
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import UNDECODABLE, InputError
+from tokendyno.backend.fit.device import device_of, is_size
+from tokendyno.backend.fit.table import Fit, fit_facts
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.ui.components.inputs import read_text, read_whole
 
 
 class Amounts(msgspec.Struct):

@@ -1,6 +1,6 @@
 """The answer on the Fit page: a chart of bars against lines of memory, and the table, which says the same in text.
 
-The value is JSON (`backend.fit.view.FitView`), "" for none. "Run this" fires "take" with the row's choices.
+The value is JSON (`tokendyno.backend.fit.view.FitView`), "" for none. "Run this" fires "take" with the row's choices.
 """
 
 from pathlib import Path
@@ -8,8 +8,8 @@ from pathlib import Path
 import gradio as gr
 import msgspec
 
-from backend.fit.view import FitView
-from ui.components.scripts import with_helper
+from tokendyno.backend.fit.view import FitView
+from tokendyno.ui.components.scripts import with_helper
 
 SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("chart", "table", "result")]
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import gradio as gr
 
-from backend.errors import InputError
-from ui.compare.page import CompareControls
-from ui.compare.request import choice_values
-from ui.components.inputs import read_text, read_whole
-from ui.errors import Updates, shows_errors
-from ui.fit.page import FitControls
-from ui.fit.request import read_amounts, read_taken
+from tokendyno.backend.errors import InputError
+from tokendyno.ui.compare.page import CompareControls
+from tokendyno.ui.compare.request import choice_values
+from tokendyno.ui.components.inputs import read_text, read_whole
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.fit.page import FitControls
+from tokendyno.ui.fit.request import read_amounts, read_taken
 
 FOCUS_RUN = """() => {
   let tries = 40;

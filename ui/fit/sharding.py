@@ -10,13 +10,13 @@ from typing import Any
 import gradio as gr
 import msgspec
 
-from backend.engine.bench import Bench
-from backend.errors import UNDECODABLE, InputError
-from backend.fit.sharding import SHARDING_COLUMNS, Sharding, sharding, sharding_cells
-from ui.components.inputs import read_text, read_whole
-from ui.components.scripts import with_helper
-from ui.components.text_line import text_line
-from ui.errors import Updates, shows_errors
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import UNDECODABLE, InputError
+from tokendyno.backend.fit.sharding import SHARDING_COLUMNS, Sharding, sharding, sharding_cells
+from tokendyno.ui.components.inputs import read_text, read_whole
+from tokendyno.ui.components.scripts import with_helper
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates, shows_errors
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "sharding.js"
 WORKING = "transformers splits the model, without its weights: this takes seconds."

@@ -19,8 +19,8 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from backend.hosting.limits import Limits
-from backend.hosting.visitor import counted_address
+from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.hosting.visitor import counted_address
 
 REQUEST_S = 15.0
 """How long a connection may take from its beginning, or from the end of a response, to the end of the next header."""

@@ -14,15 +14,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.errors import InputError
-from backend.redact import redact
-from ui.errors import log_unexpected
-from ui.files import Files
-from ui.gate.pulls import Pulls
-from ui.gate.routes import PULL, Hosts, exists, open_to_all, without_gradios_own
-from ui.gate.sessions import Sessions, bounded, with_body
-from ui.gate.visitors import Visitors, go
-from ui.visitor import KEY
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.redact import redact
+from tokendyno.ui.errors import log_unexpected
+from tokendyno.ui.files import Files
+from tokendyno.ui.gate.pulls import Pulls
+from tokendyno.ui.gate.routes import PULL, Hosts, exists, open_to_all, without_gradios_own
+from tokendyno.ui.gate.sessions import Sessions, bounded, with_body
+from tokendyno.ui.gate.visitors import Visitors, go
+from tokendyno.ui.visitor import KEY
 
 log = logging.getLogger("tokendyno.gate")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from ui.live.pace import PACE
+from tokendyno.ui.live.pace import PACE
 
 THREADS = 16
 """A pull of a run that has to be read from the disk may take a while."""

@@ -24,9 +24,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from backend.hosting.limits import Limits
-from backend.hosting.visitor import Visitor
-from ui.gate.routes import HEARTBEAT, JOIN, MCP, PULL, STREAM
+from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.ui.gate.routes import HEARTBEAT, JOIN, MCP, PULL, STREAM
 
 WHOLE_BODY_S = 20.0
 """How long a body may take to arrive."""

@@ -15,11 +15,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from backend.hosting.limits import Limits
-from backend.hosting.throttle import Throttle
-from backend.hosting.users import Accounts
-from backend.hosting.visitor import LOCAL, Visitor, counted_address, guest, new_cookie
-from ui.gate.routes import is_address, without_port
+from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.hosting.throttle import Throttle
+from tokendyno.backend.hosting.users import Accounts
+from tokendyno.backend.hosting.visitor import LOCAL, Visitor, counted_address, guest, new_cookie
+from tokendyno.ui.gate.routes import is_address, without_port
 
 GUEST_COOKIE = "tokendyno_visitor"
 LOGIN_COOKIE = "tokendyno_login"

@@ -6,15 +6,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.history.pins import read_pins
-from backend.history.rows import Found, Row
-from backend.history.search import read_search, read_zone
-from backend.hosting.visitor import Visitor
-from backend.redact import redact
-from backend.runs.row import arm_titles
-from ui.errors import UNEXPECTED, log_unexpected
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.history.pins import read_pins
+from tokendyno.backend.history.rows import Found, Row
+from tokendyno.backend.history.search import read_search, read_zone
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.redact import redact
+from tokendyno.backend.runs.row import arm_titles
+from tokendyno.ui.errors import UNEXPECTED, log_unexpected
 
 log = logging.getLogger("tokendyno.page")
 

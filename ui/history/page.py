@@ -8,16 +8,16 @@ from pathlib import Path
 
 import gradio as gr
 
-from backend.engine.bench import Bench
-from backend.history.pins import FEWEST, MOST
-from backend.optimizations import all_axes
-from ui.components.scripts import PARETO, PLOT, PRESS, THEME, with_settings
-from ui.history.answer import answer
-from ui.live.charts import CHARTS
-from ui.live.panel import answer as pulled
-from ui.live.plotly import plotly_address
-from ui.live.sources import FOLDER as LIVE
-from ui.visitor import visitor_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.history.pins import FEWEST, MOST
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.ui.components.scripts import PARETO, PLOT, PRESS, THEME, with_settings
+from tokendyno.ui.history.answer import answer
+from tokendyno.ui.live.charts import CHARTS
+from tokendyno.ui.live.panel import answer as pulled
+from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.live.sources import FOLDER as LIVE
+from tokendyno.ui.visitor import visitor_of
 
 OWN = Path(__file__).resolve().parent / "js"
 SCRIPTS = [

@@ -11,17 +11,17 @@ from typing import Annotated, TypeVar
 import gradio as gr
 import msgspec
 
-from backend.errors import InputError
-from backend.runs.log import RunLog
-from backend.runs.run import MAX_TOKENS_PER_PULL, Run
-from backend.views import live
-from backend.views.heads import Heads
-from ui.components.pulls import PullRefused
-from ui.components.queue_line import QueueLine, no_queue
-from ui.components.scripts import with_settings
-from ui.live.pace import PACE
-from ui.live.plotly import plotly_address
-from ui.live.sources import TEMPLATE, panel_settings, script
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, Run
+from tokendyno.backend.views import live
+from tokendyno.backend.views.heads import Heads
+from tokendyno.ui.components.pulls import PullRefused
+from tokendyno.ui.components.queue_line import QueueLine, no_queue
+from tokendyno.ui.components.scripts import with_settings
+from tokendyno.ui.live.pace import PACE
+from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.live.sources import TEMPLATE, panel_settings, script
 
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_ARMS = 8

@@ -4,9 +4,9 @@ is the same panel in a file of its own."""
 from pathlib import Path
 from typing import Any
 
-from backend.runs.statistics import MIN_SAMPLES
-from ui.components.scripts import THEME
-from ui.live.charts import CHARTS
+from tokendyno.backend.runs.statistics import MIN_SAMPLES
+from tokendyno.ui.components.scripts import THEME
+from tokendyno.ui.live.charts import CHARTS
 
 SCRIPTS = (
     "dom", "plotly", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout",

@@ -15,17 +15,17 @@ from pathlib import Path
 
 import msgspec
 
-from backend.ablation.kinds import Ablation, Sweep
-from backend.ablation.steps import arm_text
-from backend.ablation.sweep_view import sweep_view
-from backend.ablation.view import worth_view
-from backend.runs.run import Columns, Run
-from backend.views import live
-from backend.views.command import command_of
-from backend.views.verdict import ELSEWHERE
-from ui.live.sources import TEMPLATE, panel_settings, script
-from ui.sheets import SHEETS
-from ui.worth.sources import course_script, sweep_template, worth_template
+from tokendyno.backend.ablation.kinds import Ablation, Sweep
+from tokendyno.backend.ablation.steps import arm_text
+from tokendyno.backend.ablation.sweep_view import sweep_view
+from tokendyno.backend.ablation.view import worth_view
+from tokendyno.backend.runs.run import Columns, Run
+from tokendyno.backend.views import live
+from tokendyno.backend.views.command import command_of
+from tokendyno.backend.views.verdict import ELSEWHERE
+from tokendyno.ui.live.sources import TEMPLATE, panel_settings, script
+from tokendyno.ui.sheets import SHEETS
+from tokendyno.ui.worth.sources import course_script, sweep_template, worth_template
 
 FOLDER = Path(__file__).resolve().parent
 STYLES = (FOLDER / "report.css", *SHEETS, FOLDER.parent / "worth" / "style.css")

@@ -2,13 +2,13 @@
 
 from shlex import quote
 
-from backend.arms.parse import make_config
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.export.script import script
-from backend.models import check_loadable
-from backend.runs.run import Run
-from backend.script.source import comment
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.export.script import script
+from tokendyno.backend.models import check_loadable
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.script.source import comment
 
 
 def scripts_of(run: Run, bench: Bench) -> dict[str, str]:

@@ -1,19 +1,19 @@
-"""The Stories page: guided pages whose recording plays at once. Wiring only: `backend.stories` reads them."""
+"""The Stories page: guided pages whose recording plays at once. Wiring only: `tokendyno.backend.stories` reads them."""
 
 from typing import Any, NamedTuple
 
 import gradio as gr
 
-from backend.claims.view import measured_of
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.recordings.shelf import shipped_id
-from backend.stories import Story, stories, story
-from backend.views.origin import whole_note
-from ui.components.text_line import text_line
-from ui.errors import Updates, shows_errors
-from ui.live.panel import live_panel
-from ui.stories.view import ShownClaim, ShownRecording, ShownStory, encode, story_view
+from tokendyno.backend.claims.view import measured_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.recordings.shelf import shipped_id
+from tokendyno.backend.stories import Story, stories, story
+from tokendyno.backend.views.origin import whole_note
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.live.panel import live_panel
+from tokendyno.ui.stories.view import ShownClaim, ShownRecording, ShownStory, encode, story_view
 
 
 class StoryControls(NamedTuple):

@@ -7,24 +7,24 @@ from typing import Any
 import gradio as gr
 import msgspec
 
-from backend.arms.parse import parse_arm
-from backend.config import ArmRequest, Request, Workload, workload_of
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.recordings.shelf import shipped_id
-from backend.stories import Story, story
-from backend.traffic import Limits
-from backend.traffic.presets import drawn, traffic_presets
-from ui.batching import request as batch_request
-from ui.batching.page import BatchControls
-from ui.batching.traffic_row import TTFT_LIMIT_S
-from ui.compare.page import CompareControls
-from ui.compare.request import choice_values
-from ui.errors import Updates, shows_errors
-from ui.fit.run_this import FOCUS_RUN
-from ui.live.panel import RUN_ID
-from ui.stories.page import StoryControls, name_of
-from ui.visitor import BUSY, buttons_of, visitor_of
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import ArmRequest, Request, Workload, workload_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.recordings.shelf import shipped_id
+from tokendyno.backend.stories import Story, story
+from tokendyno.backend.traffic import Limits
+from tokendyno.backend.traffic.presets import drawn, traffic_presets
+from tokendyno.ui.batching import request as batch_request
+from tokendyno.ui.batching.page import BatchControls
+from tokendyno.ui.batching.traffic_row import TTFT_LIMIT_S
+from tokendyno.ui.compare.page import CompareControls
+from tokendyno.ui.compare.request import choice_values
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.fit.run_this import FOCUS_RUN
+from tokendyno.ui.live.panel import RUN_ID
+from tokendyno.ui.stories.page import StoryControls, name_of
+from tokendyno.ui.visitor import BUSY, buttons_of, visitor_of
 
 GOING_ON = (
     "Your run on the page {page} is still going on. Stop it there or wait for its end, then press Run it here again."

@@ -7,7 +7,7 @@ from pathlib import Path
 import gradio as gr
 import msgspec
 
-from ui.components.scripts import with_helper
+from tokendyno.ui.components.scripts import with_helper
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "story.js"
 

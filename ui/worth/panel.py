@@ -1,5 +1,5 @@
 """What is each choice worth, and sweeps: HTML components whose value is the id of an ablation or a sweep, and the
-function that their JavaScript calls. As in `ui.live.panel`, the browser pulls, and the server keeps no state
+function that their JavaScript calls. As in `tokendyno.ui.live.panel`, the browser pulls, and the server keeps no state
 for a viewer.
 """
 
@@ -8,17 +8,17 @@ from typing import Annotated, Any, NamedTuple
 import gradio as gr
 import msgspec
 
-from backend.ablation.courses import Courses
-from backend.ablation.kinds import Ablation, Sweep
-from backend.ablation.sweep import SIZE_TITLES, SIZES
-from backend.ablation.sweep_view import sweep_view
-from backend.ablation.view import worth_view
-from backend.errors import InputError
-from backend.optimizations import prompt_axes
-from ui.components.pulls import refusal
-from ui.components.scripts import with_settings
-from ui.live.plotly import plotly_address
-from ui.worth.sources import course_script, sweep_template, worth_template
+from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.kinds import Ablation, Sweep
+from tokendyno.backend.ablation.sweep import SIZE_TITLES, SIZES
+from tokendyno.backend.ablation.sweep_view import sweep_view
+from tokendyno.backend.ablation.view import worth_view
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.ui.components.pulls import refusal
+from tokendyno.ui.components.scripts import with_settings
+from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.worth.sources import course_script, sweep_template, worth_template
 
 FIRST_SIZES = {"batch_size": "1, 4, 16", "prompt_tokens": "64, 256, 1024", "max_new_tokens": "16, 64"}
 """Values that a size has when it is chosen."""

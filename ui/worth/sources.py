@@ -3,8 +3,8 @@ a report is the same panel in a file of its own."""
 
 from pathlib import Path
 
-from ui.components.scripts import PARETO, PLOT, THEME, with_helper
-from ui.live.sources import FOLDER as LIVE
+from tokendyno.ui.components.scripts import PARETO, PLOT, THEME, with_helper
+from tokendyno.ui.live.sources import FOLDER as LIVE
 
 OWN = Path(__file__).resolve().parent / "js"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from backend.errors import InputError
+from tokendyno.backend.errors import InputError
 
 MAX_CONFIG_BYTES = 4 << 20  # the largest in use, with label tables, have a few hundred kB
 

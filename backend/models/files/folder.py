@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.errors import InputError
-from backend.models.files.config_fields import read_json, show
-from backend.models.files.safetensors import Seen, read_header
-from backend.models.files.weight_index import named_files
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files.config_fields import read_json, show
+from tokendyno.backend.models.files.safetensors import Seen, read_header
+from tokendyno.backend.models.files.weight_index import named_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -115,7 +115,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
 def read_weights(folder: Path) -> Weights | None:
     """The folder's weights by their headers; None if there are none or they are damaged.
 
-    A folder without weights still has facts; `backend.models.check_loadable` is what raises.
+    A folder without weights still has facts; `tokendyno.backend.models.check_loadable` is what raises.
     """
     try:
         files = weight_files(folder)

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from backend.errors import InputError
-from backend.models.files.config_fields import MAX_CONFIG_BYTES, show
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files.config_fields import MAX_CONFIG_BYTES, show
 
 NAME = "generation_config.json"
 MAX_ID = (1 << 63) - 1

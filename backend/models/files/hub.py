@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from backend.errors import InputError
-from backend.models.files.config_fields import MAX_CONFIG_BYTES
-from backend.models.files.folder import QUANTIZED_BESIDE
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files.config_fields import MAX_CONFIG_BYTES
+from tokendyno.backend.models.files.folder import QUANTIZED_BESIDE
 
 Answer = TypeVar("Answer")
 

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from backend.errors import InputError
-from backend.models.files import folder, hub, tokenizer_files
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files import folder, hub, tokenizer_files
 
 KEEP_S = 300.0
 """How long an answer of the Hub is kept; that it could not be reached only for `hub.RETRY_AFTER_S`."""

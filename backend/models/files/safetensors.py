@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.errors import InputError
+from tokendyno.backend.errors import InputError
 
 MAX_HEADER_BYTES = 25_000_000
 """The format allows 100 MB. DeepSeek-V3 needs 13 MB if all of its 91,000 tensors were in one file."""

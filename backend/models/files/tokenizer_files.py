@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import UNDECODABLE, InputError
-from backend.models.files.config_fields import MAX_CONFIG_BYTES, read_json
-from backend.models.files.tokenizer_settings import SETTINGS, SPECIAL_MAP, settings_fault
+from tokendyno.backend.errors import UNDECODABLE, InputError
+from tokendyno.backend.models.files.config_fields import MAX_CONFIG_BYTES, read_json
+from tokendyno.backend.models.files.tokenizer_settings import SETTINGS, SPECIAL_MAP, settings_fault
 
 VOCABULARIES = ("tokenizer.json", "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
 VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")

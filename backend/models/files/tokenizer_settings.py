@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from backend.models.files.config_fields import MAX_CONFIG_BYTES, show
+from tokendyno.backend.models.files.config_fields import MAX_CONFIG_BYTES, show
 
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 SIDES = ("padding_side", "truncation_side")

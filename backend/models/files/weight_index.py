@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import InputError
-from backend.models.files.config_fields import show
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files.config_fields import show
 
 MAX_INDEX_BYTES = 32 << 20
 MAX_WEIGHTS = 1 << 20

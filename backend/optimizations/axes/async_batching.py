@@ -1,11 +1,11 @@
 """Whether the next step of continuous batching is prepared while the GPU works on this one."""
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import batches_continuously
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Subject, blocked
-from backend.plan import Plan
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import batches_continuously
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Subject, blocked
+from tokendyno.backend.plan import Plan
 
 _PAGED = "transformers 5.22: generation/continuous_batching"
 _RULES = (

@@ -1,11 +1,11 @@
 """In which order static batches are formed from the requests that have arrived."""
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import batches_statically
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Rule, Subject, blocked
-from backend.plan import Plan
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import batches_statically
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.plan import Plan
 
 _STATIC = "backend/worker/runners/static_batch.py"
 _SORTED = (

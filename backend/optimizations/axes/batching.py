@@ -2,12 +2,12 @@
 
 from typing import Literal, cast
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import attention_in_use, drafts, kv_cache, uses_own_loop
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Rule, Subject, blocked
-from backend.plan import Plan
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import attention_in_use, drafts, kv_cache, uses_own_loop
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.plan import Plan
 
 _BATCHED = "backend/worker/runners/static_batch.py"
 _PAGED = "transformers 5.22: generation/continuous_batching"

@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import kv_cache, needs_compiler, skips_compilation, uses_own_loop
-from backend.optimizations.proof import Observation, compiled_calls, products
-from backend.optimizations.subject import Rule, Subject, blocked
-from backend.plan import Plan
-from backend.script.parts import Script
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import kv_cache, needs_compiler, skips_compilation, uses_own_loop
+from tokendyno.backend.optimizations.proof import Observation, compiled_calls, products
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.script.parts import Script
 
 _DOCS = "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and-torchcompile"
 

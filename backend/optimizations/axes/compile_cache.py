@@ -2,13 +2,13 @@
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import compiles, needs_compile, skips_compilation
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Rule, Subject
-from backend.plan import CompileCacheKind, Plan
-from backend.script.parts import Script
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.plan import CompileCacheKind, Plan
+from tokendyno.backend.script.parts import Script
 
 _DOCS = "https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html"
 _KINDS: dict[str, CompileCacheKind] = {"torch": "torch", "fresh": "fresh", "artefacts": "artefacts"}

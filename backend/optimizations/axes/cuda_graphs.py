@@ -2,9 +2,9 @@
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import (
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import (
     attention_in_use,
     experts_settled,
     kv_cache,
@@ -12,10 +12,10 @@ from backend.optimizations.conditions import (
     skips_compilation,
     uses_own_loop,
 )
-from backend.optimizations.proof import Observation, products
-from backend.optimizations.subject import Rule, Subject
-from backend.plan import GraphsKind, Plan
-from backend.script.parts import Script
+from tokendyno.backend.optimizations.proof import Observation, products
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.plan import GraphsKind, Plan
+from tokendyno.backend.script.parts import Script
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 _CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"

@@ -6,17 +6,17 @@ from typing import Any
 
 import msgspec
 
-from backend.evidence import Finding, Verdict
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import attention_in_use, dtype_of, kv_cache, slow_bfloat16
-from backend.optimizations.plain_products import autocast, formats_of_products, kept_in_float32, narrowed
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Rule, Subject
-from backend.optimizations.tensor_bytes import computes_in_bfloat16, keeps_tokens, local_part, quantized_parts
-from backend.plan import ONE_THREAD_BELOW_BYTES, Plan
-from backend.predict.weights import weight_bytes
-from backend.script.parts import Script
-from backend.units import three
+from tokendyno.backend.evidence import Finding, Verdict
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import attention_in_use, dtype_of, kv_cache, slow_bfloat16
+from tokendyno.backend.optimizations.plain_products import autocast, formats_of_products, kept_in_float32, narrowed
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.tensor_bytes import computes_in_bfloat16, keeps_tokens, local_part, quantized_parts
+from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, Plan
+from tokendyno.backend.predict.weights import weight_bytes
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.units import three
 
 _TORCH = "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtype"
 _CPU = "measured: docs/figures.md, Memory"

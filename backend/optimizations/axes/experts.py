@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.hardware import kernel_packages
-from backend.models import ModelFacts
-from backend.optimizations import routed
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import (
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import routed
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import (
     compiles,
     compute_dtype,
     drafts,
@@ -20,11 +20,11 @@ from backend.optimizations.conditions import (
     runs_own_mxfp4,
     takes_hub_kernels,
 )
-from backend.optimizations.proof import Observation, Trace, coverage, hides, prompt_passes, traced_passes
-from backend.optimizations.subject import Rule, Subject, When, blocked
-from backend.optimizations.tensor_bytes import local_part
-from backend.plan import Plan
-from backend.script.parts import Script
+from tokendyno.backend.optimizations.proof import Observation, Trace, coverage, hides, prompt_passes, traced_passes
+from tokendyno.backend.optimizations.subject import Rule, Subject, When, blocked
+from tokendyno.backend.optimizations.tensor_bytes import local_part
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.script.parts import Script
 
 _MOE = "transformers 5.22: integrations/moe.py"
 GROUPED_MM, FALLBACK, LOOP = "aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot"

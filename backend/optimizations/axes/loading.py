@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import quantization_library
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Rule, Subject
-from backend.plan import LoadingKind, Plan
-from backend.script.parts import Script
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import quantization_library
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.plan import LoadingKind, Plan
+from tokendyno.backend.script.parts import Script
 
 _CODE = "transformers 5.22: modeling_utils.py"
 SEGMENT_BYTES = 20 << 20

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import (
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import (
     asks_to_compile,
     attention_in_use,
     batches_continuously,
@@ -13,10 +13,10 @@ from backend.optimizations.conditions import (
     kv_cache,
     uses_own_loop,
 )
-from backend.optimizations.proof import Observation, products
-from backend.optimizations.subject import Rule, Subject, blocked
-from backend.plan import GRAPH_MODES, Plan
-from backend.script.parts import Script
+from tokendyno.backend.optimizations.proof import Observation, products
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.plan import GRAPH_MODES, Plan
+from tokendyno.backend.script.parts import Script
 
 SIZES = {"chunks-512": 512, "chunks-2048": 2048}
 """Tokens of the prompt in one pass."""

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation, coverage, hides, traced_passes, weight_of
-from backend.optimizations.subject import Rule, Subject
-from backend.plan import Plan
-from backend.script.parts import Script
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.proof import Observation, coverage, hides, traced_passes, weight_of
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.script.parts import Script
 
 _SOURCE = "backend/worker/patch/projections.py, with a test for each of these architectures"
 FAMILIES = ("Llama", "Mistral", "Qwen3")

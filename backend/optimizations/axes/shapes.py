@@ -4,15 +4,15 @@ from typing import Any
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import compiles, needs_compile, skips_compilation, uses_own_loop
-from backend.optimizations.proof import Observation, compiled_calls
-from backend.optimizations.subject import Rule, Subject
-from backend.plan import GRAPH_MODES, Plan, ShapesKind
-from backend.predict.lengths import LAST_DOUBLED, PADDED, rounded
-from backend.script.parts import Script
-from backend.script.source import quoted
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation, uses_own_loop
+from tokendyno.backend.optimizations.proof import Observation, compiled_calls
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.plan import GRAPH_MODES, Plan, ShapesKind
+from tokendyno.backend.predict.lengths import LAST_DOUBLED, PADDED, rounded
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import quoted
 
 _GUIDE = "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html"
 _KINDS: dict[str, ShapesKind] = {"exact": "exact", "padded": "padded", "buckets": "buckets", "dynamic": "dynamic"}

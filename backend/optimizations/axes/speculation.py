@@ -2,14 +2,14 @@
 
 import msgspec
 
-from backend.counts import RunCounts
-from backend.evidence import Finding, Outcome
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import kv_cache
-from backend.optimizations.proof import Observation, further_passes
-from backend.optimizations.subject import Rule, Subject
-from backend.plan import Plan
-from backend.script.parts import Script
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Finding, Outcome
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import kv_cache
+from tokendyno.backend.optimizations.proof import Observation, further_passes
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.script.parts import Script
 
 LOOKUP_TOKENS = 5
 """Draft tokens per step, as in https://huggingface.co/docs/transformers/assisted_decoding#prompt-lookup-decoding.

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 import torch
 
-from backend import hardware, paths
-from backend.errors import UNDECODABLE
-from backend.files.whole import PRIVATE, write_whole
-from backend.plan import Plan
+from tokendyno.backend import hardware, paths
+from tokendyno.backend.errors import UNDECODABLE
+from tokendyno.backend.files.whole import PRIVATE, write_whole
+from tokendyno.backend.plan import Plan
 
 _MOST_BYTES = 4 << 30
 

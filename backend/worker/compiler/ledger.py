@@ -29,12 +29,12 @@ from torch._dynamo.utils import (
 )
 from transformers import CompileConfig
 
-from backend import paths
-from backend.counts import RunCounts
-from backend.messages import Compiled, CompiledGraph
-from backend.plan import GRAPH_MODES, CompileCacheKind, GeneratePlan, Plan
-from backend.worker.channel import Steps
-from backend.worker.compiler import artefacts, own_cache
+from tokendyno.backend import paths
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Compiled, CompiledGraph
+from tokendyno.backend.plan import GRAPH_MODES, CompileCacheKind, GeneratePlan, Plan
+from tokendyno.backend.worker.channel import Steps
+from tokendyno.backend.worker.compiler import artefacts, own_cache
 
 _UNKNOWN_SKIP = "torch gave no reason"
 _MOST_RECORDS = 4096

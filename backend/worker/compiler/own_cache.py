@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend import paths
-from backend.plan import CompileCacheKind
+from tokendyno.backend import paths
+from tokendyno.backend.plan import CompileCacheKind
 
 VARIABLES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 HEADERS = "headers"

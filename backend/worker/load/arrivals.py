@@ -5,8 +5,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from backend.messages import Amount
-from backend.worker.channel import Steps
+from tokendyno.backend.messages import Amount
+from tokendyno.backend.worker.channel import Steps
 
 WINDOW_S = 5.0
 """The rate is that of the last seconds: it falls to nothing soon after a connection stalls."""

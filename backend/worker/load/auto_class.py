@@ -4,7 +4,7 @@ from typing import Any
 
 from transformers import AutoModel, AutoModelForCausalLM
 
-from backend.models.families import is_encoder
+from tokendyno.backend.models.families import is_encoder
 
 
 def auto_class(model_type: str) -> Any:

@@ -14,8 +14,8 @@ import psutil
 import torch
 from transformers import modeling_utils
 
-from backend.optimizations.tensor_bytes import weight_tensors
-from backend.plan import LoadPlan
+from tokendyno.backend.optimizations.tensor_bytes import weight_tensors
+from tokendyno.backend.plan import LoadPlan
 
 
 @dataclass(slots=True)

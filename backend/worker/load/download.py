@@ -5,10 +5,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from backend.models.files.hub import HubUnreachable, explained
-from backend.models.files.hub_files import WANTED, no_safetensors
-from backend.worker.channel import Channel
-from backend.worker.load.arrivals import Arrivals, Reporting
+from tokendyno.backend.models.files.hub import HubUnreachable, explained
+from tokendyno.backend.models.files.hub_files import WANTED, no_safetensors
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.load.arrivals import Arrivals, Reporting
 
 _PIECE_BYTES = 1 << 17
 """How much the Hub client reads before it counts it; its own 10 MB are half a minute on a slow line, and with 1 MiB the

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from backend.plan import RANDOM_SEED
+from tokendyno.backend.plan import RANDOM_SEED
 
 _TURN = threading.Lock()
 """Readers are several threads, and the seed is the process's."""

@@ -10,26 +10,26 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
-from backend.messages import PhaseName
-from backend.models.available import check_cached
-from backend.models.families import is_encoder
-from backend.models.files.hub_files import lacking
-from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
-from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
-from backend.worker.channel import Channel
-from backend.worker.load import parallel, quantization
-from backend.worker.load.auto_class import auto_class
-from backend.worker.load.device import Observed, close_gaps, device_keywords, make_context, moved, observing
-from backend.worker.load.download import download
-from backend.worker.load.finite import refuse_broken
-from backend.worker.load.own_choices import forget_own_choices, guard_kernels
-from backend.worker.load.progress import LoadProgress
-from backend.worker.load.random_checkpoint import load_as_checkpoint
-from backend.worker.load.random_model import byte_tokenizer, random_model
-from backend.worker.load.unread import TOKENIZER, blaming_files, named, reading
-from backend.worker.patch import attention
-from backend.worker.patch.apply import put_in
-from backend.worker.patch.projections import fuse
+from tokendyno.backend.messages import PhaseName
+from tokendyno.backend.models.available import check_cached
+from tokendyno.backend.models.families import is_encoder
+from tokendyno.backend.models.files.hub_files import lacking
+from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
+from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.load import parallel, quantization
+from tokendyno.backend.worker.load.auto_class import auto_class
+from tokendyno.backend.worker.load.device import Observed, close_gaps, device_keywords, make_context, moved, observing
+from tokendyno.backend.worker.load.download import download
+from tokendyno.backend.worker.load.finite import refuse_broken
+from tokendyno.backend.worker.load.own_choices import forget_own_choices, guard_kernels
+from tokendyno.backend.worker.load.progress import LoadProgress
+from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
+from tokendyno.backend.worker.load.random_model import byte_tokenizer, random_model
+from tokendyno.backend.worker.load.unread import TOKENIZER, blaming_files, named, reading
+from tokendyno.backend.worker.patch import attention
+from tokendyno.backend.worker.patch.apply import put_in
+from tokendyno.backend.worker.patch.projections import fuse
 
 _THREADS = torch.get_num_threads()
 

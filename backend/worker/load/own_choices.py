@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from backend.errors import InputError
-from backend.hosting.limits import ALLOWED_KERNELS
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import ALLOWED_KERNELS
 
 _FIELDS = {"_attn_implementation": "attention", "_experts_implementation": "experts"}
 

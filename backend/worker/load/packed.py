@@ -5,7 +5,7 @@ from typing import Any
 from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
 from transformers.quantizers.quantizer_mxfp4 import Mxfp4HfQuantizer
 
-from backend.worker.patch.experts import PackedExperts
+from tokendyno.backend.worker.patch.experts import PackedExperts
 
 
 class PackedQuantizer(Mxfp4HfQuantizer):  # type: ignore[misc]

@@ -16,9 +16,9 @@ from transformers.distributed import DistributedConfig
 from transformers.distributed.parallel_utils import ALL_PARALLEL_STYLES
 from transformers.distributed.tensor_parallel import TensorParallelLayer
 
-from backend.plan import LoadPlan
-from backend.worker.group import own_group
-from backend.worker.patch.shards import make_local
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.group import own_group
+from tokendyno.backend.worker.patch.shards import make_local
 
 
 class Split(TensorParallelLayer):  # type: ignore[misc]

@@ -4,11 +4,11 @@ import threading
 
 import torch
 
-from backend.messages import Amount
-from backend.plan import LoadPlan
-from backend.worker.channel import Steps
-from backend.worker.load.device import Observed
-from backend.worker.measure.memory import MemoryMeter
+from tokendyno.backend.messages import Amount
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.channel import Steps
+from tokendyno.backend.worker.load.device import Observed
+from tokendyno.backend.worker.measure.memory import MemoryMeter
 
 HOST_SAMPLE_S = 0.02
 """Host memory is sampled: a peak shorter than this may be missed."""

@@ -7,18 +7,18 @@ from typing import Any
 
 import torch
 
-from backend.optimizations.axes.quantization.settings import (
+from tokendyno.backend.optimizations.axes.quantization.settings import (
     COMPUTE_DTYPE,
     casts_experts,
     needs_cpu_device_map,
     quantization_config,
     unpacks_with_torch,
 )
-from backend.plan import LoadPlan
-from backend.worker.load.device import Observed
-from backend.worker.load.packed import read_packed
-from backend.worker.patch.experts import TRITON
-from backend.worker.patch.quanto import unpack_with_torch
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.load.device import Observed
+from tokendyno.backend.worker.load.packed import read_packed
+from tokendyno.backend.worker.patch.experts import TRITON
+from tokendyno.backend.worker.patch.quanto import unpack_with_torch
 
 _INTEGRATIONS = "transformers.integrations"
 _OPERATIONS = {  # what quantizes or dequantizes one tensor while a checkpoint is read

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from backend import hardware
-from backend.plan import LoadPlan
-from backend.worker.load import parallel, quantization, random_model, staging
-from backend.worker.load.device import Observed, device_keywords, moved, observing
-from backend.worker.load.drawn import Drawn, drawn_state
+from tokendyno.backend import hardware
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.load import parallel, quantization, random_model, staging
+from tokendyno.backend.worker.load.device import Observed, device_keywords, moved, observing
+from tokendyno.backend.worker.load.drawn import Drawn, drawn_state
 
 MXFP4_MEAN_SQUARE = 8.5625  # of the 16 values of a 4-bit float: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
 HOST_SHARE = 0.8

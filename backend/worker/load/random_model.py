@@ -6,10 +6,10 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoConfig, PreTrainedTokenizerFast
 
-from backend.models.files.config_fields import decode_config
-from backend.plan import RANDOM_SEED
-from backend.worker.load.auto_class import auto_class
-from backend.worker.load.words import word_of
+from tokendyno.backend.models.files.config_fields import decode_config
+from tokendyno.backend.plan import RANDOM_SEED
+from tokendyno.backend.worker.load.auto_class import auto_class
+from tokendyno.backend.worker.load.words import word_of
 
 _STD = 0.02
 """Of parameters that nothing else draws: transformers' usual one."""

@@ -14,9 +14,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig
 
-from backend.errors import COPY_AGAIN, InputError
-from backend.messages import PartUse, Reading
-from backend.worker.load.auto_class import auto_class
+from tokendyno.backend.errors import COPY_AGAIN, InputError
+from tokendyno.backend.messages import PartUse, Reading
+from tokendyno.backend.worker.load.auto_class import auto_class
 
 announce: ContextVar[Callable[[Reading], object]] = ContextVar("announce", default=lambda reading: None)
 """Tells the engine what this thread works on."""

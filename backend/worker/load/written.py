@@ -1,5 +1,5 @@
 """Writes a model with random weights as files, so that loading can be measured without a download:
-`python -m backend.worker.load.written random:NAME FOLDER`.
+`python -m tokendyno.backend.worker.load.written random:NAME FOLDER`.
 """
 
 import json
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from backend.models import resolve
-from backend.worker.load.random_model import byte_tokenizer, random_model
+from tokendyno.backend.models import resolve
+from tokendyno.backend.worker.load.random_model import byte_tokenizer, random_model
 
 
 def write(model: str, folder: Path) -> None:

@@ -16,7 +16,7 @@ import torch
 from transformers import StaticCache
 from transformers.cache_utils import StaticLayer, StaticSlidingWindowLayer
 
-from backend.errors import InputError
+from tokendyno.backend.errors import InputError
 
 
 class LayerSlots:

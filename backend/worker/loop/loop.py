@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import torch
 from torch.profiler import record_function
 
-from backend.errors import InputError
-from backend.optimizations.axes.loop.axis import LOOP_NAME
-from backend.worker.loop.cache import StaticSlotCache
-from backend.worker.loop.cuda_graph import HostCopy, capture
-from backend.worker.loop.sampling import Sampling
-from backend.worker.loop.step import MAX_EOS, Step
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations.axes.loop.axis import LOOP_NAME
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.cuda_graph import HostCopy, capture
+from tokendyno.backend.worker.loop.sampling import Sampling
+from tokendyno.backend.worker.loop.step import MAX_EOS, Step
 
 STEPS_AHEAD = 3  # at most: what a cancel or an EOS may cost
 GREEDY = Sampling()

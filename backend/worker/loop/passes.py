@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from backend.worker.loop.cuda_graph import capture
+from tokendyno.backend.worker.loop.cuda_graph import capture
 
 
 class CapturedPasses:

@@ -8,12 +8,12 @@ from torch import nn
 from torch.profiler import record_function
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
-from backend.errors import InputError
-from backend.optimizations.axes.loop.axis import STEP_NAME
-from backend.worker.loop.cache import StaticSlotCache
-from backend.worker.loop.passes import CapturedPasses, without_idle_mask
-from backend.worker.loop.sampling import Sampling, sample
-from backend.worker.vocabulary import scored_ids
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations.axes.loop.axis import STEP_NAME
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
+from tokendyno.backend.worker.loop.sampling import Sampling, sample
+from tokendyno.backend.worker.vocabulary import scored_ids
 
 MAX_EOS = 8
 STEP_END = "tokendyno_step_end"

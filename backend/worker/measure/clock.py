@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from backend.worker.measure.meter import Meter, TokenRow
+from tokendyno.backend.worker.measure.meter import Meter, TokenRow
 
 
 class CudaMeter(Meter):

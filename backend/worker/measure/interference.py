@@ -14,9 +14,9 @@ from typing import Any, Literal, Protocol
 import msgspec
 import psutil
 
-from backend.counts import RunCounts
-from backend.messages import Annotation, AnnotationKind
-from backend.worker.measure.nvml import Nvml, of_this_bench, process_name
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Annotation, AnnotationKind
+from tokendyno.backend.worker.measure.nvml import Nvml, of_this_bench, process_name
 
 CHECK_EVERY_S = 0.5
 FULL_SHARE, OTHERS_SHARE = 0.95, 0.10

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import psutil
 
-from backend.counts import RunCounts
-from backend.messages import Annotation
-from backend.worker.measure.interference import CpuProbe, GpuProbe, Watch
-from backend.worker.measure.nvml import Nvml, open_nvml
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Annotation
+from tokendyno.backend.worker.measure.interference import CpuProbe, GpuProbe, Watch
+from tokendyno.backend.worker.measure.nvml import Nvml, open_nvml
 
 SAMPLE_EVERY_S = 0.1
 

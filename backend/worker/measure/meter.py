@@ -13,7 +13,7 @@ import torch
 from transformers import StoppingCriteria
 from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
 
-from backend.optimizations.tensor_bytes import layer_bytes
+from tokendyno.backend.optimizations.tensor_bytes import layer_bytes
 
 COUNT_ALL_EVERY = 64
 

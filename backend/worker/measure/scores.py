@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import torch
 from transformers import LogitsProcessor
 
-from backend.errors import InputError
-from backend.messages import Scored
-from backend.worker.channel import Steps
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import Scored
+from tokendyno.backend.worker.channel import Steps
 
 
 class Takes(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from backend.messages import (
+from tokendyno.backend.messages import (
     DECODE,
     IDLE,
     NO_TOKEN,
@@ -20,10 +20,10 @@ from backend.messages import (
     WaitReason,
     Waits,
 )
-from backend.worker.channel import Channel
-from backend.worker.measure.annotations import Annotations
-from backend.worker.measure.memory import Sampler
-from backend.worker.measure.stream import Sender
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.measure.annotations import Annotations
+from tokendyno.backend.worker.measure.memory import Sampler
+from tokendyno.backend.worker.measure.stream import Sender
 
 
 class Part(NamedTuple):

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 from tokenizers.decoders import DecodeStream
 
-from backend.messages import Samples, Tokens
-from backend.worker.channel import Channel
-from backend.worker.measure.annotations import Annotations
-from backend.worker.measure.memory import Sampler
-from backend.worker.measure.meter import Meter
+from tokendyno.backend.messages import Samples, Tokens
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.measure.annotations import Annotations
+from tokendyno.backend.worker.measure.memory import Sampler
+from tokendyno.backend.worker.measure.meter import Meter
 
 FLUSH_EVERY_S = 0.05
 

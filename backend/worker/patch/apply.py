@@ -5,10 +5,10 @@ from typing import Any
 
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
-from backend.hardware import kernel_packages
-from backend.optimizations.axes.experts import GROUPED
-from backend.plan import LoadPlan
-from backend.worker.patch.experts import TRITON, use_triton
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.optimizations.axes.experts import GROUPED
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.patch.experts import TRITON, use_triton
 
 
 def put_in(model: Any, plan: LoadPlan) -> None:
@@ -18,7 +18,7 @@ def put_in(model: Any, plan: LoadPlan) -> None:
     elif plan.experts is not None:
         set_experts(model, plan.experts)
     if plan.kernels != "off" or "kernels" in sys.modules:  # to undo those of an earlier model
-        from backend.worker.patch import kernels
+        from tokendyno.backend.worker.patch import kernels
 
         kernels.apply(model, plan)
 

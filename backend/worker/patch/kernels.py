@@ -10,12 +10,12 @@ from kernels.layer.layer import KernelizeFallback, LayerRepository
 from torch import nn
 from transformers.integrations.hub_kernels import get_kernel_mapping_transformers
 
-from backend.errors import InputError
-from backend.hardware import hub_offline, kernel_packages
-from backend.plan import LoadPlan
-from backend.worker.loop.step import STEP_END, StepEnd
-from backend.worker.patch.rows import store_by_rows
-from backend.worker.patch.shards import GatheredLinear, SummedEmbedding, SummedLinear
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import hub_offline, kernel_packages
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.loop.step import STEP_END, StepEnd
+from tokendyno.backend.worker.patch.rows import store_by_rows
+from tokendyno.backend.worker.patch.shards import GatheredLinear, SummedEmbedding, SummedLinear
 
 
 def apply(model: Any, plan: LoadPlan) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from backend.errors import InputError
-from backend.optimizations.axes.projections import GROUPS, LAYERS
-from backend.worker.patch.experts import TRITON
-from backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations.axes.projections import GROUPS, LAYERS
+from tokendyno.backend.worker.patch.experts import TRITON
+from tokendyno.backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
 
 
 class Fused(nn.Module):  # type: ignore[misc]

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from backend.arms.reasoning import reasoning_keywords, refused
-from backend.errors import InputError
-from backend.models.files.folder import template_variables
-from backend.worker.load.unread import Unread, named, reading, token_ids
+from tokendyno.backend.arms.reasoning import reasoning_keywords, refused
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files.folder import template_variables
+from tokendyno.backend.worker.load.unread import Unread, named, reading, token_ids
 
 RENDER_LIMIT_S = 10.0
 """Templates render in milliseconds. jinja's sandbox protects the machine but does not stop loops: nested ones ran for

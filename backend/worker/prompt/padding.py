@@ -6,10 +6,10 @@ from typing import Any, Literal
 import torch
 from torch.fx.experimental import _config as symbolic_shapes
 
-from backend.counts import RunCounts
-from backend.plan import ShapesKind
-from backend.predict.lengths import rounded
-from backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.plan import ShapesKind
+from tokendyno.backend.predict.lengths import rounded
+from tokendyno.backend.worker.prompt.prompt import Prompt
 
 
 def pad(

@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 
-from backend.config import STOCK_SENTENCE
-from backend.errors import InputError
-from backend.messages import Generate
-from backend.worker.load.loader import LoadedModel
-from backend.worker.load.unread import token_ids
-from backend.worker.prompt.chat import chat_ids
-from backend.worker.vocabulary import known_ids
+from tokendyno.backend.config import STOCK_SENTENCE
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import Generate
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.load.unread import token_ids
+from tokendyno.backend.worker.prompt.chat import chat_ids
+from tokendyno.backend.worker.vocabulary import known_ids
 
 
 @dataclass(slots=True)

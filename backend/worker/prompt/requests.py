@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from backend.errors import InputError
-from backend.traffic import TrafficRequest
-from backend.traffic.prompts import prompt_text
-from backend.worker.load.loader import LoadedModel
-from backend.worker.load.unread import token_ids
-from backend.worker.prompt.prompt import max_positions
-from backend.worker.vocabulary import known_ids
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.traffic import TrafficRequest
+from tokendyno.backend.traffic.prompts import prompt_text
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.load.unread import token_ids
+from tokendyno.backend.worker.prompt.prompt import max_positions
+from tokendyno.backend.worker.vocabulary import known_ids
 
 
 class Asked(NamedTuple):

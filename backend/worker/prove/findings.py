@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from backend.evidence import Finding
-from backend.optimizations import Observation, Optimization, all_axes
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations import Observation, Optimization, all_axes
 
 
 def find_all(observation: Observation, step: Callable[[float], None] = lambda fraction: None) -> list[Finding]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from backend.counts import RunCounts
-from backend.optimizations.tensor_bytes import inner_tensors, triton_weights
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.optimizations.tensor_bytes import inner_tensors, triton_weights
 
 NOTHING: frozenset[int] = frozenset()
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from backend.counts import RunCounts
-from backend.plan import GeneratePlan
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.plan import GeneratePlan
 
 
 class PassCounter:

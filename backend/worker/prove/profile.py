@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from backend.optimizations.proof import DIRECT, PRODUCTS, REGION, SHAPED, Shape, ShapedCall, Trace, weight_of
-from backend.worker.prove.spans import Span, Spans
-from backend.worker.prove.step_time import DIVIDED, Weights, step_time
+from tokendyno.backend.optimizations.proof import DIRECT, PRODUCTS, REGION, SHAPED, Shape, ShapedCall, Trace, weight_of
+from tokendyno.backend.worker.prove.spans import Span, Spans
+from tokendyno.backend.worker.prove.step_time import DIVIDED, Weights, step_time
 
 _LINEAR, _BATCHED = "aten::linear", "aten::bmm"
 _STEP_END = "tokendyno: end of a step"

@@ -6,7 +6,7 @@ from typing import Any
 
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
-from backend.counts import RunCounts
+from tokendyno.backend.counts import RunCounts
 
 _LONGEST = 2
 """Tokens that are looked for at most: the default of `generate`."""

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from backend.counts import StepPart, StepTime
-from backend.worker.prove.spans import Shapes, Span, Spans
+from tokendyno.backend.counts import StepPart, StepTime
+from tokendyno.backend.worker.prove.spans import Shapes, Span, Spans
 
 _MAY_BE_FUSED = ("attention", "products")
 """Every step has them: where none is seen, compiled code has fused them with something else."""

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from backend.evidence import TOKENS, Finding
-from backend.optimizations.tensor_bytes import has_packed_weights
-from backend.plan import Plan
+from tokendyno.backend.evidence import TOKENS, Finding
+from tokendyno.backend.optimizations.tensor_bytes import has_packed_weights
+from tokendyno.backend.plan import Plan
 
 MOST_CHECKED = 64
 """Tokens of a text that are looked at: the logits of a position take as many numbers as the vocabulary."""

@@ -1,4 +1,4 @@
-"""Entry of one rank: `python -m backend.worker.ranks LAUNCHER_PID FOLDER SHARE`. torch's launcher starts it.
+"""Entry of one rank: `python -m tokendyno.backend.worker.ranks LAUNCHER_PID FOLDER SHARE`. torch's launcher starts it.
 
 All ranks have the pipes of the process that launched them, but only rank 0 reads commands, which it passes on, and
 writes events. A Cancel reaches rank 0 alone: whether a step is the last is agreed on at every step.
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from backend.worker.heap import settle_heap
-from backend.worker.lazy_imports import kept_imports
-from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
-from backend.worker.ranks.share import Share
+from tokendyno.backend.worker.heap import settle_heap
+from tokendyno.backend.worker.lazy_imports import kept_imports
+from tokendyno.backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
+from tokendyno.backend.worker.ranks.share import Share
 
 if TYPE_CHECKING:
-    from backend.worker.commands import Commands
-    from backend.worker.ranks.member import Member
+    from tokendyno.backend.worker.commands import Commands
+    from tokendyno.backend.worker.ranks.member import Member
 
 LOST = 3
 """Exit code of a rank that nobody commands any more: the launcher then ends the others."""
@@ -28,7 +28,7 @@ LOST = 3
 
 def read_commands(commands: "Commands", member: "Member") -> None:
     """Body of rank 0's reading thread. The end of the pipe means that the engine is gone."""
-    from backend.messages import Cancel, decode_command
+    from tokendyno.backend.messages import Cancel, decode_command
 
     number = 0
     try:
@@ -49,7 +49,7 @@ def follow(commands: "Commands", member: "Member") -> None:
         for command in member.commands():
             commands.put(command)
     except Exception as error:  # the launcher's store is gone
-        from backend.worker.ranks.watch import GONE
+        from tokendyno.backend.worker.ranks.watch import GONE
 
         sys.stderr.write(f"tokendyno: {GONE} ({str(error).splitlines()[0][:200]})\n")
     os._exit(LOST)
@@ -67,16 +67,16 @@ def take_part(launcher_pid: int, share: Share, folder: Path | None = None) -> No
     guard_group()
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     events_fd = keep_events_apart()
-    from backend.worker import group
-    from backend.worker.channel import PipeChannel
-    from backend.worker.commands import Commands
-    from backend.worker.compiler.own_cache import name_folder
+    from tokendyno.backend.worker import group
+    from tokendyno.backend.worker.channel import PipeChannel
+    from tokendyno.backend.worker.commands import Commands
+    from tokendyno.backend.worker.compiler.own_cache import name_folder
 
     name_folder()
-    from backend.worker.ranks.cancelled import AgreedCancel
-    from backend.worker.ranks.meeting import meet
-    from backend.worker.ranks.member import FAILURE, Member
-    from backend.worker.ranks.watch import watch
+    from tokendyno.backend.worker.ranks.cancelled import AgreedCancel
+    from tokendyno.backend.worker.ranks.meeting import meet
+    from tokendyno.backend.worker.ranks.member import FAILURE, Member
+    from tokendyno.backend.worker.ranks.watch import watch
 
     def apart(why: str) -> None:
         if folder is None:
@@ -87,7 +87,7 @@ def take_part(launcher_pid: int, share: Share, folder: Path | None = None) -> No
 
     meet(rank, size, apart, share.hello)
     with kept_imports():
-        from backend.worker.serve import serve
+        from tokendyno.backend.worker.serve import serve
 
     settle_heap()
     member = Member(rank, size, folder, share)

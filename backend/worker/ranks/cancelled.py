@@ -2,7 +2,7 @@
 
 import threading
 
-from backend.worker.group import Group
+from tokendyno.backend.worker.group import Group
 
 
 class AgreedCancel(threading.Event):

@@ -1,4 +1,4 @@
-"""Entry of the launcher: `python -m backend.worker.ranks.launch PARENT_PID SHARE`, a `Share` as JSON.
+"""Entry of the launcher: `python -m tokendyno.backend.worker.ranks.launch PARENT_PID SHARE`, a `Share` as JSON.
 
 torch's elastic launcher (torchrun is its command line) starts the ranks, watches them, and ends all of them when one
 dies. Its own pipes are theirs. Why a group ended is the last line on standard error. On other machines users start
@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from backend import paths
-from backend.worker.lifetime import die_with_parent, guard_group
-from backend.worker.ranks.share import Share
+from tokendyno.backend import paths
+from tokendyno.backend.worker.lifetime import die_with_parent, guard_group
+from tokendyno.backend.worker.ranks.share import Share
 
 END_WAIT_S = 1
 """Seconds that the other ranks get to end after one has died, before they are killed. torch before 2.13 does not know
@@ -33,8 +33,8 @@ def main() -> None:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    from backend.worker.ranks import answers
-    from backend.worker.ranks.member import ANSWERS
+    from tokendyno.backend.worker.ranks import answers
+    from tokendyno.backend.worker.ranks.member import ANSWERS
 
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # its report repeats our last line
     os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(END_WAIT_S)
@@ -49,7 +49,7 @@ def main() -> None:
     )  # fmt: skip
     launch = elastic_launch(config, sys.executable)
     try:
-        launch("-P", "-m", "backend.worker.ranks", str(os.getpid()), str(folder), sys.argv[2])
+        launch("-P", "-m", "tokendyno.backend.worker.ranks", str(os.getpid()), str(folder), sys.argv[2])
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         ended(cause(rank, failure.exitcode, folder))
@@ -87,7 +87,7 @@ def rendezvous(share: Share) -> dict[str, Any]:
 
 def cause(rank: int, code: int, folder: Path) -> str:
     """Why the first rank ended, in a sentence."""
-    from backend.worker.ranks.member import FAILURE
+    from tokendyno.backend.worker.ranks.member import FAILURE
 
     said = folder / f"{FAILURE}{rank}"
     if said.is_file():

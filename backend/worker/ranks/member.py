@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import torch.distributed as dist
 
-from backend.messages import Command, Failed, Generate, Load, Score, decode_command, encode
-from backend.worker.ranks.answers import Answers
-from backend.worker.ranks.broadcast import BroadcastAnswers
-from backend.worker.ranks.share import Share
+from tokendyno.backend.messages import Command, Failed, Generate, Load, Score, decode_command, encode
+from tokendyno.backend.worker.ranks.answers import Answers
+from tokendyno.backend.worker.ranks.broadcast import BroadcastAnswers
+from tokendyno.backend.worker.ranks.share import Share
 
 EXCHANGE_WAIT_S = 1_800.0
 """How long a rank waits for what the others give. One that fails or dies is noticed at once; loading a large model may

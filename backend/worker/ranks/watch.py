@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch.distributed as dist
 
-from backend.worker.ranks.member import connect, where
+from tokendyno.backend.worker.ranks.member import connect, where
 
 BEAT_S = 1.0
 SILENCE_S = 10.0

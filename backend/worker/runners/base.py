@@ -17,30 +17,30 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 import torch
 
-from backend.counts import RunCounts, StepTime
-from backend.errors import InputError
-from backend.evidence import Finding
-from backend.messages import Compiled, Finished, Generate, RankMemory, Score, Started
-from backend.optimizations import Observation
-from backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
-from backend.worker.channel import Channel
-from backend.worker.compiler.ledger import Compiling
-from backend.worker.group import own_group
-from backend.worker.load.loader import LoadedModel
-from backend.worker.load.unread import using
-from backend.worker.measure.annotations import Annotations, Window
-from backend.worker.measure.finite import BestScores, NotFinite
-from backend.worker.measure.memory import MemoryMeter, Sampler
-from backend.worker.measure.meter import Meter
-from backend.worker.measure.shares import of_devices, of_rank
-from backend.worker.measure.stream import Streamer
-from backend.worker.prompt.padding import padding_counts
-from backend.worker.prompt.prompt import Prompt
-from backend.worker.prove.detach import detach
-from backend.worker.prove.findings import find_all
-from backend.worker.prove.graph_calls import GraphCalls
-from backend.worker.prove.profile import trace
-from backend.worker.prove.prompt_lookup import DraftCounter
+from tokendyno.backend.counts import RunCounts, StepTime
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import Compiled, Finished, Generate, RankMemory, Score, Started
+from tokendyno.backend.optimizations import Observation
+from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.compiler.ledger import Compiling
+from tokendyno.backend.worker.group import own_group
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.load.unread import using
+from tokendyno.backend.worker.measure.annotations import Annotations, Window
+from tokendyno.backend.worker.measure.finite import BestScores, NotFinite
+from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler
+from tokendyno.backend.worker.measure.meter import Meter
+from tokendyno.backend.worker.measure.shares import of_devices, of_rank
+from tokendyno.backend.worker.measure.stream import Streamer
+from tokendyno.backend.worker.prompt.padding import padding_counts
+from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prove.detach import detach
+from tokendyno.backend.worker.prove.findings import find_all
+from tokendyno.backend.worker.prove.graph_calls import GraphCalls
+from tokendyno.backend.worker.prove.profile import trace
+from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
 
 REFILL_STEPS = 2
 """Steps between giving memory back and the measured run: a prompt and a token."""

@@ -6,18 +6,18 @@ from typing import Any
 
 import torch
 
-from backend.counts import RunCounts
-from backend.evidence import Finding
-from backend.messages import Generate, Started
-from backend.predict.lengths import cache_places
-from backend.worker.measure.annotations import Annotations
-from backend.worker.measure.memory import Sampler
-from backend.worker.measure.steps import StepLog, StepStreamer
-from backend.worker.prompt.requests import Asked, read_requests
-from backend.worker.prove.prompt_lookup import DraftCounter
-from backend.worker.prove.tokens import Text, find_tokens
-from backend.worker.runners.base import Measured, Outcome, Task
-from backend.worker.runners.decode import GenerateRunner
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import Generate, Started
+from tokendyno.backend.predict.lengths import cache_places
+from tokendyno.backend.worker.measure.annotations import Annotations
+from tokendyno.backend.worker.measure.memory import Sampler
+from tokendyno.backend.worker.measure.steps import StepLog, StepStreamer
+from tokendyno.backend.worker.prompt.requests import Asked, read_requests
+from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
+from tokendyno.backend.worker.prove.tokens import Text, find_tokens
+from tokendyno.backend.worker.runners.base import Measured, Outcome, Task
+from tokendyno.backend.worker.runners.decode import GenerateRunner
 
 LOOK_EVERY_S = 0.02
 """While nothing has arrived: how soon a cancel is noticed."""

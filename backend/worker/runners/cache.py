@@ -5,12 +5,12 @@ from typing import Any
 
 import torch
 
-from backend.errors import InputError
-from backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
-from backend.plan import GeneratePlan
-from backend.predict.kv import GROUP
-from backend.worker.patch.fp8_cache import saturate_fp8_cache
-from backend.worker.patch.quanto import unpack_with_torch
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
+from tokendyno.backend.plan import GeneratePlan
+from tokendyno.backend.predict.kv import GROUP
+from tokendyno.backend.worker.patch.fp8_cache import saturate_fp8_cache
+from tokendyno.backend.worker.patch.quanto import unpack_with_torch
 
 
 class Caches:

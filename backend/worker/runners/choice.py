@@ -2,15 +2,15 @@
 
 import threading
 
-from backend.plan import Plan
-from backend.worker.channel import Channel
-from backend.worker.load.loader import LoadedModel
-from backend.worker.runners.base import MeasuredRunner, Runner
-from backend.worker.runners.continuous import ContinuousRunner
-from backend.worker.runners.decode import GenerateRunner
-from backend.worker.runners.forward import ForwardRunner
-from backend.worker.runners.loop import LoopRunner
-from backend.worker.runners.static_batch import StaticLoopRunner, StaticRunner
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.runners.base import MeasuredRunner, Runner
+from tokendyno.backend.worker.runners.continuous import ContinuousRunner
+from tokendyno.backend.worker.runners.decode import GenerateRunner
+from tokendyno.backend.worker.runners.forward import ForwardRunner
+from tokendyno.backend.worker.runners.loop import LoopRunner
+from tokendyno.backend.worker.runners.static_batch import StaticLoopRunner, StaticRunner
 
 
 def runner_for(

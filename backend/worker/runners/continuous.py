@@ -6,19 +6,19 @@ from typing import Any
 import torch
 from transformers import ContinuousBatchingConfig, GenerationConfig
 
-from backend.counts import RunCounts
-from backend.errors import InputError
-from backend.messages import Generate, PageGroup, PagesAllocated
-from backend.plan import CACHE_SIZES
-from backend.predict.pages import pages_needed, pages_of
-from backend.worker.measure.finite import watch_pages
-from backend.worker.measure.steps import StepLog
-from backend.worker.prompt.prompt import Prompt
-from backend.worker.prompt.requests import Asked
-from backend.worker.prove.profile import mark_step
-from backend.worker.runners.base import Task
-from backend.worker.runners.batch import BatchCourse
-from backend.worker.runners.paged_watch import PagedWatch
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import Generate, PageGroup, PagesAllocated
+from tokendyno.backend.plan import CACHE_SIZES
+from tokendyno.backend.predict.pages import pages_needed, pages_of
+from tokendyno.backend.worker.measure.finite import watch_pages
+from tokendyno.backend.worker.measure.steps import StepLog
+from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prompt.requests import Asked
+from tokendyno.backend.worker.prove.profile import mark_step
+from tokendyno.backend.worker.runners.base import Task
+from tokendyno.backend.worker.runners.batch import BatchCourse
+from tokendyno.backend.worker.runners.paged_watch import PagedWatch
 
 WARM_REQUESTS = 2
 MOST_IDLE_STEPS = 1_000

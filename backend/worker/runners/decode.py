@@ -7,34 +7,34 @@ from typing import Any
 import torch
 from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
-from backend.counts import RunCounts
-from backend.errors import InputError
-from backend.evidence import Finding
-from backend.messages import Generate, Probed, Score
-from backend.optimizations.tensor_bytes import bytes_by_device
-from backend.predict.lengths import cache_places
-from backend.quality.texts import MIN_POSITIONS
-from backend.worker.channel import Channel
-from backend.worker.compiler.ledger import compile_config
-from backend.worker.compiler.limit import recompile_limit_kept
-from backend.worker.load.loader import LoadedModel
-from backend.worker.load.unread import token_ids
-from backend.worker.measure.annotations import Window
-from backend.worker.measure.clock import CudaMeter
-from backend.worker.measure.finite import BestOfEach, best_of_drafts
-from backend.worker.measure.memory import Sampler
-from backend.worker.measure.meter import Meter, sliding_layers
-from backend.worker.measure.scores import GivenText, Reading, Scores, Takes
-from backend.worker.prompt.padding import pad, symbolic_sizes
-from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.passes import PassCounter
-from backend.worker.prove.profile import mark_step
-from backend.worker.prove.prompt_lookup import accepted_due, drafts_due
-from backend.worker.prove.tokens import Text, find_tokens
-from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
-from backend.worker.runners.cache import Caches
-from backend.worker.runners.warmup import WarmUp, past_window
-from backend.worker.vocabulary import scored_ids
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import Generate, Probed, Score
+from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device
+from tokendyno.backend.predict.lengths import cache_places
+from tokendyno.backend.quality.texts import MIN_POSITIONS
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.compiler.ledger import compile_config
+from tokendyno.backend.worker.compiler.limit import recompile_limit_kept
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.load.unread import token_ids
+from tokendyno.backend.worker.measure.annotations import Window
+from tokendyno.backend.worker.measure.clock import CudaMeter
+from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts
+from tokendyno.backend.worker.measure.memory import Sampler
+from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
+from tokendyno.backend.worker.measure.scores import GivenText, Reading, Scores, Takes
+from tokendyno.backend.worker.prompt.padding import pad, symbolic_sizes
+from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
+from tokendyno.backend.worker.prove.passes import PassCounter
+from tokendyno.backend.worker.prove.profile import mark_step
+from tokendyno.backend.worker.prove.prompt_lookup import accepted_due, drafts_due
+from tokendyno.backend.worker.prove.tokens import Text, find_tokens
+from tokendyno.backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
+from tokendyno.backend.worker.runners.cache import Caches
+from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
+from tokendyno.backend.worker.vocabulary import scored_ids
 
 PROFILED_TOKENS = 4
 

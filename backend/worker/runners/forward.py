@@ -12,18 +12,18 @@ from typing import Any
 import msgspec
 import torch
 
-from backend.counts import RunCounts
-from backend.messages import Generate, PhaseName
-from backend.plan import GeneratePlan
-from backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
-from backend.worker.compiler.ledger import compile_config
-from backend.worker.loop.passes import CapturedPasses, without_idle_mask
-from backend.worker.measure.memory import Sampler
-from backend.worker.measure.meter import Meter, TokenRow
-from backend.worker.prompt.padding import pad
-from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.profile import mark_step
-from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Generate, PhaseName
+from tokendyno.backend.plan import GeneratePlan
+from tokendyno.backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
+from tokendyno.backend.worker.compiler.ledger import compile_config
+from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
+from tokendyno.backend.worker.measure.memory import Sampler
+from tokendyno.backend.worker.measure.meter import Meter, TokenRow
+from tokendyno.backend.worker.prompt.padding import pad
+from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
+from tokendyno.backend.worker.prove.profile import mark_step
+from tokendyno.backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 
 PROFILED_PASSES = 4
 

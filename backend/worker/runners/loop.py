@@ -6,21 +6,21 @@ from typing import Any
 import msgspec
 import torch
 
-from backend.counts import RunCounts
-from backend.plan import GeneratePlan
-from backend.worker.channel import Channel
-from backend.worker.load.loader import LoadedModel
-from backend.worker.loop.cache import StaticSlotCache
-from backend.worker.loop.loop import DecodeLoop
-from backend.worker.loop.sampling import Sampling
-from backend.worker.measure.clock import LateMeter
-from backend.worker.measure.finite import of_rows
-from backend.worker.measure.memory import Sampler
-from backend.worker.measure.meter import Meter
-from backend.worker.prompt.prompt import Prompt
-from backend.worker.prove.profile import mark_step
-from backend.worker.runners.base import Measured, Task
-from backend.worker.runners.decode import GenerateRunner, Unmeasured, cached_tokens
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.plan import GeneratePlan
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.loop import DecodeLoop
+from tokendyno.backend.worker.loop.sampling import Sampling
+from tokendyno.backend.worker.measure.clock import LateMeter
+from tokendyno.backend.worker.measure.finite import of_rows
+from tokendyno.backend.worker.measure.memory import Sampler
+from tokendyno.backend.worker.measure.meter import Meter
+from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prove.profile import mark_step
+from tokendyno.backend.worker.runners.base import Measured, Task
+from tokendyno.backend.worker.runners.decode import GenerateRunner, Unmeasured, cached_tokens
 
 
 class LoopRunner(GenerateRunner):

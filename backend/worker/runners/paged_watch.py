@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from backend.counts import RunCounts
-from backend.messages import DECODE, NO_TOKEN, PREFILL, EndReason, WaitReason
-from backend.worker.measure.steps import Part, StepLog, StepRow
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import DECODE, NO_TOKEN, PREFILL, EndReason, WaitReason
+from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
 
 
 class PagedWatch:

@@ -7,16 +7,16 @@ import msgspec
 import torch
 from transformers import StoppingCriteria
 
-from backend.counts import RunCounts
-from backend.messages import DECODE, IDLE, PREFILL, Generate
-from backend.plan import ShapesKind
-from backend.predict.lengths import cache_places, rounded
-from backend.worker.measure.steps import Part, StepLog, StepRow
-from backend.worker.prompt.prompt import Prompt
-from backend.worker.prompt.requests import Asked
-from backend.worker.runners.base import Task
-from backend.worker.runners.batch import BatchCourse
-from backend.worker.runners.loop import LoopRunner
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Generate
+from tokendyno.backend.plan import ShapesKind
+from tokendyno.backend.predict.lengths import cache_places, rounded
+from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
+from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prompt.requests import Asked
+from tokendyno.backend.worker.runners.base import Task
+from tokendyno.backend.worker.runners.batch import BatchCourse
+from tokendyno.backend.worker.runners.loop import LoopRunner
 
 
 class StaticRunner(BatchCourse):

@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
-from backend.counts import RunCounts
-from backend.plan import CacheKind
-from backend.predict import lengths
-from backend.predict.kv import GROUP
-from backend.predict.lengths import WARM_UP_PROMPTS, warm_up_tokens
-from backend.worker.group import own_group
-from backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.plan import CacheKind
+from tokendyno.backend.predict import lengths
+from tokendyno.backend.predict.kv import GROUP
+from tokendyno.backend.predict.lengths import WARM_UP_PROMPTS, warm_up_tokens
+from tokendyno.backend.worker.group import own_group
+from tokendyno.backend.worker.prompt.prompt import Prompt
 
 CHEAP_S = 1.0
 """The prompt is prefilled three times only if the first time took less than this. A longer one runs each kernel

@@ -1,6 +1,6 @@
 """Bootstrap intervals: they hold what is there, and widen with the scatter."""
 
-from backend.ablation.bootstrap import mean_interval, memory_interval
+from tokendyno.backend.ablation.bootstrap import mean_interval, memory_interval
 
 
 def test_memory_and_quality() -> None:

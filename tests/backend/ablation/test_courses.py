@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from backend.ablation.course_view import course_view
-from backend.ablation.courses import Courses, changes_of
-from backend.ablation.kinds import Ablation, Sweep
-from backend.ablation.view import worth_view
-from backend.config import ArmRequest, Request
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.hosting.limits import LIMITS
-from backend.hosting.visitor import LOCAL_USER, Visitor
 from tests.support.ablations import WORK, stored
 from tests.support.forked_workers import Nursery, open_forking
+from tokendyno.backend.ablation.course_view import course_view
+from tokendyno.backend.ablation.courses import Courses, changes_of
+from tokendyno.backend.ablation.kinds import Ablation, Sweep
+from tokendyno.backend.ablation.view import worth_view
+from tokendyno.backend.config import ArmRequest, Request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
 
 B = {"cache": "static", "dtype": "float32"}
 OTHER = Visitor("somebody")
@@ -100,7 +100,9 @@ def test_what_cannot_be_ablated_is_a_sentence(tmp_path: Path) -> None:
 
 def test_a_sweep_tells_its_trials_by_titles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = list[str]()
-    monkeypatch.setattr("backend.ablation.course.perform", lambda bench, tasks, *_: told.extend(t.what for t in tasks))
+    monkeypatch.setattr(
+        "tokendyno.backend.ablation.course.perform", lambda bench, tasks, *_: told.extend(t.what for t in tasks)
+    )
     bench = bench_in(tmp_path)
     over = {"prompt_tokens": ["16", "1024"], "cache": ["dynamic", "static"]}
     course = Courses(bench).begin_sweep(Request("pocket", [ArmRequest("A", {})], WORK), over, True, LOCAL_USER)
@@ -114,8 +116,8 @@ def test_a_sweep_tells_its_trials_by_titles(tmp_path: Path, monkeypatch: pytest.
 def test_one_goes_on_where_it_was_stopped_and_repeats_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nursery: Nursery
 ) -> None:
-    monkeypatch.setattr("backend.ablation.courses.ROUNDS", 1)
-    monkeypatch.setattr("backend.ablation.courses.POSITIONS", 0)
+    monkeypatch.setattr("tokendyno.backend.ablation.courses.ROUNDS", 1)
+    monkeypatch.setattr("tokendyno.backend.ablation.courses.POSITIONS", 0)
     bench = open_forking(nursery, tmp_path / "history.sqlite")
     bench.start()
     courses = Courses(bench)

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.ablation.journal import Cost, Heading, Journal, Trial
-from backend.config import Workload
-from backend.errors import InputError
+from tokendyno.backend.ablation.journal import Cost, Heading, Journal, Trial
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
 
 WORK = Workload("Once upon a time")
 HEADING = Heading(

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from backend.ablation.ray_places import ray_places
-from backend.errors import InputError
 from tests.support.command_line import cli
+from tokendyno.backend.ablation.ray_places import ray_places
+from tokendyno.backend.errors import InputError
 
 not_installed = importlib.util.find_spec("ray") is None
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from backend.ablation.journal import Heading, Journal, Trial
-from backend.ablation.result import AblationDocument, StepResult, results
-from backend.ablation.steps import plan_steps
-from backend.ablation.trials import Admitted
-from backend.cli.ablate import ablation_blocks
-from backend.config import Workload
 from tests.support.command_line import text_of
+from tokendyno.backend.ablation.journal import Heading, Journal, Trial
+from tokendyno.backend.ablation.result import AblationDocument, StepResult, results
+from tokendyno.backend.ablation.steps import plan_steps
+from tokendyno.backend.ablation.trials import Admitted
+from tokendyno.backend.cli.ablate import ablation_blocks
+from tokendyno.backend.config import Workload
 
 STEPS = plan_steps("pocket", {}, [("cache", "static"), ("dtype", "float32")], ("alone", "without", "stair"))
 SECONDS = {"": 0.4, "cache=static": 0.2, "dtype=float32": 0.3, "cache=static,dtype=float32": 0.1}

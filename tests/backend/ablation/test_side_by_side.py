@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from backend.ablation import places as places_module
-from backend.ablation.places import Place, PlaceLost, gpu_places
-from backend.ablation.side_by_side import MAX_LOSSES, SideBySide, Unit
-from backend.config import ArmRequest, Request, Workload
-from backend.errors import InputError
-from backend.executors.errand import Answer, Done, Errand, Impossible
 from tests.support.machines import CPU, EIGHT
+from tokendyno.backend.ablation import places as places_module
+from tokendyno.backend.ablation.places import Place, PlaceLost, gpu_places
+from tokendyno.backend.ablation.side_by_side import MAX_LOSSES, SideBySide, Unit
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.errand import Answer, Done, Errand, Impossible
 
 REQUEST = Request("pocket", [ArmRequest("A", {})], Workload("Once"))
 ERRAND = Errand([], None, "cpu", {})

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.ablation.steps import plan_steps
-from backend.ablation.trials import order
-from backend.errors import InputError
+from tokendyno.backend.ablation.steps import plan_steps
+from tokendyno.backend.ablation.trials import order
+from tokendyno.backend.errors import InputError
 
 CHANGES = [("cache", "static"), ("loop", "own"), ("dtype", "float32")]
 

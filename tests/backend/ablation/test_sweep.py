@@ -2,14 +2,14 @@
 
 import pytest
 
-from backend.ablation.journal import Heading, Journal, Trial
-from backend.ablation.sweep import SIZES, plan_points, point_results
-from backend.ablation.trials import reading_tasks, trial_tasks
-from backend.config import Workload
-from backend.errors import InputError
-from backend.quality import Quality
-from backend.quality.presets import shipped_texts
-from backend.runs.statistics import estimate
+from tokendyno.backend.ablation.journal import Heading, Journal, Trial
+from tokendyno.backend.ablation.sweep import SIZES, plan_points, point_results
+from tokendyno.backend.ablation.trials import reading_tasks, trial_tasks
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.quality import Quality
+from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.runs.statistics import estimate
 
 WORK = Workload(prompt_tokens=16, max_new_tokens=4)
 

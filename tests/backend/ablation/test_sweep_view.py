@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from backend.ablation.courses import Courses
-from backend.ablation.kinds import Sweep
-from backend.ablation.sweep_view import SweepView, sweep_view
-from backend.executors import open_bench
 from tests.support.ablations import stored_sweep
+from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.kinds import Sweep
+from tokendyno.backend.ablation.sweep_view import SweepView, sweep_view
+from tokendyno.backend.executors import open_bench
 
 
 def view(folder: Path, **more: Any) -> SweepView:

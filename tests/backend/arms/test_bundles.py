@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from backend.arms.bundles import Granted, bundle, grant, granted_arm, noted
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.arms.presets import ArmPreset, arm_presets
-from backend.config import ArmRequest, Workload
-from backend.hardware import Machine
-from backend.models import ModelFacts, catalogue
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.arms.bundles import Granted, bundle, grant, granted_arm, noted
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.config import ArmRequest, Workload
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts, catalogue
 
 WORK = Workload(prompt="Once")
 BARE = replace(CPU, packages=(), kernel_layers=())  # no package but what torch and transformers bring

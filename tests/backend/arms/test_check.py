@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from backend.arms.check import Checked, check, prompt_tokens
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.errors import InputError
-from backend.evidence import Verdict
-from backend.optimizations import Optimization, all_axes
-from backend.plan import LoadPlan, Plan
 from tests.support.machines import CPU, GIB, H200, MACHINES, NAMES, facts
+from tokendyno.backend.arms.check import Checked, check, prompt_tokens
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.optimizations import Optimization, all_axes
+from tokendyno.backend.plan import LoadPlan, Plan
 
 SHORT = Workload(prompt="Once upon a time", max_new_tokens=32)
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.palette import GROUPS, Entry, palette
-from backend.arms.parse import make_config
-from backend.arms.presets import arm_presets
-from backend.config import Workload
-from backend.optimizations import all_axes, prompt_axes
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.palette import GROUPS, Entry, palette
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.config import Workload
+from tokendyno.backend.optimizations import all_axes, prompt_axes
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-from backend.arms.parse import make_config, parse_arm
-from backend.arms.presets import arm_presets
-from backend.config import Config
-from backend.errors import InputError
-from backend.optimizations import all_axes
+from tokendyno.backend.arms.parse import make_config, parse_arm
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.config import Config
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations import all_axes
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.arms.presets import ArmPreset, Prompt, arm_presets, prompts, read_arm
-from backend.config import Workload
-from backend.errors import InputError
-from backend.files.toml import read_toml
-from backend.models import catalogue
-from backend.optimizations import all_axes, axis_names
-from backend.paths import PRESETS
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.presets import ArmPreset, Prompt, arm_presets, prompts, read_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.files.toml import read_toml
+from tokendyno.backend.models import catalogue
+from tokendyno.backend.optimizations import all_axes, axis_names
+from tokendyno.backend.paths import PRESETS
 
 SETS = ("baseline", "guide-four", "guide-as-written", "gpt-oss", "lowest-latency", "lowest-memory", "longest-context")
 GOOD = 'name = "x"\ntitle = "X"\nsummary = "S."\n'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.arms.reasoning import efforts_of, refused
+from tokendyno.backend.arms.reasoning import efforts_of, refused
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.hardware import Gpu, Machine
-from backend.hardware.peak_rates import PeakRates
-from backend.models import ModelFacts
-from backend.optimizations import all_axes
-from backend.predict.roofline import bound
-from backend.predict.setup import setup_of
 from tests.support.machines import CPU, EIGHT, GIB, H200, facts, settled
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.hardware import Gpu, Machine
+from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.predict.roofline import bound
+from tokendyno.backend.predict.setup import setup_of
 
 FILE = Path(__file__).with_name("recorded_arms.txt")
 ARMS = 300

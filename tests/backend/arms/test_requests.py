@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.arms.requests import of_arm
-from backend.config import Workload, workload_of
-from backend.hardware import Machine
-from backend.traffic import Traffic, TrafficRequest
-from backend.traffic.draw import Draw
-from backend.traffic.presets import drawn
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.requests import of_arm
+from tokendyno.backend.config import Workload, workload_of
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.traffic import Traffic, TrafficRequest
+from tokendyno.backend.traffic.draw import Draw
+from tokendyno.backend.traffic.presets import drawn
 
 GIB = 1 << 30
 

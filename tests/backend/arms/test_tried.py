@@ -4,15 +4,15 @@ import itertools
 
 import pytest
 
-from backend.arms import tried
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.arms.tried import FILE, Tried, pairs_of, tried_pairs, untried_note
-from backend.config import Workload
-from backend.files.toml import read_toml
-from backend.hardware import Machine
-from backend.optimizations import all_axes
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.arms import tried
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.tried import FILE, Tried, pairs_of, tried_pairs, untried_note
+from tokendyno.backend.config import Workload
+from tokendyno.backend.files.toml import read_toml
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.optimizations import all_axes
 from tools.tried_pairs import as_toml
 
 WORK = Workload(prompt="Once")

@@ -1,8 +1,8 @@
 """Which choices a machine can run, alone or with what they need, and why not the others."""
 
-from backend.arms.usable import Usable, usable_choices
-from backend.hardware import Machine
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.arms.usable import Usable, usable_choices
+from tokendyno.backend.hardware import Machine
 
 
 def rows(machine: Machine, model: str = "SmolLM2-135M-Instruct") -> dict[str, Usable]:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from backend.claims.declared import FOLDER, read_claims, shipped_claims
-from backend.claims.results import RESULTS, file_of, read_results
-from backend.claims.trials import ClaimTest
-from backend.claims.view import claim_view
-from backend.cli import batch, quality
-from backend.cli.options import request_of
-from backend.cli.parser import make_parser
-from backend.config import Request
-from backend.errors import InputError
+from tokendyno.backend.claims.declared import FOLDER, read_claims, shipped_claims
+from tokendyno.backend.claims.results import RESULTS, file_of, read_results
+from tokendyno.backend.claims.trials import ClaimTest
+from tokendyno.backend.claims.view import claim_view
+from tokendyno.backend.cli import batch, quality
+from tokendyno.backend.cli.options import request_of
+from tokendyno.backend.cli.parser import make_parser
+from tokendyno.backend.config import Request
+from tokendyno.backend.errors import InputError
 
 CLAIMS = shipped_claims()
 

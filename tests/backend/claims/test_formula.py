@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from backend.claims.declared import Figure
-from backend.claims.formula import Bounds, Side, State, Word, bounds, drifted, side, state, verdict
-from backend.claims.samples import Samples
-from backend.runs.summary import Measured, compare
+from tokendyno.backend.claims.declared import Figure
+from tokendyno.backend.claims.formula import Bounds, Side, State, Word, bounds, drifted, side, state, verdict
+from tokendyno.backend.claims.samples import Samples
+from tokendyno.backend.runs.summary import Measured, compare
 
 TESTS: dict[str, Samples] = {
     "t": {

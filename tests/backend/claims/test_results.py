@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.claims.declared import Claims, read_claims
-from backend.claims.results import Result, file_of, keep, read_results
-from backend.claims.samples import Doubt
-from backend.claims.view import claim_view, claims_document
-from backend.errors import InputError
+from tokendyno.backend.claims.declared import Claims, read_claims
+from tokendyno.backend.claims.results import Result, file_of, keep, read_results
+from tokendyno.backend.claims.samples import Doubt
+from tokendyno.backend.claims.view import claim_view, claims_document
+from tokendyno.backend.errors import InputError
 
 FAMILY = """
 name = "family"

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from backend.claims.samples import Samples, joined, samples
-from backend.messages import Loaded, RankMemory
-from backend.runs.records import ArmEvent
-from backend.runs.run import Run
 from tests.support.runs import created, finished, tokens
+from tokendyno.backend.claims.samples import Samples, joined, samples
+from tokendyno.backend.messages import Loaded, RankMemory
+from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.run import Run
 
 
 def test_samples_of_several_runs_stand_one_after_the_other() -> None:

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from backend.claims.declared import Figure
-from backend.claims.formula import Bounds, verdict
-from backend.claims.view import claimed_text, measured_text
-from backend.claims.wording import Standing, remark, standing_text
+from tokendyno.backend.claims.declared import Figure
+from tokendyno.backend.claims.formula import Bounds, verdict
+from tokendyno.backend.claims.view import claimed_text, measured_text
+from tokendyno.backend.claims.wording import Standing, remark, standing_text
 
 IN, BETTER, LOW, HIGH = (
     Standing("within"),

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.executors import KINDS
 from tests.support.command_line import POCKET
 from tests.support.forked_workers import Nursery, forking
+from tokendyno.backend.executors import KINDS
 
 
 @pytest.fixture

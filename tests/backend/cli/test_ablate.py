@@ -7,15 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.ablation.journal import Heading, Journal, Trial
-from backend.ablation.result import AblationDocument
-from backend.ablation.trials import Task, TrialFailed
-from backend.cli.main import CommandFailed, main
-from backend.cli.parser import make_parser
-from backend.cli.trials import Measured, measured
-from backend.config import Workload
-from backend.executors import open_bench
 from tests.support.command_line import cli
+from tokendyno.backend.ablation.journal import Heading, Journal, Trial
+from tokendyno.backend.ablation.result import AblationDocument
+from tokendyno.backend.ablation.trials import Task, TrialFailed
+from tokendyno.backend.cli.main import CommandFailed, main
+from tokendyno.backend.cli.parser import make_parser
+from tokendyno.backend.cli.trials import Measured, measured
+from tokendyno.backend.config import Workload
+from tokendyno.backend.executors import open_bench
 
 COMMAND = (
     "ablate", "--base", "dtype=float32", "--add", "cache=static", "--steps", "alone", "--rounds", "2",

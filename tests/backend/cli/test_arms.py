@@ -4,11 +4,11 @@ import shlex
 
 import pytest
 
-from backend.cli import batch, quality
-from backend.cli.options import request_of, written_arms
-from backend.cli.parser import make_parser
-from backend.cli.trials import trial_arm
-from backend.config import Workload
+from tokendyno.backend.cli import batch, quality
+from tokendyno.backend.cli.options import request_of, written_arms
+from tokendyno.backend.cli.parser import make_parser
+from tokendyno.backend.cli.trials import trial_arm
+from tokendyno.backend.config import Workload
 
 ASKED = "--model pocket --a lowest-latency --b dtype=float32"
 

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.cli.main import main
-from backend.runs.log import RunLog
-from backend.runs.store import Store
-from backend.views.batch_document import BatchDocument, batch_document
 from tests.support.command_line import cli_here
 from tests.support.forked_workers import Nursery
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.store import Store
+from tokendyno.backend.views.batch_document import BatchDocument, batch_document
 
 REQUESTS, ROWS = 5, 2
 ARMS = ("--a", "dtype=float32,batching=static", "--b", "dtype=float32,batching=continuous,page_size=16")

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.claims.declared import read_claims, shipped_claims
-from backend.claims.perform import Stopped
-from backend.claims.results import Result, keep, read_results
-from backend.claims.trials import ClaimTest
-from backend.cli import claims as command
-from backend.cli.main import main
-from backend.errors import InputError
 from tests.support.machines import H200
+from tokendyno.backend.claims.declared import read_claims, shipped_claims
+from tokendyno.backend.claims.perform import Stopped
+from tokendyno.backend.claims.results import Result, keep, read_results
+from tokendyno.backend.claims.trials import ClaimTest
+from tokendyno.backend.cli import claims as command
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.errors import InputError
 
 FAMILY = """
 name = "family"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from backend import hardware
-from backend.arms.presets import arm_presets
-from backend.cli.main import main
-from backend.hardware.gpu_specs import gpus
-from backend.models import catalogue
-from backend.optimizations import all_axes, axis_names
 from tests.support.command_line import POCKET, cli, sentence
 from tests.support.machines import CPU
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.hardware.gpu_specs import gpus
+from tokendyno.backend.models import catalogue
+from tokendyno.backend.optimizations import all_axes, axis_names
 
 
 def test_a_model_that_cannot_fit_is_refused_before_loading_with_both_figures(

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.cli.main import main
-from backend.optimizations import axis_names
-from backend.views.schema import Document
 from tests.support.command_line import MODEL, SHORT, cli
 from tests.support.ledger import unsound
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.optimizations import axis_names
+from tokendyno.backend.views.schema import Document
 
 USERS_OWN = ("random.py", "queue.py", "tokendyno.py", "backend/__init__.py")
 EXECUTED = "executed"

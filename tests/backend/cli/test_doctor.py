@@ -9,16 +9,16 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
-from backend import hardware
-from backend.cli import doctor
-from backend.cli.doctor import SCREENFUL, Report, everything, screenful
-from backend.cli.main import main
-from backend.cli.terminal import console_of, drawn
-from backend.errors import InputError
-from backend.hardware import bandwidth
-from backend.optimizations import all_axes
 from tests.support.command_line import text_of
 from tests.support.machines import CPU, H200, MACHINES
+from tokendyno.backend import hardware
+from tokendyno.backend.cli import doctor
+from tokendyno.backend.cli.doctor import SCREENFUL, Report, everything, screenful
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.terminal import console_of, drawn
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import bandwidth
+from tokendyno.backend.optimizations import all_axes
 
 
 def a_screen(report: Report) -> str:

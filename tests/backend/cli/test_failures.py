@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from backend.cli.main import main
-from backend.paths import ROOT
 from tests.support.command_line import MODEL, POCKET, SHORT
 from tests.support.processes import gone, wait_for
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.paths import ROOT
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_what_transformers_cannot_read_is_no_fault_of_a_choice(
 def running(tmp_path: Path) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """A long run in the middle of its tokens, and what it has said so far."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "backend", "run", "--max-new-tokens", str(MODEL.max_positions - 100), "--ignore-eos",
+        [sys.executable, "-m", "tokendyno", "run", "--max-new-tokens", str(MODEL.max_positions - 100), "--ignore-eos",
          "--json", str(tmp_path / "out.json")],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -106,7 +106,7 @@ def running(tmp_path: Path) -> Iterator[tuple["subprocess.Popen[str]", list[str]
 
 def worker_of(process: "subprocess.Popen[str]") -> psutil.Process:
     (worker,) = psutil.Process(process.pid).children()
-    assert "backend.worker" in worker.cmdline()
+    assert "tokendyno.backend.worker" in worker.cmdline()
     return worker
 
 

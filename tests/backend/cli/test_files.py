@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.files import check_folder, check_writable, read_prompt, write_json
-from backend.config import MAX_PROMPT_BYTES
-from backend.errors import InputError
+from tokendyno.backend.cli.files import check_folder, check_writable, read_prompt, write_json
+from tokendyno.backend.config import MAX_PROMPT_BYTES
+from tokendyno.backend.errors import InputError
 
 
 @pytest.mark.parametrize("text", ["one", "", "ein Bär 🐻\r\n\x00end", "\ufeffwith a mark", "x" * MAX_PROMPT_BYTES])

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.main import main
-from backend.cli.parser import make_parser
-from backend.cli.stored import history_of
-from backend.runs import history_file
 from tests.backend.runs.test_history_file import newer
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.command_line import sentence
 from tests.support.kept_runs import H200, made, run_on
 from tests.support.kept_runs import history_of as kept_in
 from tests.support.runs import ended
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.parser import make_parser
+from tokendyno.backend.cli.stored import history_of
+from tokendyno.backend.runs import history_file
 
 RUNS = [
     made(run_on("aaaa1111", at_s=86_400.0)),

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from backend import hardware
-from backend.cli.help import EXAMPLES
-from backend.cli.main import main
-from backend.paths import ROOT
 from tests.support.command_line import MODEL, POCKET, SHORT, cli, sentence
 from tests.support.machines import CPU
+from tokendyno.backend import hardware
+from tokendyno.backend.cli.help import EXAMPLES
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.paths import ROOT
 
 BAD = [
     (["--model", "pocke"], "Unknown model 'pocke'. Did you mean 'pocket'?"),
@@ -218,7 +218,9 @@ def test_without_standard_streams_a_run_succeeds(monkeypatch: pytest.MonkeyPatch
 
 
 def test_files_do_not_take_the_numbers_of_streams_that_were_closed() -> None:
-    shown = "import os; from backend.cli.main import main; main(['models']); print(os.open('/', 0) > 2, file=log)"
+    shown = (
+        "import os; from tokendyno.backend.cli.main import main; main(['models']); print(os.open('/', 0) > 2, file=log)"
+    )
     code = f"import os; log = os.fdopen(os.dup(9), 'w'); {shown}"
     command = ["bash", "-c", f'exec 9>&1 <&- >&- 2>&-; exec {sys.executable} -c "$0"', code]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
@@ -229,7 +231,7 @@ def test_files_do_not_take_the_numbers_of_streams_that_were_closed() -> None:
 def test_output_that_cannot_be_written_is_one_sentence(command: str) -> None:
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
-            [sys.executable, "-m", "backend", *command.split()], cwd=ROOT, stdout=full, stderr=subprocess.PIPE,
+            [sys.executable, "-m", "tokendyno", *command.split()], cwd=ROOT, stdout=full, stderr=subprocess.PIPE,
             text=True, timeout=60, env={**os.environ, "PYTHONUNBUFFERED": ""},
         )  # fmt: skip
     line = sentence(ran.returncode, "", ran.stderr)
@@ -239,7 +241,7 @@ def test_output_that_cannot_be_written_is_one_sentence(command: str) -> None:
 def test_notes_that_cannot_be_written_either_are_no_traceback() -> None:
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
-            [sys.executable, "-m", "backend", "models"], cwd=ROOT, stdout=full, stderr=full, timeout=60
+            [sys.executable, "-m", "tokendyno", "models"], cwd=ROOT, stdout=full, stderr=full, timeout=60
         )
     assert ran.returncode == 2
 
@@ -257,11 +259,11 @@ INTERRUPTED = """
 import os, runpy, signal, sys
 class Finder:
     def find_spec(name, path, target=None):
-        if name == "backend.cli.parser":
+        if name == "tokendyno.backend.cli.parser":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder)
 sys.argv = ["tokendyno", "models"]
-runpy.run_module("backend", run_name="__main__")
+runpy.run_module("tokendyno", run_name="__main__")
 """
 
 
@@ -272,7 +274,11 @@ def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
 
 def test_a_reader_that_goes_away_is_no_traceback() -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "backend", "models"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tokendyno", "models"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.main import main
-from backend.executors.endpoint import Endpoint
-from backend.executors.far_rank import hello_of
-from backend.executors.several_machines import Machines
 from tests.support.command_line import sentence
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.executors.endpoint import Endpoint
+from tokendyno.backend.executors.far_rank import hello_of
+from tokendyno.backend.executors.several_machines import Machines
 
 
 @pytest.mark.parametrize(
@@ -42,5 +42,5 @@ def test_a_line_for_each_other_machine_says_what_to_type_there() -> None:
     machines = Machines(Endpoint("node1", 29500), 3, 2, hello_of(None))
     first, second = machines.torchrun_lines("my model", Path("/srv/models"))
     options = "--nnodes 3 --node-rank 1 --nproc-per-node 2 --rdzv-endpoint node1:29500"
-    assert first == f"torchrun {options} -m backend.executors.far_rank 'my model' --models-dir /srv/models"
+    assert first == f"torchrun {options} -m tokendyno.backend.executors.far_rank 'my model' --models-dir /srv/models"
     assert second == first.replace("--node-rank 1", "--node-rank 2")

@@ -1,11 +1,11 @@
 """What is said while a run goes on, from records alone."""
 
-from backend.cli.progress import live_line, log_line
-from backend.messages import Progress, Started, Tokens
-from backend.runs.records import ArmEvent
-from backend.runs.run import Run
 from tests.support.runs import created
 from tests.support.small_runs import begun, fill
+from tokendyno.backend.cli.progress import live_line, log_line
+from tokendyno.backend.messages import Progress, Started, Tokens
+from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.run import Run
 
 START_S = 1000.0
 

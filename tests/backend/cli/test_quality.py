@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.cli.main import main
-from backend.runs.log import RunLog
-from backend.runs.store import Store
-from backend.views.quality_document import QualityDocument, quality_document
 from tests.support.command_line import cli_here
 from tests.support.forked_workers import Nursery
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.store import Store
+from tokendyno.backend.views.quality_document import QualityDocument, quality_document
 
 TEXT = (
     "Once upon a time there was a little fox. The fox lived in a forest with his mother. One day the fox found a red "

@@ -4,13 +4,13 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from backend.cli.run_table import MAX_TEXT, run_blocks
-from backend.runs.records import Ended
-from backend.runs.run import Run
 from tests.support.command_line import text_of
 from tests.support.machines import H200
 from tests.support.runs import encoder, ended, passes
 from tests.support.small_runs import annotated, begun, fill, repeated
+from tokendyno.backend.cli.run_table import MAX_TEXT, run_blocks
+from tokendyno.backend.runs.records import Ended
+from tokendyno.backend.runs.run import Run
 
 
 def test_the_table_has_both_arms_the_ledger_and_one_text_when_they_agree() -> None:

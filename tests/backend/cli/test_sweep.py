@@ -5,12 +5,12 @@ import csv
 
 import pytest
 
-from backend.ablation.journal import Cost, Heading, Journal, Trial
-from backend.ablation.sweep import SweepDocument, plan_points, point_results
-from backend.cli.main import main
-from backend.cli.sweep import csv_text, sweep_blocks, trials_of
-from backend.config import Workload
 from tests.support.command_line import text_of
+from tokendyno.backend.ablation.journal import Cost, Heading, Journal, Trial
+from tokendyno.backend.ablation.sweep import SweepDocument, plan_points, point_results
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.sweep import csv_text, sweep_blocks, trials_of
+from tokendyno.backend.config import Workload
 
 WORK = Workload(prompt_tokens=16, max_new_tokens=4)
 OVER = {"dtype": ["bfloat16", "float32"], "batch_size": ["1", "4"]}

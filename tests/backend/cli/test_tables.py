@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.cells import cell_len
 
-from backend.cli.terminal import (
+from tests.support.command_line import text_of
+from tokendyno.backend.cli.terminal import (
     LEAST_COLUMNS,
     UNFOLDED,
     WIPE,
@@ -17,7 +18,6 @@ from backend.cli.terminal import (
     Verbatim,
     console_of,
 )  # fmt: skip
-from tests.support.command_line import text_of
 
 COLUMNS = [
     Column("Cache"),

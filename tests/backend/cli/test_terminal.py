@@ -14,8 +14,8 @@ import time
 import pytest
 from rich.cells import cell_len
 
-from backend.paths import ROOT
 from tests.support.command_line import MODEL
+from tokendyno.backend.paths import ROOT
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -29,7 +29,7 @@ class Session:
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         plain = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "backend", *arguments], stdin=other, stdout=other, stderr=other, cwd=ROOT,
+            [sys.executable, "-m", "tokendyno", *arguments], stdin=other, stdout=other, stderr=other, cwd=ROOT,
             env={**plain, "PYTHONPATH": path, "TERM": "xterm", **env}, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )  # fmt: skip

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.main import main
-from backend.hosting.users import Users
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.hosting.users import Users
 
 
 @pytest.fixture

@@ -33,9 +33,9 @@ def test_layers_fit_into_slots_where_the_custom_loop_makes_a_cache_of_them(kind:
     """Of every kind that transformers has, those of a newer version included."""
     from transformers import LlamaConfig
 
-    from backend.counter.forms import fits_slots
-    from backend.errors import InputError
-    from backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.counter.forms import fits_slots
+    from tokendyno.backend.errors import InputError
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
 
     config = LlamaConfig(**SHAPE, sliding_window=8, attention_chunk_size=8)
     config.layer_types = ["full_attention", kind]
@@ -51,7 +51,7 @@ def test_layers_fit_into_slots_where_the_custom_loop_makes_a_cache_of_them(kind:
 def test_windows_of_several_sizes_do_not_fit_into_slots() -> None:
     from transformers import LlamaConfig
 
-    from backend.counter.forms import fits_slots
+    from tokendyno.backend.counter.forms import fits_slots
 
     config = LlamaConfig(**SHAPE, sliding_window=8, attention_chunk_size=4)
     config.layer_types = ["sliding_attention", "chunked_attention"]
@@ -62,6 +62,6 @@ def test_windows_of_several_sizes_do_not_fit_into_slots() -> None:
 def test_layers_fit_into_pages_where_all_keep_keys_and_values_of_the_size_that_continuous_batching_takes(
     name: str,
 ) -> None:
-    from backend.counter.model import count
+    from tokendyno.backend.counter.model import count
 
     assert count(COUNTED[name]).fits_pages is PAGED[name]

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from backend.models.described import counted_facts
-from backend.plan import DYNAMIC
-from backend.predict.kv import kv_bytes
-from backend.predict.weights import weight_bytes
 from tests.support.counted_models import COUNTED
+from tokendyno.backend.models.described import counted_facts
+from tokendyno.backend.plan import DYNAMIC
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.weights import weight_bytes
 
 DECODERS = [name for name in COUNTED if name != "an encoder"]
 LENGTHS = (1, 5, 40)
 
 
 def facts_of(config: dict[str, Any]) -> Any:
-    from backend.counter.model import count
+    from tokendyno.backend.counter.model import count
 
     return counted_facts(config, count(config))
 
@@ -33,7 +33,7 @@ def test_weights_and_cache_are_those_of_a_real_model(name: str) -> None:
     import torch
     from transformers import DynamicCache
 
-    from backend.counter.cache import held_tensors
+    from tokendyno.backend.counter.cache import held_tensors
 
     config = COUNTED[name]
     facts, model = facts_of(config), real(config)
@@ -101,7 +101,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("config", "said"), REFUSED, ids=lambda value: str(value)[:40])
 def test_what_cannot_be_counted_is_refused_with_a_reason(config: dict[str, Any], said: str) -> None:
-    from backend.counter.model import Refused, count
+    from tokendyno.backend.counter.model import Refused, count
 
     with pytest.raises(Refused, match=said):
         count(config)

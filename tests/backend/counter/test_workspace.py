@@ -6,9 +6,9 @@ from unittest import mock
 import pytest
 from transformers import AutoConfig
 
-from backend.counter import workspace
-from backend.counter.workspace import count_workspace, fitted
 from tests.support.live_tensors import peaks
+from tokendyno.backend.counter import workspace
+from tokendyno.backend.counter.workspace import count_workspace, fitted
 
 SHAPES: dict[str, dict[str, Any]] = {
     "bloom": {"hidden_size": 256, "n_layer": 2, "n_head": 8, "vocab_size": 2_000},

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import ArmRequest, Request, Workload, reading_of, workload_of
-from backend.engine.allowed import check_allowed, check_model, hub_kernels
-from backend.engine.worker_memory import worker_limit
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.hardware import Machine
-from backend.hosting.limits import GIB, LIMITS, Limits
-from backend.models import resolve
-from backend.quality import Quality, QualityText
-from backend.traffic.requests import Traffic, TrafficRequest
 from tests.support.machines import CPU, H200
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import ArmRequest, Request, Workload, reading_of, workload_of
+from tokendyno.backend.engine.allowed import check_allowed, check_model, hub_kernels
+from tokendyno.backend.engine.worker_memory import worker_limit
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hosting.limits import GIB, LIMITS, Limits
+from tokendyno.backend.models import resolve
+from tokendyno.backend.quality import Quality, QualityText
+from tokendyno.backend.traffic.requests import Traffic, TrafficRequest
 
 PUBLIC = LIMITS["public"]
 GPT_OSS = "gpt-oss-20b"

@@ -13,25 +13,25 @@ from typing import Any
 import psutil
 import pytest
 
-from backend.config import ArmRequest, Request, reading_of
-from backend.engine import pool, residue
-from backend.engine.bench import Bench
-from backend.engine.executor import HOST, Inbox
-from backend.errors import InputError
-from backend.executors import subprocess
-from backend.hardware import Machine, detect
-from backend.hosting.limits import LIMITS
-from backend.hosting.visitor import LOCAL, Visitor
-from backend.messages import Finished, Loaded, Progress
-from backend.quality import Quality, QualityText
-from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent, Ended
-from backend.runs.run import Run
-from backend.runs.store import Store
-from backend.views import live
 from tests.support.forked_workers import Nursery, open_forking
 from tests.support.processes import gone, pid_of, wait_for
 from tests.support.worker import light as request
+from tokendyno.backend.config import ArmRequest, Request, reading_of
+from tokendyno.backend.engine import pool, residue
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.executor import HOST, Inbox
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import subprocess
+from tokendyno.backend.hardware import Machine, detect
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import LOCAL, Visitor
+from tokendyno.backend.messages import Finished, Loaded, Progress
+from tokendyno.backend.quality import Quality, QualityText
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import ArmEvent, Ended
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.store import Store
+from tokendyno.backend.views import live
 
 MakeBench = Callable[..., Bench]
 

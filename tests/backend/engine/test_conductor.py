@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from backend.config import Request
-from backend.engine.bench import Bench
-from backend.engine.exchange import PHASES
-from backend.executors import KINDS
-from backend.messages import PhaseName, Progress
-from backend.runs.records import ArmEvent, Record
-from backend.runs.run import Run
-from backend.views import live
 from tests.support.forked_workers import Nursery, open_forking
 from tests.support.processes import gone, pid_of, wait_for
 from tests.support.worker import light as request
+from tokendyno.backend.config import Request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.exchange import PHASES
+from tokendyno.backend.executors import KINDS
+from tokendyno.backend.messages import PhaseName, Progress
+from tokendyno.backend.runs.records import ArmEvent, Record
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views import live
 
 pytestmark = pytest.mark.serial
 

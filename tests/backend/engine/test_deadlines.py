@@ -4,9 +4,9 @@ from typing import get_args
 
 import pytest
 
-from backend.engine.deadlines import DEADLINE_S, Deadline, deadline_override_s
-from backend.errors import InputError
-from backend.messages import PhaseName
+from tokendyno.backend.engine.deadlines import DEADLINE_S, Deadline, deadline_override_s
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import PhaseName
 
 
 def test_every_phase_has_a_deadline() -> None:

@@ -8,16 +8,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.engine import bench as bench_module
-from backend.engine.bench import Bench
-from backend.engine.executor import ExecutorKind, Inbox, StartError
-from backend.errors import InputError
-from backend.hardware import peak_rates
-from backend.messages import Cancel, Generate, Load
 from tests.support.command_line import POCKET
 from tests.support.processes import wait_for
 from tests.support.scripted_executor import PROMPT_TOKENS, SCRIPTED, Fault, ScriptedExecutor
 from tests.support.worker import request
+from tokendyno.backend.engine import bench as bench_module
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.executor import ExecutorKind, Inbox, StartError
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import peak_rates
+from tokendyno.backend.messages import Cancel, Generate, Load
 
 BenchOf = Callable[..., Bench]
 
@@ -141,7 +141,7 @@ def test_a_kind_that_cannot_start_fails_the_run_in_one_sentence(bench_of: BenchO
 def test_workers_are_started_ahead_only_when_somebody_is_about_to_run(
     bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.engine.bench.PREWARM_AFTER_S", 0.0)
+    monkeypatch.setattr("tokendyno.backend.engine.bench.PREWARM_AFTER_S", 0.0)
     started: list[ScriptedExecutor] = []
     bench = bench_of(ExecutorKind(lambda inbox: ScriptedExecutor(inbox, "", started)))
     time.sleep(0.1)

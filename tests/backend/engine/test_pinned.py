@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from backend.engine.allowed import SPARE_DISK_BYTES, check_download
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.hosting.limits import Limits
-from backend.models import download_bytes, obstacle, pinned, resolve
-from backend.models.files import hub, hub_files
-from backend.models.source import ModelSource
-from backend.paths import ROOT
 from tests.support.command_line import POCKET
 from tests.support.fake_hub import fake_hub
 from tests.support.scripted_executor import SCRIPTED
 from tests.support.worker import request
+from tokendyno.backend.engine.allowed import SPARE_DISK_BYTES, check_download
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.models import download_bytes, obstacle, pinned, resolve
+from tokendyno.backend.models.files import hub, hub_files
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.paths import ROOT
 
 CHECKED, MOVED = "a" * 40, "b" * 40
 
@@ -52,8 +52,8 @@ def commit(folder: Path, layers: int) -> Path:
 
 DOWNLOAD = """
 import sys
-from backend.worker.channel import QueueChannel
-from backend.worker.load.download import download
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.load.download import download
 print(download(sys.argv[1], sys.argv[2], QueueChannel(lambda event: None)))
 """
 
@@ -115,7 +115,7 @@ def test_the_size_of_a_download_is_known_before_it_begins(monkeypatch: pytest.Mo
 
 
 def test_a_download_that_does_not_fit_on_the_disk_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.engine.allowed.free_cache_bytes", lambda: SPARE_DISK_BYTES + 1_000)
+    monkeypatch.setattr("tokendyno.backend.engine.allowed.free_cache_bytes", lambda: SPARE_DISK_BYTES + 1_000)
     check_download(1_000, Limits("local"))
     with pytest.raises(InputError, match="of the disk for downloads are free"):
         check_download(1_001, Limits("local"))
@@ -124,14 +124,14 @@ def test_a_download_that_does_not_fit_on_the_disk_is_refused(monkeypatch: pytest
 TOKEN = "hf_CanaryCanaryCanaryCanary1234567"
 ASK = """
 import sys
-import app
-from backend.hosting.limits import LIMITS
+from tokendyno import app
+from tokendyno.backend.hosting.limits import LIMITS
 import os
 app.withhold(LIMITS[sys.argv[1]], os.environ)
-from backend.models import obstacle, resolve
+from tokendyno.backend.models import obstacle, resolve
 print(obstacle(resolve("org/model"), False))
-from backend.worker.channel import QueueChannel
-from backend.worker.load.download import download
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.load.download import download
 download("org/model", "", QueueChannel(lambda event: None))
 """
 

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from backend.counts import RunCounts
-from backend.engine import pool as pool_module
-from backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter, StartError
-from backend.engine.pool import WorkerPool
-from backend.messages import Finished, Generate, Ready
-from backend.plan import Plan
 from tests.support.scripted_executor import SCRIPTED, ScriptedExecutor
 from tests.support.worker import plan_of
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.engine import pool as pool_module
+from tokendyno.backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter, StartError
+from tokendyno.backend.engine.pool import WorkerPool
+from tokendyno.backend.messages import Finished, Generate, Ready
+from tokendyno.backend.plan import Plan
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,15 @@
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.engine.prediction import predict
-from backend.hardware import Machine
-from backend.messages import Started
-from backend.models import resolve
-from backend.runs.records import Predicted
 from tests.support.machines import CPU, H200
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.prediction import predict
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.messages import Started
+from tokendyno.backend.models import resolve
+from tokendyno.backend.runs.records import Predicted
 
 STARTED = Started(prompt_tokens=100, batch_size=2, max_new_tokens=50, notes=[])
 

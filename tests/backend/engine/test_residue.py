@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from backend.counts import RunCounts
-from backend.engine.residue import TOLERATED_SHARE, Residue
-from backend.messages import Finished, Generate
-from backend.models.source import ModelSource
-from backend.plan import LoadPlan, Plan
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.engine.residue import TOLERATED_SHARE, Residue
+from tokendyno.backend.messages import Finished, Generate
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import LoadPlan, Plan
 
 MIB = 1 << 20
 RUN = Generate(Plan(LoadPlan(ModelSource("folder"))), "once", 0, 40, 1, 0.0, 0, True, True)

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.engine.executor import ExecutorKind
-from backend.engine.turns import Pace
-from backend.engine.work import work_of
-from backend.errors import InputError
-from backend.hosting.limits import LIMITS, Limits
-from backend.hosting.visitor import Visitor
-from backend.runs.records import ArmEvent
 from tests.support.processes import wait_for
 from tests.support.scripted_executor import SCRIPTED, ScriptedExecutor
 from tests.support.worker import request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.executor import ExecutorKind
+from tokendyno.backend.engine.turns import Pace
+from tokendyno.backend.engine.work import work_of
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import LIMITS, Limits
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.runs.records import ArmEvent
 
 ADA, BOB, EVE = Visitor("ada", "10.0.0.1"), Visitor("bob", "10.0.0.2"), Visitor("eve", "10.0.0.1")
 ROOMY = Limits("team", queued_runs=500)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from backend.engine.worker_memory import MemoryWatch
+from tokendyno.backend.engine.worker_memory import MemoryWatch
 
 MIB = 1 << 20
 FORKS = "import os; held = b'x' * (200 << 20); os.fork(); print(flush=True); input()"

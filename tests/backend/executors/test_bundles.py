@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
-from backend import hardware
-from backend.arms.bundles import bundle, granted_arm
-from backend.arms.presets import arm_presets
-from backend.config import Workload
-from backend.models import resolve
 from tests.sabotage.saboteur import run_of
 from tests.sabotage.small_models import llama
 from tests.support.ledger import SOUND
 from tests.support.worker import SENTENCE
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.bundles import bundle, granted_arm
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.config import Workload
+from tokendyno.backend.models import resolve
 
 NAMES = [preset.name for preset in arm_presets() if preset.bundle]
 COMPILES = ("guide-four",)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from backend.errors import InputError
-from backend.executors import checkpoint
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import checkpoint
 
 
 def test_what_cannot_be_written_is_one_sentence_with_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,8 @@
 import psutil
 import pytest
 
-from backend.errors import InputError
-from backend.executors.endpoint import Endpoint, interface_to, parse_endpoint
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.endpoint import Endpoint, interface_to, parse_endpoint
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import msgspec
 import psutil
 import pytest
 
-from backend import hardware
-from backend.executors.errand import Broken, Done, Errand, ErrandProcess, Impossible, decode_answer, encode
-from backend.executors.errand_process import unfit
-from backend.runs.records import Created, Ended
 from tests.support.processes import gone, wait_for
 from tests.support.worker import request
+from tokendyno.backend import hardware
+from tokendyno.backend.executors.errand import Broken, Done, Errand, ErrandProcess, Impossible, decode_answer, encode
+from tokendyno.backend.executors.errand_process import unfit
+from tokendyno.backend.runs.records import Created, Ended
 
 ERRAND = Errand([request({}, max_new_tokens=4)] * 2, None, hardware.detect().device, hardware.versions())
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from backend import hardware
-from backend.executors.far_rank import hello_of, share_of
-from backend.models import resolve
+from tokendyno.backend import hardware
+from tokendyno.backend.executors.far_rank import hello_of, share_of
+from tokendyno.backend.models import resolve
 
 
 def test_another_folder_with_the_same_files_is_the_same_model(tmp_path: Path) -> None:

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.engine.executor import Died, Inbox, StartError
-from backend.executors import in_process, open_bench
-from backend.executors.in_process import InProcessWorker
-from backend.messages import Failed, Load, Loaded, Ready
-from backend.models.source import ModelSource
-from backend.plan import LoadPlan, Plan
 from tests.support.processes import wait_for
 from tests.support.worker import light as request
 from tests.support.worker import plan_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.executor import Died, Inbox, StartError
+from tokendyno.backend.executors import in_process, open_bench
+from tokendyno.backend.executors.in_process import InProcessWorker
+from tokendyno.backend.messages import Failed, Load, Loaded, Ready
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import LoadPlan, Plan
 
 pytest.importorskip("torch")
 ARMS: tuple[dict[str, str], ...] = ({}, {"cache": "static", "loop": "own"})
@@ -105,7 +105,7 @@ def test_a_load_that_fails_is_reported_and_the_thread_goes_on(tmp_path: Any) -> 
 def test_one_that_is_busy_is_not_killed_and_says_so_and_no_other_starts(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from backend.worker import serve as module
+    from tokendyno.backend.worker import serve as module
 
     busy, done = threading.Event(), threading.Event()
 
@@ -136,7 +136,7 @@ def test_one_that_is_busy_is_not_killed_and_says_so_and_no_other_starts(
 
 
 def test_a_crash_of_the_loop_is_a_death_with_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:
-    from backend.worker import serve as module
+    from tokendyno.backend.worker import serve as module
 
     def broken(*arguments: Any, **more: Any) -> None:
         raise ImportError("no torch here")

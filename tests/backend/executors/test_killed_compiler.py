@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from backend import paths
-from backend.engine.bench import Bench
-from backend.worker.compiler.own_cache import is_torn
 from tests.sabotage.small_models import llama
 from tests.support.compiling import hesitant_compiler
 from tests.support.processes import gone, pid_of, wait_for
 from tests.support.worker import request
+from tokendyno.backend import paths
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.worker.compiler.own_cache import is_torn
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.executors import open_bench
-from backend.runs.run import Run
 from tests.support.worker import request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.runs.run import Run
 
 TOLERANCE = 0.03
 PROBE = ({"dtype": "bfloat16"}, 16)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from backend.engine.bench import Bench
 from tests.support.worker import request
+from tokendyno.backend.engine.bench import Bench
 
 
 @pytest.mark.slow
@@ -13,7 +13,7 @@ def test_the_gap_at_the_token_where_two_texts_part_is_that_of_a_bare_forward(mak
     import torch
     from transformers import AutoModelForCausalLM
 
-    from backend.paths import PRESETS
+    from tokendyno.backend.paths import PRESETS
 
     bench = make_bench()
     asked = request({"dtype": "bfloat16"}, {"dtype": "float32"}, max_new_tokens=200)

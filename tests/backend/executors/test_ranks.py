@@ -9,12 +9,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from backend.engine.bench import Bench
-from backend.executors.ranks import RankGroup
-from backend.worker.ranks.share import Share
 from tests.sabotage.small_models import llama
 from tests.support.processes import gone, sitecustomize, wait_for, with_path
 from tests.support.worker import request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors.ranks import RankGroup
+from tokendyno.backend.worker.ranks.share import Share
 
 pytestmark = pytest.mark.xdist_group("ranks")
 
@@ -106,8 +106,8 @@ def test_a_compiled_step_across_ranks_gives_the_same_text_in_one_graph(bench: Be
 
 FAIL = """
 import os, sys
-if "backend.worker.ranks" in sys.orig_argv and os.environ.get("RANK") == "1":
-    import backend.worker.load.parallel as parallel
+if "tokendyno.backend.worker.ranks" in sys.orig_argv and os.environ.get("RANK") == "1":
+    import tokendyno.backend.worker.load.parallel as parallel
     def finish(model, plan):
         raise ValueError("no room on this device")
     parallel.finish = finish
@@ -126,11 +126,11 @@ def test_a_rank_that_cannot_load_fails_the_run_with_its_own_sentence(
 
 NEVER_COMES = """
 import os, sys
-if "backend.worker.ranks" in sys.orig_argv:
+if "tokendyno.backend.worker.ranks" in sys.orig_argv:
     if os.environ.get("RANK") == "1":
         import time
         time.sleep(600)
-    import backend.worker.ranks.meeting as meeting
+    import tokendyno.backend.worker.ranks.meeting as meeting
     meeting.COME_WAIT_S = 2
 """
 

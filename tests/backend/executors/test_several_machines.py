@@ -30,7 +30,9 @@ class Two:
         self._folder = folder
         self.endpoint = f"127.0.0.1:{free_port()}"
         arm = ("--arm", "dtype=float32,parallel=tensor-2", "--nnodes", "2", "--rdzv-endpoint", self.endpoint)
-        self.first = self._start("first", [sys.executable, "-m", "backend", "run", *arm, *PROMPT, *options], variables)
+        self.first = self._start(
+            "first", [sys.executable, "-m", "tokendyno", "run", *arm, *PROMPT, *options], variables
+        )
 
     def join(self, **variables: str) -> None:
         """Type the line elsewhere."""

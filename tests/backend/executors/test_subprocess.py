@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.executor import Died, Inbox, StartError
-from backend.executors.subprocess import WorkerProcess
-from backend.paths import ROOT
 from tests.support.processes import gone, group, sitecustomize, wait_for, with_path
 from tests.support.worker import Talk, plan_of
+from tokendyno.backend.engine.executor import Died, Inbox, StartError
+from tokendyno.backend.executors.subprocess import WorkerProcess
+from tokendyno.backend.paths import ROOT
 
 pytestmark = pytest.mark.serial
 
 WEB = """
 import sys, time
-from backend.executors import open_bench
+from tokendyno.backend.executors import open_bench
 from tests.support.worker import request
 bench = open_bench()
 bench.start()
@@ -117,7 +117,7 @@ def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_native_code
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trigger = tmp_path / "now"
-    sitecustomize(tmp_path, HOLD_THE_LOCK.format(trigger=str(trigger), name="backend.worker"))
+    sitecustomize(tmp_path, HOLD_THE_LOCK.format(trigger=str(trigger), name="tokendyno.backend.worker"))
     monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
     process = web("bench.submit(request({}, max_new_tokens=3000))")
     pids = [int(until(process, "run")[0])]

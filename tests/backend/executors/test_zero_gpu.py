@@ -10,21 +10,21 @@ from dataclasses import replace
 
 import pytest
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.engine.bench import Bench
-from backend.engine.executor import Died, Inbox
-from backend.engine.work import BEGIN_S, expected_device_s
-from backend.errors import InputError
-from backend.executors import open_bench, zero_gpu
-from backend.hardware.machine import detect
-from backend.messages import Load, Ready
-from backend.models import ModelFacts
-from backend.paths import ROOT
 from tests.support.machines import H200, facts
 from tests.support.worker import light
 from tests.support.zero_gpu import tokens_of
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.executor import Died, Inbox
+from tokendyno.backend.engine.work import BEGIN_S, expected_device_s
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench, zero_gpu
+from tokendyno.backend.hardware.machine import detect
+from tokendyno.backend.messages import Load, Ready
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.paths import ROOT
 
 ZERO_GPU = replace(H200, zero_gpu=True)
 
@@ -56,7 +56,7 @@ def test_a_run_goes_through_the_calls_of_the_real_package(warm_bench: Bench) -> 
 
 
 def test_a_call_that_ends_without_an_answer_is_a_death(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "backend.worker.serve", types.ModuleType("serve"))
+    monkeypatch.setitem(sys.modules, "tokendyno.backend.worker.serve", types.ModuleType("serve"))
     monkeypatch.setattr(zero_gpu, "call_on_gpu", lambda: lambda pipe, expected_s: iter(()))
     inbox = Inbox()
     worker = zero_gpu.ZeroGpuWorker(inbox)

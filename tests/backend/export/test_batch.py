@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from backend import hardware
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import workload_of
-from backend.export.batch import batch_script
-from backend.models import resolve
-from backend.traffic import Traffic, TrafficRequest
-from backend.traffic.draw import Draw
-from backend.traffic.presets import drawn
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import workload_of
+from tokendyno.backend.export.batch import batch_script
+from tokendyno.backend.models import resolve
+from tokendyno.backend.traffic import Traffic, TrafficRequest
+from tokendyno.backend.traffic.draw import Draw
+from tokendyno.backend.traffic.presets import drawn
 
 DRAWN = drawn(Draw(4, (5, 30), (2, 8)), 1, 2)
 GIVEN = Traffic([TrafficRequest(0.0, 3, prompt='"Once"\n\\ upon'), TrafficRequest(0.1, 2, token_ids=[5, 6, 7])])

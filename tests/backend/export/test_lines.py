@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from backend import hardware
-from backend.config import Workload
-from backend.export import script as export
-from backend.models import ModelFacts
 from tests.support.machines import settled
 from tests.support.scripts import Scripts
+from tokendyno.backend import hardware
+from tokendyno.backend.config import Workload
+from tokendyno.backend.export import script as export
+from tokendyno.backend.models import ModelFacts
 
 WORK = Workload("one two three one two three one two", max_new_tokens=10, ignore_eos=True)
 ARMS = [

@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import parse_arm
-from backend.cli.main import main
-from backend.config import ArmRequest, Request, Workload
-from backend.engine.bench import Bench
-from backend.export import script as printed_script
-from backend.export.script import script
-from backend.hardware import Machine
-from backend.models import ModelFacts, resolve
-from backend.models.source import ModelSource
-from backend.plan import DYNAMIC
-from backend.script.source import WIDTH
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.export import script as printed_script
+from tokendyno.backend.export.script import script
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts, resolve
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import DYNAMIC
+from tokendyno.backend.script.source import WIDTH
 
 RUFF = ["--isolated", "--no-cache", f"--line-length={WIDTH}"]
 HUB = ModelSource("hub", repo="org/name")
@@ -252,7 +252,7 @@ def test_a_refused_export_leaves_the_old_file(tmp_path: Path, capsys: pytest.Cap
 
 @pytest.mark.parametrize("clock", [printed_script._HOST, printed_script._CUDA])
 def test_the_scripts_clock_is_a_meter_of_the_custom_loop(clock: str) -> None:
-    from backend.worker.loop.loop import TokenMeter
+    from tokendyno.backend.worker.loop.loop import TokenMeter
 
     names: dict[str, Any] = {}
     exec(printed_script._METER + clock, names)
@@ -268,9 +268,9 @@ def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
     """The same prompts and as many new tokens, past the sliding window of 128 tokens where the run gets there."""
     import torch
 
-    from backend.counts import RunCounts
-    from backend.worker.prompt.prompt import Prompt
-    from backend.worker.runners.warmup import WarmUp, past_window
+    from tokendyno.backend.counts import RunCounts
+    from tokendyno.backend.worker.prompt.prompt import Prompt
+    from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
 
     names: dict[str, Any] = {}
     text = exported(arm=arm, max_new_tokens=new, ignore_eos=True)

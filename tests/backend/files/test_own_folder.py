@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.files.own_folder import own_folder
-from backend.paths import ROOT
+from tokendyno.backend.files.own_folder import own_folder
+from tokendyno.backend.paths import ROOT
 
 HOLD = """
 import sys
 from pathlib import Path
-from backend.files.own_folder import own_folder
+from tokendyno.backend.files.own_folder import own_folder
 with own_folder("mine-", Path(sys.argv[1])) as folder:
     (folder / "large").write_text("weights")
     print(folder, flush=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.errors import InputError
-from backend.files.toml import MAX_BYTES, read_toml, refuse_duplicates
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.files.toml import MAX_BYTES, read_toml, refuse_duplicates
 
 
 class Wheel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

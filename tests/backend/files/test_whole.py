@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.files.whole import PRIVATE, require_writable, write_whole
+from tokendyno.backend.files.whole import PRIVATE, require_writable, write_whole
 
 
 def test_a_file_is_replaced_through_a_link_and_whatever_has_a_similar_name_stays(tmp_path: Path) -> None:

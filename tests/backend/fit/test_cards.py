@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.fit.device import device_of
-from backend.fit.table import Fit, fit
-from backend.fit.view import view
-from backend.hardware.gpu_specs import gpus
 from tests.support.machines import CPU
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit.device import device_of
+from tokendyno.backend.fit.table import Fit, fit
+from tokendyno.backend.fit.view import view
+from tokendyno.backend.hardware.gpu_specs import gpus
 
 SIZES = {spec.name: spec.memory_bytes for spec in gpus()}
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InputError
-from backend.fit.sharding import Asked, sharding, sharding_cells
-from backend.models import resolve
-from backend.predict.parallel import shard
-from backend.predict.weights import weight_bytes
-from backend.worker import sharding as worker
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit.sharding import Asked, sharding, sharding_cells
+from tokendyno.backend.models import resolve
+from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.predict.weights import weight_bytes
+from tokendyno.backend.worker import sharding as worker
 
 
 @pytest.mark.slow

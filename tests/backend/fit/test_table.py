@@ -7,28 +7,28 @@ from typing import Any
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.cli.fit import fit_blocks
-from backend.config import Workload
-from backend.errors import InputError
-from backend.fit import text as fit_text
-from backend.fit.device import THIS, device_of, parse_size, stocked
-from backend.fit.row import FitRow, margin_of
-from backend.fit.table import DEFAULT_CONTEXT, Fit, fit
-from backend.fit.view import view
-from backend.hardware import bandwidth
-from backend.hardware.gpu_specs import gpus
-from backend.models import resolve
-from backend.plan import DYNAMIC
-from backend.predict.kv import kv_bytes
-from backend.predict.memory import peak_bytes
-from backend.predict.parallel import NO_CHOICE, choice_of, shard
-from backend.predict.roofline import bound
-from backend.predict.setup import Setup
-from backend.predict.weights import weight_bytes
 from tests.support.command_line import text_of
 from tests.support.machines import CPU, GIB, H200
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.cli.fit import fit_blocks
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit import text as fit_text
+from tokendyno.backend.fit.device import THIS, device_of, parse_size, stocked
+from tokendyno.backend.fit.row import FitRow, margin_of
+from tokendyno.backend.fit.table import DEFAULT_CONTEXT, Fit, fit
+from tokendyno.backend.fit.view import view
+from tokendyno.backend.hardware import bandwidth
+from tokendyno.backend.hardware.gpu_specs import gpus
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import DYNAMIC
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.memory import peak_bytes
+from tokendyno.backend.predict.parallel import NO_CHOICE, choice_of, shard
+from tokendyno.backend.predict.roofline import bound
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import weight_bytes
 
 
 @pytest.fixture(autouse=True)

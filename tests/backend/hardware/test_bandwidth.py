@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from backend import hardware
-from backend.hardware import bandwidth
-from backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
-from backend.worker import bandwidth as inside
 from tests.support.machines import CPU, H200
+from tokendyno.backend import hardware
+from tokendyno.backend.hardware import bandwidth
+from tokendyno.backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
+from tokendyno.backend.worker import bandwidth as inside
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import importlib.metadata
 
 import pytest
 
-from backend.hardware import compatibility
+from tokendyno.backend.hardware import compatibility
 
 
 def with_versions(monkeypatch: pytest.MonkeyPatch, **installed: str | None) -> list[str]:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from backend import hardware
-from backend.cli.main import main
-from backend.hardware.compilers import compiler_problem
 from tests.support.machines import CPU, facts, settled
+from tokendyno.backend import hardware
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.hardware.compilers import compiler_problem
 
 
 @pytest.mark.parametrize(

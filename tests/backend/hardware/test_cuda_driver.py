@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend.hardware.cuda_driver import CudaDevice, driver_info, query
+from tokendyno.backend.hardware.cuda_driver import CudaDevice, driver_info, query
 
 
 class Library:

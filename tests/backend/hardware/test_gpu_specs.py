@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InputError
-from backend.hardware.gpu_specs import find_by_nvml_name, find_gpu, gpus, read_gpus
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware.gpu_specs import find_by_nvml_name, find_gpu, gpus, read_gpus
 
 ENTRY = """
 [[gpu]]

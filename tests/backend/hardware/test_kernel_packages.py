@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.hardware import kernel_packages
-from backend.hardware.kernel_packages import BUNDLED, layers, local_folder, local_overrides, offline_repos
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.hardware.kernel_packages import BUNDLED, layers, local_folder, local_overrides, offline_repos
 
 
 def package(folder: Path, variant: str, code: str = "class RMSNorm: ...\n", name: str = "layers.py") -> Path:

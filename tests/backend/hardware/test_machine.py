@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from backend import hardware
-from backend.errors import InputError
-from backend.hardware import cuda_driver, nvidia
-from backend.hardware import machine as machine_module
-from backend.hardware.cuda_driver import CudaDevice, DriverInfo
 from tests.support.machines import CPU, GIB, H200
+from tokendyno.backend import hardware
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import cuda_driver, nvidia
+from tokendyno.backend.hardware import machine as machine_module
+from tokendyno.backend.hardware.cuda_driver import CudaDevice, DriverInfo
 
 
 class Memory(NamedTuple):

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.hardware import bandwidth, detect
-from backend.hardware.bandwidth import Bandwidth
-from backend.hardware.number_formats import FormatTime, nearest, recall
 from tests.support.machines import CPU
+from tokendyno.backend.hardware import bandwidth, detect
+from tokendyno.backend.hardware.bandwidth import Bandwidth
+from tokendyno.backend.hardware.number_formats import FormatTime, nearest, recall
 
 SMALL = [FormatTime(8 << 20, 1, 2.1), FormatTime(8 << 20, 8, 1.5)]
 LARGE = [FormatTime(96 << 20, 1, 1.1), FormatTime(96 << 20, 8, 0.5)]

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from backend.hardware import Gpu, Machine, bandwidth, peak_rates
-from backend.hardware.gpu_specs import find_gpu
-from backend.hardware.peak_rates import PeakRates
-from backend.models import resolve
-from backend.predict import roofline
-from backend.predict.roofline import bound
-from backend.predict.setup import Setup
 from tests.support.machines import CPU, GIB, H200
+from tokendyno.backend.hardware import Gpu, Machine, bandwidth, peak_rates
+from tokendyno.backend.hardware.gpu_specs import find_gpu
+from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.models import resolve
+from tokendyno.backend.predict import roofline
+from tokendyno.backend.predict.roofline import bound
+from tokendyno.backend.predict.setup import Setup
 
 
 @pytest.fixture(autouse=True)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InputError
-from backend.history.pins import Pin
-from backend.history.search import Search, read_search
-from backend.hosting.visitor import LOCAL_USER, Visitor
-from backend.runs.log import RunLog
-from backend.runs.retention import UNDO_S, remove_marked
-from backend.runs.store import Store
 from tests.support.kept_runs import history_of, made, run_on
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.history.pins import Pin
+from tokendyno.backend.history.search import Search, read_search
+from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.retention import UNDO_S, remove_marked
+from tokendyno.backend.runs.store import Store
 
 EVE = Visitor("guest:eve")
 RUNS = [made(run_on("one")), made(run_on("two")), made(run_on("open"))[:-1]]

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from backend.history.history import History
-from backend.history.search import Search, read_search
-from backend.hosting.limits import Mode
-from backend.hosting.visitor import LOCAL_USER, Visitor
-from backend.runs import history_schema
-from backend.runs.records import Created, Record, encode_record
 from tests.support.kept_runs import H200, history_of, made, run_on
 from tests.support.runs import ended
+from tokendyno.backend.history.history import History
+from tokendyno.backend.history.search import Search, read_search
+from tokendyno.backend.hosting.limits import Mode
+from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
+from tokendyno.backend.runs import history_schema
+from tokendyno.backend.runs.records import Created, Record, encode_record
 
 RUNS = [
     made(run_on("old", at_s=1_000.0, prompt="A fox named Pip")),

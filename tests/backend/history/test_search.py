@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from backend.errors import InputError
-from backend.history.search import read_search, read_zone
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.history.search import read_search, read_zone
 
 DAY_S = 86_400.0
 

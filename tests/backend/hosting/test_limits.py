@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import pytest
 
-from backend.errors import InputError
-from backend.hosting.limits import LIMITS, Limits, limits_of, rows
-from backend.paths import ROOT
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import LIMITS, Limits, limits_of, rows
+from tokendyno.backend.paths import ROOT
 
 
 def test_each_mode_allows_no_more_than_the_one_before() -> None:

@@ -1,7 +1,7 @@
 """Failures are counted over a sliding time, by key, in bounded memory."""
 
-from backend.hosting import throttle
-from backend.hosting.throttle import Throttle
+from tokendyno.backend.hosting import throttle
+from tokendyno.backend.hosting.throttle import Throttle
 
 
 def test_a_key_waits_after_its_last_allowed_failure_and_may_try_again_when_the_first_is_old() -> None:

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from backend.errors import InputError
-from backend.hosting import users as module
-from backend.hosting.users import MAX_PASSWORD, MAX_TOKENS, MIN_PASSWORD, Users
-from backend.paths import ROOT
 from tests.support.processes import with_path
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting import users as module
+from tokendyno.backend.hosting.users import MAX_PASSWORD, MAX_TOKENS, MIN_PASSWORD, Users
+from tokendyno.backend.paths import ROOT
 
 SECRET = "correct horse battery"
 
 ADD = """
 import sys
 from pathlib import Path
-from backend.hosting.users import Users
+from tokendyno.backend.hosting.users import Users
 users, letter = Users(Path(sys.argv[1])), sys.argv[2]
 print("ready", flush=True)
 sys.stdin.readline()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.hosting.visitor import GUEST, Visitor, counted_address, guest, new_cookie
+from tokendyno.backend.hosting.visitor import GUEST, Visitor, counted_address, guest, new_cookie
 
 
 def test_a_cookie_always_means_the_same_guest_and_is_in_no_owner() -> None:

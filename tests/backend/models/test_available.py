@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from backend.errors import InputError
-from backend.models import obstacle, resolve
-from backend.models.files import hub, hub_files
-from backend.models.source import ModelSource
 from tests.support.command_line import POCKET
 from tests.support.fake_hub import COMMIT, fake_hub
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import obstacle, resolve
+from tokendyno.backend.models.files import hub, hub_files
+from tokendyno.backend.models.source import ModelSource
 
 DEAD = "http://127.0.0.1:9"
 

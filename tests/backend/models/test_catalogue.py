@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import DEFAULT_MODEL, CatalogueEntry, catalogue, resolve
-from backend.models.catalogue import find, read_catalogue
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import DEFAULT_MODEL, CatalogueEntry, catalogue, resolve
+from tokendyno.backend.models.catalogue import find, read_catalogue
 
 NAMES = {
     "pocket", "SmolLM2-135M-Instruct", "gpt2", "Qwen3-0.6B", "Qwen3-4B-Instruct-2507", "Llama-3-8B",

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.errors import InputError
-from backend.models import counting, must_count, resolve
-from backend.models.counted import Answer
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import counting, must_count, resolve
+from tokendyno.backend.models.counted import Answer
 
 FALCON = {
     "model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 96,

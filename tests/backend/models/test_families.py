@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from backend.models.families import ENCODERS, FAMILIES, is_encoder
-from backend.models.shape import read_shape
+from tokendyno.backend.models.families import ENCODERS, FAMILIES, is_encoder
+from tokendyno.backend.models.shape import read_shape
 
 
 @pytest.mark.parametrize("name", FAMILIES)

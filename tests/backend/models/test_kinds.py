@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import catalogue, resolve
-from backend.models.described import describe
-from backend.models.families import FAMILIES
-from backend.models.kinds import KINDS, declared
 from tests.backend.models.test_rope import SMALL, said
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import catalogue, resolve
+from tokendyno.backend.models.described import describe
+from tokendyno.backend.models.families import FAMILIES
+from tokendyno.backend.models.kinds import KINDS, declared
 
 HINTS = {
     "a whole number": ("int",),

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import DEFAULT_MODEL, RANDOM_NOTE, catalogue, check_loadable, check_reference, resolve
-from backend.models.files import hub
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import DEFAULT_MODEL, RANDOM_NOTE, catalogue, check_loadable, check_reference, resolve
+from tokendyno.backend.models.files import hub
 
 TINY: dict[str, Any] = {
     "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
@@ -173,8 +173,8 @@ def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "from backend.models import *; from backend.predict import memory, roofline",
-        "from backend.models import resolve; resolve('pocket'); resolve('random:gpt-oss-120b')",
+        "from tokendyno.backend.models import *; from tokendyno.backend.predict import memory, roofline",
+        "from tokendyno.backend.models import resolve; resolve('pocket'); resolve('random:gpt-oss-120b')",
     ],
 )
 def test_neither_torch_nor_transformers_is_imported(line: str) -> None:

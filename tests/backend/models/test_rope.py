@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import catalogue, obstacle, resolve
-from backend.models.described import describe
-from backend.models.families import FAMILIES
 from tests.support.tiny_models import CONFIGS
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import catalogue, obstacle, resolve
+from tokendyno.backend.models.described import describe
+from tokendyno.backend.models.families import FAMILIES
 
 ROTARY = sorted(name for name, family in FAMILIES.items() if family.rope_sets != "none")
 LONGER = 24

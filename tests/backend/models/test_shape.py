@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.models.files.config_fields import MAX_CONFIG_BYTES, parse_json
-from backend.models.shape import read_shape
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files.config_fields import MAX_CONFIG_BYTES, parse_json
+from tokendyno.backend.models.shape import read_shape
 
 GOOD: dict[str, Any] = {
     "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from backend.models import obstacle, resolve
-from backend.models.families import FAMILIES
-from backend.models.files.safetensors import read_header
-from backend.models.shape import read_shape
-from backend.models.tensor_shapes import PREFIX, TensorShapes, sizes
 from tests.backend.models.files.test_tokenizer_files import with_file
 from tests.backend.models.test_kinds import config
 from tests.support.command_line import POCKET
+from tokendyno.backend.models import obstacle, resolve
+from tokendyno.backend.models.families import FAMILIES
+from tokendyno.backend.models.files.safetensors import read_header
+from tokendyno.backend.models.shape import read_shape
+from tokendyno.backend.models.tensor_shapes import PREFIX, TensorShapes, sizes
 
 Tensors = dict[str, tuple[int, ...]]
 ODD: dict[str, Any] = {
@@ -231,7 +231,7 @@ def test_differing_tensors_are_counted_up_to_a_bound(tmp_path: Path, monkeypatch
     wrong: Tensors = dict.fromkeys(["model.norm.weight", *NORMS], (1,))
     folder = folder_of(tmp_path / "m", LLAMA, wrong)
     assert "32, and 2 more differ." in judged(folder)
-    monkeypatch.setattr("backend.models.tensor_shapes.MAX_DIFFERING", 2)
+    monkeypatch.setattr("tokendyno.backend.models.tensor_shapes.MAX_DIFFERING", 2)
     assert "32, and many more differ." in judged(folder)
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from backend.hardware import Machine
-from backend.hardware.number_formats import FormatTime
-from backend.optimizations import conditions, subject_of
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hardware.number_formats import FormatTime
+from tokendyno.backend.optimizations import conditions, subject_of
 
 QWEN = facts("random:Qwen3-0.6B")
 SLOW = replace(CPU, bfloat16=(FormatTime(1 << 30, 1, 3.0),), memory_bytes=16 * QWEN.parameters)

@@ -14,29 +14,38 @@ import gradio as gr
 import msgspec
 import pytest
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config, parse_arm
-from backend.arms.remedies import remedies
-from backend.cli.doctor import doctor_report
-from backend.cli.main import main
-from backend.config import Workload
-from backend.counts import RunCounts
-from backend.errors import InputError
-from backend.evidence import Evidence, Level
-from backend.export import script as script_export
-from backend.hardware import Machine
-from backend.messages import Finished
-from backend.models import ModelFacts
-from backend.optimizations import Choice, Observation, Optimization, Subject, all_axes, axes, axis_names, subject_of
-from backend.plan import LoadPlan, Plan
-from backend.runs.records import ArmEvent, ArmPlanned
-from backend.runs.run import Run
-from backend.script.parts import Script
-from backend.script.source import WIDTH
-from backend.worker.prove.findings import find_all
 from tests.support.machines import CPU, MACHINES, NAMES, facts, settled
 from tests.support.runs import created
-from ui.compare.arm_column import arm_controls, titles
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config, parse_arm
+from tokendyno.backend.arms.remedies import remedies
+from tokendyno.backend.cli.doctor import doctor_report
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Evidence, Level
+from tokendyno.backend.export import script as script_export
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.messages import Finished
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import (
+    Choice,
+    Observation,
+    Optimization,
+    Subject,
+    all_axes,
+    axes,
+    axis_names,
+    subject_of,
+)
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.runs.records import ArmEvent, ArmPlanned
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import WIDTH
+from tokendyno.backend.worker.prove.findings import find_all
+from tokendyno.ui.compare.arm_column import arm_controls, titles
 
 AXES = all_axes()
 ROOT = Path(__file__).parents[3]
@@ -82,7 +91,7 @@ def edits_load(axis: Optimization) -> bool:
 
 @each_axis
 def test_an_axis_is_one_file_of_its_name(axis: Optimization) -> None:
-    assert type(axis).__module__.removesuffix(".axis") == f"backend.optimizations.axes.{axis.name}"
+    assert type(axis).__module__.removesuffix(".axis") == f"tokendyno.backend.optimizations.axes.{axis.name}"
     assert axis.name.isidentifier()
     assert axis.name.islower()
     assert axis.title
@@ -266,9 +275,9 @@ NEW = '''
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.subject import Rule
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.subject import Rule
 
 
 class Turbo(Optimization):
@@ -316,7 +325,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     all_axes.cache_clear()
     for name in set(sys.modules) - known:
-        if name.startswith("backend.optimizations.axes."):
+        if name.startswith("tokendyno.backend.optimizations.axes."):
             del sys.modules[name]
             delattr(axes, name.rpartition(".")[2])
 

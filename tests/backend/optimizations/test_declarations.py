@@ -2,11 +2,12 @@
 
 import re
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.evidence import Finding
-from backend.optimizations import (
+from tests.support.machines import CPU, facts
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations import (
     Choice,
     Observation,
     Optimization,
@@ -17,10 +18,9 @@ from backend.optimizations import (
     choice_title,
     titles_text,
 )
-from backend.optimizations.base import MOST_LOSS
-from backend.paths import ROOT
-from backend.plan import Plan
-from tests.support.machines import CPU, facts
+from tokendyno.backend.optimizations.base import MOST_LOSS
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.plan import Plan
 
 
 def test_axes_come_in_the_order_of_the_table_for_users() -> None:

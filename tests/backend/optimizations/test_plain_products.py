@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from backend.models.source import ModelSource
-from backend.optimizations import Observation
-from backend.optimizations.axes.dtype import AXIS
-from backend.optimizations.plain_products import narrowed
-from backend.plan import LoadPlan, Plan
-from backend.worker.prove.profile import trace
 from tests.support.tiny_models import build
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation
+from tokendyno.backend.optimizations.axes.dtype import AXIS
+from tokendyno.backend.optimizations.plain_products import narrowed
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.prove.profile import trace
 
 STEPS = 3
 

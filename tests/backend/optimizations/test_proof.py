@@ -8,12 +8,12 @@ import pytest
 import torch
 from transformers import DynamicCache, GptOssConfig, LlamaConfig, LlamaForCausalLM, StaticCache
 
-from backend.counts import RunCounts
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, Optimization, all_axes
-from backend.optimizations.proof import REGION, Trace, coverage, regions, weight_of
-from backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
 from tests.support.proof import verify
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, Optimization, all_axes
+from tokendyno.backend.optimizations.proof import REGION, Trace, coverage, regions, weight_of
+from tokendyno.backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
 
 AXIS: dict[str, Optimization] = {axis.name: axis for axis in all_axes()}
 PLAN = Plan(LoadPlan(ModelSource("random")))

@@ -16,14 +16,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.hardware import Gpu, Machine
-from backend.hardware.number_formats import FormatTime
-from backend.models import ModelFacts
-from backend.models.facts import CacheLayers
-from backend.optimizations import Choice, Optimization, Subject, all_axes
-from backend.optimizations.axes.attention.flash import HUB_FA2, HUB_FA3, HUB_FA4
-from backend.optimizations.mxfp4 import KERNELS
 from tests.support.machines import CPU, GIB, H200, facts
+from tokendyno.backend.hardware import Gpu, Machine
+from tokendyno.backend.hardware.number_formats import FormatTime
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models.facts import CacheLayers
+from tokendyno.backend.optimizations import Choice, Optimization, Subject, all_axes
+from tokendyno.backend.optimizations.axes.attention.flash import HUB_FA2, HUB_FA3, HUB_FA4
+from tokendyno.backend.optimizations.mxfp4 import KERNELS
 
 FILE = Path(__file__).with_name("recorded_rules.txt")
 DRAWS = 1_000

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from backend.config import Workload
-from backend.engine.bench import Bench
-from backend.models import ModelFacts, resolve
-from backend.optimizations import Choice, Optimization
-from backend.paths import PRESETS
 from tests.support.forked_workers import Nursery, open_forking
 from tests.support.scripts import CHOICES, LIMIT_S, Scripts, same_tokens, same_tokens_with
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.models import ModelFacts, resolve
+from tokendyno.backend.optimizations import Choice, Optimization
+from tokendyno.backend.paths import PRESETS
 
 BUILDS = ("compile", "compile_cache", "cuda_graphs")
 """Axes whose choices compile; quanto's 4-bit and 2-bit weights build C++."""

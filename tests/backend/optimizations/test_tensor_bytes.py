@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from backend.optimizations.tensor_bytes import (
+from tokendyno.backend.optimizations.tensor_bytes import (
     beside_bytes,
     bnb_scales,
     bytes_by_device,

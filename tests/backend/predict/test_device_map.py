@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from backend.models import Matrix, resolve
-from backend.plan import DYNAMIC, OFFLOADED, CacheKind
-from backend.predict.device_map import layers_by_device, placed, share
-from backend.predict.kv import kv_bytes
-from backend.predict.memory import by_device, peak_bytes
-from backend.predict.setup import Setup
-from backend.predict.weights import weight_bytes
+from tokendyno.backend.models import Matrix, resolve
+from tokendyno.backend.plan import DYNAMIC, OFFLOADED, CacheKind
+from tokendyno.backend.predict.device_map import layers_by_device, placed, share
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.memory import by_device, peak_bytes
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import weight_bytes
 
 ROOM_BYTES = 400 << 30
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.models import resolve
-from backend.predict import memory
 from tests.gpu.test_predict import PAIRS, collect
 from tests.support.machines import H200
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.models import resolve
+from tokendyno.backend.predict import memory
 from tools.bench.gpu import fit_memory
 from tools.bench.gpu.bench_cli import Pair
 

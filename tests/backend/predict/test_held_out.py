@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import pytest
 
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.models import resolve
-from backend.predict.memory import MIB
 from tests.support.machines import H200, settled
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.models import resolve
+from tokendyno.backend.predict.memory import MIB
 
 NEAR, PACKED = 0.01, 0.05
 """Relative error of dense and of quantized weights."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from backend.models import CacheLayers, ModelFacts, resolve
-from backend.optimizations.tensor_bytes import layer_bytes
-from backend.plan import (
+from tokendyno.backend.models import CacheLayers, ModelFacts, resolve
+from tokendyno.backend.optimizations.tensor_bytes import layer_bytes
+from tokendyno.backend.plan import (
     DYNAMIC,
     OFFLOADED,
     OFFLOADED_STATIC,
@@ -21,7 +21,7 @@ from backend.plan import (
     UNWINDOWED,
     CacheKind,
 )
-from backend.predict.kv import KvBytes, KvPoint, kv_bytes, kv_polyline, kv_series
+from tokendyno.backend.predict.kv import KvBytes, KvPoint, kv_bytes, kv_polyline, kv_series
 
 WINDOW = 8
 SHAPE: dict[str, Any] = {
@@ -187,7 +187,7 @@ def test_bytes_are_those_of_the_real_quantized_cache_at_every_token(
 def test_bytes_are_those_of_optimum_quantos_cache_at_every_token(
     prompt: int, dtype: str, rows: int, full_facts: ModelFacts
 ) -> None:
-    from backend.worker.patch.quanto import unpack_with_torch
+    from tokendyno.backend.worker.patch.quanto import unpack_with_torch
 
     unpack_with_torch()
     check_quantized(QUANTIZED_QUANTO4, prompt, dtype, rows, full_facts)
@@ -198,7 +198,7 @@ def test_bytes_are_those_of_the_custom_loops_cache_in_8_bits(prompt: int, rows: 
     import torch
     from transformers import AutoConfig
 
-    from backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
 
     cache = StaticSlotCache(AutoConfig.for_model(**json.loads(full_facts.source.config_json)), PLACES, True)
     for layer in range(LAYERS):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from backend.plan import ShapesKind
-from backend.predict.lengths import cache_places, past_window, rounded, warm_up_tokens
+from tokendyno.backend.plan import ShapesKind
+from tokendyno.backend.predict.lengths import cache_places, past_window, rounded, warm_up_tokens
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.arms.parse import parse_arm
-from backend.models import CacheLayers, LayerKind, ModelFacts, resolve
-from backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED, CacheKind
-from backend.predict.kv import kv_bytes
-from backend.predict.memory import CONTEXT_BYTES, CPU_KERNEL_BYTES, CPU_KERNELS_BYTES, CPU_MARGIN, MIB, peak_bytes
-from backend.predict.pages import cache_bytes, pages_needed, pages_of
-from backend.predict.setup import Setup, setup_of
-from backend.predict.weights import weight_bytes
 from tests.support.batches import TRAFFIC
 from tests.support.command_line import cli
 from tests.support.machines import CPU, settled
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.models import CacheLayers, LayerKind, ModelFacts, resolve
+from tokendyno.backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED, CacheKind
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.memory import (
+    CONTEXT_BYTES,
+    CPU_KERNEL_BYTES,
+    CPU_KERNELS_BYTES,
+    CPU_MARGIN,
+    MIB,
+    peak_bytes,
+)
+from tokendyno.backend.predict.pages import cache_bytes, pages_needed, pages_of
+from tokendyno.backend.predict.setup import Setup, setup_of
+from tokendyno.backend.predict.weights import weight_bytes
 
 H200: dict[str, Any] = {"device": "cuda", "capability": (9, 0)}
 

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.hardware.peak_rates import PeakRates
-from backend.models import ModelFacts, catalogue, resolve
-from backend.models.families import FAMILIES
-from backend.plan import DYNAMIC, Exchanges
-from backend.predict.exchanged import exchanged_bytes
-from backend.predict.kv import kv_bytes
-from backend.predict.memory import peak_bytes
-from backend.predict.parallel import (
+from tests.backend.predict.test_weights import TINY, VARIANTS
+from tests.support.sharded import first, ranks
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.models import ModelFacts, catalogue, resolve
+from tokendyno.backend.models.families import FAMILIES
+from tokendyno.backend.plan import DYNAMIC, Exchanges
+from tokendyno.backend.predict.exchanged import exchanged_bytes
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.memory import peak_bytes
+from tokendyno.backend.predict.parallel import (
     MAX_GPUS,
     check_sizes,
     choice_of,
@@ -26,11 +28,9 @@ from backend.predict.parallel import (
     shard,
     sharded,
 )
-from backend.predict.roofline import bound, work
-from backend.predict.setup import Setup
-from backend.predict.weights import weight_bytes
-from tests.backend.predict.test_weights import TINY, VARIANTS
-from tests.support.sharded import first, ranks
+from tokendyno.backend.predict.roofline import bound, work
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import weight_bytes
 
 CAN = [entry for entry in catalogue() if FAMILIES[json.loads(entry.config)["model_type"]].parallel != "none"]
 SPLIT = [change for change in VARIANTS if FAMILIES[change["model_type"]].parallel != "none"]

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from backend.plan import DYNAMIC, STATIC, UNWINDOWED, CacheKind
-from backend.predict.memory import peak_bytes
-from backend.predict.prefill import passes
-from backend.predict.setup import Setup
-from backend.predict.workspace import Work, prefill_bytes
 from tests.backend.predict.test_workspace import both
 from tests.support.live_tensors import peaks
 from tests.support.machines import facts
 from tests.support.tiny_models import CONFIGS, WINDOW, tiny
+from tokendyno.backend.plan import DYNAMIC, STATIC, UNWINDOWED, CacheKind
+from tokendyno.backend.predict.memory import peak_bytes
+from tokendyno.backend.predict.prefill import passes
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.workspace import Work, prefill_bytes
 
 MIB = 1 << 20
 
@@ -58,7 +58,7 @@ def test_the_cache_holds_what_a_real_one_holds_after_each_pass(
 
     from transformers import DynamicCache, StaticCache
 
-    from backend.models import resolve
+    from tokendyno.backend.models import resolve
 
     model, length, chunk, places = tiny(architecture), 53, 12, 60
     (tmp_path / "config.json").write_text(json.dumps({"model_type": architecture, **CONFIGS[architecture]}))

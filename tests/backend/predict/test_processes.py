@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.models import resolve
-from backend.plan import CACHES
-from backend.predict.kv import kv_bytes
-from backend.predict.parallel import exchanges, refusal, shard
-from backend.predict.weights import weight_bytes
 from tests.support.rank_processes import PROMPT, TOKENS, Case, Seen
 from tests.support.tiny_models import _SHAPE, CONFIGS
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import CACHES
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.parallel import exchanges, refusal, shard
+from tokendyno.backend.predict.weights import weight_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from backend.models import resolve
-from backend.models.facts import Matrix
-from backend.models.stored import StoredFormat
-from backend.plan import CACHES
-from backend.predict.memory import peak_bytes
-from backend.predict.quantized import PACKINGS, stored_packing
-from backend.predict.setup import Setup
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.facts import Matrix
+from tokendyno.backend.models.stored import StoredFormat
+from tokendyno.backend.plan import CACHES
+from tokendyno.backend.predict.memory import peak_bytes
+from tokendyno.backend.predict.quantized import PACKINGS, stored_packing
+from tokendyno.backend.predict.setup import Setup
 
 SQUARE = 256 * 256
 TABLE = 16 * 4  # a lookup table of 16 float32 values

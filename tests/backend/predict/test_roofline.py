@@ -2,13 +2,13 @@
 
 import pytest
 
-from backend.hardware.peak_rates import PeakRates
-from backend.models import resolve
-from backend.plan import CACHES, DYNAMIC, QUANTIZED_FP8
-from backend.predict.kv import kv_bytes
-from backend.predict.roofline import basis, bound, bound_points, kv_bytes_read, work
-from backend.predict.setup import Setup
-from backend.predict.weights import weight_bytes_read
+from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import CACHES, DYNAMIC, QUANTIZED_FP8
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.roofline import basis, bound, bound_points, kv_bytes_read, work
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import weight_bytes_read
 
 FAST = PeakRates(4.3e12, 989e12, "a test")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.arms.parse import parse_arm
-from backend.predict.setup import setup_of
 from tests.support.machines import CPU, H200, facts, settled
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.predict.setup import setup_of
 
 STEP = "cache=static,compile="
 MANUAL = "cache=static,loop=own,cuda_graphs=manual"

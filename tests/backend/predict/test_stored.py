@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import Matrix, resolve
-from backend.models.stored import METHODS
-from backend.predict.setup import Setup
-from backend.predict.weights import quantization_on, stored_bytes, weight_bytes, weight_bytes_read
 from tests.support.command_line import POCKET
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import Matrix, resolve
+from tokendyno.backend.models.stored import METHODS
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import quantization_on, stored_bytes, weight_bytes, weight_bytes_read
 
 LLAMA = {
     "model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from backend.hardware.peak_rates import PeakRates
-from backend.predict.roofline import bound
-from backend.predict.setup import Setup
-from backend.predict.ttft import prefill_bound
-from backend.predict.weights import weight_bytes_read
 from tests.support.machines import facts
+from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.predict.roofline import bound
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.ttft import prefill_bound
+from tokendyno.backend.predict.weights import weight_bytes_read
 
 RATES = PeakRates(4.59e12, 989e12, "a test")
 SETUP = Setup(dtype="bfloat16", device="cuda")

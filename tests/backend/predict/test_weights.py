@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import ModelFacts, catalogue, resolve
-from backend.models.stored import StoredFormat
-from backend.paths import PRESETS
-from backend.predict.quantized import PACKINGS
-from backend.predict.setup import Setup
-from backend.predict.weights import (
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import ModelFacts, catalogue, resolve
+from tokendyno.backend.models.stored import StoredFormat
+from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.predict.quantized import PACKINGS
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.weights import (
     expert_bytes,
     itemsize,
     parameters,
@@ -190,10 +190,10 @@ def small(architecture: str, folder: Path) -> ModelFacts:
 def test_packed_weights_take_what_was_predicted(architecture: str, tmp_path: Path) -> None:
     """To the byte, except for the scale of Gemma's embeddings, a single number; GPT-2 has nothing that torchao and
     quanto know."""
-    from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
-    from backend.plan import LoadPlan
-    from backend.worker.load.device import Observed
-    from backend.worker.load.random_checkpoint import load_as_checkpoint
+    from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
+    from tokendyno.backend.plan import LoadPlan
+    from tokendyno.backend.worker.load.device import Observed
+    from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
 
     facts = small(architecture, tmp_path)
     for dtype in ("bfloat16", "float32") if architecture == "llama" else ("bfloat16",):

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from backend.models import CacheLayers, ModelFacts, resolve
-from backend.predict.parallel import shard
-from backend.predict.workspace import Work, decode_bytes, prefill_bytes
 from tests.support.live_tensors import peaks
 from tests.support.sharded import ranks
+from tokendyno.backend.models import CacheLayers, ModelFacts, resolve
+from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.predict.workspace import Work, decode_bytes, prefill_bytes
 
 IDS = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
 WIDE: dict[str, Any] = {

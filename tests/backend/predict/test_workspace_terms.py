@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from backend.models import ModelFacts, resolve
-from backend.plan import CACHES, STATIC
-from backend.predict.memory import MIB, peak_bytes
-from backend.predict.setup import Setup
-from backend.predict.workspace import LIVE_TENSORS, Work, decode_bytes, logits_bytes, prefill_bytes
+from tokendyno.backend.models import ModelFacts, resolve
+from tokendyno.backend.plan import CACHES, STATIC
+from tokendyno.backend.predict.memory import MIB, peak_bytes
+from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.workspace import LIVE_TENSORS, Work, decode_bytes, logits_bytes, prefill_bytes
 
 ROWS = 100
 KV = 10**9

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.errors import InputError
-from backend.quality import Quality, QualityText
-from backend.quality.presets import shipped_texts
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.quality import Quality, QualityText
+from tokendyno.backend.quality.presets import shipped_texts
 
 ONE = QualityText("one", "A text.")
 

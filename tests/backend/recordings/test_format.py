@@ -10,19 +10,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.errors import InputError
-from backend.messages import PageMoves, Probed, Progress
-from backend.recordings import shelf
-from backend.recordings.files import read_recording, write_recording
-from backend.recordings.format import MAX_DICTIONARY_BYTES, MAX_UNPACKED_BYTES, NAME, pack, unpack
-from backend.recordings.shelf import import_records, import_run, shipped_id, shipped_names, shipped_records
-from backend.runs import history_file
-from backend.runs import store as store_module
-from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent, Created, Ended, Record
-from backend.runs.store import Store
-from backend.views.origin import origin_sentence
 from tests.support.runs import arm_records, created, ended, tokens
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import PageMoves, Probed, Progress
+from tokendyno.backend.recordings import shelf
+from tokendyno.backend.recordings.files import read_recording, write_recording
+from tokendyno.backend.recordings.format import MAX_DICTIONARY_BYTES, MAX_UNPACKED_BYTES, NAME, pack, unpack
+from tokendyno.backend.recordings.shelf import import_records, import_run, shipped_id, shipped_names, shipped_records
+from tokendyno.backend.runs import history_file
+from tokendyno.backend.runs import store as store_module
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Record
+from tokendyno.backend.runs.store import Store
+from tokendyno.backend.views.origin import origin_sentence
 
 RUN: list[Record] = [created(owner="ada"), *arm_records("A", 60), *arm_records("B", 60), ended()]
 WHOLE = pack(RUN)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.recordings.files import read_recording
-from backend.runs.run import folded
+from tokendyno.backend.recordings.files import read_recording
+from tokendyno.backend.runs.run import folded
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "recordings"
 FILES = sorted(FOLDER.glob("*.dyno"))

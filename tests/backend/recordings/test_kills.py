@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.paths import ROOT
+from tokendyno.backend.paths import ROOT
 
 
 @pytest.mark.slow

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from backend.counts import RunCounts
-from backend.evidence import Finding
-from backend.messages import Amount, Progress, Started
-from backend.predict.kv import KvPoint
-from backend.runs.arm_series import ArmSeries, kv_at
-from backend.runs.records import ArmEvent, Ended, RooflinePoint
-from backend.runs.run import Run
 from tests.support.runs import created, finished, tokens
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import Amount, Progress, Started
+from tokendyno.backend.predict.kv import KvPoint
+from tokendyno.backend.runs.arm_series import ArmSeries, kv_at
+from tokendyno.backend.runs.records import ArmEvent, Ended, RooflinePoint
+from tokendyno.backend.runs.run import Run
 
 
 def test_tokens_out_of_order_are_refused() -> None:

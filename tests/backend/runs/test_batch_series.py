@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from backend.messages import DECODE, BatchEvent, PageMoves, PagesAllocated, RequestEnds, Steps, Waits
-from backend.runs import batch_series
-from backend.runs.batch_series import BatchColumns, BatchSeries, columns_past
-from backend.runs.records import Ended
-from backend.runs.run import Run
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
+from tokendyno.backend.messages import DECODE, BatchEvent, PageMoves, PagesAllocated, RequestEnds, Steps, Waits
+from tokendyno.backend.runs import batch_series
+from tokendyno.backend.runs.batch_series import BatchColumns, BatchSeries, columns_past
+from tokendyno.backend.runs.records import Ended
+from tokendyno.backend.runs.run import Run
 
 NOTHING = [0, 0, 0, 0]
 LISTS = {

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from backend.messages import BatchEvent, PageMoves, RequestEnds
-from backend.runs.batch_series import BatchSeries
-from backend.runs.batch_summary import differing, summarize_batch, token_s
-from backend.traffic import Limits
 from tests.support.batches import TRAFFIC, paged_events, static_events
+from tokendyno.backend.messages import BatchEvent, PageMoves, RequestEnds
+from tokendyno.backend.runs.batch_series import BatchSeries
+from tokendyno.backend.runs.batch_summary import differing, summarize_batch, token_s
+from tokendyno.backend.traffic import Limits
 
 
 def folded(events: list[BatchEvent]) -> BatchSeries:

@@ -6,15 +6,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.config import Workload
-from backend.messages import PhaseName, Progress
-from backend.models.source import ModelSource
-from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
-from backend.runs.earlier import Place, expected_s, wait_keys
-from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent, Created, WaitKeys
-from backend.runs.store import Store
 from tests.support.runs import created, ended
+from tokendyno.backend.config import Workload
+from tokendyno.backend.messages import PhaseName, Progress
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.runs.earlier import Place, expected_s, wait_keys
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import ArmEvent, Created, WaitKeys
+from tokendyno.backend.runs.store import Store
 
 KEYS = WaitKeys("load", "run")
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InputError
-from backend.runs import history_file, history_schema
-from backend.runs.history_file import connect, open_file
-from backend.runs.history_schema import MIGRATIONS
-from backend.runs.log import RunLog
-from backend.runs.records import Ended
-from backend.runs.store import Store
 from tests.backend.runs.test_store import created, tokens, whole
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs import history_file, history_schema
+from tokendyno.backend.runs.history_file import connect, open_file
+from tokendyno.backend.runs.history_schema import MIGRATIONS
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import Ended
+from tokendyno.backend.runs.store import Store
 
 
 def filled(path: Path) -> None:

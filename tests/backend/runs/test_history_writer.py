@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InputError
-from backend.hosting.visitor import LOCAL
-from backend.paths import ROOT
-from backend.runs import history_file, history_writer
-from backend.runs.log import RunLog
-from backend.runs.records import Ended
-from backend.runs.retention import AGES_AFTER_S, Retention
-from backend.runs.store import Store
 from tests.backend.runs.test_store import created, stored, tokens, whole
 from tests.support.processes import wait_for, with_path
-from ui.live.panel import answer
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.visitor import LOCAL
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.runs import history_file, history_writer
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import Ended
+from tokendyno.backend.runs.retention import AGES_AFTER_S, Retention
+from tokendyno.backend.runs.store import Store
+from tokendyno.ui.live.panel import answer
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_what_cannot_be_read_is_told_and_holds_no_run(tmp_path: Path) -> None:
 FILL = """
 import resource, signal, sys
 from pathlib import Path
-from backend.runs.store import Store
+from tokendyno.backend.runs.store import Store
 from tests.backend.runs.test_store import whole
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = Store(Path(sys.argv[1]))

@@ -8,15 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from backend.hosting.visitor import LOCAL
-from backend.messages import Progress
-from backend.runs import log as run_log
-from backend.runs.log import RunLog
-from backend.runs.records import UNREADABLE, ArmEvent, Ended
-from backend.runs.store import Store
 from tests.backend.runs.test_gate import planned
 from tests.backend.runs.test_quality import A, B, run_of
 from tests.support.runs import created, tokens
+from tokendyno.backend.hosting.visitor import LOCAL
+from tokendyno.backend.messages import Progress
+from tokendyno.backend.runs import log as run_log
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import UNREADABLE, ArmEvent, Ended
+from tokendyno.backend.runs.store import Store
 
 
 def fill(log: RunLog, run_id: str, at_s: float, end: bool = True) -> None:

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from backend.config import ArmRequest, Request, reading_of
-from backend.messages import Scored
-from backend.quality import Quality, QualityText
-from backend.runs.quality import readings, whole_reading
-from backend.runs.records import ArmEvent, ArmPlanned, Created
-from backend.runs.run import Run
+from tokendyno.backend.config import ArmRequest, Request, reading_of
+from tokendyno.backend.messages import Scored
+from tokendyno.backend.quality import Quality, QualityText
+from tokendyno.backend.runs.quality import readings, whole_reading
+from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created
+from tokendyno.backend.runs.run import Run
 
 ASKED = Quality([QualityText("one", "First."), QualityText("two", "Second.")])
 A = [Scored([5, 6, 7, 8], [1.0, 2.0, 3.0, 2.0], [5, 6, 1, 1]), Scored([9, 9], [0.0, 4.0], [9, 2])]

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.ablation.journal import Journal
-from backend.errors import InputError
-from backend.hosting.limits import LIMITS
-from backend.runs.retention import (
+from tests.backend.ablation.test_journal import HEADING
+from tests.backend.runs.test_store import created, whole
+from tests.support.processes import wait_for
+from tokendyno.backend.ablation.journal import Journal
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.runs.retention import (
     AT_ONCE,
     Deleted,
     Retention,
@@ -20,10 +23,7 @@ from backend.runs.retention import (
     remove_marked,
     used_bytes,
 )
-from backend.runs.store import Store
-from tests.backend.ablation.test_journal import HEADING
-from tests.backend.runs.test_store import created, whole
-from tests.support.processes import wait_for
+from tokendyno.backend.runs.store import Store
 
 NOW_S = 2_000_000_000.0
 

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.runs.row import arm_titles, choices_text, machine_text, row_of, work_text
 from tests.backend.runs.test_quality import A, run_of
 from tests.support.batches import batch_created
 from tests.support.runs import created
+from tokendyno.backend.runs.row import arm_titles, choices_text, machine_text, row_of, work_text
 
 H200 = "NVIDIA H200, 140.4 GiB"
 

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.counts import RunCounts
-from backend.messages import Annotation, Probed, Progress, Samples, Started, Tokens
-from backend.predict.kv import KvPoint
-from backend.runs.records import ArmEvent, Ended, Expected, Predicted, RooflinePoint, decode_record
-from backend.runs.run import Run
 from tests.support.batches import batch_created
 from tests.support.runs import created, finished, tokens
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Annotation, Probed, Progress, Samples, Started, Tokens
+from tokendyno.backend.predict.kv import KvPoint
+from tokendyno.backend.runs.records import ArmEvent, Ended, Expected, Predicted, RooflinePoint, decode_record
+from tokendyno.backend.runs.run import Run
 
 
 def test_repeats_add_to_the_statistics_and_leave_the_series_alone() -> None:
@@ -263,7 +263,7 @@ def test_seconds_since_it_was_created_come_from_a_steady_clock_in_its_own_proces
 ) -> None:
     """A clock set back by a year does not make a run that goes on here older or younger."""
     live, stored = Run(created(), live=True), Run(created())
-    monkeypatch.setattr("backend.runs.run.time.time", lambda: live.created.created + 3600.0)
+    monkeypatch.setattr("tokendyno.backend.runs.run.time.time", lambda: live.created.created + 3600.0)
     assert live.elapsed_s < 60
     assert stored.elapsed_s == pytest.approx(3600.0, abs=60)
 

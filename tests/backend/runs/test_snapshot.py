@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from backend.evidence import Finding, Verdict
-from backend.messages import Event, Loaded, PageGroup, PagesAllocated, Probed, Samples, Started
-from backend.predict.kv import KvPoint
-from backend.runs.records import ArmEvent, Predicted
-from backend.runs.run import Run
-from backend.traffic import TrafficRequest
 from tests.support.batches import TRAFFIC, batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import arm_records, created, encoder, ended, finished, passes, tokens
+from tokendyno.backend.evidence import Finding, Verdict
+from tokendyno.backend.messages import Event, Loaded, PageGroup, PagesAllocated, Probed, Samples, Started
+from tokendyno.backend.predict.kv import KvPoint
+from tokendyno.backend.runs.records import ArmEvent, Predicted
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.traffic import TrafficRequest
 
 
 def batch(static_slots: int | None = 2) -> Run:

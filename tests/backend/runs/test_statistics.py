@@ -6,7 +6,7 @@ import statistics as reference
 
 import pytest
 
-from backend.runs.statistics import (
+from tokendyno.backend.runs.statistics import (
     estimate,
     interval,
     mean,

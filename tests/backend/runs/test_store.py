@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from backend.config import ArmRequest, Request, Workload
-from backend.hosting.visitor import LOCAL
-from backend.messages import Samples, Tokens
-from backend.paths import ROOT
-from backend.runs import history_file
-from backend.runs.log import RunLog
-from backend.runs.records import UNREADABLE, ArmEvent, ArmPlanned, Created, Ended, Record, decode_record
-from backend.runs.store import Store
 from tests.support.processes import with_path
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.hosting.visitor import LOCAL
+from tokendyno.backend.messages import Samples, Tokens
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.runs import history_file
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import UNREADABLE, ArmEvent, ArmPlanned, Created, Ended, Record, decode_record
+from tokendyno.backend.runs.store import Store
 
 
 def created(run_id: str, at: float = 1.0, owner: str = LOCAL) -> Created:
@@ -80,7 +80,7 @@ def stored(path: Path, run_id: str) -> list[Record]:
 WRITER = """
 import sys
 from pathlib import Path
-from backend.runs.store import Store
+from tokendyno.backend.runs.store import Store
 from tests.backend.runs.test_store import created, tokens
 store = Store(Path(sys.argv[1]))
 assert not store.messages, store.messages

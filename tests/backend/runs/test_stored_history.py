@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from backend.history.history import History
-from backend.history.search import read_search
-from backend.hosting.limits import LIMITS
-from backend.hosting.visitor import LOCAL, LOCAL_USER
-from backend.paths import ROOT
-from backend.runs.arm_series import roofline_at
-from backend.runs.log import RunLog
-from backend.runs.records import Created, Ended, Predicted, RooflinePoint, decode_record, encode_record
-from backend.runs.store import Store
+from tokendyno.backend.history.history import History
+from tokendyno.backend.history.search import read_search
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import LOCAL, LOCAL_USER
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.runs.arm_series import roofline_at
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import Created, Ended, Predicted, RooflinePoint, decode_record, encode_record
+from tokendyno.backend.runs.store import Store
 
 LINES = (Path(__file__).parent / "stored_history.jsonl").read_bytes().splitlines()
 

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from backend.counts import RunCounts
-from backend.runs.statistics import estimate, interval
-from backend.runs.summary import Measured, compare, summarize
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.runs.statistics import estimate, interval
+from tokendyno.backend.runs.summary import Measured, compare, summarize
 
 STEPS = ([9.0, 0.1, 0.3], [1.0, 0.1, 0.3], [2.0])
 

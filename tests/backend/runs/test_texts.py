@@ -2,10 +2,10 @@
 
 import pytest
 
-from backend.messages import Probed
-from backend.optimizations import axis_names
-from backend.runs.texts import CAUSES, TextComparison, compare_texts, equal_until
-from backend.views.sentences import texts_sentence
+from tokendyno.backend.messages import Probed
+from tokendyno.backend.optimizations import axis_names
+from tokendyno.backend.runs.texts import CAUSES, TextComparison, compare_texts, equal_until
+from tokendyno.backend.views.sentences import texts_sentence
 
 PLAIN = {
     "dtype": "bfloat16", "cache": "dynamic", "attention": "eager", "speculation": "off", "loading": "plain",

@@ -2,11 +2,11 @@
 
 import pytest
 
-from backend.messages import Loaded
-from backend.runs.records import ArmEvent
-from backend.runs.run import Run
-from backend.runs.witness import doubt
 from tests.support.runs import arm_records, created, finished
+from tokendyno.backend.messages import Loaded
+from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.witness import doubt
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend.script.construct import Construct, Name
+from tokendyno.backend.script.construct import Construct, Name
 
 NESTED = Construct("fractions", "Fraction", (Construct("fractions", "Fraction", (3, 4)), Name("below")))
 CASES = [

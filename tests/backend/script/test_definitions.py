@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from backend import paths
-from backend.script import definitions as module
-from backend.script.definitions import definitions
+from tokendyno.backend import paths
+from tokendyno.backend.script import definitions as module
+from tokendyno.backend.script.definitions import definitions
 
 PRINTED = [
     ("worker/loop/loop.py", "DecodeLoop"),
@@ -84,7 +84,7 @@ def test_what_a_definition_needs_comes_before_it_with_comments_and_docstrings(pa
         '"""Docs."""\n\nimport math\nfrom typing import Any\n\nSCALE = math.tau\n"""Tau."""\nOTHER = 1\n'
     )
     (package / "top.py").write_text(
-        "import json\nimport torch\nfrom backend.deep import SCALE\n\n\n# Why.\n@staticmethod\n"
+        "import json\nimport torch\nfrom tokendyno.backend.deep import SCALE\n\n\n# Why.\n@staticmethod\n"
         "def area(x: 'Shape') -> float:  # type: ignore[misc]\n    return SCALE * x.size  # small\n\n\n"
         "class Shape:\n    size = 1.0\n\n\ndef unused() -> str:\n    return json.dumps(1)\n"
     )
@@ -102,9 +102,12 @@ def test_what_a_definition_needs_comes_before_it_with_comments_and_docstrings(pa
     ("text", "says"),
     [
         ("def g() -> None: ...\n", "does not define f"),
-        ("def f() -> None:\n    from backend.deep import SCALE\n", "inside a function"),
-        ("from backend import deep\ndef f() -> int:\n    return deep.SCALE\n", "uses deep of this package"),
-        ("from backend.deep import SCALE\nOTHER = 2\ndef f() -> int:\n    return SCALE + OTHER\n", "define OTHER"),
+        ("def f() -> None:\n    from tokendyno.backend.deep import SCALE\n", "inside a function"),
+        ("from tokendyno.backend import deep\ndef f() -> int:\n    return deep.SCALE\n", "uses deep of this package"),
+        (
+            "from tokendyno.backend.deep import SCALE\nOTHER = 2\ndef f() -> int:\n    return SCALE + OTHER\n",
+            "define OTHER",
+        ),
     ],
 )
 def test_what_cannot_be_printed_is_refused(text: str, says: str, package: Path) -> None:

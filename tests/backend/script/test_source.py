@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from backend.script import source
-from backend.script.source import WIDTH, call, comment, imports, literal, quoted, same_quotes
+from tokendyno.backend.script import source
+from tokendyno.backend.script.source import WIDTH, call, comment, imports, literal, quoted, same_quotes
 
 TEXTS = [
     "",

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import parse_arm
-from backend.claims.declared import shipped_claims
-from backend.claims.view import measured_of
-from backend.cli.main import main
-from backend.cli.story import story_blocks
-from backend.config import Workload
-from backend.errors import InputError
-from backend.models import resolve
-from backend.recordings.shelf import SHIPPED, shipped_names
-from backend.stories import stories, story
 from tests.support.command_line import text_of
 from tests.support.machines import CPU
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.claims.declared import shipped_claims
+from tokendyno.backend.claims.view import measured_of
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.story import story_blocks
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import resolve
+from tokendyno.backend.recordings.shelf import SHIPPED, shipped_names
+from tokendyno.backend.stories import stories, story
 from tools import record
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from backend.errors import InputError
-from backend.traffic import Traffic, TrafficRequest
-from backend.traffic.draw import Draw, draw
-from backend.traffic.presets import drawn, traffic_preset, traffic_presets
-from backend.traffic.prompts import prompt_text
-from backend.traffic.requests import Limits
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.traffic import Traffic, TrafficRequest
+from tokendyno.backend.traffic.draw import Draw, draw
+from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
+from tokendyno.backend.traffic.prompts import prompt_text
+from tokendyno.backend.traffic.requests import Limits
 
 
 def test_a_seed_draws_the_same_requests_in_every_version() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InputError
-from backend.traffic.trace_file import read_trace
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.traffic.trace_file import read_trace
 
 GOOD = '{"max_new_tokens": 5, "prompt": "Once", "arrival_s": 2}\n\n{"max_new_tokens": 6, "prompt_tokens": 9}\n'
 

@@ -2,13 +2,13 @@
 
 import msgspec
 
-from backend.counts import RunCounts
-from backend.messages import Finished, Steps
-from backend.runs.records import ArmEvent
-from backend.runs.run import Run
-from backend.views.batch_live import batch_delta
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import ended
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Finished, Steps
+from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.batch_live import batch_delta
 
 
 def run_of(last: int = 31, arms: str = "AB") -> Run:

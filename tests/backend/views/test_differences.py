@@ -3,15 +3,15 @@
 import msgspec
 import pytest
 
-from backend.messages import Tokens
-from backend.runs.records import ArmEvent, Ended
-from backend.runs.run import Run
-from backend.views.differences import Difference, differences
-from backend.views.document import document
-from backend.views.schema import KvSeries
-from backend.views.tiles import tiles
-from backend.views.verdict import verdict_of
 from tests.support.runs import arm_records, created, ended, finished
+from tokendyno.backend.messages import Tokens
+from tokendyno.backend.runs.records import ArmEvent, Ended
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.differences import Difference, differences
+from tokendyno.backend.views.document import document
+from tokendyno.backend.views.schema import KvSeries
+from tokendyno.backend.views.tiles import tiles
+from tokendyno.backend.views.verdict import verdict_of
 
 
 def measured(b_step_s: list[float], done: bool = True, equal: bool = False) -> Run:

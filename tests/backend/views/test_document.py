@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 
-from backend.arms.check import check
-from backend.runs.records import Ended
-from backend.runs.run import Run
-from backend.views.document import document, predicted_series
-from backend.views.schema import KvSeries
 from tests.support.machines import CPU, facts
 from tests.support.runs import encoder, ended, passes
 from tests.support.small_runs import CHOICES, PLANNED, annotated, begun, fill, repeated
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.runs.records import Ended
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.document import document, predicted_series
+from tokendyno.backend.views.schema import KvSeries
 
 
 def whole(run: Run) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_a_run_that_never_began_is_a_document_too() -> None:
 def test_predictions_have_one_entry_for_each_generated_token() -> None:
     run = begun("AB")
     fill(run, "A")
-    from backend.arms.parse import make_config
+    from tokendyno.backend.arms.parse import make_config
 
     plans = {n: check(make_config("pocket", {"cache": "static"}), facts(), CPU, run.request.workload) for n in "AB"}
     series = predicted_series(run, None, plans)

@@ -3,15 +3,15 @@
 import msgspec
 import pytest
 
-from backend.runs.gate import Gate
-from backend.runs.quality import ReadingDifference
-from backend.runs.summary import Comparison
-from backend.runs.texts import TextComparison
-from backend.views.gate import GateText, gate_document, gate_text
-from backend.views.verdict import Bytes, worded
 from tests.backend.views.test_quality import difference
 from tests.backend.views.test_verdict import FROM_37, faster_b, found
 from tests.backend.views.test_verdict import SAME as SAME_TEXT
+from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.quality import ReadingDifference
+from tokendyno.backend.runs.summary import Comparison
+from tokendyno.backend.runs.texts import TextComparison
+from tokendyno.backend.views.gate import GateText, gate_document, gate_text
+from tokendyno.backend.views.verdict import Bytes, worded
 
 ROUNDING, SMALL, LARGE = difference(0.0004, 0.995), difference(0.03, 0.95), difference(0.2, 0.8, ratio=1.3)
 SAME = difference(0.0, 1.0, most=0.0)

@@ -4,18 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
-from backend.messages import Progress
-from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent
-from backend.runs.run import Run
-from backend.runs.store import Store
-from backend.views import heads as heads_module
-from backend.views import live
-from backend.views.batch_live import BatchHead, batch_delta
-from backend.views.heads import Heads
 from tests.backend.runs.test_gate import FORMAT, compared
 from tests.backend.views.test_batch_live import run_of
 from tests.support.runs import created
+from tokendyno.backend.messages import Progress
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.store import Store
+from tokendyno.backend.views import heads as heads_module
+from tokendyno.backend.views import live
+from tokendyno.backend.views.batch_live import BatchHead, batch_delta
+from tokendyno.backend.views.heads import Heads
 
 START = [[0, 0, 0]] * 2
 

@@ -1,8 +1,8 @@
 """All ledgers in one line."""
 
-from backend.evidence import Evidence, Finding, Status
-from backend.optimizations import all_axes
-from backend.views.ledger import LedgerRow, ledger_digest, ledger_rows, ledger_summary, prompt_rows
+from tokendyno.backend.evidence import Evidence, Finding, Status
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, ledger_rows, ledger_summary, prompt_rows
 
 
 def row(axis: str, status: Status = "verified", effective: str = "x") -> LedgerRow:

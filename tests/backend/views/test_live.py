@@ -7,19 +7,19 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from backend.messages import Annotation, Loaded, PhaseName, Progress, RankMemory, Samples, Started, Tokens
-from backend.predict.kv import KvPoint
-from backend.runs import run as run_module
-from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent, Created, Ended, Predicted, Record, RooflinePoint
-from backend.runs.run import Run
-from backend.runs.store import Store
-from backend.views import live
-from backend.views.arm_details import detail_rows
-from backend.views.sentences import interference_of
-from backend.views.tile import Tile
-from backend.views.tiles import PHASE_TITLES
 from tests.support.runs import created, finished, tokens
+from tokendyno.backend.messages import Annotation, Loaded, PhaseName, Progress, RankMemory, Samples, Started, Tokens
+from tokendyno.backend.predict.kv import KvPoint
+from tokendyno.backend.runs import run as run_module
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Predicted, Record, RooflinePoint
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.store import Store
+from tokendyno.backend.views import live
+from tokendyno.backend.views.arm_details import detail_rows
+from tokendyno.backend.views.sentences import interference_of
+from tokendyno.backend.views.tile import Tile
+from tokendyno.backend.views.tiles import PHASE_TITLES
 
 
 def first_record(arms: str = "AB", repeats: int = 1) -> Created:

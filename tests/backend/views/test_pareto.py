@@ -1,6 +1,6 @@
 """Which arms no other one beats."""
 
-from backend.views.pareto import Cost, pareto
+from tokendyno.backend.views.pareto import Cost, pareto
 
 
 def front(*costs: Cost, quality: str = "KL divergence") -> list[str]:

@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.counts import RunCounts
-from backend.messages import Finished, Started
-from backend.runs.records import ArmEvent, PrefillBound
-from backend.runs.run import Run
-from backend.views.arm_details import detail_rows
-from backend.views.document import document
-from backend.views.prompt_pass import PromptPass, prompt_pass, prompt_pass_rows
-from backend.views.schema import KvSeries
 from tests.support.runs import arm_records, created, encoder, ended, passes
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Finished, Started
+from tokendyno.backend.runs.records import ArmEvent, PrefillBound
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.arm_details import detail_rows
+from tokendyno.backend.views.document import document
+from tokendyno.backend.views.prompt_pass import PromptPass, prompt_pass, prompt_pass_rows
+from tokendyno.backend.views.schema import KvSeries
 
 TTFT_S = 0.1  # of `arm_records`
 

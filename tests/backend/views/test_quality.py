@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.runs.quality import ReadingDifference
-from backend.views.quality import Cost, cost_of, quality_sentence
 from tests.backend.runs.test_quality import A, B, run_of
+from tokendyno.backend.runs.quality import ReadingDifference
+from tokendyno.backend.views.quality import Cost, cost_of, quality_sentence
 
 
 def difference(kl: float, agreement: float, ratio: float = 1.0, most: float = 0.5) -> ReadingDifference:

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.runs.records import Created, Predicted, PrefillBound, decode_record
-from backend.runs.run import Run
-from backend.views.document import document
-from backend.views.schema import Document, KvSeries
 from tests.support.runs import arm_records, created, encoder, ended, passes
+from tokendyno.backend.runs.records import Created, Predicted, PrefillBound, decode_record
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.document import document
+from tokendyno.backend.views.schema import Document, KvSeries
 
 TEXT = (Path(__file__).parent / "stored_document.json").read_bytes()
 STORED: dict[str, Any] = json.loads(TEXT)

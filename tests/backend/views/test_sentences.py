@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from backend.counts import RunCounts
-from backend.messages import Annotation
-from backend.runs.summary import Measured, Summary, summarize
-from backend.views.sentences import diagnoses, interference
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Annotation
+from tokendyno.backend.runs.summary import Measured, Summary, summarize
+from tokendyno.backend.views.sentences import diagnoses, interference
 
 
 def summary(*runs: list[float], **extra: float) -> Summary:

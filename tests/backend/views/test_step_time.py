@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from backend.counts import StepTime
-from backend.messages import Finished
-from backend.runs.records import ArmEvent, Predicted, Record, StepReads
-from backend.runs.run import Run
-from backend.views.document import document
-from backend.views.schema import KvSeries
-from backend.views.step_time import StepText, step_text, step_tiles
 from tests.support.runs import arm_records, created, ended
+from tokendyno.backend.counts import StepTime
+from tokendyno.backend.messages import Finished
+from tokendyno.backend.runs.records import ArmEvent, Predicted, Record, StepReads
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.document import document
+from tokendyno.backend.views.schema import KvSeries
+from tokendyno.backend.views.step_time import StepText, step_text, step_tiles
 
 STEP = StepTime(
     3, 0.010, True,

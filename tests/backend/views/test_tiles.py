@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.counts import RunCounts
-from backend.runs.records import PrefillBound
-from backend.runs.summary import Measured, Summary, summarize
-from backend.views.tile import Tile
-from backend.views.tiles import details, prefill_rows, tiles
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.runs.records import PrefillBound
+from tokendyno.backend.runs.summary import Measured, Summary, summarize
+from tokendyno.backend.views.tile import Tile
+from tokendyno.backend.views.tiles import details, prefill_rows, tiles
 
 
 def summary(*runs: list[float], batch: int = 1, prefill: bool = True, kv: Any = None, **extra: float) -> Summary:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from backend.runs.records import Status
-from backend.runs.run import Run
-from backend.runs.summary import Comparison, Outcome
-from backend.runs.texts import TextComparison
-from backend.views.document import document
-from backend.views.schema import KvSeries
-from backend.views.verdict import Bytes, less_or_more, verdict_of, worded
 from tests.support.runs import arm_records, created, encoder, ended, passes
+from tokendyno.backend.runs.records import Status
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.summary import Comparison, Outcome
+from tokendyno.backend.runs.texts import TextComparison
+from tokendyno.backend.views.document import document
+from tokendyno.backend.views.schema import KvSeries
+from tokendyno.backend.views.verdict import Bytes, less_or_more, verdict_of, worded
 
 SAME, FROM_37 = TextComparison(None), TextComparison(37)
 GIB = 1 << 30

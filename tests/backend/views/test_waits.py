@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.messages import Amount, PhaseName
-from backend.runs.arm_series import Phase
-from backend.views.waits import UNKNOWN, duration, wait_text
+from tokendyno.backend.messages import Amount, PhaseName
+from tokendyno.backend.runs.arm_series import Phase
+from tokendyno.backend.views.waits import UNKNOWN, duration, wait_text
 
 MIB = 1 << 20
 

@@ -3,8 +3,8 @@
 import os
 import threading
 
-from backend.messages import Event, Progress, Samples, decode_event
-from backend.worker.channel import PipeChannel, QueueChannel
+from tokendyno.backend.messages import Event, Progress, Samples, decode_event
+from tokendyno.backend.worker.channel import PipeChannel, QueueChannel
 
 
 def test_lines_of_several_threads_do_not_mix() -> None:

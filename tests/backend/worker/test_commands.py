@@ -2,10 +2,10 @@
 
 import threading
 
-from backend.messages import Cancel, Generate, Load, Shutdown
-from backend.models.source import ModelSource
-from backend.plan import LoadPlan, Plan
-from backend.worker.commands import Commands
+from tokendyno.backend.messages import Cancel, Generate, Load, Shutdown
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.commands import Commands
 
 PLAN = Plan(LoadPlan(ModelSource("random")))
 LOAD = Load(PLAN)

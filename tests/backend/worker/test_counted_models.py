@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.models import resolve
-from backend.plan import DYNAMIC
-from backend.predict.kv import kv_bytes
-from backend.predict.weights import itemsize, weight_bytes
 from tests.support.counted_models import COUNTED
 from tests.support.worker import request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import DYNAMIC
+from tokendyno.backend.predict.kv import kv_bytes
+from tokendyno.backend.predict.weights import itemsize, weight_bytes
 
 IN_CI = ("multi-query", "chunks", "experts by token", "attention and a state", "an encoder")
 """One a way of counting; the others are variants of these, for the full tier."""

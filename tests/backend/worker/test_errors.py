@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch._inductor.exc import CppCompileError, InductorError, InvalidCxxCompiler
 
-from backend.errors import InputError
-from backend.worker.errors import explain
-from backend.worker.load.download import DownloadFailed
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.worker.errors import explain
+from tokendyno.backend.worker.load.download import DownloadFailed
 
 
 def caused(error: Exception, cause: Exception) -> Exception:

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from backend.paths import ROOT
-from backend.worker import heap
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.worker import heap
 
 GROWING = """
 import ctypes, resource, sys
@@ -16,7 +16,7 @@ libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 libc.free.argtypes = [ctypes.c_void_p]
 if {settle}:
-    from backend.worker.heap import settle_heap
+    from tokendyno.backend.worker.heap import settle_heap
     settle_heap()
 held = [libc.malloc(1 << 20), libc.malloc(1 << 20)]
 begin = 0
@@ -45,6 +45,6 @@ def test_a_growing_cache_takes_no_new_memory_at_each_step(monkeypatch: pytest.Mo
 
 
 def test_elsewhere_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.worker.heap.sys.platform", "darwin")
-    monkeypatch.setattr("backend.worker.heap.ctypes.CDLL", None)
+    monkeypatch.setattr("tokendyno.backend.worker.heap.sys.platform", "darwin")
+    monkeypatch.setattr("tokendyno.backend.worker.heap.ctypes.CDLL", None)
     heap.settle_heap()

@@ -10,7 +10,7 @@ pytest.importorskip("hqq")
 
 START = """
 import sys
-import backend.worker.serve
+import tokendyno.backend.worker.serve
 loaded = [name for name in ("torchao", "hqq", "optimum.quanto", "bitsandbytes") if name in sys.modules]
 assert loaded == [], loaded
 from transformers import cache_utils
@@ -31,11 +31,11 @@ assert (found[:, :, :2] - keys).abs().max() < 1
 assert "hqq" in sys.modules and "torchao" not in sys.modules
 """
 TORCHAO = """
-from backend.models import resolve
-from backend.plan import LoadPlan
-from backend.worker.load.random_checkpoint import load_as_checkpoint
-from backend.worker.load.device import Observed
-from backend.optimizations.axes.quantization.axis import _kind
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
+from tokendyno.backend.worker.load.device import Observed
+from tokendyno.backend.optimizations.axes.quantization.axis import _kind
 model = load_as_checkpoint(LoadPlan(resolve("random:pocket").source, quantization="torchao-int8"), Observed())
 assert _kind(model.model.layers[0].self_attn.q_proj.weight) == "torchao-int8"
 assert callable(quantizer_torchao.flatten_tensor_state_dict)
@@ -55,6 +55,6 @@ def test_a_package_that_is_not_there_stays_away() -> None:
     """The stand-in is put in for what is installed only."""
     hidden = "import sys\nsys.modules['hqq'] = None\n"
     check = "from transformers import cache_utils\nassert not hasattr(cache_utils, 'HQQQuantizer')\n"
-    code = hidden + "import backend.worker.serve\n" + check
+    code = hidden + "import tokendyno.backend.worker.serve\n" + check
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]

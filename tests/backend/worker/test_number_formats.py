@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from backend.worker import number_formats
+from tokendyno.backend.worker import number_formats
 
 
 def test_a_format_that_works_more_is_measured_to_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:

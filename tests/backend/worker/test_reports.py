@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.messages import Failed
-from backend.models.source import ModelSource
-from backend.paths import PRESETS
-from backend.plan import LoadPlan, Plan
-from backend.worker.reports import MOST_CHARACTERS, Reports
 from tests.support.worker import Talk
+from tokendyno.backend.messages import Failed
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.reports import MOST_CHARACTERS, Reports
 
 
 def test_warnings_are_kept_while_listening_and_only_then() -> None:

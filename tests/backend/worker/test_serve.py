@@ -10,17 +10,29 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.engine.executor import Died
-from backend.messages import Cancel, Failed, Finished, Load, Loaded, Progress, Ready, Samples, Shutdown, Started, Tokens
-from backend.models import resolve
-from backend.models.source import ModelSource
-from backend.optimizations import axis_names
-from backend.plan import CACHES, LoadPlan, Plan
-from backend.predict.kv import kv_series
-from backend.predict.weights import weight_bytes
 from tests.support.processes import sitecustomize, with_path
 from tests.support.worker import Talk, column, only
 from tests.support.worker import plan_of as checked_plan
+from tokendyno.backend.engine.executor import Died
+from tokendyno.backend.messages import (
+    Cancel,
+    Failed,
+    Finished,
+    Load,
+    Loaded,
+    Progress,
+    Ready,
+    Samples,
+    Shutdown,
+    Started,
+    Tokens,
+)
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import axis_names
+from tokendyno.backend.plan import CACHES, LoadPlan, Plan
+from tokendyno.backend.predict.kv import kv_series
+from tokendyno.backend.predict.weights import weight_bytes
 
 WINDOW = 128
 
@@ -272,6 +284,6 @@ def test_a_worker_ends_on_shutdown_and_another_when_its_pipe_is_closed() -> None
 
 
 def test_a_worker_whose_parent_is_another_process_leaves_at_once() -> None:
-    command = [sys.executable, "-m", "backend.worker", str(os.getpid() + 1_000_000)]
+    command = [sys.executable, "-m", "tokendyno.backend.worker", str(os.getpid() + 1_000_000)]
     done = subprocess.run(command, stdin=subprocess.PIPE, capture_output=True, timeout=20, check=False)
     assert (done.returncode, done.stdout) == (0, b"")

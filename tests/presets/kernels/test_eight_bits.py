@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from backend.worker.loop.cache import to_fp8
 from tests.presets.kernels.test_attention import Given, Shape, given
 from tests.support.kernels_on_cpu import Kernel, kernels_on_cpu
+from tokendyno.backend.worker.loop.cache import to_fp8
 
 SHAPES = [
     Shape(2, 4, 128, 600, 550),

@@ -30,7 +30,7 @@ def packed(kernels: Any, rows: int, columns: int, kind: str, double: bool, dtype
     from bitsandbytes.functional import dequantize_4bit
     from bitsandbytes.nn import Params4bit
 
-    from backend.worker.patch.four_bits import lay_together
+    from tokendyno.backend.worker.patch.four_bits import lay_together
 
     torch.manual_seed(rows)
     numbers = torch.randn(rows, columns, dtype=dtype) * 0.05

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from backend.runs.log import RunLog
-from backend.runs.store import Store
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import created, ended
-from ui.batching.panel import answer
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.store import Store
+from tokendyno.ui.batching.panel import answer
 
 
 @pytest.fixture

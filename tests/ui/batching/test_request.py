@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from backend.config import Request
-from backend.errors import InputError
-from backend.runs.run import Run
 from tests.support.batches import batch_created
-from ui.batching.request import Fields, batch_axes, choice_values, read_request, traffic_values
-from ui.batching.stale import changed, stale
-from ui.components.stale_line import UNREADABLE
+from tokendyno.backend.config import Request
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs.run import Run
+from tokendyno.ui.batching.request import Fields, batch_axes, choice_values, read_request, traffic_values
+from tokendyno.ui.batching.stale import changed, stale
+from tokendyno.ui.components.stale_line import UNREADABLE
 
 PLAIN: dict[str, Any] = {
     "model": "pocket", "requests": 6, "concurrent": 2, "ttft_limit_s": 1, "prompt_low": 4, "prompt_high": 9,

@@ -6,13 +6,13 @@ import json
 import gradio as gr
 import pytest
 
-from backend.arms.presets import arm_presets
-from backend.config import Workload
-from backend.optimizations import axis_names, prompt_axes
 from tests.support.machines import CPU, H200, facts
-from ui.compare import arm_column, request
-from ui.compare.arm_column import UNSUPPORTED, fold_button, folded, folded_axes, titles
-from ui.compare.work_row import WorkControls
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.config import Workload
+from tokendyno.backend.optimizations import axis_names, prompt_axes
+from tokendyno.ui.compare import arm_column, request
+from tokendyno.ui.compare.arm_column import UNSUPPORTED, fold_button, folded, folded_axes, titles
+from tokendyno.ui.compare.work_row import WorkControls
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from backend.config import ArmRequest, Request
-from backend.engine.bench import Bench
-from backend.executors import open_bench
 from tests.support.machines import facts
 from tests.support.worker import request
-from ui.compare.code import MAX_NAME, MAX_PROMPT_CHARACTERS, code_text, script_name
+from tokendyno.backend.config import ArmRequest, Request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
+from tokendyno.ui.compare.code import MAX_NAME, MAX_PROMPT_CHARACTERS, code_text, script_name
 
 Make = Callable[..., Bench]
 

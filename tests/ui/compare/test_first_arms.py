@@ -2,13 +2,13 @@
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.hardware import Machine
 from tests.support.machines import CPU, H200, facts
-from ui.compare.page import FIRST
-from ui.compare.request import preset_choices
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.hardware import Machine
+from tokendyno.ui.compare.page import FIRST
+from tokendyno.ui.compare.request import preset_choices
 
 
 @pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "cuda"])

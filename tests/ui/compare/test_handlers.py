@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.executors import open_bench
-from backend.hosting.limits import LIMITS
-from backend.hosting.visitor import LOCAL_USER
-from backend.runs.store import Store
 from tests.support.runs import arm_records, created, ended
-from ui.page import build
-from ui.visitor import KEY
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import LOCAL_USER
+from tokendyno.backend.runs.store import Store
+from tokendyno.ui.page import build
+from tokendyno.ui.visitor import KEY
 
 
 @pytest.fixture(scope="module")

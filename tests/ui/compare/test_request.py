@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.arms.presets import arm_presets
-from backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload, reading_of
-from backend.errors import InputError
-from backend.optimizations import prompt_axes
-from backend.quality import Quality, QualityText
-from backend.runs.run import Run
-from backend.views.quality import PROMPT, TOO_SHORT, quality_view
 from tests.support.machines import CPU, facts
 from tests.support.runs import arm_records, created, ended
-from ui.compare.request import (
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload, reading_of
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.backend.quality import Quality, QualityText
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.quality import PROMPT, TOO_SHORT, quality_view
+from tokendyno.ui.compare.request import (
     CUSTOM,
     Fields,
     choice_values,
@@ -29,7 +29,7 @@ from ui.compare.request import (
     stale,
     what_runs,
 )
-from ui.components.stale_line import UNREADABLE
+from tokendyno.ui.components.stale_line import UNREADABLE
 
 GOOD: dict[str, Any] = {
     "model": "pocket", "prompt": "Once", "max_new_tokens": 8, "batch_size": 1, "temperature": 0, "seed": 0,

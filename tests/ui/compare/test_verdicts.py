@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from backend.arms import tried
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import ArmRequest, Workload
-from backend.hardware.number_formats import FormatTime
 from tests.support.machines import CPU, EIGHT, facts
 from tests.support.worker import request
-from ui.compare.verdicts import describe, unchecked
+from tokendyno.backend.arms import tried
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import ArmRequest, Workload
+from tokendyno.backend.hardware.number_formats import FormatTime
+from tokendyno.ui.compare.verdicts import describe, unchecked
 
 
 def described(warm_bench: Any, **choices: str) -> Any:

@@ -5,9 +5,9 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from backend.errors import InputError
-from backend.optimizations import prompt_axes
-from ui.components.axis_values import all_known, edited, values_of
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.ui.components.axis_values import all_known, edited, values_of
 
 AXES = prompt_axes()
 BEFORE = {"cache": "static", "compile": "default"}

@@ -7,10 +7,10 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-from backend.engine.bench import Bench
-from backend.executors import open_bench
-from backend.models import counting
-from ui.components.counting import COUNTING, next_sentence, slow_to_resolve
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.models import counting
+from tokendyno.ui.components.counting import COUNTING, next_sentence, slow_to_resolve
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import pytest
 
-from backend import hardware
-from backend.hardware import Gpu, Machine
-from backend.models import resolve
-from ui.components.summary import machine_line, model_line
+from tokendyno.backend import hardware
+from tokendyno.backend.hardware import Gpu, Machine
+from tokendyno.backend.models import resolve
+from tokendyno.ui.components.summary import machine_line, model_line
 
 
 @pytest.mark.parametrize(

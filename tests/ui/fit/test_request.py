@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend import hardware
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.fit.device import THIS
-from backend.hosting.limits import LIMITS
-from backend.models import catalogue
 from tests.support.machines import CPU, H200
-from ui.fit.request import find, read_taken, write_amounts
+from tokendyno.backend import hardware
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.fit.device import THIS
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.models import catalogue
+from tokendyno.ui.fit.request import find, read_taken, write_amounts
 
 FIRST, SHORT = write_amounts(None, 1), write_amounts(512, 1)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.executors import open_bench
-from backend.fit import sharding as of_model
-from backend.fit.sharding import Asked, ShardRow
-from ui.fit.sharding import encode, split, unless_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.fit import sharding as of_model
+from tokendyno.backend.fit.sharding import Asked, ShardRow
+from tokendyno.ui.fit.sharding import encode, split, unless_of
 
 
 @pytest.fixture

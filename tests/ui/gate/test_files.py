@@ -14,7 +14,7 @@ import pytest
 from gradio_client import utils as client_utils  # type: ignore[import-untyped]
 
 from tests.support.served import Served, served
-from ui.gate.sessions import MAX_DEPTH
+from tokendyno.ui.gate.sessions import MAX_DEPTH
 
 # --- what Gradio could do -------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ POSTED = {
     "/run/{api_name}", "/stream/{event_id}", "/stream/{event_id}/close", "/undo-vibe-edit", "/upload", "/vibe-code",
     "/vibe-edit", "/vibe-starter-queries",
 }  # fmt: skip
-"""Every address of Gradio's to which something can be sent; `ui.gate.routes` opens three of them."""
+"""Every address of Gradio's to which something can be sent; `tokendyno.ui.gate.routes` opens three of them."""
 
 OF_FILES = {
     "annotatedimage", "audio", "chatbot", "dataset", "downloadbutton", "file", "fileexplorer", "gallery", "image",

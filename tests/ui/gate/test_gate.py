@@ -14,17 +14,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.hosting.limits import LIMITS, Limits
-from backend.hosting.users import OneAccount, Users
-from backend.hosting.visitor import LOCAL, Visitor
 from tests.support.event_loops import finished
-from ui.csp import PolicyMiddleware
-from ui.gate import sessions
-from ui.gate.gate import Gate
-from ui.gate.routes import Hosts
-from ui.gate.visitors import Visitors
-from ui.live.plotly import PLOTLY_JS
-from ui.visitor import KEY, visitor_of
+from tokendyno.backend.hosting.limits import LIMITS, Limits
+from tokendyno.backend.hosting.users import OneAccount, Users
+from tokendyno.backend.hosting.visitor import LOCAL, Visitor
+from tokendyno.ui.csp import PolicyMiddleware
+from tokendyno.ui.gate import sessions
+from tokendyno.ui.gate.gate import Gate
+from tokendyno.ui.gate.routes import Hosts
+from tokendyno.ui.gate.visitors import Visitors
+from tokendyno.ui.live.plotly import PLOTLY_JS
+from tokendyno.ui.visitor import KEY, visitor_of
 
 PAGE = b"<html><script>window.x = 1</script><script type=module src=./a.js></script></html>"
 JOIN = "/gradio_api/queue/join"

@@ -6,7 +6,7 @@ import traceback
 
 import pytest
 
-from ui.gate.log import LEFT_OUT, MAX_CHARACTERS, PER_S, BoundedLog
+from tokendyno.ui.gate.log import LEFT_OUT, MAX_CHARACTERS, PER_S, BoundedLog
 
 
 def test_tracebacks_without_end_take_a_bounded_part_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from backend.hosting.limits import LIMITS
 from tests.support.event_loops import finished
 from tests.ui.gate.test_gate import Site
-from ui.gate.pulls import Pulls
-from ui.gate.visitors import Visitors
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.ui.gate.pulls import Pulls
+from tokendyno.ui.gate.visitors import Visitors
 
 SERVER = "/gradio_api/component_server"
 

@@ -14,12 +14,12 @@ from typing import Any
 import psutil
 import pytest
 
-from backend.hosting.limits import LIMITS
-from backend.hosting.users import Users
 from tests.support.processes import wait_for
 from tests.support.served import Served, served
-from ui.gate.connections import MAX_HEADER_BYTES, REQUEST_S, STALL_S
-from ui.live.plotly import PLOTLY_JS
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.users import Users
+from tokendyno.ui.gate.connections import MAX_HEADER_BYTES, REQUEST_S, STALL_S
+from tokendyno.ui.live.plotly import PLOTLY_JS
 
 pytestmark = pytest.mark.slow
 

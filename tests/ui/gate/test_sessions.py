@@ -9,13 +9,13 @@ import gradio as gr
 import pytest
 from starlette.exceptions import HTTPException
 
-from backend.hosting.limits import LIMITS, Limits
-from backend.hosting.visitor import Visitor
 from tests.support.event_loops import finished
 from tests.ui.gate.test_gate import IS_JSON, JOIN, Site
-from ui.gate.gate import Turns
-from ui.gate.sessions import LEFT_S, Sessions
-from ui.gate.visitors import Visitors
+from tokendyno.backend.hosting.limits import LIMITS, Limits
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.ui.gate.gate import Turns
+from tokendyno.ui.gate.sessions import LEFT_S, Sessions
+from tokendyno.ui.gate.visitors import Visitors
 
 PREDICT, SERVER = "/gradio_api/run/predict", "/gradio_api/component_server"
 

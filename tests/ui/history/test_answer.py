@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from backend.executors import open_bench
-from backend.hosting.limits import LIMITS
-from backend.hosting.visitor import Visitor
 from tests.support.kept_runs import history_of, made, run_on
-from ui.history.answer import UNREADABLE, answer
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.ui.history.answer import UNREADABLE, answer
 
 Ask = Callable[..., Any]
 RUNS = [made(run_on("mine", owner="ada")), made(run_on("theirs", owner="bob"))]

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from backend.runs.run import Columns
-from backend.views import live
-from ui.live.charts import CHARTS, KV, LATENCY, MEMORY
+from tokendyno.backend.runs.run import Columns
+from tokendyno.backend.views import live
+from tokendyno.ui.live.charts import CHARTS, KV, LATENCY, MEMORY
 
 
 def test_every_column_that_is_drawn_is_sent() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, WAIT_S, Pace, adapted
+from tokendyno.ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, WAIT_S, Pace, adapted
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_a_viewer_is_never_slower_than_once_a_second_and_comes_back_to_full_spee
 
 def test_a_process_that_computes_or_waits_for_a_core_slows_its_viewers(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0, 10.0]
-    monkeypatch.setattr("ui.live.pace.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("ui.live.pace.time.process_time", lambda: now[1])
+    monkeypatch.setattr("tokendyno.ui.live.pace.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tokendyno.ui.live.pace.time.process_time", lambda: now[1])
     pace = Pace()
     now[:] = [100.4, 10.4]
     assert pace.every_ms() == FASTEST_MS, "too soon to tell"

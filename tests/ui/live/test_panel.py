@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent
-from backend.runs.store import Store
-from backend.views import live
-from backend.views.heads import Heads
 from tests.support.runs import arm_records, created, ended, tokens
-from ui.live import panel, sources
-from ui.live.pace import PACE
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.store import Store
+from tokendyno.backend.views import live
+from tokendyno.backend.views.heads import Heads
+from tokendyno.ui.live import panel, sources
+from tokendyno.ui.live.pace import PACE
 
 
 @pytest.fixture

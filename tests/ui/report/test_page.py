@@ -12,24 +12,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend import hardware
-from backend.cli.main import main
-from backend.cli.options import request_of
-from backend.cli.parser import make_parser
-from backend.config import ArmRequest, Request, Workload
-from backend.recordings.files import write_recording
-from backend.runs.gate import Found
-from backend.runs.records import Created
-from backend.runs.run import MAX_TOKENS_PER_PULL, Run
-from backend.views import live
-from backend.views.command import command_of
-from backend.views.series import plain_cell, recorded_kv, series_csv
 from tests.backend.runs.test_quality import A, B
 from tests.backend.runs.test_quality import run_of as read_by
 from tests.browser.stored_runs import EVIL, evil
 from tests.support.ablations import stored, stored_sweep
 from tests.support.runs import arm_records, created, ended
-from ui.report.page import report, whole
+from tokendyno.backend import hardware
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.options import request_of
+from tokendyno.backend.cli.parser import make_parser
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.recordings.files import write_recording
+from tokendyno.backend.runs.gate import Found
+from tokendyno.backend.runs.records import Created
+from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, Run
+from tokendyno.backend.views import live
+from tokendyno.backend.views.command import command_of
+from tokendyno.backend.views.series import plain_cell, recorded_kv, series_csv
+from tokendyno.ui.report.page import report, whole
 
 
 def run_of(records: list[Any]) -> Run:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.ablation.courses import Courses
-from backend.errors import InputError
-from backend.executors import open_bench
 from tests.support.ablations import stored, stored_sweep
-from ui.worth.panel import SWEEP, WORTH, Asked, answer
+from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.ui.worth.panel import SWEEP, WORTH, Asked, answer
 
 
 def test_whoever_knows_the_id_gets_the_waterfall_and_others_a_sentence(tmp_path: Path) -> None:

@@ -17,19 +17,19 @@ import time
 from pathlib import Path
 from typing import Any
 
-from backend import hardware
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import workload_of
-from backend.messages import Event, Finished, Generate, PageMoves, PagesAllocated, RequestEnds, Steps, Waits
-from backend.models import resolve
-from backend.runs.batch_series import BatchSeries
-from backend.runs.statistics import median
-from backend.traffic import Traffic
-from backend.traffic.presets import drawn, traffic_preset
-from backend.worker.channel import QueueChannel
-from backend.worker.load.loader import LoadedModel, load
-from backend.worker.runners.choice import runner_for
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import workload_of
+from tokendyno.backend.messages import Event, Finished, Generate, PageMoves, PagesAllocated, RequestEnds, Steps, Waits
+from tokendyno.backend.models import resolve
+from tokendyno.backend.runs.batch_series import BatchSeries
+from tokendyno.backend.runs.statistics import median
+from tokendyno.backend.traffic import Traffic
+from tokendyno.backend.traffic.presets import drawn, traffic_preset
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.load.loader import LoadedModel, load
+from tokendyno.backend.worker.runners.choice import runner_for
 
 STATIC = {"batching": "static"}
 FIXED = STATIC | {"cache": "static", "shapes": "buckets"}

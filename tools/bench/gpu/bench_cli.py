@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from backend.paths import ROOT
+from tokendyno.backend.paths import ROOT
 
 
 class Pair(NamedTuple):
@@ -26,7 +26,7 @@ class Pair(NamedTuple):
     def command(self, *more: str) -> list[str]:
         """Arguments of `compare` for them, with the document on standard output."""
         return [
-            sys.executable, "-m", "backend", "compare", "--model", self.model, "--a", self.a, "--b", self.b,
+            sys.executable, "-m", "tokendyno", "compare", "--model", self.model, "--a", self.a, "--b", self.b,
             "--prompt-tokens", str(self.prompt), "--max-new-tokens", str(self.new), "--batch-size", str(self.batch),
             *more, "--json", "-",
         ]  # fmt: skip
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 
 def bench(name: str, *arguments: str) -> dict[str, Any]:
     """Run `tokendyno ARGUMENTS --json -`. AssertionError with its standard error if it fails."""
-    command = [sys.executable, "-m", "backend", *arguments, "--json", "-"]
+    command = [sys.executable, "-m", "tokendyno", *arguments, "--json", "-"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     if folder := os.environ.get("TOKENDYNO_OUT"):

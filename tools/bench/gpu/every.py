@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from backend import hardware
-from backend.arms.parse import parse_arm
-from backend.config import ArmRequest, Request, Workload
-from backend.engine.bench import Bench
-from backend.optimizations import all_axes
-from backend.runs.run import Run
-from backend.views.document import document, predicted_series
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.document import document, predicted_series
 
 MOST_FIXES = 4
 SPARES = 4

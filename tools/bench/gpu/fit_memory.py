@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy
 
-from backend.predict import memory
-from backend.views.memory_check import OF_PROCESS
+from tokendyno.backend.predict import memory
+from tokendyno.backend.views.memory_check import OF_PROCESS
 
 MIB = 1 << 20
 ROUNDS = 20_000

@@ -22,20 +22,20 @@ from kernels import get_loaded_kernels
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from backend.hardware import kernel_packages
-from backend.models.catalogue import catalogue
-from backend.models.source import ModelSource
-from backend.plan import LoadPlan
-from backend.worker.load.device import Observed
-from backend.worker.load.random_checkpoint import load_as_checkpoint
-from backend.worker.load.random_model import random_model
-from backend.worker.loop.cache import StaticSlotCache
-from backend.worker.loop.cuda_graph import capture
-from backend.worker.loop.sampling import Sampling
-from backend.worker.loop.step import Step
-from backend.worker.patch.apply import put_in
-from backend.worker.patch.experts import TRITON
-from backend.worker.patch.projections import fuse
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.models.catalogue import catalogue
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.load.device import Observed
+from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
+from tokendyno.backend.worker.load.random_model import random_model
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.cuda_graph import capture
+from tokendyno.backend.worker.loop.sampling import Sampling
+from tokendyno.backend.worker.loop.step import Step
+from tokendyno.backend.worker.patch.apply import put_in
+from tokendyno.backend.worker.patch.experts import TRITON
+from tokendyno.backend.worker.patch.projections import fuse
 
 STEPS, ROUNDS, WARM = 200, 3, 20
 PIECES: dict[str, tuple[str, str, str, Any]] = {

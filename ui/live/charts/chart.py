@@ -9,7 +9,7 @@ ChartUnit = Literal["ms", "bytes"]
 class ChartLine(NamedTuple):
     """One line for each arm.
 
-    column     field of `LaneDelta`, or of the curve of `ArmHead` that `curve` names (`backend.views.live`)
+    column     field of `LaneDelta`, or of the curve of `ArmHead` that `curve` names (`tokendyno.backend.views.live`)
     at         what the column has an entry for: each token, or each memory sample; "length": a curve over the tokens in
                the KV cache; a curve over samples has its own seconds
     first      index of the first value that is drawn (0 for an encoder's passes, which are all alike)

@@ -4,7 +4,7 @@ A sliding-window layer needs only its window, so its line turns flat there, unle
 differ by line width (sliding is thick). Predictions are thin and dotted, and drawn first, below the measurements.
 """
 
-from ui.live.charts.chart import Chart, ChartLine, EncoderText
+from tokendyno.ui.live.charts.chart import Chart, ChartLine, EncoderText
 
 KV = Chart(
     key="kv",

@@ -4,7 +4,7 @@ Token 0 is the prefill: its latency is the time to first token, which has a tile
 others. The bound is thin and dotted, in the arm's colour; it rises as the cache grows, until the windows are full.
 """
 
-from ui.live.charts.chart import Chart, ChartLine, EncoderText
+from tokendyno.ui.live.charts.chart import Chart, ChartLine, EncoderText
 
 LATENCY = Chart(
     key="latency",

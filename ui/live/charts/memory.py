@@ -5,7 +5,7 @@ largest value, so that a few pages do not look like a leak. Where several ranks 
 they are done.
 """
 
-from ui.live.charts.chart import Chart, ChartLine
+from tokendyno.ui.live.charts.chart import Chart, ChartLine
 
 MEMORY = Chart(
     key="memory",

@@ -4,16 +4,16 @@ from collections import Counter
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.hardware.kernel_packages import PUBLISHER
-from backend.optimizations.axes.attention import probe, traced
-from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
-from backend.optimizations.axes.attention.rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation, Trace, coverage, hides, traced_passes
-from backend.optimizations.subject import Subject
-from backend.plan import Plan
-from backend.script.parts import Script
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.hardware.kernel_packages import PUBLISHER
+from tokendyno.backend.optimizations.axes.attention import probe, traced
+from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
+from tokendyno.backend.optimizations.axes.attention.rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.proof import Observation, Trace, coverage, hides, traced_passes
+from tokendyno.backend.optimizations.subject import Subject
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.script.parts import Script
 
 _MARKS = {
     "sdpa: flash": ("pytorch_flash::", "_scaled_dot_product_flash_attention"),

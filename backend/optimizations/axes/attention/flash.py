@@ -6,9 +6,9 @@ would actually be used.
 
 from collections.abc import Callable
 
-from backend.models.attention_support import NO_FLASH
-from backend.optimizations.conditions import compiles, half_precision
-from backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.models.attention_support import NO_FLASH
+from tokendyno.backend.optimizations.conditions import compiles, half_precision
+from tokendyno.backend.optimizations.subject import Rule, Subject
 
 FA2, FA3, FA4 = "flash_attention_2", "flash_attention_3", "flash_attention_4"
 HUB_FA2, HUB_FA3, HUB_FA4 = (f"kernels-community/{name}" for name in ("flash-attn2", "vllm-flash-attn3", "flash-attn4"))

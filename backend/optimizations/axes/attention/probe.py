@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from backend.hardware.kernel_packages import PUBLISHER
+from tokendyno.backend.hardware.kernel_packages import PUBLISHER
 
 _PACKAGES = (
     ("flash_attn.cute", "flash_attention_4"), ("flash_attn_interface", "flash_attention_3"),

@@ -1,8 +1,8 @@
 """When sdpa, sdpa with GQA and flex_attention can run."""
 
-from backend.models.attention_support import NO_FLEX, NO_SDPA
-from backend.optimizations.conditions import half_precision, kv_cache, needs_compiler, uses_own_loop
-from backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.models.attention_support import NO_FLEX, NO_SDPA
+from tokendyno.backend.optimizations.conditions import half_precision, kv_cache, needs_compiler, uses_own_loop
+from tokendyno.backend.optimizations.subject import Rule, Subject
 
 _ANYWAY = (("attention", "auto"),)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from backend.optimizations.proof import Observation, Trace, layers_without_own_keys, regions
+from tokendyno.backend.optimizations.proof import Observation, Trace, layers_without_own_keys, regions
 
 _SDPA = "aten::scaled_dot_product_attention"
 _FUSED = (

@@ -7,21 +7,21 @@ from typing import Any
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.axes.cache import rules as rules
-from backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Subject
-from backend.optimizations.tensor_bytes import (
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.axes.cache import rules as rules
+from tokendyno.backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Subject
+from tokendyno.backend.optimizations.tensor_bytes import (
     bytes_by_device,
     cache_tensors,
     inner_tensors,
     keeps_tokens,
     quantized_parts,
 )
-from backend.plan import CACHES, STATIC_FP8, Plan
-from backend.script.parts import Script
+from tokendyno.backend.plan import CACHES, STATIC_FP8, Plan
+from tokendyno.backend.script.parts import Script
 
 _WINDOWED = ("sliding_attention", "chunked_attention")
 _PATCHES = {

@@ -1,7 +1,7 @@
 """How transformers builds the cache of each kind, described once: the worker builds it, a script prints it."""
 
-from backend.plan import CacheKind
-from backend.script.construct import Argument, Construct, Name
+from tokendyno.backend.plan import CacheKind
+from tokendyno.backend.script.construct import Argument, Construct, Name
 
 CONFIG, LENGTH = "config", "length"
 """Names of the arguments that are the model's config, and the tokens that a static cache holds."""

@@ -1,9 +1,9 @@
 """When each KV cache can run."""
 
-from backend.models.facts import CacheLayers
-from backend.optimizations.conditions import asks_to_compile, half_precision, uses_own_loop
-from backend.optimizations.subject import Rule, Subject
-from backend.predict.kv import GROUP
+from tokendyno.backend.models.facts import CacheLayers
+from tokendyno.backend.optimizations.conditions import asks_to_compile, half_precision, uses_own_loop
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.predict.kv import GROUP
 
 DOCS = "https://huggingface.co/docs/transformers/kv_cache"
 _CODE = "transformers 5.22: cache_utils.py"

@@ -1,3 +1,3 @@
-from backend.optimizations.axes.kernels.axis import AXIS
+from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
 
 __all__ = ["AXIS"]

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.hardware import kernel_packages
-from backend.optimizations.axes.kernels.alone import silent_norms
-from backend.optimizations.axes.kernels.replaced import Layer, layers, measured, own_names
-from backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES, stored_by_rows
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import compiles
-from backend.optimizations.proof import Observation, coverage, hides
-from backend.optimizations.subject import Subject
-from backend.optimizations.tensor_bytes import has_packed_weights
-from backend.plan import KernelsKind, Plan
-from backend.script.parts import Script
-from backend.script.source import literal
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.optimizations.axes.kernels.alone import silent_norms
+from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers, measured, own_names
+from tokendyno.backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES, stored_by_rows
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import compiles
+from tokendyno.backend.optimizations.proof import Observation, coverage, hides
+from tokendyno.backend.optimizations.subject import Subject
+from tokendyno.backend.optimizations.tensor_bytes import has_packed_weights
+from tokendyno.backend.plan import KernelsKind, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import literal
 
 MOST_TEXTS = 32
 """As presets/kernels/matvec/build/torch-cuda/rows.py: MOST."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backend.hardware import kernel_packages
+from tokendyno.backend.hardware import kernel_packages
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """When kernels can replace layers."""
 
-from backend.hardware import kernel_packages
-from backend.models.families import ENCODERS
-from backend.optimizations.conditions import (
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.models.families import ENCODERS
+from tokendyno.backend.optimizations.conditions import (
     compiles,
     compute_dtype,
     hub_kernel_repositories,
@@ -10,7 +10,7 @@ from backend.optimizations.conditions import (
     runs_own_mxfp4,
     uses_own_loop,
 )
-from backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Rule, Subject
 
 _MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
 NO_NORMS = frozenset(

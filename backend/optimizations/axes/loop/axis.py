@@ -2,14 +2,14 @@
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import drafts, kv_cache
-from backend.optimizations.proof import Observation, further_passes, missing
-from backend.optimizations.subject import Rule, Subject
-from backend.plan import Plan
-from backend.script.parts import Script
-from backend.script.source import call, quoted
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import drafts, kv_cache
+from tokendyno.backend.optimizations.proof import Observation, further_passes, missing
+from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import call, quoted
 
 _OWN = "backend/worker/loop/loop.py"
 _CHUNKED = ("llama4", "llama4_text")

@@ -1,3 +1,3 @@
-from backend.optimizations.axes.parallel.axis import AXIS
+from tokendyno.backend.optimizations.axes.parallel.axis import AXIS
 
 __all__ = ["AXIS"]

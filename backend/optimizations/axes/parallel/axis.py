@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 import msgspec
 
-from backend.evidence import Finding, Verdict
-from backend.models import ModelFacts
-from backend.optimizations.axes.parallel.proof import NAME, of_device_map, of_ranks
-from backend.optimizations.axes.parallel.rules import Named, conflict_of, impossible, instead, uneven
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Subject
-from backend.plan import ParallelPlan, Plan
-from backend.predict.parallel import SIZES, exchanges, sharded
-from backend.script.parts import Script
+from tokendyno.backend.evidence import Finding, Verdict
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations.axes.parallel.proof import NAME, of_device_map, of_ranks
+from tokendyno.backend.optimizations.axes.parallel.rules import Named, conflict_of, impossible, instead, uneven
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Subject
+from tokendyno.backend.plan import ParallelPlan, Plan
+from tokendyno.backend.predict.parallel import SIZES, exchanges, sharded
+from tokendyno.backend.script.parts import Script
 
 _PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py; backend/worker/load/parallel.py"
 _MAPS = "transformers 5.22: integrations/accelerate.py; accelerate 1.15: utils/modeling.py, hooks.py"

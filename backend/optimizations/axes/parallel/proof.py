@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.proof import DIRECT, Observation, Trace
-from backend.optimizations.tensor_bytes import local_part
-from backend.plan import Exchanges
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.proof import DIRECT, Observation, Trace
+from tokendyno.backend.optimizations.tensor_bytes import local_part
+from tokendyno.backend.plan import Exchanges
 
 NAME = "parallel"
 _WORDS = {"all_reduce": "all-reduces", "all_gather": "all-gathers"}

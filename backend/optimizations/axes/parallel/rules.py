@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backend.errors import InputError
-from backend.hardware import Machine
-from backend.models import ModelFacts
-from backend.optimizations.conditions import runs_mxfp4
-from backend.optimizations.subject import Subject
-from backend.plan import ParallelKind
-from backend.predict import device_map
-from backend.predict.parallel import SIZES, UNPACKED, UNTRIED, check_sizes, refusal
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations.conditions import runs_mxfp4
+from tokendyno.backend.optimizations.subject import Subject
+from tokendyno.backend.plan import ParallelKind
+from tokendyno.backend.predict import device_map
+from tokendyno.backend.predict.parallel import SIZES, UNPACKED, UNTRIED, check_sizes, refusal
 
 PLAIN = ("llama", "mistral", "qwen3")
 """Architectures whose layers also run on plain tensors: `backend/worker/patch/shards.py`."""

@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 
-from backend.evidence import Finding
-from backend.optimizations.axes.quantization import mxfp4 as mxfp4
-from backend.optimizations.axes.quantization import rules as rules
-from backend.optimizations.axes.quantization.script import write_settings
-from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation
-from backend.optimizations.subject import Subject
-from backend.optimizations.tensor_bytes import (
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.axes.quantization import mxfp4 as mxfp4
+from tokendyno.backend.optimizations.axes.quantization import rules as rules
+from tokendyno.backend.optimizations.axes.quantization.script import write_settings
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Subject
+from tokendyno.backend.optimizations.tensor_bytes import (
     bnb_scales,
     inner_tensors,
     local_part,
@@ -20,9 +20,9 @@ from backend.optimizations.tensor_bytes import (
     triton_weights,
     weight_tensors,
 )
-from backend.plan import Plan
-from backend.predict.weights import packed_matrices
-from backend.script.parts import Script
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.predict.weights import packed_matrices
+from tokendyno.backend.script.parts import Script
 
 APART_8_BITS, APART_4_BITS = 0.1, 0.5
 """How far products with packed matrices may lie from those with the numbers that were packed, as a share of their

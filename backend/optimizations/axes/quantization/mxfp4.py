@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from backend.optimizations import mxfp4, routed
-from backend.optimizations.conditions import compute_dtype
-from backend.optimizations.subject import Rule, When, blocked
+from tokendyno.backend.optimizations import mxfp4, routed
+from tokendyno.backend.optimizations.conditions import compute_dtype
+from tokendyno.backend.optimizations.subject import Rule, When, blocked
 
 _NONE = (("quantization", "none"),)
 _VALIDATE = "transformers 5.22: quantizers/quantizer_mxfp4.py, validate_environment"

@@ -1,8 +1,8 @@
 """When dense weights can be quantized with bitsandbytes, torchao and quanto."""
 
-from backend.optimizations.conditions import asks_to_compile, compute_dtype
-from backend.optimizations.subject import Rule, Subject, blocked
-from backend.predict.quantized import INT4_GROUP
+from tokendyno.backend.optimizations.conditions import asks_to_compile, compute_dtype
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.predict.quantized import INT4_GROUP
 
 _MERGE = "transformers 5.22: quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs raises ValueError"
 _GGUF = "transformers 5.22: quantizers/auto.py, get_hf_quantizer raises ValueError"

@@ -2,16 +2,16 @@
 
 import json
 
-from backend.optimizations.axes.quantization.settings import (
+from tokendyno.backend.optimizations.axes.quantization.settings import (
     COMPUTE_DTYPE,
     casts_experts,
     needs_cpu_device_map,
     quantization_config,
     unpacks_with_torch,
 )
-from backend.plan import LoadPlan
-from backend.script.parts import Script
-from backend.script.source import quoted
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import quoted
 
 
 def write_settings(script: Script, load: LoadPlan) -> None:

@@ -1,8 +1,8 @@
 """The `quantization_config` of every choice, described once: the worker builds it, a script prints it."""
 
-from backend.plan import LoadPlan
-from backend.predict.quantized import INT4_GROUP
-from backend.script.construct import Argument, Construct, Name
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.predict.quantized import INT4_GROUP
+from tokendyno.backend.script.construct import Argument, Construct, Name
 
 COMPUTE_DTYPE = "dtype"
 """Name of the argument that is the dtype of the activations."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.models.files.config_fields import decode_config, encode_config, parse_json
+from tokendyno.backend.models.files.config_fields import decode_config, encode_config, parse_json
 
 TEXTS = [
     '{"a": [0.0, Infinity], "b": {"c": -Infinity}, "d": 1e999}',
@@ -44,8 +44,8 @@ GRANITE: dict[str, Any] = {
 
 def test_models_are_built_of_the_numbers_that_a_config_s_tags_stand_for() -> None:
     """Where weights are drawn, and where it is counted."""
-    from backend.counter.model import read_config
-    from backend.worker.load.random_model import empty_model
+    from tokendyno.backend.counter.model import read_config
+    from tokendyno.backend.worker.load.random_model import empty_model
 
     text = encode_config(GRANITE | {"time_step_limit": [0.0, math.inf]})
     built = (

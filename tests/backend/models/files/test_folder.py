@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import check_loadable, resolve
-from backend.models.files.folder import INDEX
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import check_loadable, resolve
+from tokendyno.backend.models.files.folder import INDEX
 
 CONFIG: dict[str, Any] = {
     "model_type": "llama", "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2,

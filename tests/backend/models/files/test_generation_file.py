@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from backend.messages import Finished, Generate
-from backend.models import obstacle, resolve
-from backend.models.files import generation_file
-from backend.models.files.generation_file import NAME
 from tests.backend.models.files.test_tokenizer_files import with_file
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, plan_of
+from tokendyno.backend.messages import Finished, Generate
+from tokendyno.backend.models import obstacle, resolve
+from tokendyno.backend.models.files import generation_file
+from tokendyno.backend.models.files.generation_file import NAME
 
 EOS, PAD = "the id of a token, a list of ids or null", "the id of a token or null"
 IDS: list[tuple[str, Any, bool]] = [

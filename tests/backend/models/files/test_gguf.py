@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import check_loadable, resolve
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import check_loadable, resolve
 
 U32, F32, TEXT, ARRAY, U64 = 4, 6, 8, 9, 10
 
@@ -125,7 +125,7 @@ def test_counts_beyond_reason_are_refused(tmp_path: Path) -> None:
 
 def test_the_block_sizes_are_those_of_the_gguf_package() -> None:
     constants = pytest.importorskip("gguf.constants")
-    from backend.models.files.gguf import BLOCKS
+    from tokendyno.backend.models.files.gguf import BLOCKS
 
     real = {int(kind): size for kind, size in constants.GGML_QUANT_SIZES.items()}
     assert {kind: real[kind] for kind in BLOCKS} == BLOCKS

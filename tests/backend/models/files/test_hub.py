@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import resolve
-from backend.models.files import hub
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.files import hub
 
 CONFIG: dict[str, Any] = {
     "model_type": "llama", "num_hidden_layers": 3, "hidden_size": 8, "num_attention_heads": 2,

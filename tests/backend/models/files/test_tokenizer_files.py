@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InputError
-from backend.models import obstacle, resolve
-from backend.models.files import tokenizer_files
-from backend.models.files.tokenizer_files import check_tokenizer
 from tests.support.command_line import POCKET
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import obstacle, resolve
+from tokendyno.backend.models.files import tokenizer_files
+from tokendyno.backend.models.files.tokenizer_files import check_tokenizer
 
 WHOLE = (POCKET / "tokenizer.json").read_bytes()
 SETTINGS = (POCKET / "tokenizer_config.json").read_bytes()

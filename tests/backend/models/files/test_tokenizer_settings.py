@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from backend import hardware
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.models import obstacle, resolve
-from backend.models.files.generation_file import NAME as GENERATION
-from backend.models.files.tokenizer_settings import SETTINGS, SPECIAL_MAP
 from tests.backend.models.files.test_tokenizer_files import with_file
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.models import obstacle, resolve
+from tokendyno.backend.models.files.generation_file import NAME as GENERATION
+from tokendyno.backend.models.files.tokenizer_settings import SETTINGS, SPECIAL_MAP
 
 END, ADDED = "<|endoftext|>", {"__type": "AddedToken", "content": "<|endoftext|>"}
 TEMPLATE = "{% for m in messages %}{{ m['content'] }}{% endfor %}"

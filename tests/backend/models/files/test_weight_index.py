@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import InputError
-from backend.models.files import weight_index
-from backend.models.files.weight_index import named_files
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files import weight_index
+from tokendyno.backend.models.files.weight_index import named_files
 
 
 def test_an_index_of_the_largest_models_is_read(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.counts import RunCounts
-from backend.evidence import Evidence
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, all_axes
-from backend.plan import LoadPlan, Plan
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Evidence
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, all_axes
+from tokendyno.backend.plan import LoadPlan, Plan
 
 AXES = {axis.name: axis for axis in all_axes()}
 LAYERS = 3

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from torch._inductor import list_mode_options
 
-from backend.arms.check import Checked
-from backend.config import Workload
-from backend.counts import RunCounts
-from backend.export.script import script
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, all_axes, subject_of
-from backend.optimizations.conditions import skips_compilation
-from backend.optimizations.proof import Trace
-from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 from tests.support.machines import CPU, H200, facts, settled
 from tests.support.proof import claimed
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.export.script import script
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, all_axes, subject_of
+from tokendyno.backend.optimizations.conditions import skips_compilation
+from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 
 AXIS = {axis.name: axis for axis in all_axes()}
 PLAN = Plan(LoadPlan(ModelSource("random"), device="cuda"), GeneratePlan(STATIC, "default"))
@@ -27,8 +27,8 @@ LLAMA = "random:Qwen3-0.6B"
 
 
 def checked(machine: Any = H200, model: str = LLAMA, **choices: str) -> Checked:
-    from backend.arms.check import check
-    from backend.arms.parse import make_config
+    from tokendyno.backend.arms.check import check
+    from tokendyno.backend.arms.parse import make_config
 
     return check(make_config(model, choices), facts(model), machine, Workload(prompt="Once"))
 
@@ -122,8 +122,8 @@ def test_what_generate_would_silently_leave_uncompiled_is_planned_off(quantizati
 def test_a_packed_mxfp4_checkpoint_is_not_compiled_on_a_gpu_and_is_where_it_is_unpacked() -> None:
     from dataclasses import replace
 
-    from backend.optimizations import subject_of
-    from backend.optimizations.conditions import skips_compilation
+    from tokendyno.backend.optimizations import subject_of
+    from tokendyno.backend.optimizations.conditions import skips_compilation
 
     model = replace(facts("random:gpt-oss-20b"), quantization="mxfp4")
     choices = {axis.name: axis.default for axis in all_axes()}

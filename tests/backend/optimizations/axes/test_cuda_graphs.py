@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import parse_arm
-from backend.config import Workload
-from backend.counts import RunCounts
-from backend.optimizations import Observation
-from backend.optimizations.axes.cuda_graphs import AXIS
-from backend.optimizations.proof import Trace
 from tests.support.machines import CPU, H200, facts, settled
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.optimizations import Observation
+from tokendyno.backend.optimizations.axes.cuda_graphs import AXIS
+from tokendyno.backend.optimizations.proof import Trace
 
 STATIC = "cache=static"
 OWN = "cache=static,loop=own,cuda_graphs=manual"

@@ -6,20 +6,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.counts import RunCounts
-from backend.evidence import Evidence, Finding
-from backend.hardware import Machine
-from backend.hardware.number_formats import FormatTime
-from backend.models.source import ModelSource
-from backend.optimizations.axes.dtype import AXIS, _plain_cache
-from backend.optimizations.conditions import CLEARLY_SLOWER
-from backend.optimizations.proof import Observation, Trace
-from backend.plan import LoadPlan, Plan
 from tests.support.machines import CPU, GIB, H200, facts
 from tests.support.sharded import ranks
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Evidence, Finding
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hardware.number_formats import FormatTime
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations.axes.dtype import AXIS, _plain_cache
+from tokendyno.backend.optimizations.conditions import CLEARLY_SLOWER
+from tokendyno.backend.optimizations.proof import Observation, Trace
+from tokendyno.backend.plan import LoadPlan, Plan
 
 TIMES = (
     FormatTime(8 << 20, 1, 2.14), FormatTime(8 << 20, 8, 1.0),

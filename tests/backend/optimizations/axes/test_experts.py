@@ -10,19 +10,19 @@ import pytest
 import torch
 from transformers import CompileConfig
 
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.experts import AXIS, GROUPED
-from backend.optimizations.proof import ShapedCall, Trace
-from backend.plan import LoadPlan, Plan
-from backend.script.parts import Script
-from backend.worker.patch.apply import set_experts
-from backend.worker.prove.profile import trace
 from tests.support.machines import CPU, H200, MACHINES, facts
 from tests.support.proof import verify
 from tests.support.quantization import gpu, without
 from tests.support.scripts import preamble
 from tests.support.tiny_models import build, tiny
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.experts import AXIS, GROUPED
+from tokendyno.backend.optimizations.proof import ShapedCall, Trace
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.patch.apply import set_experts
+from tokendyno.backend.worker.prove.profile import trace
 
 WAYS = ("eager", "grouped_mm", "batched_mm")
 TOKENS = 4

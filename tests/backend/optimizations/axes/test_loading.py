@@ -3,17 +3,17 @@
 import msgspec
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.counts import RunCounts
-from backend.hardware import Machine
-from backend.models.source import ModelSource, SourceKind
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.loading import AXIS
-from backend.plan import LoadingKind, LoadPlan, Plan
-from backend.script.parts import Script
 from tests.support.machines import CPU, H200, facts
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models.source import ModelSource, SourceKind
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.loading import AXIS
+from tokendyno.backend.plan import LoadingKind, LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
 
 WAYS: tuple[LoadingKind, ...] = ("device_map", "no-warmup", "plain")
 

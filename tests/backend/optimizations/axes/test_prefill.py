@@ -8,21 +8,21 @@ import pytest
 import torch
 from transformers import DynamicCache, GenerationConfig, StaticCache
 
-from backend.arms.palette import palette
-from backend.counts import RunCounts
-from backend.evidence import Evidence
-from backend.hardware import Machine
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.prefill import AXIS, SIZES
-from backend.optimizations.proof import Trace
-from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
-from backend.script.parts import Script
-from backend.worker.compiler.limit import recompile_limit_kept
-from backend.worker.prompt.padding import pad
-from backend.worker.prompt.prompt import Prompt
 from tests.support.machines import CPU, EIGHT, H200, facts, settled
 from tests.support.tiny_models import CONFIGS, tiny
+from tokendyno.backend.arms.palette import palette
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Evidence
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.prefill import AXIS, SIZES
+from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.compiler.limit import recompile_limit_kept
+from tokendyno.backend.worker.prompt.padding import pad
+from tokendyno.backend.worker.prompt.prompt import Prompt
 
 CHUNKS = sorted(SIZES)
 
@@ -54,7 +54,7 @@ OWN = {"loop": "own", "cache": "static"}
 def test_what_cannot_be_read_in_chunks_is_refused(
     choice: str, model: str, machine: Machine, choices: dict[str, str], blocked: list[dict[str, str]]
 ) -> None:
-    from backend.optimizations import defaults
+    from tokendyno.backend.optimizations import defaults
 
     verdicts = AXIS.verdicts(choice, subject_of(facts(model), machine, defaults() | choices))
     assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
@@ -81,7 +81,7 @@ CAPTURED = OWN | {"cuda_graphs": "manual"}
 def test_where_no_graph_of_a_prompt_can_be_captured_it_is_refused(
     model: str, machine: Machine, choices: dict[str, str], blocked: list[dict[str, str]]
 ) -> None:
-    from backend.optimizations import defaults
+    from tokendyno.backend.optimizations import defaults
 
     verdicts = AXIS.verdicts("captured", subject_of(facts(model), machine, defaults() | choices))
     assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
@@ -105,7 +105,7 @@ def test_where_no_graph_of_a_prompt_can_be_captured_it_is_refused(
 def test_where_no_pass_over_a_prompt_is_compiled_it_is_refused(
     model: str, machine: Machine, choices: dict[str, str], blocked: list[dict[str, str]]
 ) -> None:
-    from backend.optimizations import defaults
+    from tokendyno.backend.optimizations import defaults
 
     verdicts = AXIS.verdicts("compiled", subject_of(facts(model), machine, defaults() | choices))
     assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
@@ -128,7 +128,7 @@ def test_a_compiled_pass_is_captured_where_the_step_is(choices: dict[str, str], 
 
 def test_what_copies_keys_for_each_query_head_says_so() -> None:
     def noted(model: str, **choices: str) -> bool:
-        from backend.optimizations import defaults
+        from tokendyno.backend.optimizations import defaults
 
         subject = subject_of(facts(model), H200, defaults() | choices)
         return any(v.level == "note" for v in AXIS.verdicts("chunks-512", subject))
@@ -140,9 +140,9 @@ def test_what_copies_keys_for_each_query_head_says_so() -> None:
 
 
 def test_an_encoder_has_no_prompt_to_be_cut() -> None:
-    from backend.arms.check import check
-    from backend.arms.parse import make_config
-    from backend.config import Workload
+    from tokendyno.backend.arms.check import check
+    from tokendyno.backend.arms.parse import make_config
+    from tokendyno.backend.config import Workload
 
     found = check(make_config("m", {"prefill": "chunks-512"}), facts("random:bert-base-uncased"), CPU, Workload("x"))
     assert [v.fix for v in found.blocked] == [{"prefill": "whole"}]
@@ -178,7 +178,7 @@ def test_it_is_found_by_what_it_is_for(words: str) -> None:
     ],
 )
 def test_a_script_reads_in_the_same_way(choices: dict[str, str], keyword: str | None, loop: str) -> None:
-    from backend.optimizations.axes.loop import AXIS as LOOP
+    from tokendyno.backend.optimizations.axes.loop import AXIS as LOOP
 
     script, plan = Script(), settled(facts(), choices, H200).plan
     LOOP.write(script, plan)

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 import torch
 
-from backend.evidence import Finding
-from backend.messages import Finished
-from backend.models.facts import Matrix
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, all_axes
-from backend.optimizations.axes.projections import products
-from backend.optimizations.proof import ShapedCall, Trace
-from backend.plan import LoadPlan, Plan
-from backend.script.parts import Script
-from backend.worker.patch.projections import fuse
-from backend.worker.prove.profile import trace
 from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
 from tests.support.machines import CPU, H200, facts, settled
 from tests.support.proof import verify
 from tests.support.scripts import preamble
 from tests.support.tiny_models import CONFIGS, build
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import Finished
+from tokendyno.backend.models.facts import Matrix
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, all_axes
+from tokendyno.backend.optimizations.axes.projections import products
+from tokendyno.backend.optimizations.proof import ShapedCall, Trace
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.patch.projections import fuse
+from tokendyno.backend.worker.prove.profile import trace
 
 AXIS = next(axis for axis in all_axes() if axis.name == "projections")
 PLAN = Plan(LoadPlan(ModelSource("random")))
@@ -170,7 +170,7 @@ def test_forced_upon_packed_matrices_it_is_refused_by_the_worker(quantization: s
     """The rule against what happens: these classes are not joinable."""
     from torch import nn
 
-    from backend.errors import InputError
+    from tokendyno.backend.errors import InputError
 
     model = build("llama")
     if quantization == "bnb-nf4":

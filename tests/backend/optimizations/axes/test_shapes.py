@@ -9,19 +9,19 @@ import pytest
 import torch
 from transformers import DynamicCache, GenerationConfig, StaticCache
 
-from backend.counts import RunCounts
-from backend.hardware import Machine
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.shapes import AXIS
-from backend.optimizations.proof import REGION, Trace
-from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan, ShapesKind
-from backend.predict.lengths import cache_places, rounded
-from backend.script.parts import Script
-from backend.worker.prompt.padding import pad, padding_counts
-from backend.worker.prompt.prompt import Prompt
 from tests.support.machines import CPU, H200, facts
 from tests.support.tiny_models import CONFIGS, tiny
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.shapes import AXIS
+from tokendyno.backend.optimizations.proof import REGION, Trace
+from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan, ShapesKind
+from tokendyno.backend.predict.lengths import cache_places, rounded
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.prompt.padding import pad, padding_counts
+from tokendyno.backend.worker.prompt.prompt import Prompt
 
 KINDS: tuple[ShapesKind, ...] = ("exact", "padded", "buckets", "dynamic")
 

@@ -6,16 +6,16 @@ import pytest
 import torch
 from transformers import DynamicCache, GenerationConfig, QuantizedCache, StaticCache
 
-from backend.counts import RunCounts
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.speculation import AXIS, LOOKUP_TOKENS
-from backend.plan import GeneratePlan, LoadPlan, Plan
-from backend.script.parts import Script
-from backend.worker.prove.prompt_lookup import DraftCounter
 from tests.support.machines import CPU, facts
 from tests.support.proof import verify
 from tests.support.tiny_models import tiny
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.speculation import AXIS, LOOKUP_TOKENS
+from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
 
 CACHES: dict[str, Any] = {
     "dynamic": lambda config: DynamicCache(config=config),

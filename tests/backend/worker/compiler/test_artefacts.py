@@ -7,9 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from backend.models.source import ModelSource  # noqa: E402
-from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan  # noqa: E402
-from backend.worker.compiler import artefacts  # noqa: E402
+from tokendyno.backend.models.source import ModelSource  # noqa: E402
+from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan  # noqa: E402
+from tokendyno.backend.worker.compiler import artefacts  # noqa: E402
 
 PLAN = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, "default", "artefacts"))
 

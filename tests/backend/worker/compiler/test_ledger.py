@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-from backend import paths
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.counts import RunCounts
-from backend.evidence import Finding
-from backend.hardware import detect
-from backend.messages import Annotation, Compiled, Event, Finished, Generate, Progress, Started
-from backend.models import resolve
-from backend.models.source import ModelSource
-from backend.plan import LoadPlan, Plan
 from tests.backend.worker.prove.test_findings import SHAPE
 from tests.support.compiling import own_folder
 from tests.support.local_worker import LocalWorker
 from tests.support.tiny_models import build
 from tests.support.worker import SENTENCE
+from tokendyno.backend import paths
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.hardware import detect
+from tokendyno.backend.messages import Annotation, Compiled, Event, Finished, Generate, Progress, Started
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import LoadPlan, Plan
 
 torch = pytest.importorskip("torch")
 
-from backend.worker.compiler.ledger import Compiling  # noqa: E402
+from tokendyno.backend.worker.compiler.ledger import Compiling  # noqa: E402
 
 MODELS: dict[str, dict[str, Any]] = {
     "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1},
@@ -286,8 +286,8 @@ def test_generate_silently_compiles_no_model_of_these_libraries(library: str, co
 def test_flex_attention_compiles_itself_and_that_is_not_taken_for_the_compile_axis() -> None:
     from torch.nn.attention.flex_attention import flex_attention
 
-    from backend.optimizations.proof import REGION, compiled_calls
-    from backend.worker.prove.profile import trace
+    from tokendyno.backend.optimizations.proof import REGION, compiled_calls
+    from tokendyno.backend.worker.prove.profile import trace
 
     flex = torch.compile(flex_attention)
     plain = torch.compile(lambda x: x.sin() + 1)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from backend.worker.compiler.limit import recompile_limit_kept
 from tests.support.tiny_models import tiny
+from tokendyno.backend.worker.compiler.limit import recompile_limit_kept
 
 
 def test_generate_raises_the_limit_and_it_is_put_back() -> None:

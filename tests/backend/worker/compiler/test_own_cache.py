@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from backend import paths
-from backend.worker.compiler import own_cache
-from backend.worker.compiler.own_cache import Filled, is_torn, publish
 from tests.support.compiling import hesitant_compiler
 from tests.support.processes import wait_for
+from tokendyno.backend import paths
+from tokendyno.backend.worker.compiler import own_cache
+from tokendyno.backend.worker.compiler.own_cache import Filled, is_torn, publish
 
 LIBRARY = Path(psutil._psplatform.cext.__file__).read_bytes()
 
@@ -113,7 +113,7 @@ def test_what_compiles_before_any_run_does_it_in_a_folder_of_its_own(cache: Path
 
 
 COMPILE = """
-from backend.worker.compiler import own_cache
+from tokendyno.backend.worker.compiler import own_cache
 own_cache.name_folder()
 import torch
 print(own_cache.use("torch"))

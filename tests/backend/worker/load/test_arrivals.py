@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.worker.load.arrivals import RESUMED_BYTES, WINDOW_S, Arrivals
+from tokendyno.backend.worker.load.arrivals import RESUMED_BYTES, WINDOW_S, Arrivals
 
 
 class Clock:

@@ -8,14 +8,14 @@ import pytest
 import torch
 from transformers import modeling_utils
 
-from backend.models import resolve
-from backend.models.source import ModelSource
-from backend.optimizations.tensor_bytes import weight_tensors
-from backend.plan import LoadingKind, LoadPlan, ProjectionsKind
-from backend.worker.load.device import Observed, device_keywords, lay_anew, moved, observing
 from tests.support.decode_loop import greedy, prompt
 from tests.support.tiny_models import build
 from tests.support.worker import plan_of
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations.tensor_bytes import weight_tensors
+from tokendyno.backend.plan import LoadingKind, LoadPlan, ProjectionsKind
+from tokendyno.backend.worker.load.device import Observed, device_keywords, lay_anew, moved, observing
 
 
 def plan(loading: LoadingKind, device: str = "cuda") -> LoadPlan:

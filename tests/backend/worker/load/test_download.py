@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from backend.messages import Amount, Progress
-from backend.paths import ROOT
-from backend.runs.records import ArmEvent
-from backend.runs.store import Store
 from tests.support.fake_hub import fake_hub
+from tokendyno.backend.messages import Amount, Progress
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.store import Store
 
 POCKET = ROOT / "presets" / "models" / "pocket"
 
@@ -25,7 +25,19 @@ BYTES_PER_S = 6e6
 def run(model: str, endpoint: str, cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(cache), "HF_HUB_DISABLE_XET": "1"}
     environment.pop("HF_HUB_OFFLINE", None)
-    command = [sys.executable, "-m", "backend", "run", "--model", model, "--max-new-tokens", "4", "--json", "-", *more]
+    command = [
+        sys.executable,
+        "-m",
+        "tokendyno",
+        "run",
+        "--model",
+        model,
+        "--max-new-tokens",
+        "4",
+        "--json",
+        "-",
+        *more,
+    ]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 

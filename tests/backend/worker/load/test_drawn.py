@@ -5,7 +5,7 @@ import threading
 import torch
 from transformers import GptOssConfig, GptOssForCausalLM
 
-from backend.worker.load.drawn import Scratch, drawn_state
+from tokendyno.backend.worker.load.drawn import Scratch, drawn_state
 
 
 def model() -> GptOssForCausalLM:

@@ -12,21 +12,21 @@ import torch
 from torch import nn
 from transformers import AutoModelForCausalLM
 
-from backend.engine.bench import Bench
-from backend.errors import InputError
-from backend.models import resolve
-from backend.models.source import ModelSource
-from backend.optimizations.axes.quantization.axis import AXIS
-from backend.plan import LoadPlan
-from backend.worker.channel import QueueChannel
-from backend.worker.load import finite
-from backend.worker.load.finite import refuse_broken
-from backend.worker.load.loader import load
-from backend.worker.load.packed import read_packed
 from tests.support.changed_weights import changed_copy, one_number
 from tests.support.command_line import POCKET
 from tests.support.quantization import PACKED
 from tests.support.worker import request
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.load import finite
+from tokendyno.backend.worker.load.finite import refuse_broken
+from tokendyno.backend.worker.load.loader import load
+from tokendyno.backend.worker.load.packed import read_packed
 
 MATRIX = "model.layers.1.self_attn.q_proj.weight"
 BIAS, SINKS = "model.layers.1.self_attn.q_proj.bias", "model.layers.1.self_attn.sinks"

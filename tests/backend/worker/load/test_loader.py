@@ -8,11 +8,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForMaskedLM
 
-from backend.models.source import ModelSource
-from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
-from backend.worker.channel import QueueChannel
-from backend.worker.load import loader
 from tests.support.command_line import POCKET
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.load import loader
 
 
 @pytest.fixture(autouse=True)

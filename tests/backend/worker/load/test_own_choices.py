@@ -10,14 +10,14 @@ import pytest
 from transformers import AutoConfig
 from transformers.integrations import hub_kernels
 
-from backend.errors import InputError
-from backend.hosting.limits import ALLOWED_KERNELS
-from backend.models.source import ModelSource
-from backend.plan import LoadPlan
-from backend.worker.channel import QueueChannel
-from backend.worker.load.loader import load
-from backend.worker.load.own_choices import forget_own_choices, guard_kernels
 from tests.support.command_line import POCKET
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import ALLOWED_KERNELS
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.load.loader import load
+from tokendyno.backend.worker.load.own_choices import forget_own_choices, guard_kernels
 
 
 @pytest.fixture

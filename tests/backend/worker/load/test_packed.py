@@ -11,16 +11,16 @@ from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
 
-from backend.models.source import ModelSource
-from backend.optimizations import Observation
-from backend.optimizations.axes.quantization.axis import AXIS
-from backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
-from backend.plan import LoadPlan, Plan
-from backend.worker.load.packed import PackedQuantizer, read_packed
-from backend.worker.load.quantization import observing
-from backend.worker.patch.experts import TRITON, PackedExperts
-from backend.worker.prove.graph_calls import matrices
 from tests.support.quantization import PACKED
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
+from tokendyno.backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.load.packed import PackedQuantizer, read_packed
+from tokendyno.backend.worker.load.quantization import observing
+from tokendyno.backend.worker.patch.experts import TRITON, PackedExperts
+from tokendyno.backend.worker.prove.graph_calls import matrices
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_they_count_as_what_they_are(packed: Any, dense: Any, monkeypatch: pytes
 )
 def test_a_load_decides_for_itself_alone(experts: str | None, quantization: str, kept: bool) -> None:
     read_packed(not kept)
-    from backend.worker.load.device import Observed
+    from tokendyno.backend.worker.load.device import Observed
 
     with observing(LoadPlan(ModelSource("folder"), experts=experts, quantization=quantization), Observed()):
         assert (AUTO_QUANTIZER_MAPPING["mxfp4"] is PackedQuantizer) is kept

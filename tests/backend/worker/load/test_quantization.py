@@ -9,27 +9,27 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, BertTokenizerFast
 
-from backend import hardware
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.export.script import script
-from backend.messages import Finished, Generate, Progress
-from backend.models import resolve
-from backend.models.source import ModelSource
-from backend.optimizations import Observation
-from backend.optimizations.axes.quantization.axis import AXIS
-from backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
-from backend.paths import PRESETS
-from backend.plan import LoadPlan
-from backend.predict.weights import weight_bytes
-from backend.worker.load import quantization
-from backend.worker.load.random_checkpoint import random_checkpoint
 from tests.support.local_worker import LocalWorker
 from tests.support.proof import verify
 from tests.support.scripts import preamble
 from tests.support.sharded import ranks
 from tests.support.worker import SENTENCE
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.export.script import script
+from tokendyno.backend.messages import Finished, Generate, Progress
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
+from tokendyno.backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
+from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.predict.weights import weight_bytes
+from tokendyno.backend.worker.load import quantization
+from tokendyno.backend.worker.load.random_checkpoint import random_checkpoint
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
 EACH_LIBRARY = ("none", "bnb-int8", "bnb-nf4", "torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4")
@@ -210,7 +210,7 @@ def test_random_mxfp4_experts_are_reproducible_and_as_large_as_usual() -> None:
 @pytest.mark.parametrize("dtype", ["auto", "float16"])
 def test_the_script_quantizes_with_the_settings_of_the_worker(choice: str, dtype: str) -> None:
     """The expression in the script, evaluated."""
-    from backend.script.parts import Script
+    from tokendyno.backend.script.parts import Script
 
     plan = LoadPlan(resolve("random:pocket").source, dtype=dtype, quantization=choice)
     written = Script()
@@ -228,7 +228,7 @@ def test_the_script_quantizes_with_the_settings_of_the_worker(choice: str, dtype
 
 
 def make_plan(plan: LoadPlan) -> Any:
-    from backend.plan import Plan
+    from tokendyno.backend.plan import Plan
 
     return Plan(plan)
 
@@ -236,7 +236,7 @@ def make_plan(plan: LoadPlan) -> Any:
 def test_a_gguf_file_is_dequantized_in_worker_and_script() -> None:
     plan = LoadPlan(ModelSource("gguf", path="/models/a.gguf"))
     assert quantization.keywords(plan, torch.float32)["quantization_config"].dequantize is True
-    from backend.script.parts import Script
+    from tokendyno.backend.script.parts import Script
 
     written = Script()
     AXIS.write(written, make_plan(plan))
@@ -279,7 +279,7 @@ def test_the_script_of_random_weights_generates_the_same_tokens(choice: str, tmp
     threads = torch.get_num_threads()
     made = runpy.run_path(str(tmp_path / "arm.py"))
     torch.set_num_threads(threads)
-    from backend.worker.load.random_model import byte_tokenizer
+    from tokendyno.backend.worker.load.random_model import byte_tokenizer
 
     assert byte_tokenizer(3072).decode(made["new_ids"], skip_special_tokens=True) == finished.text
 

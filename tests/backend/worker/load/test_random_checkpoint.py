@@ -7,16 +7,16 @@ import msgspec
 import pytest
 import torch
 
-from backend import hardware
-from backend.models import resolve
-from backend.plan import LoadPlan, ParallelPlan
-from backend.worker.load import loader, random_model, staging
-from backend.worker.load import random_checkpoint as random_checkpoint_module
-from backend.worker.load.device import Observed
-from backend.worker.load.drawn import Drawn
-from backend.worker.load.loader import LoadedModel
-from backend.worker.load.random_checkpoint import RandomBytes, load_as_checkpoint, random_checkpoint
 from tests.backend.worker.load.test_quantization import SHAPE
+from tokendyno.backend import hardware
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import LoadPlan, ParallelPlan
+from tokendyno.backend.worker.load import loader, random_model, staging
+from tokendyno.backend.worker.load import random_checkpoint as random_checkpoint_module
+from tokendyno.backend.worker.load.device import Observed
+from tokendyno.backend.worker.load.drawn import Drawn
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.load.random_checkpoint import RandomBytes, load_as_checkpoint, random_checkpoint
 
 GB = 10**9
 HERE = staging.Staging("cpu")

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from backend.worker.load.random_model import initialize, random_model
 from tests.support.tiny_models import build
+from tokendyno.backend.worker.load.random_model import initialize, random_model
 
 ERNIE = {
     "model_type": "ernie4_5_moe", "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from backend.errors import InputError
-from backend.worker.loop.cache import StaticSlotCache, StaticSlotLayer, to_fp8
-from backend.worker.loop.loop import DecodeLoop
-from backend.worker.loop.sampling import Sampling
 from tests.support.decode_loop import Told, greedy, own, prompt
 from tests.support.tiny_models import CONFIGS, tiny
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.worker.loop.cache import StaticSlotCache, StaticSlotLayer, to_fp8
+from tokendyno.backend.worker.loop.loop import DecodeLoop
+from tokendyno.backend.worker.loop.sampling import Sampling
 
 
 def test_the_cache_is_reused_and_may_be_longer_than_the_text() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from backend.worker.loop import passes
-from backend.worker.loop.passes import CapturedPasses, without_idle_mask
+from tokendyno.backend.worker.loop import passes
+from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
 
 
 class Captures:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from backend.worker.loop.sampling import Sampling, _warp, gumbel, sample
+from tokendyno.backend.worker.loop.sampling import Sampling, _warp, gumbel, sample
 
 SEED, STEP = torch.tensor([7]), torch.tensor([3])
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import torch
 
-from backend.worker.loop.sampling import Sampling
-from backend.worker.loop.step import STEP_END, Step, StepEnd, step_end_of
-from backend.worker.patch.apply import put_in
 from tests.backend.worker.patch.test_kernels import calm as calm
 from tests.backend.worker.patch.test_kernels import found, package, plan
 from tests.support.decode_loop import NEW, greedy, own, prompt
 from tests.support.tiny_models import WINDOW, build, tiny
+from tokendyno.backend.worker.loop.sampling import Sampling
+from tokendyno.backend.worker.loop.step import STEP_END, Step, StepEnd, step_end_of
+from tokendyno.backend.worker.patch.apply import put_in
 
 ENDING = """
 import torch
@@ -37,7 +37,7 @@ def test_a_folders_step_end_ends_the_steps_and_is_named(tmp_path: Path) -> None:
 
 
 def test_another_folder_leaves_it_plain(tmp_path: Path) -> None:
-    from backend.hardware import kernel_packages
+    from tokendyno.backend.hardware import kernel_packages
 
     model = build("qwen3")
     put_in(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
@@ -53,7 +53,7 @@ def test_it_has_no_weights_and_a_model_needs_none() -> None:
 
 
 def test_slots_are_filled_up_to_the_next_token_and_no_further() -> None:
-    from backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
 
     model, asked = tiny("olmo3"), prompt(5, 2, padded=2)
     with torch.inference_mode():
@@ -68,7 +68,7 @@ def test_slots_are_filled_up_to_the_next_token_and_no_further() -> None:
 
 
 def test_a_mask_that_attention_adds_follows_what_is_filled_without_being_made_anew() -> None:
-    from backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
 
     model, asked = tiny("gpt_oss", attention="eager"), prompt(5, 2, padded=2)
     with torch.inference_mode():

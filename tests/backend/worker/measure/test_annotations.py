@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 
 from torch._dynamo.callback import CallbackTrigger, callback_handler  # noqa: E402
 
-from backend.messages import Annotation  # noqa: E402
-from backend.worker.measure import annotations as module  # noqa: E402
-from backend.worker.measure.annotations import Annotations, Window  # noqa: E402
+from tokendyno.backend.messages import Annotation  # noqa: E402
+from tokendyno.backend.worker.measure import annotations as module  # noqa: E402
+from tokendyno.backend.worker.measure.annotations import Annotations, Window  # noqa: E402
 
 TIMES = [0.1 + 0.01 * i for i in range(50)]
 

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from backend.worker.measure.finite import BestOfEach, BestScores, NotFinite, of_rows
+from tokendyno.backend.worker.measure.finite import BestOfEach, BestScores, NotFinite, of_rows
 
 
 def test_on_a_cpu_nothing_is_kept_of_a_run_whose_scores_are_numbers() -> None:

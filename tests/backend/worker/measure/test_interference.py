@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from backend.counts import RunCounts
-from backend.messages import Annotation
-from backend.worker.measure.interference import Cause, CpuProbe, GpuProbe, Watch
-from backend.worker.measure.memory import MemoryMeter
-from backend.worker.measure.nvml import Nvml, of_this_bench, open_nvml, process_name
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import Annotation
+from tokendyno.backend.worker.measure.interference import Cause, CpuProbe, GpuProbe, Watch
+from tokendyno.backend.worker.measure.memory import MemoryMeter
+from tokendyno.backend.worker.measure.nvml import Nvml, of_this_bench, open_nvml, process_name
 
 torch = pytest.importorskip("torch")
 

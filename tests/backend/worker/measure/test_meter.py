@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import DynamicCache, StaticCache
 
-from backend.worker.measure.meter import Meter
 from tests.support.tiny_models import tiny
+from tokendyno.backend.worker.measure.meter import Meter
 
 STEPS = 20
 

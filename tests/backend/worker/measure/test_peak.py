@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from backend.worker.measure.memory import MemoryMeter, Sampler
+from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler
 
 MIB = 1 << 20
 

@@ -4,7 +4,7 @@ from unittest import mock
 
 import pytest
 
-from backend.worker.measure.memory import MemoryMeter
+from tokendyno.backend.worker.measure.memory import MemoryMeter
 
 MIB = 1 << 20
 

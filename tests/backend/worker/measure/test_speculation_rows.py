@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from backend.worker.measure.meter import Meter
-from backend.worker.measure.stream import latencies_s
+from tokendyno.backend.worker.measure.meter import Meter
+from tokendyno.backend.worker.measure.stream import latencies_s
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import time
 from typing import Any
 
-from backend.messages import DECODE, Event, RequestEnds, Steps, Waits
-from backend.worker.channel import QueueChannel
-from backend.worker.measure.steps import Part, StepLog, StepRow, StepStreamer
+from tokendyno.backend.messages import DECODE, Event, RequestEnds, Steps, Waits
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow, StepStreamer
 
 
 class Nothing:
@@ -22,7 +22,7 @@ class Nothing:
 
 
 def test_a_log_is_sent_while_it_grows(monkeypatch: Any) -> None:
-    monkeypatch.setattr("backend.worker.measure.stream.FLUSH_EVERY_S", 0.001)
+    monkeypatch.setattr("tokendyno.backend.worker.measure.stream.FLUSH_EVERY_S", 0.001)
     sent: list[Event] = []
     log, nothing = StepLog([0.0] * 40), Nothing()
     streamer = StepStreamer(log, nothing, nothing, QueueChannel(sent.append), nothing)  # type: ignore[arg-type]

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from backend.worker.patch import attention
 from tests.support.tiny_models import CONFIGS, build
+from tokendyno.backend.worker.patch import attention
 
 GROUPED = [name for name in CONFIGS if name != "gpt_oss"]  # whose sinks sdpa cannot have
 

@@ -7,10 +7,10 @@ import torch
 from bitsandbytes.functional import dequantize_4bit
 from bitsandbytes.nn import Linear4bit, Params4bit
 
-from backend.errors import InputError
-from backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
-from backend.worker.patch.projections import fuse
 from tests.support.quantization import llama
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
+from tokendyno.backend.worker.patch.projections import fuse
 
 KINDS = [("nf4", False), ("nf4", True), ("fp4", False), ("fp4", True)]
 

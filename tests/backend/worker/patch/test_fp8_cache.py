@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers.cache_utils import Fp8QuantizedLayer
 
-from backend.worker.patch.fp8_cache import saturate_fp8_cache
+from tokendyno.backend.worker.patch.fp8_cache import saturate_fp8_cache
 
 
 @pytest.fixture

@@ -13,15 +13,15 @@ from kernels import Mode
 from kernels.layer.layer import LayerRepository
 from transformers.integrations.hub_kernels import get_kernel_mapping_transformers
 
-from backend.errors import InputError
-from backend.hardware import kernel_packages
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.kernels.axis import AXIS
-from backend.plan import KernelsKind, LoadPlan, Plan
-from backend.worker.patch import kernels
-from backend.worker.patch.apply import put_in
 from tests.support.tiny_models import build
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
+from tokendyno.backend.plan import KernelsKind, LoadPlan, Plan
+from tokendyno.backend.worker.patch import kernels
+from tokendyno.backend.worker.patch.apply import put_in
 
 NORMED = ("llama", "qwen3", "mistral", "olmo3", "gpt_oss")
 MEGABLOCKS = "kernels-community/megablocks"
@@ -235,8 +235,8 @@ class rotary_pos_emb(nn.Module):
 
 
 def test_the_rules_know_what_transformers_maps() -> None:
-    from backend.optimizations.conditions import hub_kernel_repositories
     from tests.support.machines import CPU, H200, facts
+    from tokendyno.backend.optimizations.conditions import hub_kernel_repositories
 
     names = {"llama": "random:Llama-3-8B", "qwen3": "random:Qwen3-0.6B", "mistral": "random:Mistral-7B-v0.1",
              "olmo3": "random:Olmo-3-7B", "gemma3_text": "random:Gemma-3-1b", "gpt_oss": "random:gpt-oss-20b",

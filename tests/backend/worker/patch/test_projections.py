@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import nn
 
-from backend.errors import InputError
-from backend.hardware import kernel_packages
-from backend.optimizations.axes.projections import LAYERS
-from backend.worker.patch import rows
-from backend.worker.patch.projections import Fused, Slice, fuse, joinable
 from tests.support.decode_loop import greedy, own, prompt
 from tests.support.tiny_models import CONFIGS, build, tiny
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.optimizations.axes.projections import LAYERS
+from tokendyno.backend.worker.patch import rows
+from tokendyno.backend.worker.patch.projections import Fused, Slice, fuse, joinable
 
 GROUPS = {"llama": 8, "qwen3": 8, "mistral": 8, "olmo3": 8, "gemma3_text": 8, "gpt_oss": 4, "gpt2": 0}
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from transformers.pytorch_utils import Conv1D
 
-from backend.worker.patch.rows import LAYERS, store_by_rows
 from tests.support.decode_loop import greedy, prompt
 from tests.support.tiny_models import CONFIGS, build, tiny
+from tokendyno.backend.worker.patch.rows import LAYERS, store_by_rows
 
 
 def matrices(model: Any) -> list[Any]:

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.errors import InputError
-from backend.worker.load.random_model import byte_tokenizer
-from backend.worker.prompt import chat
 from tests.support.chat_templates import template
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.worker.load.random_model import byte_tokenizer
+from tokendyno.backend.worker.prompt import chat
 
 CHATML = (
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
@@ -174,10 +174,10 @@ def test_a_prompt_of_the_worker_goes_through_the_template() -> None:
 
     import torch
 
-    from backend.messages import Generate
-    from backend.worker.prompt.prompt import read_prompt
     from tests.support.tiny_models import tiny
     from tests.support.worker import plan_of
+    from tokendyno.backend.messages import Generate
+    from tokendyno.backend.worker.prompt.prompt import read_prompt
 
     job = Generate(plan_of(), "Hi", 0, 8, 2, 0.0, 0, False, False, chat=True)
     model = tiny("llama")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.paths import ROOT
+from tokendyno.backend.paths import ROOT
 
 pytest.importorskip("torch")
 
@@ -41,7 +41,7 @@ def load(folder: Path, major: int, source: str) -> ctypes.CDLL:
 
 
 def detach() -> bool:
-    from backend.worker.prove.detach import detach
+    from tokendyno.backend.worker.prove.detach import detach
 
     return detach()
 
@@ -58,7 +58,7 @@ def test_a_library_that_torch_did_not_load_is_not_loaded(tmp_path: Path) -> None
     """Its profiler would be another one."""
     library(tmp_path, 9999, "int cuptiFinalize(void) { return 0; }")
     script = "import torch; torch.version.cuda = '9999.0'\n"
-    script += "from backend.worker.prove.detach import detach; print(detach())"
+    script += "from tokendyno.backend.worker.prove.detach import detach; print(detach())"
     env = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", script], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.evidence import Finding
-from backend.hardware import detect
-from backend.messages import Event, Finished, Generate, Progress, Started
-from backend.models import resolve
-from backend.optimizations import Observation, all_axes
-from backend.plan import Plan
 from tests.support.local_worker import LocalWorker
 from tests.support.proof import verify
 from tests.support.worker import SENTENCE, plan_of
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.hardware import detect
+from tokendyno.backend.messages import Event, Finished, Generate, Progress, Started
+from tokendyno.backend.models import resolve
+from tokendyno.backend.optimizations import Observation, all_axes
+from tokendyno.backend.plan import Plan
 
 torch = pytest.importorskip("torch")
 
@@ -169,7 +169,7 @@ def test_compiled_greedy_text_is_that_of_the_plain_run(folder: Path, workers: di
 
 
 def test_a_probe_that_fails_is_told_as_unknown_and_the_others_are_asked_all_the_same() -> None:
-    from backend.worker.prove.findings import find_all
+    from tokendyno.backend.worker.prove.findings import find_all
 
     findings = find_all(Observation(object(), None, plan_of()))
     assert [f.axis for f in findings] == [axis.name for axis in all_axes()]

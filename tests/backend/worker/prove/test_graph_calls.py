@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from backend.worker.prove.graph_calls import GraphCalls, matrices  # noqa: E402
+from tokendyno.backend.worker.prove.graph_calls import GraphCalls, matrices  # noqa: E402
 
 
 class Layers(torch.nn.Module):  # type: ignore[misc, name-defined]

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import torch
 
-from backend.counts import RunCounts
-from backend.plan import STATIC, GeneratePlan
-from backend.worker.prove.passes import PassCounter
 from tests.support.tiny_models import tiny
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.plan import STATIC, GeneratePlan
+from tokendyno.backend.worker.prove.passes import PassCounter
 
 IDS = torch.tensor([[5, 6, 7]])
 

@@ -4,8 +4,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from backend.optimizations.proof import products  # noqa: E402
-from backend.worker.prove.profile import mark_step, trace  # noqa: E402
+from tokendyno.backend.optimizations.proof import products  # noqa: E402
+from tokendyno.backend.worker.prove.profile import mark_step, trace  # noqa: E402
 
 
 def test_products_are_counted_after_the_first_step_and_inside_or_outside_of_graphs() -> None:

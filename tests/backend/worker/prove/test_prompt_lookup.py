@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
-from backend.worker.prove.prompt_lookup import DraftCounter, accepted_due, drafts_due
+from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter, accepted_due, drafts_due
 
 CASES: list[tuple[list[int], int, int, tuple[int, ...], int]] = [
     ([1, 2, 3, 4, 1, 2], 10, 99, (), 4),  # what followed "1 2", up to the end

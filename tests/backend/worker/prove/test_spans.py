@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from backend.worker.prove.spans import Span, Spans
+from tokendyno.backend.worker.prove.spans import Span, Spans
 
 GIVEN = [
     Span("aten::mm", 5, 9, id=3, thread=7),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.counts import StepPart, StepTime
-from backend.worker.prove.spans import Span, Spans
-from backend.worker.prove.step_time import Weights, part_of_name, step_time
+from tokendyno.backend.counts import StepPart, StepTime
+from tokendyno.backend.worker.prove.spans import Span, Spans
+from tokendyno.backend.worker.prove.step_time import Weights, part_of_name, step_time
 
 US = 1_000  # nanoseconds
 EXPERTS = Weights(frozenset({(8, 64, 192)}))

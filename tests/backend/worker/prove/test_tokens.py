@@ -8,12 +8,12 @@ import msgspec
 import pytest
 import torch
 
-from backend.evidence import Finding
-from backend.models.source import ModelSource
-from backend.plan import CACHES, GeneratePlan, LoadPlan, Plan
-from backend.worker.prove import tokens
-from backend.worker.prove.tokens import Text, find_tokens
 from tests.support.tiny_models import tiny
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import CACHES, GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.worker.prove import tokens
+from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 
 PROMPT, NEW = [5, 6, 7], 8
 PLAN = Plan(LoadPlan(ModelSource("random", "random:tiny")), GeneratePlan())

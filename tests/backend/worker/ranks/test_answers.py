@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.worker.ranks.answers import PLACES, Answers, create
+from tokendyno.backend.worker.ranks.answers import PLACES, Answers, create
 
 
 def test_the_second_rank_hears_the_first_one_and_waits_for_it(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.worker.ranks.launch import cause
+from tokendyno.backend.worker.ranks.launch import cause
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from backend.messages import Cancel, Load
-from backend.models.source import ModelSource
-from backend.plan import LoadPlan, Plan
-from backend.worker.ranks.member import on_this_machine
-from backend.worker.ranks.share import Share
+from tokendyno.backend.messages import Cancel, Load
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.ranks.member import on_this_machine
+from tokendyno.backend.worker.ranks.share import Share
 
 HERE = LoadPlan(ModelSource("embedded", "/opt/a/pocket"), kernels="local", kernels_path="/opt/a/kernels")
 

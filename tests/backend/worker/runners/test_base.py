@@ -8,14 +8,14 @@ from unittest import mock
 import msgspec
 import pytest
 
-from backend.config import workload_of
-from backend.messages import Generate
-from backend.plan import BatchPlan
-from backend.traffic.draw import Draw
-from backend.traffic.presets import drawn
-from backend.worker.runners.cache import Caches
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, plan_of
+from tokendyno.backend.config import workload_of
+from tokendyno.backend.messages import Generate
+from tokendyno.backend.plan import BatchPlan
+from tokendyno.backend.traffic.draw import Draw
+from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.worker.runners.cache import Caches
 
 TRAFFIC = drawn(Draw(3, (5, 8), (3, 4)), 1, 2)
 
@@ -67,8 +67,8 @@ def test_a_run_of_many_requests_keeps_no_cache_either(worker: LocalWorker) -> No
 def test_the_profiler_is_detached_after_the_last_profile_and_before_what_is_left_is_measured(
     prove: bool, worker: LocalWorker
 ) -> None:
-    from backend.worker.prove import profile
-    from backend.worker.runners import base
+    from tokendyno.backend.worker.prove import profile
+    from tokendyno.backend.worker.runners import base
 
     calls: list[str] = []
 
@@ -92,7 +92,7 @@ def test_the_profiler_is_detached_after_the_last_profile_and_before_what_is_left
 
 @pytest.mark.parametrize("detached", [True, False])
 def test_the_gpu_has_finished_before_the_profiler_is_detached(detached: bool) -> None:
-    from backend.worker.runners import base
+    from tokendyno.backend.worker.runners import base
 
     done = mock.Mock()
     done.detach.return_value = detached

@@ -7,16 +7,16 @@ import msgspec
 import pytest
 from transformers.generation.continuous_batching.cache import PagedAttentionCache
 
-from backend.config import workload_of
-from backend.evidence import Finding
-from backend.messages import DECODE, IDLE, PREFILL, Finished, Generate, PageMoves, Steps, Waits
-from backend.plan import BatchPlan
-from backend.runs.batch_series import BatchSeries
-from backend.traffic import Traffic, TrafficRequest
-from backend.traffic.draw import Draw
-from backend.traffic.presets import drawn
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import only, plan_of
+from tokendyno.backend.config import workload_of
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Finished, Generate, PageMoves, Steps, Waits
+from tokendyno.backend.plan import BatchPlan
+from tokendyno.backend.runs.batch_series import BatchSeries
+from tokendyno.backend.traffic import Traffic, TrafficRequest
+from tokendyno.backend.traffic.draw import Draw
+from tokendyno.backend.traffic.presets import drawn
 
 REQUESTS, ROWS = 7, 3
 TRAFFIC = drawn(Draw(REQUESTS, (5, 40), (3, 14)), 1, ROWS)

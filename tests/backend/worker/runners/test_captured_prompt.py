@@ -7,13 +7,13 @@ from unittest import mock
 import msgspec
 import pytest
 
-from backend.evidence import Finding
-from backend.messages import Generate
-from backend.worker.loop.step import Step
 from tests.sabotage.small_models import llama
 from tests.support.local_worker import LocalWorker
 from tests.support.replayed_code import replayed_on_a_cpu
 from tests.support.worker import SENTENCE, plan_of
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import Generate
+from tokendyno.backend.worker.loop.step import Step
 
 TOKENS = len(SENTENCE)  # a random model's tokenizer makes one of each byte
 

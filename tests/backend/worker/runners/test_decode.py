@@ -6,14 +6,14 @@ import msgspec
 import pytest
 import torch
 
-from backend.counts import StepTime
-from backend.evidence import TOKENS
-from backend.messages import Finished, Generate, Started, Tokens
-from backend.models import resolve
-from backend.plan import CACHES, DYNAMIC
-from backend.predict.kv import kv_series
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, column, only, plan_of
+from tokendyno.backend.counts import StepTime
+from tokendyno.backend.evidence import TOKENS
+from tokendyno.backend.messages import Finished, Generate, Started, Tokens
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import CACHES, DYNAMIC
+from tokendyno.backend.predict.kv import kv_series
 
 NEW = 24
 TWICE = "Pip has a red ball. Tim has a blue ball. Pip has a red ball. Tim has a"

@@ -12,23 +12,23 @@ import msgspec
 import pytest
 import torch
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload, workload_of
-from backend.engine.bench import Bench
-from backend.hardware import detect
-from backend.messages import Finished, Generate, Score, Started, Tokens
-from backend.models import resolve
-from backend.plan import BatchPlan
-from backend.traffic.draw import Draw
-from backend.traffic.presets import drawn
-from backend.worker.errors import explain
-from backend.worker.measure.finite import NotFinite
-from backend.worker.runners.choice import runner_for
 from tests.support.changed_weights import changed_copy
 from tests.support.command_line import POCKET
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, plan_of, request
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload, workload_of
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.hardware import detect
+from tokendyno.backend.messages import Finished, Generate, Score, Started, Tokens
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import BatchPlan
+from tokendyno.backend.traffic.draw import Draw
+from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.worker.errors import explain
+from tokendyno.backend.worker.measure.finite import NotFinite
+from tokendyno.backend.worker.runners.choice import runner_for
 
 OWN = {"cache": "static", "loop": "own"}
 WAYS: list[tuple[dict[str, str], float]] = [

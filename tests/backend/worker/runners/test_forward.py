@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.errors import InputError
-from backend.evidence import Finding
-from backend.hardware import detect
-from backend.messages import Event, Finished, Generate, Loaded, Progress, Started, Tokens
-from backend.models import resolve
-from backend.optimizations import all_axes
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, Talk, column, only
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.hardware import detect
+from tokendyno.backend.messages import Event, Finished, Generate, Loaded, Progress, Started, Tokens
+from tokendyno.backend.models import resolve
+from tokendyno.backend.optimizations import all_axes
 
 torch = pytest.importorskip("torch")
 
@@ -53,7 +53,7 @@ class Encoder(LocalWorker):
 
     def make(self) -> None:
         """Its runner, so that a test can cancel a run before it begins."""
-        from backend.worker.runners.choice import runner_for
+        from tokendyno.backend.worker.runners.choice import runner_for
 
         self.runner = runner_for(self.model, self.checked.plan, self.channel)
 
@@ -101,8 +101,8 @@ def test_warming_up_is_a_phase_of_its_own_and_once_for_a_shape(encoder: Encoder)
 
 def test_padding_stands_on_the_right_and_changes_no_answer(name: str) -> None:
     """Positions are counted from the left: a padded text must mean what it means by itself."""
-    from backend.worker.prompt.padding import pad
-    from backend.worker.prompt.prompt import read_prompt
+    from tokendyno.backend.worker.prompt.padding import pad
+    from tokendyno.backend.worker.prompt.prompt import read_prompt
 
     padded = Encoder(name, shapes="padded")
     padded.passes()
@@ -177,7 +177,7 @@ def test_weights_in_a_folder_are_those_of_the_passes(tmp_path: Path) -> None:
     """A checkpoint with a head of its own, as the Hub has it, loads as the encoder below it."""
     from transformers import BertConfig, BertForMaskedLM
 
-    from backend.worker.load.random_model import byte_tokenizer
+    from tokendyno.backend.worker.load.random_model import byte_tokenizer
 
     torch.manual_seed(0)
     saved = BertForMaskedLM(BertConfig(**{k: v for k, v in SHAPE.items() if k != "dtype"}))
@@ -260,8 +260,8 @@ def test_what_the_rules_allow_runs_and_is_proved(choices: dict[str, str], tmp_pa
 
 def test_reading_its_meter_while_it_runs_gives_a_growing_prefix(encoder: Encoder) -> None:
     """The streaming thread reads rows that the main thread appends."""
-    from backend.worker.measure.memory import MemoryMeter, Sampler
-    from backend.worker.runners.forward import PassMeter
+    from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler
+    from tokendyno.backend.worker.runners.forward import PassMeter
 
     meter = PassMeter(Sampler(MemoryMeter("cpu")))
     meter.start()

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from backend.errors import InputError
-from backend.messages import Score, Scored
-from backend.worker.runners.choice import runner_for
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import plan_of
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import Score, Scored
+from tokendyno.backend.worker.runners.choice import runner_for
 
 CONTEXT, POSITIONS = 9, 36
 TEXT = (

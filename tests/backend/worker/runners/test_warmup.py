@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from backend.counts import RunCounts
-from backend.plan import DYNAMIC, QUANTIZED_HQQ4, CacheKind
-from backend.predict.kv import GROUP
-from backend.worker.prompt.prompt import Prompt
-from backend.worker.runners import warmup
-from backend.worker.runners.warmup import WarmUp, past_window
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.plan import DYNAMIC, QUANTIZED_HQQ4, CacheKind
+from tokendyno.backend.predict.kv import GROUP
+from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.runners import warmup
+from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
 
 
 def prompt(tokens: int) -> Prompt:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from backend.worker.patch import attention
+from tokendyno.backend.worker.patch import attention
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -13,17 +13,17 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import model_type_to_module_name
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from backend.models.attention_support import NO_FLASH, NO_FLEX, NO_SDPA
-from backend.models.families import ENCODERS
-from backend.models.source import ModelSource
-from backend.optimizations import subject_of
-from backend.optimizations.axes.attention.axis import AXIS
-from backend.plan import LoadPlan, Plan
-from backend.script.parts import Script
-from backend.worker.patch import attention
 from tests.support.machines import CPU, facts
 from tests.support.scripts import preamble
 from tests.support.tiny_models import CONFIGS, tiny
+from tokendyno.backend.models.attention_support import NO_FLASH, NO_FLEX, NO_SDPA
+from tokendyno.backend.models.families import ENCODERS
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import subject_of
+from tokendyno.backend.optimizations.axes.attention.axis import AXIS
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.patch import attention
 
 PLAN = Plan(LoadPlan(ModelSource("random")))
 

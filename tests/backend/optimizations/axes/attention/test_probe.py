@@ -10,18 +10,18 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel, CompileConfig
 
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.attention import probe
-from backend.optimizations.axes.attention.axis import AXIS
-from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, taken
-from backend.optimizations.axes.attention.probe import Call
-from backend.optimizations.proof import Trace
-from backend.plan import LoadPlan, Plan
 from tests.support.attention import ALLOWED, OFFLINE, verdicts
 from tests.support.machines import facts
 from tests.support.proof import verify
 from tests.support.tiny_models import build, tiny
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.attention import probe
+from tokendyno.backend.optimizations.axes.attention.axis import AXIS
+from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, taken
+from tokendyno.backend.optimizations.axes.attention.probe import Call
+from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.plan import LoadPlan, Plan
 
 PLAN = Plan(LoadPlan(ModelSource("random")))
 
@@ -91,7 +91,7 @@ def test_the_proof_names_which_kernels_ran(kernels: list[str], words: str) -> No
 
 
 def test_on_a_cpu_the_proof_names_the_operator_of_the_run() -> None:
-    from backend.worker.prove.profile import trace
+    from tokendyno.backend.worker.prove.profile import trace
 
     model = tiny("llama", "sdpa")
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import torch
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, HUB_FA4, flash_rules
-from backend.plan import CACHES
 from tests.support.attention import ALLOWED, BARE, FLASH, OFFLINE, REFUSALS, gpu, refused, verdicts
 from tests.support.machines import CPU, H200, facts
 from tests.support.tiny_models import build, tiny
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, HUB_FA4, flash_rules
+from tokendyno.backend.plan import CACHES
 
 # --- as transformers refuses ----------------------------------------------------------------------
 

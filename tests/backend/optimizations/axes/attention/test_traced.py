@@ -9,16 +9,16 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from backend.models.source import ModelSource
-from backend.optimizations import Observation
-from backend.optimizations.axes.attention import axis, probe, traced
-from backend.optimizations.axes.attention.axis import AXIS
-from backend.optimizations.axes.attention.flash import FA2, HUB_FA3
-from backend.optimizations.axes.attention.probe import Call
-from backend.optimizations.axes.attention.traced import Heads, calls
-from backend.optimizations.proof import REGION, Trace, compiled_calls
-from backend.plan import LoadPlan, Plan
 from tests.support.tiny_models import tiny
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation
+from tokendyno.backend.optimizations.axes.attention import axis, probe, traced
+from tokendyno.backend.optimizations.axes.attention.axis import AXIS
+from tokendyno.backend.optimizations.axes.attention.flash import FA2, HUB_FA3
+from tokendyno.backend.optimizations.axes.attention.probe import Call
+from tokendyno.backend.optimizations.axes.attention.traced import Heads, calls
+from tokendyno.backend.optimizations.proof import REGION, Trace, compiled_calls
+from tokendyno.backend.plan import LoadPlan, Plan
 
 LAYERS, STEPS = 4, 4
 SDPA, SOFTMAX = "aten::scaled_dot_product_attention", "aten::softmax"

@@ -10,19 +10,19 @@ import torch
 from transformers import DynamicCache, QuantizedCache, StaticCache
 from transformers.cache_utils import DynamicLayer
 
-from backend.counts import RunCounts
-from backend.hardware import Machine
-from backend.models.facts import CacheLayers
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.cache.axis import AXIS, _bits
-from backend.optimizations.tensor_bytes import bytes_by_device, inner_tensors, layer_bytes
-from backend.plan import CACHES, QUANTIZED_FP8, QUANTIZED_HQQ4, GeneratePlan, LoadPlan, Plan
-from backend.script.parts import Script
-from backend.worker.loop.cache import StaticSlotCache
 from tests.support.machines import CPU, H200, facts
 from tests.support.proof import verify
 from tests.support.tiny_models import tiny
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models.facts import CacheLayers
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.cache.axis import AXIS, _bits
+from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device, inner_tensors, layer_bytes
+from tokendyno.backend.plan import CACHES, QUANTIZED_FP8, QUANTIZED_HQQ4, GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
 
 FULL, MIXED, SLIDING = "random:Qwen3-0.6B", "random:gpt-oss-20b", "random:Mistral-7B-v0.1"
 BARE = replace(CPU, packages=())
@@ -135,8 +135,8 @@ def test_a_quantized_cache_takes_what_has_none_but_cannot_be_compiled(architectu
 @pytest.mark.parametrize(("tokens", "divides"), [(3, False), (4, True), (64, True)])
 def test_groups_must_divide_the_prompt(tokens: int, divides: bool) -> None:
     """16 numbers a token: 4 tokens are a group of 64. What comes later, 128 tokens at a time, always divides."""
-    from backend.errors import InputError
-    from backend.worker.runners.cache import Caches
+    from tokendyno.backend.errors import InputError
+    from tokendyno.backend.worker.runners.cache import Caches
 
     caches, plan = Caches(tiny("llama").config), GeneratePlan(QUANTIZED_HQQ4)
     cache = caches.make(plan, 1, 0)
@@ -208,7 +208,7 @@ def test_a_static_cache_in_8_bits_is_known_by_its_codes_and_scales() -> None:
 def test_few_tokens_in_quantos_codes_and_padding_beside_them_are_told(tokens: int, padding: int) -> None:
     """Codes of two tokens take less than their scales and half of what they are padded to; those of padding are zeros
     that stand for zeros."""
-    from backend.worker.patch.quanto import unpack_with_torch
+    from tokendyno.backend.worker.patch.quanto import unpack_with_torch
 
     unpack_with_torch()
     model, cache = tiny("llama"), QuantizedCache("quanto", tiny("llama").config, nbits=4)
@@ -222,7 +222,7 @@ def test_few_tokens_in_quantos_codes_and_padding_beside_them_are_told(tokens: in
 
 @pytest.mark.filterwarnings("ignore")
 def test_quantos_codes_are_found_inside_its_tensors() -> None:
-    from backend.worker.patch.quanto import unpack_with_torch
+    from tokendyno.backend.worker.patch.quanto import unpack_with_torch
 
     unpack_with_torch()
     model = tiny("llama")
@@ -244,7 +244,7 @@ def test_codes_without_a_recorded_shape_count_one_number_for_each_element() -> N
 def test_codes_are_unpacked_as_optimum_quanto_does(bits: int, rows: int) -> None:
     from optimum.quanto.tensor.packed import PackedTensor
 
-    from backend.worker.patch.quanto import unpack_with_torch
+    from tokendyno.backend.worker.patch.quanto import unpack_with_torch
 
     codes = torch.randint(0, 1 << bits, (rows, 64), dtype=torch.uint8)
     packed = PackedTensor.pack(codes, bits)

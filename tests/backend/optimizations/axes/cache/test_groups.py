@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
 from tests.support.machines import CPU, facts
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
 
 
 @pytest.mark.parametrize(

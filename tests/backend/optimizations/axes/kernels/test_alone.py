@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import torch
 
-from backend.optimizations.axes.kernels import axis
-from backend.optimizations.axes.kernels.alone import _RANGE, _heard, silent_norms
-from backend.optimizations.axes.kernels.replaced import Layer
 from tests.backend.optimizations.axes.kernels.test_axis import counted, observed, replaced  # noqa: F401
+from tokendyno.backend.optimizations.axes.kernels import axis
+from tokendyno.backend.optimizations.axes.kernels.alone import _RANGE, _heard, silent_norms
+from tokendyno.backend.optimizations.axes.kernels.replaced import Layer
 
 OWN = {"aten::cumsum"}
 

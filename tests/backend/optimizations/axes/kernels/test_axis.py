@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 import torch
 
-from backend.evidence import Evidence
-from backend.hardware import Machine, kernel_packages
-from backend.models import ModelFacts
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.kernels import axis
-from backend.optimizations.axes.kernels.axis import AXIS
-from backend.optimizations.axes.kernels.replaced import Layer, layers
-from backend.optimizations.axes.kernels.rules import NO_NORMS
-from backend.optimizations.conditions import hub_kernel_repositories
-from backend.optimizations.proof import Trace
-from backend.plan import STATIC, GeneratePlan, KernelsKind, LoadPlan, LoopKind, ParallelPlan, Plan
-from backend.script.parts import Script
 from tests.support.machines import CPU, H200, facts
 from tests.support.scripts import preamble
 from tests.support.tiny_models import build
+from tokendyno.backend.evidence import Evidence
+from tokendyno.backend.hardware import Machine, kernel_packages
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.kernels import axis
+from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
+from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers
+from tokendyno.backend.optimizations.axes.kernels.rules import NO_NORMS
+from tokendyno.backend.optimizations.conditions import hub_kernel_repositories
+from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.plan import STATIC, GeneratePlan, KernelsKind, LoadPlan, LoopKind, ParallelPlan, Plan
+from tokendyno.backend.script.parts import Script
 
 OFFLINE = replace(H200, hub_offline=True)
 LLAMA, OSS = "random:Llama-3-8B", "random:gpt-oss-20b"

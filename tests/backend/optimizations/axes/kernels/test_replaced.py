@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from backend.optimizations.axes.kernels.replaced import Layer, layers, own_names
+from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers, own_names
 
 
 def kind(of: str, **fields: Any) -> Any:

@@ -8,27 +8,27 @@ from typing import Any
 import pytest
 import torch
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.counts import RunCounts
-from backend.errors import InputError
-from backend.hardware import detect
-from backend.messages import Finished, Tokens
-from backend.models import resolve
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, all_axes
-from backend.optimizations.axes.loop.axis import LOOP_NAME, STEP_NAME
-from backend.optimizations.proof import Trace
-from backend.plan import STATIC, STATIC_FP8, GeneratePlan, LoadPlan, Plan
-from backend.script.parts import Script
-from backend.worker.loop.cache import StaticSlotCache
 from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
 from tests.support.decode_loop import NEW, Told, greedy, own, prompt
 from tests.support.machines import CPU, H200, facts, settled
 from tests.support.proof import verify
 from tests.support.scripts import preamble
 from tests.support.tiny_models import tiny
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import detect
+from tokendyno.backend.messages import Finished, Tokens
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, all_axes
+from tokendyno.backend.optimizations.axes.loop.axis import LOOP_NAME, STEP_NAME
+from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.plan import STATIC, STATIC_FP8, GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
 
 AXIS = next(axis for axis in all_axes() if axis.name == "loop")
 OWN: dict[str, Any] = {"loop": "own", "cache": "static", "dtype": "float32"}
@@ -86,7 +86,7 @@ def test_one_token_is_told_apart_too(workers: dict[str, Any]) -> None:  # noqa: 
 
 
 def test_a_model_without_a_run_shows_no_step_of_ours() -> None:
-    from backend.optimizations.proof import NO_TRACE
+    from tokendyno.backend.optimizations.proof import NO_TRACE
 
     seen = Observation(object(), None, check(make_config("pocket", OWN), facts(), CPU, Workload(prompt="x")).plan)
     seen.trace = lambda: NO_TRACE
@@ -95,8 +95,8 @@ def test_a_model_without_a_run_shows_no_step_of_ours() -> None:
 
 
 def test_a_temperature_is_the_same_text_for_the_same_seed(workers: dict[str, Any]) -> None:  # noqa: F811
-    from backend.messages import Generate
     from tests.support.worker import SENTENCE
+    from tokendyno.backend.messages import Generate
 
     plan, worker = run(workers, "pocket", **OWN)
     texts = []

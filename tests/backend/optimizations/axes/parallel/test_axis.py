@@ -7,23 +7,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.counts import RunCounts
-from backend.hardware import Machine
-from backend.models import resolve
-from backend.models.source import ModelSource
-from backend.optimizations import Observation
-from backend.optimizations.axes.parallel import AXIS, proof
-from backend.optimizations.proof import Trace
-from backend.paths import PRESETS
-from backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
-from backend.predict.parallel import shard
-from backend.predict.weights import weight_bytes
-from backend.script.parts import Script
 from tests.support.batches import TRAFFIC
 from tests.support.machines import CPU, EIGHT, H200, facts
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation
+from tokendyno.backend.optimizations.axes.parallel import AXIS, proof
+from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
+from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.predict.weights import weight_bytes
+from tokendyno.backend.script.parts import Script
 
 MXFP4 = str(PRESETS / "models" / "pocket-mxfp4")
 MORE_CORES = replace(CPU, cores=8)

@@ -8,21 +8,21 @@ import msgspec
 import pytest
 import torch
 
-from backend.arms.check import check
-from backend.arms.parse import make_config
-from backend.config import Workload
-from backend.counts import RunCounts, StepTime
-from backend.models.source import ModelSource
-from backend.optimizations import Observation
-from backend.optimizations.axes.parallel import AXIS, proof
-from backend.optimizations.axes.parallel.axis import ranks_of
-from backend.optimizations.axes.parallel.proof import _held as held_parts
-from backend.optimizations.proof import Trace
-from backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
-from backend.worker.patch.projections import fuse
-from backend.worker.patch.shards import SummedLinear
 from tests.support.machines import CPU, facts
 from tests.support.tiny_models import build
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts, StepTime
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation
+from tokendyno.backend.optimizations.axes.parallel import AXIS, proof
+from tokendyno.backend.optimizations.axes.parallel.axis import ranks_of
+from tokendyno.backend.optimizations.axes.parallel.proof import _held as held_parts
+from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
+from tokendyno.backend.worker.patch.projections import fuse
+from tokendyno.backend.worker.patch.shards import SummedLinear
 
 LAYERS, PASSES = 4, 3
 

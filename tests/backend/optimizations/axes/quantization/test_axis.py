@@ -18,16 +18,16 @@ from transformers import (
     TorchAoConfig,
 )
 
-from backend import hardware
-from backend.models import resolve
-from backend.models.source import ModelSource
-from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.quantization.axis import AXIS, _dense_experts, _kind, _magnitudes
-from backend.optimizations.axes.quantization.settings import casts_experts
-from backend.plan import LoadPlan, Plan
-from backend.script.parts import Script
 from tests.support.machines import CPU, facts
 from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
+from tokendyno.backend import hardware
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS, _dense_experts, _kind, _magnitudes
+from tokendyno.backend.optimizations.axes.quantization.settings import casts_experts
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
 
 
 @pytest.mark.filterwarnings("ignore")

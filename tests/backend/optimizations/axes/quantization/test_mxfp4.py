@@ -9,11 +9,11 @@ from transformers import (
     Mxfp4Config,
 )
 
-from backend.hardware import Machine
-from backend.models import resolve
-from backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
 from tests.support.machines import CPU, H200, facts
 from tests.support.quantization import DENSE_ONLY, PACKED, gpu, judge, of, packed_kinds, without
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import resolve
+from tokendyno.backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
 
 # --- MXFP4 ----------------------------------------------------------------------------------------
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from backend.hardware import Machine
-from backend.models.facts import MatrixKind
-from backend.models.source import ModelSource
 from tests.support.machines import CPU, H200, facts
 from tests.support.quantization import DENSE_ONLY, EVERY, gpu, judge, of, without
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models.facts import MatrixKind
+from tokendyno.backend.models.source import ModelSource
 
 # --- dense weights --------------------------------------------------------------------------------
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from backend.models.source import ModelSource
-from backend.optimizations import all_axes
-from backend.optimizations.axes.quantization.axis import AXIS
-from backend.plan import LoadPlan, Plan
-from backend.script.parts import Script
+from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
 
 SETTINGS = {
     "none": "",
