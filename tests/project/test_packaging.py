@@ -70,9 +70,9 @@ def built(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def packages(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site-packages that the wheel was installed into, alone."""
     found = environment(tmp_path_factory.mktemp("installed") / "venv")
-    pip = [sys.executable, "-m", "pip", "-q", "--python", found.parents[2] / "bin" / "python"]
+    pip = [sys.executable, "-m", "pip", "-q", "--python", str(found.parents[2] / "bin" / "python")]
     wheel = next(built.glob("*.whl"))
-    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--no-compile", wheel], check=True)
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True)
     return found
 
 
@@ -96,14 +96,14 @@ def test_it_runs_in_a_folder_full_of_its_own_names(packages: Path, tmp_path: Pat
         (tmp_path / name).write_text("open(__file__ + '.executed', 'w')\n")
     program = packages.parents[2] / "bin" / "tokendyno"
     env = {**os.environ, "PYTHONPATH": "", "XDG_DATA_HOME": str(tmp_path / "data")}
-    command = [program, "run", "--arm", "local-kernels", "--max-new-tokens", "4"]
+    command = [str(program), "run", "--arm", "local-kernels", "--max-new-tokens", "4"]
     ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-2000:]
     assert "RMSNorm by tokendyno-rmsnorm" in ran.stdout
     with served(tmp_path, env=env, begin=(str(program), "open", "--no-browser"), cwd=tmp_path) as page:
         assert page.ask("/").status == 200
     (tmp_path / "tokendyno.py").unlink()  # else Python itself would take it for the module that is named
-    command = [program.with_name("python"), "-m", "tokendyno", "models"]
+    command = [str(program.with_name("python")), "-m", "tokendyno", "models"]
     ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-2000:]
     assert list(tmp_path.rglob("*.executed")) == []
