@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import GenerationConfig
+from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
 from backend.errors import InputError
 from backend.worker.loop.cache import StaticSlotCache, StaticSlotLayer, to_fp8
@@ -82,6 +82,20 @@ def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: st
         told = Told()
         assert torch.equal(own(model, asked, told=told), expected)
         assert told.ids == expected[0, asked.ids.shape[1] :].tolist()
+
+
+def test_a_model_that_counts_positions_by_the_cache_writes_the_text_of_generate() -> None:
+    config = AutoConfig.for_model(
+        "bart", vocab_size=97, d_model=32, encoder_layers=2, decoder_layers=2, decoder_attention_heads=4,
+        decoder_ffn_dim=48, max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config).eval()
+    model.generation_config = GenerationConfig(pad_token_id=0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(10)
+    assert torch.equal(own(model, prompt(5)), greedy(model, prompt(5)))
 
 
 @pytest.mark.parametrize("architecture", CONFIGS)
