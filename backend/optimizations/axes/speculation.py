@@ -37,6 +37,13 @@ _RULES = (
     ),
     Rule(
         "blocked",
+        lambda s: s.facts.architecture == "prophetnet",
+        "ProphetNet reads one token a step where it has a cache, so several drafts cannot be verified together.",
+        "transformers 5.22: models/prophetnet/modeling_prophetnet.py, ProphetNetDecoder.forward",
+        fix=(("speculation", "off"),),
+    ),
+    Rule(
+        "blocked",
         lambda s: kv_cache(s).static,
         "Rejected draft tokens are cropped from the cache, which a static cache does not support: transformers "
         "refuses it.",
