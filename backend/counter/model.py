@@ -132,6 +132,8 @@ def read_config(values: dict[str, Any]) -> Any:
         raise Refused(f"transformers {transformers.__version__} has no model_type {str(name)[:60]!r}")
     if name not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not is_encoder(name):
         raise Refused("it is neither among transformers' causal language models nor a known encoder")
+    if name == "cpmant":
+        raise Refused("it puts tokens of its own before the prompt, and takes the token 0 for padding")
     config = AutoConfig.for_model(name, **_plain(copy.deepcopy(values)))
     if name in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not is_encoder(name) and not _decodes(config):
         raise Refused("it is an encoder that is not known here")

@@ -2,12 +2,13 @@
 
 _NO_SDPA = """
     big_bird bigbird_pegasus bloom codegen convbert cpmant deberta-v2 deepseek_v4 falcon_mamba flint gemma2 git
-    got_ocr2 gpt_neo gpt_neox_japanese gpt_oss gptj granite_swa granitemoe_swa hy_v4 mamba mamba2 megatron-bert
+    gpt_neo gpt_neox_japanese gpt_oss gptj granite_swa granitemoe_swa hy_v4 mamba mamba2 megatron-bert
     mimo_v2_flash mpnet mpt mvp nystromformer openai-gpt prophetnet reformer rembert roformer rwkv squeezebert trocr
     vaultgemma xglm xlm xlnet xlstm yoso
 """
 NO_SDPA = frozenset(_NO_SDPA.split())
-"""`_supports_sdpa` is not True: transformers refuses sdpa and defaults to eager attention."""
+"""`_supports_sdpa` is not True: transformers refuses sdpa and defaults to eager attention. Not got_ocr2: its class says
+so too, but the Qwen2 that decodes for it runs with sdpa."""
 
 _NO_FLASH = """
     axk2 big_bird bigbird_pegasus bloom blt codegen convbert cpmant deberta-v2 deepseek_v32 deepseek_v4 doge

@@ -99,7 +99,7 @@ def test_captured_prompts_give_the_text_of_generate(architecture: str, attention
                 cache.reset()
                 made = loop.generate(asked.ids, asked.mask, cache, 24, Told(), ignore_eos=True)
             assert torch.equal(made, greedy(model, asked)), (batch, tokens, padded)
-            assert cached_tokens(cache) == tokens
+            assert cached_tokens(cache) - int(cache.step) == tokens
 
 
 @pytest.mark.parametrize("attention_name", ["sdpa", "sdpa-gqa"])

@@ -41,7 +41,7 @@ def test_the_text_is_that_of_generate_for_every_length_in_any_order(
     made = Made(architecture, monkeypatch)
     for asked in TEXTS:
         assert torch.equal(made(asked), greedy(made.model, asked, NEW))
-        assert cached_tokens(made.cache) == asked.ids.shape[1]
+        assert cached_tokens(made.cache) - int(made.cache.step) == asked.ids.shape[1]
     assert len(made.graphs.pools) == 1 + 4, "a step, and a prompt of each length"
     assert len(set(map(id, made.graphs.pools[1:]))) == 1 and made.graphs.pools[1] is not None
     assert made.graphs.replays == len(TEXTS) * NEW, "the prompt, and a step for each token after the first"
@@ -100,7 +100,7 @@ def test_compiled_passes_are_one_graph_for_each_length_and_give_the_same_text(
     )  # fmt: skip
     for asked in (TEXTS[0], TEXTS[1], TEXTS[0], prompt(20, 1)):
         assert torch.equal(made(asked), greedy(made.model, asked, NEW))
-        assert cached_tokens(made.cache) == asked.ids.shape[1]
+        assert cached_tokens(made.cache) - int(made.cache.step) == asked.ids.shape[1]
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1 + 2, "a step, and a prompt of each length"
     assert not torch._dynamo.utils.counters["graph_break"]
     torch._dynamo.reset()

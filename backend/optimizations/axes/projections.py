@@ -125,7 +125,7 @@ class Projections(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Counts the groups of matrices in the model, and in the trace the products with a fused one."""
-        groups = [group for module in observation.model.modules() for group in GROUPS if _has(module, group)]
+        groups = [group for _, module in text_modules(observation.model) for group in GROUPS if _has(module, group)]
         fused = [module.whole for module in observation.model.modules() if type(module).__name__ == "Fused"]
         if not groups and observation.plan.load.projections == "fused":
             none = "the model has no matrices with an input in common that are named like those of Llama or BERT"
@@ -154,6 +154,13 @@ class Projections(Optimization):
         return Finding(self.name, "fused", said, reached, expected)
 
 
+def text_modules(model: Any) -> list[tuple[str, Any]]:
+    """Modules that run where there is a text and nothing else: not those that read images, or what an encoder gave."""
+    text = model.get_decoder() if hasattr(model, "get_decoder") and model.can_generate() else model
+    elsewhere = {"encoder_attn", "crossattention", "cross_attn"}
+    return [(name, module) for name, module in text.named_modules() if elsewhere.isdisjoint(name.split("."))]
+
+
 def _has(module: Any, group: tuple[str, ...]) -> bool:
     return all(hasattr(module, part) for part in group)
 
@@ -168,9 +175,12 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
     if parts:
         joined = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
         sizes = {(rows, one.whole.in_features) for one in joined for rows in one.sizes} - sizes - _experts(observation)
+    beside = [module for _, module in text_modules(observation.model)]
+    if observation.model.can_generate():
+        beside.append(observation.model.get_output_embeddings())
     equal = sum(
         _size(module) in sizes
-        for module in observation.model.modules()
+        for module in beside
         if getattr(getattr(module, "weight", None), "ndim", 0) == 2
         and hasattr(module, "in_features")
         and id(module) not in ours

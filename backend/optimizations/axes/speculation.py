@@ -18,7 +18,30 @@ More drafts cost more when they are rejected."""
 _DOCS = "https://huggingface.co/docs/transformers/assisted_decoding"
 _CODE = "transformers 5.22: generation/utils.py, _assisted_decoding"
 
+_STATEFUL = """
+    bailing_hybrid bamba deepseek_v4 falcon_h1 falcon_mamba granitemoehybrid jamba kimi_linear mamba mamba2 nemotron_h
+    olmo_hybrid qwen3_5 qwen3_5_moe qwen3_5_moe_text qwen3_5_text qwen3_next qwen4_exp qwen4_exp_text recurrent_gemma
+    rwkv xlstm zamba zamba2 zaya
+"""
+STATEFUL = frozenset(_STATEFUL.split())
+"""Architectures whose class has `_is_stateful`; a test compares them."""
+
 _RULES = (
+    Rule(
+        "blocked",
+        lambda s: s.facts.architecture in STATEFUL,
+        "This architecture keeps a state, from which rejected draft tokens cannot be taken out again: transformers "
+        "refuses it.",
+        "transformers 5.22: generation/utils.py, _is_stateful",
+        fix=(("speculation", "off"),),
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.facts.architecture == "prophetnet",
+        "ProphetNet reads one token a step where it has a cache, so several drafts cannot be verified together.",
+        "transformers 5.22: models/prophetnet/modeling_prophetnet.py, ProphetNetDecoder.forward",
+        fix=(("speculation", "off"),),
+    ),
     Rule(
         "blocked",
         lambda s: kv_cache(s).static,

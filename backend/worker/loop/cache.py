@@ -64,9 +64,10 @@ class LayerSlots:
                 torch._dynamo.mark_static_address(self.added)
             self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(dtype).min)
 
-    def taken(self) -> tuple[int, int]:
-        """Decode steps since the prompt, and the current slot. Waits for the device."""
-        return int(self._cache.step), int(self.current)
+    @property
+    def steps(self) -> Any:
+        """() int64 on the device: decode steps since the prompt."""
+        return self._cache.counters[2]
 
     def fill(self) -> None:
         """Count the current slot as filled: before the step that writes it."""
@@ -88,8 +89,11 @@ class SlotLayer:
     empty = True
 
     def get_seq_length(self) -> Any:
-        """Tokens of the prompt so far."""
-        return 0 if self.empty else super().get_seq_length()  # type: ignore[misc]
+        """Tokens so far, of the prompt and of decode steps: models with learned positions count from here."""
+        if self.empty:
+            return 0
+        read = super().get_seq_length()  # type: ignore[misc]
+        return read + self.slots.steps if self.slots.decoding else read
 
     def reset(self) -> None:
         """Forget all tokens."""
@@ -173,13 +177,6 @@ class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
         """The host counts the tokens of a window too."""
         super().replayed(tokens)
         self.cumulative_length_int = tokens
-
-    def oldest(self) -> tuple[int, int]:
-        """Tokens that were written since the last reset, and the slot of the oldest that is left. Waits for the
-        device."""
-        steps, current = self.slots.taken() if self.slots.decoding else (0, 0)
-        tokens = int(self.get_seq_length()) + steps
-        return tokens, current if tokens > self.slots.size else 0
 
 
 class StaticSlotCache(StaticCache):  # type: ignore[misc]

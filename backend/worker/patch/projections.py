@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.axes.projections import GROUPS, LAYERS
+from tokendyno.backend.optimizations.axes.projections import GROUPS, LAYERS, text_modules
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
 
@@ -56,7 +56,7 @@ def fuse(model: Any) -> int:
     Returns the number of groups. InputError where a weight is quantized in a way that cannot be concatenated.
     """
     count = 0
-    for name, module in list(model.named_modules()):
+    for name, module in text_modules(model):
         for group in GROUPS:
             parts: list[Any] = [getattr(module, part, None) for part in group]
             if not all(isinstance(one, nn.Linear) for one in parts):  # other things may have these names
@@ -85,8 +85,10 @@ def _whole(parts: list[Any]) -> Any:
     """One nn.Linear in the place of several."""
     whole = nn.Linear(parts[0].in_features, sum(part.out_features for part in parts), bias=False, device="meta")
     whole.weight = _joined([part.weight for part in parts])
-    if parts[0].bias is not None:
-        whole.bias = _joined([part.bias for part in parts])
+    biases = [part.bias for part in parts]
+    if any(bias is not None for bias in biases):  # Whisper's keys have none
+        rows = [part.weight.new_zeros(part.out_features) for part in parts]
+        whole.bias = _joined([none if bias is None else bias for bias, none in zip(biases, rows, strict=True)])
     return whole
 
 

@@ -31,6 +31,10 @@ SWAPPED, SWAPPED_NEAR = 1 / 8, 5
 """Share of a text's tokens that may be the second likeliest by more than the slack, and by how many times the slack."""
 
 
+MOST_REPEATED = 16
+"""Tokens of a text that are looked at again, each in a pass of its own over what lies before it."""
+
+
 class Text(NamedTuple):
     """Token ids of a prompt without padding, and of what was generated after it."""
 
@@ -60,6 +64,9 @@ def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) ->
     effective = "sampled" if sampled else "greedy"
     checked = [text for text in texts if text.generated and text.fits]
     reason = beyond_check(plan, sampled)
+    most_read = getattr(getattr(model, "config", None), "index_topk", None) or MOST_TOKENS
+    if not reason and any(len(text.prompt) + len(text.generated) > most_read for text in checked):
+        reason = f"an indexer chooses {most_read:,} tokens to attend to, and may choose others in one pass"
     if not reason and not checked:
         reason = f"prompt and text are longer than {MOST_TOKENS:,} tokens" if texts else "no text is complete"
     if not reason:
@@ -88,16 +95,29 @@ def _chosen(model: Any, text: Text) -> torch.Tensor:
     given = ids[:, :-1]
     if model.device.type == "cuda" and (odd := given.shape[1] % ROUND):  # what follows changes no logits before it
         given = torch.nn.functional.pad(given, (0, ROUND - odd), value=int(ids[0, -1]))
-    with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-        output = model(input_ids=given, use_cache=False, logits_to_keep=places + start - 1)
-    logits = output.logits[0].float()  # (N, V)
+    logits = _logits(model, given, places + start - 1)  # (N, V)
+    slack = _slack(model)
     chosen = ids[0, start:].to(logits.device)[places.to(logits.device)]
-    slack = _slack(model) * logits.std(-1)
-    best = logits.topk(2)
-    behind = best.values[:, 0] - logits.gather(1, chosen[:, None])[:, 0]
-    swapped = (behind > slack) & (behind <= SWAPPED_NEAR * slack) & (best.indices[:, 1] == chosen)
+    behind = _behind(logits, chosen)
+    swapped = (behind > slack) & (behind <= SWAPPED_NEAR * slack) & (logits.topk(2).indices[:, 1] == chosen)
     few = swapped.sum() <= max(1, count * SWAPPED)
-    return (behind <= slack) | (swapped & few)
+    right = (behind <= slack) | (swapped & few)
+    # Attention of some models (Doge, CPM-Ant) looks at what follows in the text, unlike in steps.
+    for i in (~right).nonzero().flatten().tolist()[:MOST_REPEATED]:
+        before = ids[:, : start + int(places[i])]
+        right[i] = bool(_behind(_logits(model, before, 1), chosen[i : i + 1]) <= slack)
+    return right
+
+
+def _logits(model: Any, ids: torch.Tensor, places: torch.Tensor | int) -> torch.Tensor:
+    """(N, V) float32: of one pass, at these places or so many from the end."""
+    with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+        return model(input_ids=ids, use_cache=False, logits_to_keep=places).logits[0].float()
+
+
+def _behind(logits: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    """(N,) by how many standard deviations the chosen ids are less likely than the best."""
+    return (logits.max(-1).values - logits.gather(1, chosen[:, None])[:, 0]) / logits.std(-1)
 
 
 def _slack(model: Any) -> float:

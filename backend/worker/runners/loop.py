@@ -98,8 +98,8 @@ class LoopRunner(GenerateRunner):
         return LateMeter(cache, self._sliding, task.job.batch_size, sampler, self.cancelled.is_set, cuda=self._cuda)
 
     def _positions(self, measured: Measured) -> int:
-        """The layers of the custom loop's cache count the prompt only."""
-        return cached_tokens(measured.cache)
+        """Of the cache's tokens, those that no decode step wrote."""
+        return cached_tokens(measured.cache) - int(measured.cache.step)
 
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
         self._loop_counts["own_steps"] = 0  # those of the warm-up prove nothing about the run

@@ -29,6 +29,8 @@ _MARKS = {
 
 _IN_HALVES = ("diffllama",)
 """Architectures whose layers call attention twice, for the two halves of their values."""
+_BY_HASHES = ("yoso",)
+"""Architectures whose layers sample attention by hashes of queries and keys: none of these functions is called."""
 
 
 class Attention(Optimization):
@@ -123,6 +125,9 @@ class Attention(Optimization):
         A short pass with a mask, outside of the run, tells only what the trace does not: whether KV heads were
         repeated, and to which package a flash kernel belongs.
         """
+        if observation.model.config.model_type in _BY_HASHES:
+            proof = "this architecture samples attention by hashes, by code of its own"
+            return Finding(self.name, "eager", proof, outcome="not_applicable")
         probed = probe.calls(observation.model)
         name = probe.effective(probed)
         trace, heads = observation.trace(), traced.heads_of(observation.model)

@@ -23,7 +23,7 @@ from tokendyno.backend.optimizations.tensor_bytes import (
 from tokendyno.backend.plan import CACHES, STATIC_FP8, Plan
 from tokendyno.backend.script.parts import Script
 
-_WINDOWED = ("sliding_attention", "chunked_attention")
+_WINDOWED = ("sliding_attention", "chunked_attention", "hybrid_sliding")
 _PATCHES = {
     "quanto": ("worker/patch/quanto.py", "unpack_with_torch"),
     "fp8": ("worker/patch/fp8_cache.py", "saturate_fp8_cache"),
@@ -127,10 +127,13 @@ class Cache(Optimization):
         layers = observation.cache.layers
         offloaded = _on_host(observation) > 0
         sliding = _sliding_positions(observation.model.config, len(layers))
+        of_images = (
+            getattr(observation.model.config.get_text_config(decoder=True), "cross_attention_layers", None) or ()
+        )
         told = [
             _choices_of(layer, slides, offloaded)
-            for layer, slides in zip(layers, sliding, strict=True)
-            if keeps_tokens(layer)
+            for i, (layer, slides) in enumerate(zip(layers, sliding, strict=True))
+            if keeps_tokens(layer) and i not in of_images  # these hold what an image gave, and a text has none
         ]
         counted = Counter(type(layer).__name__ for layer in layers)
         proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items())) + f"; {_bytes_text(observation)}"

@@ -166,7 +166,7 @@ class Quantization(Optimization):
             return self._dense(observation, total)
         planned = observation.plan.load
         effective = max(sizes, key=sizes.__getitem__)
-        expected = planned.packed
+        expected = max(0, planned.packed - _left_to_torch(observation.model))
         if effective == "mxfp4":
             expected = kinds["mxfp4"] + len(_dense_experts(observation.model))
         told = {kind: f"{n}" for kind, n in kinds.items()}
@@ -195,6 +195,12 @@ class Quantization(Optimization):
             f"{_BLOCK}, as MXFP4 does"
         )
         return Finding(self.name, "mxfp4-dequantized", proof, coarse, len(experts))
+
+
+def _left_to_torch(model: Any) -> int:
+    """Dense matrices of torch's MultiheadAttention, which multiplies by them itself: torchao leaves them out."""
+    left = [one for one in model.modules() if type(one).__name__ == "NonDynamicallyQuantizableLinear"]
+    return sum(type(one.weight).__name__ == "Parameter" for one in left)
 
 
 def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
@@ -228,7 +234,6 @@ def _kind(weight: Any) -> str | None:
     if parts[0] is weight:
         return None
     library = {"torchao": "torchao", "optimum": "quanto"}.get(type(weight).__module__.split(".")[0], "unknown")
-    data = max(parts, key=lambda part: part.numel() * part.element_size())
     bits = {
         torch.int8: "int8",
         torch.float8_e4m3fn: "fp8",
@@ -236,6 +241,8 @@ def _kind(weight: Any) -> str | None:
         torch.int16: "int4",
         torch.int32: "int4",
     }
+    codes = [part for part in parts if part.dtype in bits] or parts  # of a tiny matrix the scales take more
+    data = max(codes, key=lambda part: part.numel() * part.element_size())
     return f"{library}-{bits.get(data.dtype, data.dtype)}"
 
 

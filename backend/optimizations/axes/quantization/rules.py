@@ -126,11 +126,25 @@ def _no_linear_layers(library: str) -> Rule:
     )
 
 
+_SHARED_BLOCKS = blocked(
+    lambda s: s.facts.architecture in ("zamba", "zamba2"),
+    "Layers of this architecture share blocks, and transformers quantizes no weights that are shared.",
+    "transformers 5.22: quantizers/base.py, get_keys_to_not_convert; seen with torchao",
+    (("quantization", "none"),),
+)
+_TRANSPOSED = blocked(
+    lambda s: s.facts.architecture == "falcon",
+    "Falcon's layers multiply by a transposed weight, which tensors of torchao do not support.",
+    "transformers 5.22: models/falcon/modeling_falcon.py, FalconLinear",
+    (("quantization", "bnb-int8"),),
+)
+
+
 # --- bitsandbytes ---------------------------------------------------------------------------------
 
 _BNB_KINDS = ("linear", "conv1d")
 _BNB_DOCS = "https://huggingface.co/docs/bitsandbytes/v0.50.0/installation"
-_BNB = (_missing("bitsandbytes"), *_QUANTIZED_ALREADY, _experts_stay("bitsandbytes"))
+_BNB = (_missing("bitsandbytes"), *_QUANTIZED_ALREADY, _SHARED_BLOCKS, _experts_stay("bitsandbytes"))
 
 BNB_INT8 = (
     *_BNB,
@@ -196,7 +210,14 @@ def bnb_double(single: str) -> tuple[Rule, ...]:
 
 # --- torchao and quanto ---------------------------------------------------------------------------
 
-TORCHAO = (_missing("torchao"), *_QUANTIZED_ALREADY, _no_linear_layers("torchao"), _experts_stay("torchao"))
+TORCHAO = (
+    _missing("torchao"),
+    *_QUANTIZED_ALREADY,
+    _SHARED_BLOCKS,
+    _TRANSPOSED,
+    _no_linear_layers("torchao"),
+    _experts_stay("torchao"),
+)
 
 TORCHAO_FP8 = (
     *TORCHAO,
@@ -260,6 +281,7 @@ TORCHAO_INT4 = (
 QUANTO = (
     _missing("optimum-quanto"),
     *_QUANTIZED_ALREADY,
+    _SHARED_BLOCKS,
     _no_linear_layers("quanto"),
     _experts_stay("quanto"),
 )

@@ -1,10 +1,14 @@
 """Prompt lookup: refused where transformers fails, the same greedy text where not, proved by what it looked up."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import transformers
 from transformers import DynamicCache, GenerationConfig, QuantizedCache, StaticCache
+from transformers.models.auto.configuration_auto import model_type_to_module_name
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from tests.support.machines import CPU, facts
 from tests.support.proof import verify
@@ -12,7 +16,7 @@ from tests.support.tiny_models import tiny
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, subject_of
-from tokendyno.backend.optimizations.axes.speculation import AXIS, LOOKUP_TOKENS
+from tokendyno.backend.optimizations.axes.speculation import AXIS, LOOKUP_TOKENS, STATEFUL
 from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
@@ -24,6 +28,17 @@ CACHES: dict[str, Any] = {
     "quantized-fp8": lambda config: QuantizedCache("fp8", config),
 }
 PLAN = Plan(LoadPlan(ModelSource("random")), GeneratePlan(prompt_lookup=LOOKUP_TOKENS))
+
+
+def test_the_table_of_stateful_architectures_is_what_the_classes_of_transformers_say() -> None:
+    folder = Path(transformers.__file__).parent / "models"
+    found = set()
+    for architecture in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        module = model_type_to_module_name(architecture)
+        source = folder / module / f"modeling_{module}.py"
+        if source.is_file() and "_is_stateful = True" in source.read_text():
+            found.add(architecture)
+    assert found == STATEFUL
 
 
 def generate(architecture: str, kind: str = "dynamic", tokens: int | None = LOOKUP_TOKENS, batch: int = 1) -> Any:

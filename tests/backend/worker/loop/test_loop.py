@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
 from tests.support.decode_loop import Told, greedy, own, prompt
 from tests.support.tiny_models import CONFIGS, tiny
@@ -12,6 +13,20 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.worker.loop.cache import StaticSlotCache, StaticSlotLayer, to_fp8
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling
+
+
+def test_a_model_that_counts_positions_by_the_cache_writes_the_text_of_generate() -> None:
+    config = AutoConfig.for_model(
+        "bart", vocab_size=97, d_model=32, encoder_layers=2, decoder_layers=2, decoder_attention_heads=4,
+        decoder_ffn_dim=48, max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config).eval()
+    model.generation_config = GenerationConfig(pad_token_id=0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(10)
+    assert torch.equal(own(model, prompt(5)), greedy(model, prompt(5)))
 
 
 def test_the_cache_is_reused_and_may_be_longer_than_the_text() -> None:

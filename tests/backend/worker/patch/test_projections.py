@@ -63,6 +63,18 @@ def test_biases_are_joined_too() -> None:
     assert torch.allclose(model(ids).logits, expected, atol=1e-5)
 
 
+def test_a_part_without_a_bias_adds_nothing() -> None:
+    """As the keys of Whisper."""
+    attention = torch.nn.Module()
+    for name in ("q_proj", "k_proj", "v_proj"):
+        setattr(attention, name, torch.nn.Linear(4, 4, bias=name != "k_proj"))
+    x = torch.ones(1, 4)
+    expected = [attention.q_proj(x), attention.k_proj(x), attention.v_proj(x)]
+    assert fuse(attention) == 1
+    fused = [attention.q_proj(x), attention.k_proj(x), attention.v_proj(x)]
+    assert all(torch.allclose(one, other) for one, other in zip(fused, expected, strict=True))
+
+
 def test_an_encoder_is_fused_as_well() -> None:
     from transformers import BertConfig, BertModel
 

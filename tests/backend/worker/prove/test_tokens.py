@@ -64,6 +64,26 @@ def test_of_a_long_text_some_before_the_last_ones_are_checked(place: int, monkey
     assert (found(generated).reached or 0) < 6
 
 
+class LooksAhead:
+    """Its logits are right only behind the last token, as where attention looks at what follows in the text."""
+
+    def __init__(self) -> None:
+        self.model = tiny("llama")
+        self.device, self.dtype, self.parameters = self.model.device, self.model.dtype, self.model.parameters
+
+    def __call__(self, input_ids: torch.Tensor, logits_to_keep: Any, **more: Any) -> Any:
+        logits = self.model(input_ids=input_ids, **more).logits.clone()
+        logits[:, :-1] *= -1
+        kept = logits[:, logits_to_keep] if isinstance(logits_to_keep, torch.Tensor) else logits[:, -logits_to_keep:]
+        return SimpleNamespace(logits=kept)
+
+
+def test_a_token_that_the_pass_doubts_is_looked_at_without_what_follows() -> None:
+    assert found(text(), LooksAhead()).reached == NEW
+    wrong = [*text()[:-1], int(tiny("llama")(torch.tensor([PROMPT + text()[:-1]])).logits[0, -1].argmin())]
+    assert found(wrong, LooksAhead()).reached == NEW - 1
+
+
 def test_every_text_counts() -> None:
     wrong = [(one + 1) % 97 for one in text()]
     both = find_tokens(tiny("llama"), PLAN, False, [Text(PROMPT, text()), Text(PROMPT, wrong)])
