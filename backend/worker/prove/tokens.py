@@ -1,4 +1,5 @@
-"""The ledger's row `tokens`: whether greedy texts hold the tokens that the model chooses.
+"""The ledger's row `tokens`: whether greedy texts hold the tokens that the model chooses, and of an encoder, whether a
+measured pass gave the hidden states that the model gives.
 
 One pass over prompt and text (teacher forcing) gives the logits from which each token was chosen. It is made without a
 cache, by kernels of the whole text and not of a step, so that a token may lie a little below the best one.
@@ -27,6 +28,9 @@ format. Sums in another order are rounded otherwise. On a CPU SmolLM2's logits o
 text by up to 0.03 in bfloat16 and 0.16 with LLM.int8 (root mean square), which looks for outliers among all rows of a
 pass (https://arxiv.org/abs/2208.07339); on a GPU a step and a whole text take different kernels. A token that is not
 chosen by its logit lies about four below."""
+FLOAT32_ROUNDING, SIXTEEN_BITS_ROUNDING = 1e-3, 0.05
+"""The largest difference of a position's hidden states, as a share of their length, that orders of summation make.
+States of another text differ by about their length. Our choice."""
 SWAPPED, SWAPPED_NEAR = 1 / 8, 5
 """Share of a text's tokens that may be the second likeliest by more than the slack, and by how many times the slack."""
 
@@ -82,6 +86,21 @@ def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) ->
         except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
             reason = f"the pass over the text failed: {type(error).__name__}: {error}"[:300]
     return Finding(TOKENS, effective, reason, outcome="unchecked")
+
+
+def find_states(model: Any, plan: Plan, ids: torch.Tensor, mask: torch.Tensor, states: torch.Tensor) -> Finding:
+    """The hidden states (B, S, H) of an encoder's last pass beside those of one that is neither compiled nor captured,
+    over ids and mask (B, S). A position counts if they differ by no more than rounding does."""
+    if plan.load.attention == "flex_attention":
+        return Finding(TOKENS, "states", "flex_attention would compile a graph for this one pass", outcome="unchecked")
+    with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+        wanted = model(input_ids=ids, attention_mask=mask)[0].float()
+    real = mask.bool()
+    apart = (states.float() - wanted).norm(dim=-1)
+    allowed = FLOAT32_ROUNDING if states.dtype == torch.float32 else SIXTEEN_BITS_ROUNDING
+    right, every = int((real & (apart <= wanted.norm(dim=-1) * allowed)).sum()), int(real.sum())  # NaN is not right
+    proof = f"{right} of {every} positions of the last pass hold what a pass without compilation and capture gives"
+    return Finding(TOKENS, "states", proof, right, every)
 
 
 def _chosen(model: Any, text: Text) -> torch.Tensor:

@@ -13,6 +13,7 @@ import msgspec
 import torch
 
 from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate, PhaseName
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
@@ -23,6 +24,7 @@ from tokendyno.backend.worker.measure.meter import Meter, TokenRow
 from tokendyno.backend.worker.prompt.padding import pad
 from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from tokendyno.backend.worker.prove.profile import mark_step
+from tokendyno.backend.worker.prove.tokens import find_states
 from tokendyno.backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 
 PROFILED_PASSES = 4
@@ -35,6 +37,8 @@ class ForwardRunner(MeasuredRunner):
     _seen = 0  # positions in the output of the latest pass
     _captured: CapturedPasses | None = None
     _captured_for: GeneratePlan | None = None
+    _states: Any = None  # that the latest passes ended with, (B, S, H)
+    _found: Finding | None = None  # of the states of the latest run
 
     def _prepare(self, job: Generate) -> Task:
         self._keep_graphs(job.plan.generate)
@@ -74,12 +78,24 @@ class ForwardRunner(MeasuredRunner):
     def _positions(self, measured: Measured) -> int:
         return self._seen
 
+    def _own_counts(self, measured: Measured) -> RunCounts:
+        """The states are looked at here already: further passes of compiled code use their memory again."""
+        prompt, states, self._states, self._found = measured.task.prompt, self._states, None, None
+        if measured.task.job.prove and states is not None:
+            plan = measured.task.job.plan
+            self._found = find_states(self.model.model, plan, prompt.ids, prompt.mask, states)
+        return RunCounts()
+
+    def _tokens(self, measured: Measured) -> Finding | None:
+        return self._found
+
     def _outcome(self, measured: Measured) -> Outcome:
         return Outcome("cancelled" if self.cancelled.is_set() else "length")
 
     def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, done: Callable[[], None] = lambda: None) -> int:
         """Up to `most` passes, until cancelled; returns how many. `done` is called after each."""
         call, sums = self._call(plan), None
+        self._states = None
         inputs = {"input_ids": prompt.ids, "attention_mask": prompt.mask}  # (B, S)
         if self._captured is not None:
             inputs = without_idle_mask(inputs)
@@ -90,6 +106,8 @@ class ForwardRunner(MeasuredRunner):
                 torch.compiler.cudagraph_mark_step_begin()
                 output = call(**inputs)
                 self._seen = output[0].shape[1]
+                if finished == most - 1:
+                    self._states = output[0]
                 sums = _added(sums, output[0])
                 del output
                 mark_step()

@@ -19,6 +19,7 @@ from tokendyno.backend.hardware import detect
 from tokendyno.backend.messages import Event, Finished, Generate, Loaded, Progress, Started, Tokens
 from tokendyno.backend.models import resolve
 from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.worker.prove.tokens import find_states
 
 torch = pytest.importorskip("torch")
 
@@ -279,3 +280,17 @@ def test_reading_its_meter_while_it_runs_gives_a_growing_prefix(encoder: Encoder
     writer.join()
     times = [meter.seconds(row) for row in meter.rows]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize("off", [0, 3])
+def test_the_states_of_the_last_pass_are_held_against_one_more(encoder: Encoder, off: int) -> None:
+    """Of two texts, some positions of which the measured passes give otherwise."""
+    model, ids = encoder.model.model, torch.randint(3, 300, (2, 9))
+    mask = torch.ones_like(ids)
+    with torch.inference_mode():
+        states = model(ids, mask)[0].clone()
+        states[:, :off] = 0
+    row = find_states(model, encoder.checked.plan, ids, mask, states)
+    assert (row.effective, row.reached, row.expected) == ("states", 2 * (9 - off), 18)
+    (row,) = [one for one in encoder.passes(prove=True).findings if one.axis == "tokens"]
+    assert row.reached == row.expected == TOKENS
