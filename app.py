@@ -89,36 +89,73 @@ def add_options(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None
     default = env.get("TOKENDYNO_HISTORY") or default_history()
     parser.add_argument("--host", default=host, help=f"address to listen on (TOKENDYNO_HOST; default: {host})")
     parser.add_argument("--port", default=port, help=f"port to listen on (TOKENDYNO_PORT; default: {port})")
-    parser.add_argument("--mode", default=env.get("TOKENDYNO_MODE") or "", metavar="MODE",
-                        help="what visitors may do: local, team or public (TOKENDYNO_MODE; default: local on "
-                             "loopback, public on a Space)")  # fmt: skip
-    parser.add_argument("--auth", default=env.get("TOKENDYNO_AUTH"), metavar="USER:PASSWORD",
-                        help="require this login (TOKENDYNO_AUTH; other users of this machine can see "
-                             "options)")  # fmt: skip
+    parser.add_argument(
+        "--mode",
+        default=env.get("TOKENDYNO_MODE") or "",
+        metavar="MODE",
+        help="what visitors may do: local, team or public (TOKENDYNO_MODE; default: local on "
+        "loopback, public on a Space)",
+    )
+    parser.add_argument(
+        "--auth",
+        default=env.get("TOKENDYNO_AUTH"),
+        metavar="USER:PASSWORD",
+        help="require this login (TOKENDYNO_AUTH; other users of this machine can see options)",
+    )
     users = env.get("TOKENDYNO_USERS") or default_users()
-    parser.add_argument("--users", default=users, metavar="FILE",
-                        help=f"users who may log in, written by `tokendyno users` (TOKENDYNO_USERS; default: "
-                             f"{users})")  # fmt: skip
-    parser.add_argument("--models", default=env.get("TOKENDYNO_MODELS") or "", metavar="NAME,NAME",
-                        help="the only models that visitors may run (TOKENDYNO_MODELS; default: all within the mode's "
-                             "limits)")  # fmt: skip
-    parser.add_argument("--allow-kernels", default=env.get(ALLOWED_KERNELS) or "", metavar="ORG/NAME,...",
-                        help="kernels of the Hub that mode public may download all the same "
-                             "(TOKENDYNO_ALLOW_KERNELS)")  # fmt: skip
-    parser.add_argument("--allow-host", default=env.get("TOKENDYNO_ALLOW_HOST") or "", metavar="NAME,...",
-                        help="further names under which visitors reach this server (TOKENDYNO_ALLOW_HOST)")  # fmt: skip
+    parser.add_argument(
+        "--users",
+        default=users,
+        metavar="FILE",
+        help=f"users who may log in, written by `tokendyno users` (TOKENDYNO_USERS; default: {users})",
+    )
+    parser.add_argument(
+        "--models",
+        default=env.get("TOKENDYNO_MODELS") or "",
+        metavar="NAME,NAME",
+        help="the only models that visitors may run (TOKENDYNO_MODELS; default: all within the mode's limits)",
+    )
+    parser.add_argument(
+        "--allow-kernels",
+        default=env.get(ALLOWED_KERNELS) or "",
+        metavar="ORG/NAME,...",
+        help="kernels of the Hub that mode public may download all the same (TOKENDYNO_ALLOW_KERNELS)",
+    )
+    parser.add_argument(
+        "--allow-host",
+        default=env.get("TOKENDYNO_ALLOW_HOST") or "",
+        metavar="NAME,...",
+        help="further names under which visitors reach this server (TOKENDYNO_ALLOW_HOST)",
+    )
     share = _on(env.get("TOKENDYNO_SHARE", ""))
-    parser.add_argument("--share", action="store_true", default=share,
-                        help="open a public gradio.live link (TOKENDYNO_SHARE=1)")  # fmt: skip
-    parser.add_argument("--models-dir", default=env.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
-                        help="another folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)")  # fmt: skip
-    parser.add_argument("--history", default=default, metavar="FILE",
-                        help=f"file that keeps the runs (TOKENDYNO_HISTORY; default: {default})")  # fmt: skip
-    parser.add_argument("--kernels-dir", default=env.get("TOKENDYNO_KERNELS"), metavar="FOLDER",
-                        help="folder with kernel packages for kernels=local (TOKENDYNO_KERNELS)")  # fmt: skip
+    parser.add_argument(
+        "--share", action="store_true", default=share, help="open a public gradio.live link (TOKENDYNO_SHARE=1)"
+    )
+    parser.add_argument(
+        "--models-dir",
+        default=env.get("TOKENDYNO_MODELS_DIR"),
+        metavar="FOLDER",
+        help="another folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)",
+    )
+    parser.add_argument(
+        "--history",
+        default=default,
+        metavar="FILE",
+        help=f"file that keeps the runs (TOKENDYNO_HISTORY; default: {default})",
+    )
+    parser.add_argument(
+        "--kernels-dir",
+        default=env.get("TOKENDYNO_KERNELS"),
+        metavar="FOLDER",
+        help="folder with kernel packages for kernels=local (TOKENDYNO_KERNELS)",
+    )
     mcp = _on(env.get("TOKENDYNO_MCP", ""))
-    parser.add_argument("--mcp", action="store_true", default=mcp,
-                        help="offer the endpoints as MCP tools too; needs gradio[mcp] (TOKENDYNO_MCP=1)")  # fmt: skip
+    parser.add_argument(
+        "--mcp",
+        action="store_true",
+        default=mcp,
+        help="offer the endpoints as MCP tools too; needs gradio[mcp] (TOKENDYNO_MCP=1)",
+    )
 
 
 def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
@@ -145,20 +182,39 @@ def options_of(given: argparse.Namespace, env: Mapping[str, str]) -> Options:
     except InputError as error:
         refuse(str(error))
     if mode == "local" and (space or given.share or given.host not in LOOPBACK):
-        refuse("Mode local lets everybody who reaches this machine do everything, so it serves loopback only. Use "
-               "--mode team or --mode public, or leave out --host and --share.")  # fmt: skip
+        refuse(
+            "Mode local lets everybody who reaches this machine do everything, so it serves loopback only. Use "
+            "--mode team or --mode public, or leave out --host and --share."
+        )
     if not limits.kernel_folder and kernels_dir is not None:
         refuse(f"Mode {mode} loads no folder of kernels. Leave out --kernels-dir and unset TOKENDYNO_KERNELS.")
     if given.mcp and mode == "public":
-        refuse("MCP clients keep no cookie, by which mode public tells visitors apart. Leave out --mcp, or use --mode "
-               "local or --mode team.")  # fmt: skip
+        refuse(
+            "MCP clients keep no cookie, by which mode public tells visitors apart. Leave out --mcp, or use --mode "
+            "local or --mode team."
+        )
     if given.mcp and importlib.util.find_spec("mcp") is None:
-        refuse('--mcp needs Gradio\'s extra in an environment of its own: pip install "gradio[mcp]>=6.31,<7". See '
-               "docs/hosting.md.")  # fmt: skip
+        refuse(
+            '--mcp needs Gradio\'s extra in an environment of its own: pip install "gradio[mcp]>=6.31,<7". See '
+            "docs/hosting.md."
+        )
     hosts = (*_listed(given.allow_host), *filter(None, [env.get("SPACE_HOST")]), *([".gradio.live"] * given.share))
     history = Path(given.history).expanduser()
-    return Options(limits, why, given.host, int(given.port), auth, users, hosts, given.share, space, models_dir,
-                   history, kernels_dir, given.mcp)  # fmt: skip
+    return Options(
+        limits,
+        why,
+        given.host,
+        int(given.port),
+        auth,
+        users,
+        hosts,
+        given.share,
+        space,
+        models_dir,
+        history,
+        kernels_dir,
+        given.mcp,
+    )
 
 
 def _folder(what: str, given: str | None) -> Path | None:
@@ -271,8 +327,10 @@ def accounts(options: Options) -> Accounts | None:
         return None
     users = Users(options.users)
     if not users.names():
-        raise InputError(f"Mode {options.limits.mode} needs users, and {options.users} has none. Add one with: "
-                         "tokendyno users add NAME.")  # fmt: skip
+        raise InputError(
+            f"Mode {options.limits.mode} needs users, and {options.users} has none. Add one with: "
+            "tokendyno users add NAME."
+        )
     return users
 
 
@@ -357,18 +415,39 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
         refuse(str(error))
     try:
         demo.launch(
-            server_name=in_address(options.host), server_port=options.port, share=options.share,
+            server_name=in_address(options.host),
+            server_port=options.port,
+            share=options.share,
             state_session_capacity=limits.sessions,
-            theme=theme(), css=style(), prevent_thread_lock=True, quiet=True, ssr_mode=False, run_history=False,
+            theme=theme(),
+            css=style(),
+            prevent_thread_lock=True,
+            quiet=True,
+            ssr_mode=False,
+            run_history=False,
             _frontend=False,  # else Gradio asks its own page, and gives up on a busy machine or behind HTTP_PROXY
-            show_error=False, enable_monitoring=False, strict_cors=True, allowed_paths=[], max_file_size=MAX_UPLOAD,
-            footer_links=[], mcp_server=options.mcp, app_kwargs={"middleware": [
-                Middleware(GZipMiddleware, minimum_size=1_024, compresslevel=4),  # not of streams of events
-                Middleware(PolicyMiddleware, framed=options.space, finish=index_page(bench)),
-                Middleware(Gate, blocks=demo, hosts=Hosts(options.hosts, machine=limits.mode != "local"),
-                           visitors=visitors, mcp=options.mcp, files=Files(bench)),
-            ]},
-        )  # fmt: skip
+            show_error=False,
+            enable_monitoring=False,
+            strict_cors=True,
+            allowed_paths=[],
+            max_file_size=MAX_UPLOAD,
+            footer_links=[],
+            mcp_server=options.mcp,
+            app_kwargs={
+                "middleware": [
+                    Middleware(GZipMiddleware, minimum_size=1_024, compresslevel=4),  # not of streams of events
+                    Middleware(PolicyMiddleware, framed=options.space, finish=index_page(bench)),
+                    Middleware(
+                        Gate,
+                        blocks=demo,
+                        hosts=Hosts(options.hosts, machine=limits.mode != "local"),
+                        visitors=visitors,
+                        mcp=options.mcp,
+                        files=Files(bench),
+                    ),
+                ]
+            },
+        )
         if demo.mcp_server_obj is not None:
             answer_json(demo.mcp_server_obj)
         bound_connections(demo.server, limits)

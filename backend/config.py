@@ -95,14 +95,19 @@ class Workload:
         if self.system.strip() and not self.chat:
             raise InputError("A system message is part of a chat. Turn chat on as well, or leave it empty.")
         if self.chat and self.prompt_tokens:
-            raise InputError("A chat template adds tokens, so a chat cannot have a fixed number of prompt tokens. "
-                             "Remove one of the two.")  # fmt: skip
+            raise InputError(
+                "A chat template adds tokens, so a chat cannot have a fixed number of prompt tokens. "
+                "Remove one of the two."
+            )
         if not self.temperature and (self.top_k or self.top_p < 1):
-            raise InputError("top_k and top_p have no effect at temperature 0, which is greedy. Set a temperature, or "
-                             "remove them.")  # fmt: skip
+            raise InputError(
+                "top_k and top_p have no effect at temperature 0, which is greedy. Set a temperature, or remove them."
+            )
         if not self.prompt.strip() and not self.prompt_tokens:
-            raise InputError("The prompt is empty. Write some text to continue, or set a number of prompt tokens "
-                             "(--prompt-tokens) for a synthetic prompt.")  # fmt: skip
+            raise InputError(
+                "The prompt is empty. Write some text to continue, or set a number of prompt tokens "
+                "(--prompt-tokens) for a synthetic prompt."
+            )
         _text("The prompt", self.prompt)
         _text("The system message", self.system)
 
@@ -153,9 +158,13 @@ def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: b
     be in work at once."""
     rows = min(traffic.concurrent, len(traffic.requests))
     return Workload(
-        prompt_tokens=traffic.longest_prompt, max_new_tokens=traffic.longest_output, batch_size=rows, seed=seed,
-        repeats=repeats, ignore_eos=ignore_eos,
-    )  # fmt: skip
+        prompt_tokens=traffic.longest_prompt,
+        max_new_tokens=traffic.longest_output,
+        batch_size=rows,
+        seed=seed,
+        repeats=repeats,
+        ignore_eos=ignore_eos,
+    )
 
 
 def reading_of(quality: Quality) -> Workload:

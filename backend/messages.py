@@ -437,9 +437,24 @@ BatchEvent = Steps | Waits | PagesAllocated | PageMoves | RequestEnds
 """Events of many requests."""
 
 Event = (
-    Ready | Reading | Progress | Loaded | Started | Tokens | Samples | Annotation | Finished | Probed | Failed
-    | Steps | Waits | PagesAllocated | PageMoves | RequestEnds | Scored
-)  # fmt: skip
+    Ready
+    | Reading
+    | Progress
+    | Loaded
+    | Started
+    | Tokens
+    | Samples
+    | Annotation
+    | Finished
+    | Probed
+    | Failed
+    | Steps
+    | Waits
+    | PagesAllocated
+    | PageMoves
+    | RequestEnds
+    | Scored
+)
 
 encode = msgspec.json.Encoder().encode
 decode_command = msgspec.json.Decoder(Command).decode

@@ -75,10 +75,17 @@ QUANTIZED_QUANTO4 = CacheKind("quantized-quanto4", backend="quanto", bits=4)
 CACHES: dict[str, CacheKind] = {
     kind.name: kind
     for kind in (
-        DYNAMIC, UNWINDOWED, STATIC, STATIC_FP8, OFFLOADED, OFFLOADED_STATIC, QUANTIZED_FP8, QUANTIZED_HQQ4,
+        DYNAMIC,
+        UNWINDOWED,
+        STATIC,
+        STATIC_FP8,
+        OFFLOADED,
+        OFFLOADED_STATIC,
+        QUANTIZED_FP8,
+        QUANTIZED_HQQ4,
         QUANTIZED_QUANTO4,
     )
-}  # fmt: skip
+}
 """Every kind of KV cache, by name."""
 
 GRAPH_MODES = ("reduce-overhead", "max-autotune")

@@ -187,8 +187,10 @@ def summarize(results: list[dict[str, Any]]) -> int:
     outcomes = [arm for result in results for arm in result.get("arms", {}).values()]
     alarms, errors = sum(len(arm.get("alarms", ())) for arm in outcomes), sum("error" in arm for arm in outcomes)
     unbuilt = [result for result in results if "unbuilt" in result]
-    print(f"\n{len(results)} architectures, {len(unbuilt)} not built; {len(outcomes)} arms, "
-          f"{sum('refused' in arm for arm in outcomes)} refused; {alarms} alarms, {errors} errors")  # fmt: skip
+    print(
+        f"\n{len(results)} architectures, {len(unbuilt)} not built; {len(outcomes)} arms, "
+        f"{sum('refused' in arm for arm in outcomes)} refused; {alarms} alarms, {errors} errors"
+    )
     for result in results:
         if lines := list(describe(result))[0 if "unbuilt" in result else 1 :]:
             print("\n".join(lines))

@@ -104,10 +104,14 @@ def _metadata(name: str) -> str:
     code = name.replace("-", "_")
     return json.dumps(
         {
-            "id": f"{code}_cuda_vllm", "name": name, "version": 1, "license": "Apache-2.0", "python-depends": [],
+            "id": f"{code}_cuda_vllm",
+            "name": name,
+            "version": 1,
+            "license": "Apache-2.0",
+            "python-depends": [],
             "backend": {"type": "cuda"},
         }
-    )  # fmt: skip
+    )
 
 
 def make(wheel: Path, folder: Path) -> str:

@@ -101,9 +101,14 @@ class Api:
 
     @sentences
     async def check(
-        self, model: str = DEFAULT_MODEL, arm: str = "", prompt: str = "", prompt_tokens: int = 0,
-        max_new_tokens: int = 256, batch_size: int = 1,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        model: str = DEFAULT_MODEL,
+        arm: str = "",
+        prompt: str = "",
+        prompt_tokens: int = 0,
+        max_new_tokens: int = 256,
+        batch_size: int = 1,
+    ) -> dict[str, Any]:
         """Whether an arm would run here, what is planned for it, and its predicted memory."""
         work = _workload(prompt, prompt_tokens, max_new_tokens, batch_size)
 
@@ -117,14 +122,41 @@ class Api:
 
     @sentences
     async def run(
-        self, request: gr.Request, model: str = DEFAULT_MODEL, a: str = "", b: str | None = None, prompt: str = "",
-        prompt_tokens: int = 0, max_new_tokens: int = 256, batch_size: int = 1, temperature: float = 0.0, seed: int = 0,
-        repeats: int = 1, ignore_eos: bool = False, chat: bool = False, system: str = "", reasoning: str = "",
-        top_k: int = 0, top_p: float = 1.0,
-    ) -> str:  # fmt: skip
+        self,
+        request: gr.Request,
+        model: str = DEFAULT_MODEL,
+        a: str = "",
+        b: str | None = None,
+        prompt: str = "",
+        prompt_tokens: int = 0,
+        max_new_tokens: int = 256,
+        batch_size: int = 1,
+        temperature: float = 0.0,
+        seed: int = 0,
+        repeats: int = 1,
+        ignore_eos: bool = False,
+        chat: bool = False,
+        system: str = "",
+        reasoning: str = "",
+        top_k: int = 0,
+        top_p: float = 1.0,
+    ) -> str:
         """Queue a run of arm `a`, or of `a` and `b`, and return its id."""
-        work = _workload(prompt, prompt_tokens, max_new_tokens, batch_size, temperature, seed, repeats, ignore_eos,
-                         chat, system, reasoning, top_k, top_p)  # fmt: skip
+        work = _workload(
+            prompt,
+            prompt_tokens,
+            max_new_tokens,
+            batch_size,
+            temperature,
+            seed,
+            repeats,
+            ignore_eos,
+            chat,
+            system,
+            reasoning,
+            top_k,
+            top_p,
+        )
         arms = {"A": a} if b is None else {"A": a, "B": b}
         visitor = visitor_of(request)
         return await asyncio.to_thread(lambda: self._bench.submit(self._request(model, arms, work), visitor))
@@ -135,10 +167,13 @@ class Api:
         found = await self._find(run)
         place = self._bench.place(found.id)
         return {
-            "run": found.id, "status": found.status, "message": found.message, "ended": found.ended,
+            "run": found.id,
+            "status": found.status,
+            "message": found.message,
+            "ended": found.ended,
             "queue": {"ahead": place.ahead, "wait_s": place.wait_s} if place else None,
             "tokens": {name: len(arm.t_s) for name, arm in found.arms.items()},
-        }  # fmt: skip
+        }
 
     @sentences
     async def result(self, run: str, wait_s: float = 0.0) -> dict[str, Any]:
@@ -160,9 +195,14 @@ class Api:
 
     @sentences
     async def fit(
-        self, model: str = DEFAULT_MODEL, gpu: str | None = None, vram: str | None = None, context: int | None = None,
-        batch: int = 1, gpus: int = 1,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        model: str = DEFAULT_MODEL,
+        gpu: str | None = None,
+        vram: str | None = None,
+        context: int | None = None,
+        batch: int = 1,
+        gpus: int = 1,
+    ) -> dict[str, Any]:
         """Which quantizations and caches fit on a GPU: one of the catalogue, one of that size, or this machine."""
         numbers = [None if context is None else read_whole("context", context), read_whole("batch", batch)]
 
@@ -194,21 +234,39 @@ class Api:
 
 
 def _workload(
-    prompt: object, prompt_tokens: object, max_new_tokens: object, batch_size: object, temperature: object = 0.0,
-    seed: object = 0, repeats: object = 1, ignore_eos: object = False, chat: object = False, system: object = "",
-    reasoning: object = "", top_k: object = 0, top_p: object = 1.0,
-) -> Workload:  # fmt: skip
+    prompt: object,
+    prompt_tokens: object,
+    max_new_tokens: object,
+    batch_size: object,
+    temperature: object = 0.0,
+    seed: object = 0,
+    repeats: object = 1,
+    ignore_eos: object = False,
+    chat: object = False,
+    system: object = "",
+    reasoning: object = "",
+    top_k: object = 0,
+    top_p: object = 1.0,
+) -> Workload:
     """What is to be generated. Without a prompt and a length the first of presets/prompts.toml, as everywhere."""
     text, length = read_text("prompt", prompt), read_whole("prompt_tokens", prompt_tokens)
     if not text and not length:
         text = prompts()[0].text
     return Workload(
-        prompt=text, prompt_tokens=length, max_new_tokens=read_whole("max_new_tokens", max_new_tokens),
-        batch_size=read_whole("batch_size", batch_size), temperature=read_number("temperature", temperature),
-        seed=read_whole("seed", seed), repeats=read_whole("repeats", repeats), ignore_eos=ignore_eos is True,
-        chat=chat is True, system=read_text("system", system), reasoning_effort=read_text("reasoning", reasoning),
-        top_k=read_whole("top_k", top_k), top_p=read_number("top_p", top_p),
-    )  # fmt: skip
+        prompt=text,
+        prompt_tokens=length,
+        max_new_tokens=read_whole("max_new_tokens", max_new_tokens),
+        batch_size=read_whole("batch_size", batch_size),
+        temperature=read_number("temperature", temperature),
+        seed=read_whole("seed", seed),
+        repeats=read_whole("repeats", repeats),
+        ignore_eos=ignore_eos is True,
+        chat=chat is True,
+        system=read_text("system", system),
+        reasoning_effort=read_text("reasoning", reasoning),
+        top_k=read_whole("top_k", top_k),
+        top_p=read_number("top_p", top_p),
+    )
 
 
 def _plain(found: msgspec.Struct) -> dict[str, Any]:

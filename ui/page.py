@@ -68,9 +68,13 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             model.change(None, [model], None, js=tell(page, "model"), **QUIET)
         asked = [fit.gpu, fit.gpus, fit.amounts]
         gr.on(
-            [fit.gpu.change, fit.gpus.change, fit.amounts.input], None, asked, None,
-            js=tell("fit", "gpu", "gpus", "amounts"), **QUIET,
-        )  # fmt: skip
+            [fit.gpu.change, fit.gpus.change, fit.amounts.input],
+            None,
+            asked,
+            None,
+            js=tell("fit", "gpu", "gpus", "amounts"),
+            **QUIET,
+        )
         run_this(fit, compare, pages)
         run_here(bench, told, compare, batching, pages)
 
@@ -132,9 +136,10 @@ def _fit_values(fit: FitControls, request: gr.Request) -> Updates:
     if asked.page != "fit":
         return updates
     return updates | {
-        fit.gpu: asked.gpu or THIS, fit.gpus: asked.gpus or 1,
+        fit.gpu: asked.gpu or THIS,
+        fit.gpus: asked.gpus or 1,
         fit.amounts: write_amounts(asked.context, asked.batch or 1),
-    }  # fmt: skip
+    }
 
 
 def _account(demo: gr.Blocks) -> None:

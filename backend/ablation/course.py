@@ -131,8 +131,9 @@ class Course:
 
     def _carry_out(self, visitor: Visitor) -> None:
         heading, (choices, works, readings, titles) = self.heading, self._tasks
-        tasks = trial_tasks(heading.model, [*choices], choices, heading.workload, heading.rounds, self.journal,
-                            self.id, works, titles)  # fmt: skip
+        tasks = trial_tasks(
+            heading.model, [*choices], choices, heading.workload, heading.rounds, self.journal, self.id, works, titles
+        )
         if heading.positions:
             asked = Quality(shipped_texts(), positions=heading.positions)
             tasks += reading_tasks(heading.model, [*readings], readings, asked, self.journal, self.id)

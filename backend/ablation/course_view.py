@@ -26,10 +26,15 @@ def course_view(course: Course) -> CourseView:
     """A course as it is now."""
     left_s = course.left_s()
     return CourseView(
-        course.id, course.state, _sentence(course), course.message, course.finished / max(1, course.trials),
-        course.doing, f"about {_duration(left_s)} left" if left_s is not None else "",
+        course.id,
+        course.state,
+        _sentence(course),
+        course.message,
+        course.finished / max(1, course.trials),
+        course.doing,
+        f"about {_duration(left_s)} left" if left_s is not None else "",
         course.state in ("stopped", "failed") and not course.closed,
-    )  # fmt: skip
+    )
 
 
 def quality_note(heading: Heading) -> str:

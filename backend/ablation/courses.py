@@ -57,14 +57,25 @@ class Courses:
         return self._begin(asked, arm.choices, changes, [SWEEP], POSITIONS if quality else 0, visitor)
 
     def _begin(
-        self, asked: Request, base: Mapping[str, str], changes: list[tuple[str, str]], kinds: list[str],
-        positions: int, visitor: Visitor,
-    ) -> Ablation | Sweep:  # fmt: skip
+        self,
+        asked: Request,
+        base: Mapping[str, str],
+        changes: list[tuple[str, str]],
+        kinds: list[str],
+        positions: int,
+        visitor: Visitor,
+    ) -> Ablation | Sweep:
         most = self._bench.limits.trials
         heading = Heading(
-            asked.model, dict(base), changes, kinds, asked.workload, rounds=ROUNDS, positions=positions,
+            asked.model,
+            dict(base),
+            changes,
+            kinds,
+            asked.workload,
+            rounds=ROUNDS,
+            positions=positions,
             owner=visitor.owner,
-        ).begun(self._bench.machine())  # fmt: skip
+        ).begun(self._bench.machine())
         with self._lock:
             self._require_idle(visitor)
             course_id = secrets.token_hex(12)

@@ -13,9 +13,14 @@ from tokendyno.backend.runs.records import Created
 
 
 def perform_elsewhere(
-    bench: Bench, places: Sequence[Place], errand: Errand, tasks: Sequence[Task], journal: Journal, together: bool,
+    bench: Bench,
+    places: Sequence[Place],
+    errand: Errand,
+    tasks: Sequence[Task],
+    journal: Journal,
+    together: bool,
     say: Callable[[str], None],
-) -> None:  # fmt: skip
+) -> None:
     """Run all tasks. Raises TrialFailed where one failed, and InputError where one cannot run anywhere.
 
     errand    what all errands have in common

@@ -100,10 +100,15 @@ MAX_LINE_BYTES = 64 << 20
 """A trial of 16,000 tokens has 0.5 MB."""
 _MUST_BEGIN = "it must begin with what is measured"
 _ASKED = {
-    "model": "the model", "base": "the choices of the arm", "changes": "what is changed", "kinds": "the kinds of steps",
-    "workload": "prompt, lengths or sampling", "rounds": "the rounds", "positions": "the positions of texts",
+    "model": "the model",
+    "base": "the choices of the arm",
+    "changes": "what is changed",
+    "kinds": "the kinds of steps",
+    "workload": "prompt, lengths or sampling",
+    "rounds": "the rounds",
+    "positions": "the positions of texts",
     "owner": "the owner",
-}  # fmt: skip
+}
 """Fields of a heading that a command decides, in words."""
 
 _encode = msgspec.json.Encoder().encode

@@ -76,9 +76,14 @@ def results(steps: Sequence[Step], admitted: Admitted, journal: Journal, greedy:
 
 
 def _result(
-    step: Step, steps: Sequence[Step], admitted: Admitted, trials: Mapping[str, Sequence[Trial]],
-    base: Sequence[Trial], quality: Cost | None, greedy: bool,
-) -> StepResult:  # fmt: skip
+    step: Step,
+    steps: Sequence[Step],
+    admitted: Admitted,
+    trials: Mapping[str, Sequence[Trial]],
+    base: Sequence[Trial],
+    quality: Cost | None,
+    greedy: bool,
+) -> StepResult:
     own, other = trials[step.arm], steps[step.against]
     theirs = trials[other.arm]
     first = step.kind == "base"

@@ -42,9 +42,12 @@ class SideBySide(Generic[Key]):
     """
 
     def __init__(
-        self, places: Sequence[Place], errand: Errand, keep: Callable[[Key, Done, Place], None],
+        self,
+        places: Sequence[Place],
+        errand: Errand,
+        keep: Callable[[Key, Done, Place], None],
         say: Callable[[str], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._places, self._errand, self._keep, self._say = places, errand, keep, say
         self._free: deque[Place] = deque(places)
         self._waiting: deque[Unit[Key]] = deque()
@@ -92,8 +95,9 @@ class SideBySide(Generic[Key]):
 
     def _run(self, place: Place, unit: Unit[Key]) -> None:
         """Body of a place's thread: one unit."""
-        errand = Errand([request for _, request in unit.trials], self._errand.models_dir, self._errand.device,
-                        self._errand.versions)  # fmt: skip
+        errand = Errand(
+            [request for _, request in unit.trials], self._errand.models_dir, self._errand.device, self._errand.versions
+        )
         try:
             for answer in place.carry_out(errand):
                 if isinstance(answer, Impossible):

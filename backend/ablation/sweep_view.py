@@ -129,11 +129,12 @@ _MEMORY = _Figure(
 )
 _FIGURES = (
     _TIME,
-    _Figure("Tokens per second, all sequences", "tok/s", 1.0, "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high",
-            _rate),
+    _Figure(
+        "Tokens per second, all sequences", "tok/s", 1.0, "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high", _rate
+    ),
     _Figure("Time to first token", "ms", 1e3, "ttft_s", "ttft_low_s", "ttft_high_s", seconds_text),
     _MEMORY,
-)  # fmt: skip
+)
 _HEATED = (_TIME, _MEMORY)
 
 
@@ -157,9 +158,12 @@ def _heat(figure: _Figure, found: Sequence[PointResult], two: Sequence[str], ove
     grid = [[at[down, across] for across in over[two[1]]] for down in over[two[0]]]
     rows, columns = ([value_title(name, value) for value in over[name]] for name in two)
     return HeatMap(
-        figure.title, rows, columns, [[figure.drawn(figure.value, p) for p in row] for row in grid],
+        figure.title,
+        rows,
+        columns,
+        [[figure.drawn(figure.value, p) for p in row] for row in grid],
         [[_text(figure, p, interval=False) for p in row] for row in grid],
-    )  # fmt: skip
+    )
 
 
 def _text(figure: _Figure, point: PointResult, interval: bool = True) -> str:

@@ -91,39 +91,52 @@ class Task:
 
 
 def trial_tasks(
-    model: str, arms: Sequence[str], choices: Mapping[str, dict[str, str]], work: Workload, rounds: int,
-    journal: Journal, ablation: str = "", works: Mapping[str, Workload] | None = None,
+    model: str,
+    arms: Sequence[str],
+    choices: Mapping[str, dict[str, str]],
+    work: Workload,
+    rounds: int,
+    journal: Journal,
+    ablation: str = "",
+    works: Mapping[str, Workload] | None = None,
     titles: Mapping[str, str] | None = None,
-) -> list[Task]:  # fmt: skip
+) -> list[Task]:
     """Every arm once a round. `arms`: what can run, the base first; `ablation`: its id, which each run names; `works`:
     workloads of arms that have one of their own; `titles`: what the user is told of arms that differ in more than their
     choices."""
     return [
         Task(
-            arm, number, Request(model, [ArmRequest("A", choices[arm])], (works or {}).get(arm, work), trial=ablation),
+            arm,
+            number,
+            Request(model, [ArmRequest("A", choices[arm])], (works or {}).get(arm, work), trial=ablation),
             f"round {number + 1} of {rounds}: {(titles or {}).get(arm) or titles_text(choices[arm])}",
         )
         for number in range(rounds)
         for arm in order(arms, number)
         if (arm, number) not in journal.trials
-    ]  # fmt: skip
+    ]
 
 
 def reading_tasks(
-    model: str, arms: Sequence[str], choices: Mapping[str, dict[str, str]], quality: Quality, journal: Journal,
+    model: str,
+    arms: Sequence[str],
+    choices: Mapping[str, dict[str, str]],
+    quality: Quality,
+    journal: Journal,
     ablation: str = "",
-) -> list[Task]:  # fmt: skip
+) -> list[Task]:
     """Every arm but the first is compared with it on given texts."""
     base = ArmRequest("A", choices[arms[0]])
     return [
         Task(
-            arm, None,
+            arm,
+            None,
             Request(model, [base, ArmRequest("B", choices[arm])], reading_of(quality), None, quality, ablation),
             f"quality: {titles_text(choices[arm])}",
         )
         for arm in arms[1:]
         if arm not in journal.costs
-    ]  # fmt: skip
+    ]
 
 
 def perform(
@@ -159,9 +172,14 @@ def _cost(run: Run, arm: str) -> Cost:
     assert found is not None and found.difference is not None
     one, apart = found.difference, [nats for score in snapshot.arms["B"].scores for nats in score.kl_nats]
     return Cost(
-        arm, one.kl_nats, one.top1_agreement, one.perplexity_ratio, "" if is_random(snapshot) else cost_of(one),
-        mean_interval(apart), finer_arm(snapshot) == "B",
-    )  # fmt: skip
+        arm,
+        one.kl_nats,
+        one.top1_agreement,
+        one.perplexity_ratio,
+        "" if is_random(snapshot) else cost_of(one),
+        mean_interval(apart),
+        finer_arm(snapshot) == "B",
+    )
 
 
 def _trial(run: Run, arm: str, number: int, node: str) -> Trial:

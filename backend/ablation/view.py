@@ -115,13 +115,21 @@ def _pareto(steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Pareto |
 
 
 def _latency(steps: Sequence[StepResult]) -> _Figure:
-    return _Figure("Time per token", [one.latency_mean_s for one in steps], [one.latency_more_s for one in steps],
-                   [one.latency_interval_s for one in steps])  # fmt: skip
+    return _Figure(
+        "Time per token",
+        [one.latency_mean_s for one in steps],
+        [one.latency_more_s for one in steps],
+        [one.latency_interval_s for one in steps],
+    )
 
 
 def _memory(steps: Sequence[StepResult]) -> _Figure:
-    return _Figure("Peak memory", [one.peak_memory_bytes for one in steps], [one.memory_more_bytes for one in steps],
-                   [one.memory_interval_bytes for one in steps])  # fmt: skip
+    return _Figure(
+        "Peak memory",
+        [one.peak_memory_bytes for one in steps],
+        [one.memory_more_bytes for one in steps],
+        [one.memory_interval_bytes for one in steps],
+    )
 
 
 def _quality(steps: Sequence[StepResult]) -> _Figure:
@@ -178,10 +186,14 @@ def _bar(figure: _Figure, index: int, change: bool, gains: bool = True, equal: b
     better = "yes" if found and found[1] < 0 and gains else "no" if found and found[0] > 0 else ""
     better = "" if equal else better
     return Bar(
-        _share(begin, most), _share(value, most), None if low is None else _share(low, most),
-        None if high is None else _share(high, most), _text(figure.title, more, True),
-        f"{_text(figure.title, found[0], True)} to {_text(figure.title, found[1], True)}" if found else "", better,
-    )  # fmt: skip
+        _share(begin, most),
+        _share(value, most),
+        None if low is None else _share(low, most),
+        None if high is None else _share(high, most),
+        _text(figure.title, more, True),
+        f"{_text(figure.title, found[0], True)} to {_text(figure.title, found[1], True)}" if found else "",
+        better,
+    )
 
 
 def _share(value: float, most: float) -> float:

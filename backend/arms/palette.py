@@ -88,10 +88,20 @@ def _of_choice(axis: Optimization, choice: Choice, row: Usable) -> Entry:
     state: State = "cannot run" if row.blocked else "runs" if row.usable else "falls back"
     wish = axis.wishes.get(choice.name, axis.wish)
     return Entry(
-        GROUPS[wish], axis.title, choice.title, choice.summary, axis.costs.get(choice.name, ""), state,
-        row.why if state != "runs" or row.needs else "", {**row.needs, axis.name: choice.name}, False,
-        choice.name, axis.name, _aliases(axis, choice), f"{axis.summary} {FOUND_BY.get(wish, '')}",
-    )  # fmt: skip
+        GROUPS[wish],
+        axis.title,
+        choice.title,
+        choice.summary,
+        axis.costs.get(choice.name, ""),
+        state,
+        row.why if state != "runs" or row.needs else "",
+        {**row.needs, axis.name: choice.name},
+        False,
+        choice.name,
+        axis.name,
+        _aliases(axis, choice),
+        f"{axis.summary} {FOUND_BY.get(wish, '')}",
+    )
 
 
 def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
@@ -100,10 +110,20 @@ def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
     blocked = check(make_config(facts.model, choices), facts, machine, work).blocked
     named = ", ".join(f"{axis}={choice}" for axis, choice in choices.items())
     return Entry(
-        GROUPS["preset"], "", preset.title, preset.summary, "", "cannot run" if blocked else "runs",
-        blocked[0].reason if blocked else f"Here it sets {titles_text(choices)}." if choices else "", choices, True,
-        preset.name, "", (), named,
-    )  # fmt: skip
+        GROUPS["preset"],
+        "",
+        preset.title,
+        preset.summary,
+        "",
+        "cannot run" if blocked else "runs",
+        blocked[0].reason if blocked else f"Here it sets {titles_text(choices)}." if choices else "",
+        choices,
+        True,
+        preset.name,
+        "",
+        (),
+        named,
+    )
 
 
 def _aliases(axis: Optimization, choice: Choice) -> list[str]:
@@ -114,12 +134,26 @@ def _elsewhere(facts: ModelFacts) -> list[Entry]:
     """What is chosen on the Batching page, and names of what is no choice of an arm."""
     group = GROUPS["elsewhere"]
     batching = [
-        Entry(group, axis.title, choice.title, f"{choice.summary} On the page Batching.", "", "runs", "", {}, False,
-              choice.name, axis.name, _aliases(axis, choice), axis.summary, "batching")
+        Entry(
+            group,
+            axis.title,
+            choice.title,
+            f"{choice.summary} On the page Batching.",
+            "",
+            "runs",
+            "",
+            {},
+            False,
+            choice.name,
+            axis.name,
+            _aliases(axis, choice),
+            axis.summary,
+            "batching",
+        )
         for axis in all_axes()
         for choice in axis.choices
         if axis.many_requests and choice.name in axis.aliases and axis.matters(facts)
-    ]  # fmt: skip
+    ]
     told = [
         Entry(group, "", names[0], sentence, "", "runs", "", {}, False, "", "", names, "")
         for axis in prompt_axes()

@@ -23,9 +23,20 @@ DOCUMENTS = {
 """What claims are taken from, by the name that a claim's `document` gives."""
 
 Metric = Literal[
-    "token_s", "ttft_s", "cold_s", "load_s", "weight_bytes", "kv_bytes", "peak_bytes", "temporary_bytes",
-    "process_bytes", "useful_tokens_s", "top1_agreement", "kl_nats", "perplexity_ratio",
-]  # fmt: skip
+    "token_s",
+    "ttft_s",
+    "cold_s",
+    "load_s",
+    "weight_bytes",
+    "kv_bytes",
+    "peak_bytes",
+    "temporary_bytes",
+    "process_bytes",
+    "useful_tokens_s",
+    "top1_agreement",
+    "kl_nats",
+    "perplexity_ratio",
+]
 """What a test measures of an arm; see `samples.py`."""
 
 Form = Literal["value", "times", "faster", "less", "share", "difference", "payback"]

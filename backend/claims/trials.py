@@ -99,9 +99,12 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return Request(model, self._arms(work, model), work, None, asked)
             case _:
                 work = Workload(
-                    prompt_tokens=self.prompt_tokens, max_new_tokens=self.max_new_tokens, batch_size=self.batch_size,
-                    repeats=self.repeats, ignore_eos=True,
-                )  # fmt: skip
+                    prompt_tokens=self.prompt_tokens,
+                    max_new_tokens=self.max_new_tokens,
+                    batch_size=self.batch_size,
+                    repeats=self.repeats,
+                    ignore_eos=True,
+                )
                 return Request(model, self._arms(work, model), work)
 
     def _arms(self, work: Workload, model: str) -> list[ArmRequest]:

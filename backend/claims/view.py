@@ -17,8 +17,13 @@ from tokendyno.backend.units import three
 LEAST_NATS = 1e-6
 
 WORDS: tuple[Word, ...] = (
-    "confirmed", "exceeded", "partly confirmed", "not decided", "not confirmed", "not tested here",
-)  # fmt: skip
+    "confirmed",
+    "exceeded",
+    "partly confirmed",
+    "not decided",
+    "not confirmed",
+    "not tested here",
+)
 
 
 class FigureView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,19 +118,29 @@ def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resu
     claimed = shown.claimed if shown else claimed_text(first) if first else ""
     differs = " ".join(filter(None, (claim.differs, family.differs)))
     return ClaimView(
-        claim.name, claim.title, family.name, family.title, DOCUMENTS[claim.document], claim.place, claim.said,
-        claim.about, differs, claimed, shown.measured if shown else "", word, best.remark if best else "", sentence,
+        claim.name,
+        claim.title,
+        family.name,
+        family.title,
+        DOCUMENTS[claim.document],
+        claim.place,
+        claim.said,
+        claim.about,
+        differs,
+        claimed,
+        shown.measured if shown else "",
+        word,
+        best.remark if best else "",
+        sentence,
         machines,
         {device: [test.line for test in found] for device, found in tests.items() if found},
-    )  # fmt: skip
+    )
 
 
 def _counting(claim: Claim, machines: Sequence[OnMachine]) -> OnMachine | None:
     """The newest measurement on the kind of machine that counts."""
     counting = [one for one in machines if claim.about == "any" or one.device == "cuda"]
-    return max(
-        counting, key=lambda one: (one.word != "not tested here", one.device == "cuda", one.date), default=None
-    )  # fmt: skip
+    return max(counting, key=lambda one: (one.word != "not tested here", one.device == "cuda", one.date), default=None)
 
 
 def _untested(
@@ -210,10 +225,19 @@ def _figure(figure: Figure, found: Bounds | None, how: Standing, command: str) -
         return None if value is None else value * scale
 
     return FigureView(
-        figure.title, figure.unit, claimed_text(figure), scaled(figure.low), scaled(figure.high),
-        measured_text(figure.unit, found), scaled(found.value if found else None), scaled(found.low if found else None),
-        scaled(found.high if found else None), how.state, standing_text(how), command,
-    )  # fmt: skip
+        figure.title,
+        figure.unit,
+        claimed_text(figure),
+        scaled(figure.low),
+        scaled(figure.high),
+        measured_text(figure.unit, found),
+        scaled(found.value if found else None),
+        scaled(found.low if found else None),
+        scaled(found.high if found else None),
+        how.state,
+        standing_text(how),
+        command,
+    )
 
 
 def claimed_text(figure: Figure) -> str:

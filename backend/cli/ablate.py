@@ -46,9 +46,17 @@ def ablate(options: argparse.Namespace) -> int:
     complete = all(step.refused or step.trials == options.rounds for step in steps_found)
     facts = resolve(options.model, options.models_dir)
     document = AblationDocument(
-        "ablation", 3, options.model, facts.label, machine.describe(), hardware.versions(), work, options.rounds,
-        complete, steps_found,
-    )  # fmt: skip
+        "ablation",
+        3,
+        options.model,
+        facts.label,
+        machine.describe(),
+        hardware.versions(),
+        work,
+        options.rounds,
+        complete,
+        steps_found,
+    )
     give(options, ablation_blocks(document), document)
     return found.exit_code()
 
@@ -115,9 +123,15 @@ def _row(step: StepResult, name: str) -> list[str]:
     bounds = f"{three(found.low)} to {three(found.high)}" if found and found.low and found.high else "n/a"
     same = {True: "same", False: "differs", None: "n/a"}[step.same_text]
     return [
-        name, _time(step), f"{three(found.ratio)}x" if found else "n/a", bounds, _bytes(step.peak_memory_bytes), same,
-        f"{f'{quality.cost}, ' * bool(quality.cost)}KL {three(quality.kl_nats)}" if quality else "n/a", _remark(step),
-    ]  # fmt: skip
+        name,
+        _time(step),
+        f"{three(found.ratio)}x" if found else "n/a",
+        bounds,
+        _bytes(step.peak_memory_bytes),
+        same,
+        f"{f'{quality.cost}, ' * bool(quality.cost)}KL {three(quality.kl_nats)}" if quality else "n/a",
+        _remark(step),
+    ]
 
 
 def _remark(step: StepResult) -> str:
@@ -157,8 +171,11 @@ def add_commands(add: Add) -> None:
         help=f"1 to {MAX_CHANGES} changes, in order",
     )
     sub.add_argument(
-        "--steps", nargs="+", choices=KINDS, metavar="KIND",
+        "--steps",
+        nargs="+",
+        choices=KINDS,
+        metavar="KIND",
         help="alone (the base and one change), without (all but one, against all), stair (one after the other); "
         "default: all three",
-    )  # fmt: skip
+    )
     add_trial_options(sub, "arm", "each arm with the base")

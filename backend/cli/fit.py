@@ -19,8 +19,15 @@ from tokendyno.backend.models import resolve
 
 _STYLES: dict[Margin, str] = {"comfortable": "green", "tight": "yellow", "does not fit": "red"}
 _OPTIONAL = {
-    "Workspace", "Activations", "Runtime", "Weights", "KV cache size", "Longest context", "Longest input", "Would do",
-}  # fmt: skip
+    "Workspace",
+    "Activations",
+    "Runtime",
+    "Weights",
+    "KV cache size",
+    "Longest context",
+    "Longest input",
+    "Would do",
+}
 """What a narrow terminal may leave out."""
 
 _NUMBERS = _OPTIONAL - {"Would do"} | {"Peak", "Margin", "Bound per token", "Bound per pass"}
@@ -88,11 +95,16 @@ def add_commands(add: Add) -> None:
     size.add_argument("--gpu", metavar="NAME", help="a GPU of the catalogue, such as RTX-4090 (default: this machine)")
     size.add_argument("--vram", metavar="SIZE", help="the memory of a GPU that is not in the catalogue, such as 24GiB")
     sub.add_argument(
-        "--context", type=int, metavar="N",
+        "--context",
+        type=int,
+        metavar="N",
         help=f"tokens in the KV cache, or the model's maximum if that is less (default: {DEFAULT_CONTEXT:,})",
-    )  # fmt: skip
+    )
     sub.add_argument("--batch", type=int, default=1, metavar="N", help="sequences in one batch")
     sub.add_argument("--gpus", type=int, default=1, metavar="N", help="such GPUs share the model; bytes are of one")
-    sub.add_argument("--sharding", metavar="CHOICE",
-                     help="instead: how a choice of parallel, such as tensor-2, splits each parameter")  # fmt: skip
+    sub.add_argument(
+        "--sharding",
+        metavar="CHOICE",
+        help="instead: how a choice of parallel, such as tensor-2, splits each parameter",
+    )
     sub.add_argument("--all", action="store_true", help="all rows, not only one for each quantization")

@@ -89,9 +89,13 @@ def _list(options: argparse.Namespace, kept: History) -> None:
     if not 1 <= options.page <= MAX_PAGE:
         raise InputError(f"--page is {shown(options.page)}; the first one is 1.")
     asked = {
-        "q": options.words, "model": options.model, "axis": options.axis, "machine": options.machine,
-        "since": options.since, "until": options.until,
-    }  # fmt: skip
+        "q": options.words,
+        "model": options.model,
+        "axis": options.axis,
+        "machine": options.machine,
+        "since": options.since,
+        "until": options.until,
+    }
     search = read_search(asked, options.page - 1, most)
     found = kept.listing.find(search, LOCAL_USER)
     while any(row.line is None and row.status != "running" for row in found.rows):  # the page would ask again later
@@ -168,9 +172,13 @@ def _resolved(kept: History, text: str, deleted: bool = False) -> str:
 # --- what is shown --------------------------------------------------------------------------------
 
 _COLUMNS = (
-    Column("run"), Column("when"), Column("model", prose=True), Column("arms", prose=True),
-    Column("machine", prose=True, optional=True), Column(below=True),
-)  # fmt: skip
+    Column("run"),
+    Column("when"),
+    Column("model", prose=True),
+    Column("arms", prose=True),
+    Column("machine", prose=True, optional=True),
+    Column(below=True),
+)
 
 
 def _found(found: Found) -> list[Block]:
@@ -253,10 +261,14 @@ def add_commands(add: Add) -> None:
     """The command and its options."""
     sub = add("history", history, "the runs that are kept: find, show, name, compare and delete them", json=True)
     sub.add_argument(
-        "action", nargs="?", default="list", choices=ACTIONS, metavar="ACTION",
+        "action",
+        nargs="?",
+        default="list",
+        choices=ACTIONS,
+        metavar="ACTION",
         help="list (default), show ID, pins RUN.ARM RUN.ARM ... (two to five arms side by side), name ID TEXT, note ID "
         "TEXT, delete ID ..., undelete ID ... (within an hour)",
-    )  # fmt: skip
+    )
     sub.add_argument(
         "what",
         nargs="*",
@@ -279,5 +291,6 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--limit", type=int, default=20, metavar="N", help="rows of a page")
     sub.add_argument("--page", type=int, default=1, metavar="N", help="which page")
     sub.add_argument("--all", action="store_true", help="list: all rows; show: every figure")
-    sub.add_argument("--history", type=Path, metavar="FILE",
-                     help="the history file (TOKENDYNO_HISTORY; default: that of the page)")  # fmt: skip
+    sub.add_argument(
+        "--history", type=Path, metavar="FILE", help="the history file (TOKENDYNO_HISTORY; default: that of the page)"
+    )

@@ -17,9 +17,11 @@ def add_node_options(sub: argparse.ArgumentParser) -> None:
     """How many machines, and where they meet."""
     sub.add_argument("--nnodes", type=int, default=1, metavar="N", help="machines that share the ranks of `parallel`")
     sub.add_argument(
-        "--rdzv-endpoint", default="", metavar="HOST:PORT",
+        "--rdzv-endpoint",
+        default="",
+        metavar="HOST:PORT",
         help="with --nnodes: where they meet, an address of this machine that the others reach",
-    )  # fmt: skip
+    )
 
 
 def machines_of(options: argparse.Namespace) -> Machines | None:

@@ -48,8 +48,13 @@ def add_model(sub: argparse.ArgumentParser) -> None:
 
 def add_models_dir(sub: argparse.ArgumentParser) -> None:
     """Where models are besides."""
-    sub.add_argument("--models-dir", type=Path, default=os.environ.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
-                     help="another folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)")  # fmt: skip
+    sub.add_argument(
+        "--models-dir",
+        type=Path,
+        default=os.environ.get("TOKENDYNO_MODELS_DIR"),
+        metavar="FOLDER",
+        help="another folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)",
+    )
 
 
 def add_workload(sub: argparse.ArgumentParser) -> None:
@@ -58,24 +63,49 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
     prompt = sub.add_argument_group("prompt options")
     prompt.add_argument("--prompt", help="text to continue (default: the first one in presets/prompts.toml)")
     prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a UTF-8 file")
-    prompt.add_argument("--prompt-tokens", type=int, default=0, metavar="N",
-                     help="cut or repeat the prompt to N tokens; without --prompt a synthetic one")  # fmt: skip
-    prompt.add_argument("--max-new-tokens", type=int, default=256, metavar="N",
-                     help="tokens to generate at most, or forward passes of an encoder")  # fmt: skip
+    prompt.add_argument(
+        "--prompt-tokens",
+        type=int,
+        default=0,
+        metavar="N",
+        help="cut or repeat the prompt to N tokens; without --prompt a synthetic one",
+    )
+    prompt.add_argument(
+        "--max-new-tokens",
+        type=int,
+        default=256,
+        metavar="N",
+        help="tokens to generate at most, or forward passes of an encoder",
+    )
     prompt.add_argument("--batch-size", type=int, default=1, metavar="N", help="copies of the prompt in one batch")
     prompt.add_argument("--seed", type=int, default=0, metavar="N", help="seed for sampling")
     prompt.add_argument("--temperature", type=float, default=0.0, metavar="T", help="sampling temperature; 0 is greedy")
-    prompt.add_argument("--top-k", type=int, default=0, metavar="K",
-                     help="with a temperature: sample from the K most likely tokens; 0: from all")  # fmt: skip
-    prompt.add_argument("--top-p", type=float, default=1.0, metavar="P",
-                     help="with a temperature: sample from the most likely tokens that add up to P")  # fmt: skip
+    prompt.add_argument(
+        "--top-k",
+        type=int,
+        default=0,
+        metavar="K",
+        help="with a temperature: sample from the K most likely tokens; 0: from all",
+    )
+    prompt.add_argument(
+        "--top-p",
+        type=float,
+        default=1.0,
+        metavar="P",
+        help="with a temperature: sample from the most likely tokens that add up to P",
+    )
     prompt.add_argument("--chat", action="store_true", help="apply the model's chat template to the prompt")
     prompt.add_argument(
         "--system", default="", metavar="TEXT", help="with --chat: a system message, such as 'Be concise.'"
     )
-    prompt.add_argument("--reasoning", "--reasoning-effort", default="", metavar="EFFORT",
-                     help=f"with --chat, if the template supports it: {', '.join(EFFORTS)} (gpt-oss), "
-                          f"{' or '.join(THINKING)} (Qwen 3)")  # fmt: skip
+    prompt.add_argument(
+        "--reasoning",
+        "--reasoning-effort",
+        default="",
+        metavar="EFFORT",
+        help=f"with --chat, if the template supports it: {', '.join(EFFORTS)} (gpt-oss), "
+        f"{' or '.join(THINKING)} (Qwen 3)",
+    )
     prompt.add_argument("--ignore-eos", action="store_true", help="generate all tokens, past every EOS")
 
 
@@ -89,11 +119,20 @@ def workload(options: argparse.Namespace) -> Workload:
     if prompt is None:
         prompt = "" if options.prompt_tokens else prompts()[0].text
     return Workload(
-        prompt=prompt, prompt_tokens=options.prompt_tokens, max_new_tokens=options.max_new_tokens,
-        batch_size=options.batch_size, temperature=options.temperature, seed=options.seed, repeats=options.repeats,
-        ignore_eos=options.ignore_eos, top_k=options.top_k, top_p=options.top_p, chat=options.chat,
-        reasoning_effort=options.reasoning, system=options.system,
-    )  # fmt: skip
+        prompt=prompt,
+        prompt_tokens=options.prompt_tokens,
+        max_new_tokens=options.max_new_tokens,
+        batch_size=options.batch_size,
+        temperature=options.temperature,
+        seed=options.seed,
+        repeats=options.repeats,
+        ignore_eos=options.ignore_eos,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        chat=options.chat,
+        reasoning_effort=options.reasoning,
+        system=options.system,
+    )
 
 
 def written_arms(options: argparse.Namespace, texts: Mapping[str, str], work: Workload) -> list[ArmRequest]:

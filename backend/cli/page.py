@@ -73,5 +73,10 @@ def add_commands(add: Add) -> None:
     sub = add("users", users, "who may log in where the page is served to others: list, add, remove, token, revoke")
     sub.add_argument("action", choices=ACTIONS, metavar="ACTION", help=", ".join(ACTIONS))
     sub.add_argument("name", nargs="?", metavar="NAME", help="the user")
-    sub.add_argument("--users", type=Path, default=os.environ.get("TOKENDYNO_USERS") or default_users(), metavar="FILE",
-                     help="the file of users (TOKENDYNO_USERS)")  # fmt: skip
+    sub.add_argument(
+        "--users",
+        type=Path,
+        default=os.environ.get("TOKENDYNO_USERS") or default_users(),
+        metavar="FILE",
+        help="the file of users (TOKENDYNO_USERS)",
+    )

@@ -47,9 +47,12 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
     add_model(sub)
     sub.add_argument(
-        "--text", type=Path, action="append", metavar="FILE",
+        "--text",
+        type=Path,
+        action="append",
+        metavar="FILE",
         help="a UTF-8 text of your own, beside those that come with tokendyno; may be given several times",
-    )  # fmt: skip
+    )
     sub.add_argument("--only-given", action="store_true", help="with --text: read no other texts")
     sub.add_argument("--context", type=int, default=16, metavar="N", help="tokens of each text that are its prompt")
     sub.add_argument("--positions", type=int, default=192, metavar="N", help="tokens to predict in each text, at most")

@@ -37,9 +37,12 @@ def replay(options: argparse.Namespace) -> int:
 
 
 def play(
-    run: Run, speed: float, color: Color = "auto", now: Callable[[], float] = time.monotonic,
+    run: Run,
+    speed: float,
+    color: Color = "auto",
+    now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> None:  # fmt: skip
+) -> None:
     """Print each arm's text: every part of it when it came after the start of its run, `speed` times as fast.
 
     What was late does not delay the rest: each part has its own time.

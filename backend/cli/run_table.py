@@ -167,10 +167,15 @@ def _remarks(run: Snapshot) -> Block:
 # --- ledgers --------------------------------------------------------------------------------------
 
 _STATUS: dict[Status, tuple[str, str]] = {
-    "verified": ("verified", "green"), "unchecked": ("unchecked", "dim"), "partial": ("PARTIAL", "yellow"),
-    "no_effect": ("NO EFFECT", "yellow"), "fallback": ("FALLBACK", "yellow"), "failed": ("NOT IN EFFECT", "red"),
-    "off": ("off", "dim"), "not_applicable": ("not applicable", "dim"),
-}  # fmt: skip
+    "verified": ("verified", "green"),
+    "unchecked": ("unchecked", "dim"),
+    "partial": ("PARTIAL", "yellow"),
+    "no_effect": ("NO EFFECT", "yellow"),
+    "fallback": ("FALLBACK", "yellow"),
+    "failed": ("NOT IN EFFECT", "red"),
+    "off": ("off", "dim"),
+    "not_applicable": ("not applicable", "dim"),
+}
 
 
 def _ledgers(run: Snapshot, everything: bool) -> Block:
@@ -283,6 +288,13 @@ def _reading_row(one: TextReading) -> list[str]:
     a, b = one.arms.values()
     apart = "none" if found.first_divergence is None else f"{found.first_divergence:,}"
     return [
-        one.name, f"{one.positions:,}", three(a.perplexity), three(b.perplexity), three(found.perplexity_ratio),
-        three(found.kl_nats), three(found.kl_max_nats), f"{100 * found.top1_agreement:.1f}%", apart,
-    ]  # fmt: skip
+        one.name,
+        f"{one.positions:,}",
+        three(a.perplexity),
+        three(b.perplexity),
+        three(found.perplexity_ratio),
+        three(found.kl_nats),
+        three(found.kl_max_nats),
+        f"{100 * found.top1_agreement:.1f}%",
+        apart,
+    ]

@@ -23,8 +23,7 @@ WHAT = f"the id of a run, the name of a recording that comes with tokendyno, or 
 
 def add_history(sub: argparse.ArgumentParser, what: str = "the history in which runs are looked up") -> None:
     """The option that names a history."""
-    sub.add_argument("--history", type=Path, default=default_file(), metavar="FILE",
-                     help=f"{what} (TOKENDYNO_HISTORY)")  # fmt: skip
+    sub.add_argument("--history", type=Path, default=default_file(), metavar="FILE", help=f"{what} (TOKENDYNO_HISTORY)")
 
 
 def add_history_option(sub: argparse.ArgumentParser, hidden: bool = False) -> None:

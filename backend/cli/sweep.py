@@ -52,9 +52,19 @@ def sweep(options: argparse.Namespace) -> int:
     complete = all(point.refused or point.trials >= options.rounds for point in points_found)
     facts = resolve(options.model, options.models_dir)
     document = SweepDocument(
-        "sweep", 3, options.model, facts.label, machine.describe(), hardware.versions(), arm, over, work,
-        options.rounds, complete, points_found,
-    )  # fmt: skip
+        "sweep",
+        3,
+        options.model,
+        facts.label,
+        machine.describe(),
+        hardware.versions(),
+        arm,
+        over,
+        work,
+        options.rounds,
+        complete,
+        points_found,
+    )
     give(options, sweep_blocks(document), document)
     if options.csv:
         write_text(options.csv, csv_text(document), "--csv")
@@ -93,10 +103,13 @@ def sweep_blocks(found: SweepDocument) -> list[Block]:
     read = any(point.quality is not None for point in found.points)
     columns = [
         *(Column(name) for name in found.over),
-        Column("Time per token", right=True), Column("Tokens/s", right=True), Column("TTFT", right=True, optional=True),
+        Column("Time per token", right=True),
+        Column("Tokens/s", right=True),
+        Column("TTFT", right=True, optional=True),
         Column("Peak memory", right=True, optional=True),
-        *([Column("KL divergence", right=True)] if read else []), Column(below=True),
-    ]  # fmt: skip
+        *([Column("KL divergence", right=True)] if read else []),
+        Column(below=True),
+    ]
     return [
         [f"{found.model_label}: sweep, {trials} of {found.rounds} rounds", f"Arm: {arm}"],
         [Table(columns, [_row(point, read) for point in found.points])],
@@ -108,13 +121,14 @@ def _row(point: PointResult, read: bool) -> list[str]:
     cost = cost_remark(point.quality.cost, point.quality.finer) if point.quality else ""
     step = _said(seconds_text, point.latency_mean_s, point.latency_low_s, point.latency_high_s)
     return [
-        *point.settings.values(), "refused" if point.refused else step,
+        *point.settings.values(),
+        "refused" if point.refused else step,
         _said(_rate, point.tokens_per_s, point.tokens_per_s_low, point.tokens_per_s_high),
         _said(seconds_text, point.ttft_s, point.ttft_low_s, point.ttft_high_s),
         _said(bytes_text, point.peak_memory_bytes, point.peak_memory_low_bytes, point.peak_memory_bytes),
         *([f"{three(point.quality.kl_nats)} nats" if point.quality else "-"] if read else []),
         point.refused or "; ".join(filter(None, [cost, f"not as planned: {doubts}" if doubts else ""])),
-    ]  # fmt: skip
+    ]
 
 
 def _said(words: Callable[[float], tuple[str, str]], value: float | None, low: float | None, high: float | None) -> str:
@@ -126,10 +140,21 @@ def _rate(value: float) -> tuple[str, str]:
 
 
 FIGURES = (
-    "trials", "latency_mean_s", "latency_low_s", "latency_high_s", "ttft_s", "ttft_low_s", "ttft_high_s",
-    "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high", "peak_memory_bytes", "peak_memory_low_bytes", "kv_bytes",
+    "trials",
+    "latency_mean_s",
+    "latency_low_s",
+    "latency_high_s",
+    "ttft_s",
+    "ttft_low_s",
+    "ttft_high_s",
+    "tokens_per_s",
+    "tokens_per_s_low",
+    "tokens_per_s_high",
+    "peak_memory_bytes",
+    "peak_memory_low_bytes",
+    "kv_bytes",
     "refused",
-)  # fmt: skip
+)
 COSTS = ("kl_nats", "top1_agreement", "perplexity_ratio")
 """Columns of the CSV, behind what was varied: fields of `PointResult`, and of its quality. What was not measured is
 empty."""
@@ -152,10 +177,14 @@ def add_commands(add: Add) -> None:
     sub = add("sweep", sweep, "one arm over batch sizes, lengths and choices, with intervals", json=True)
     add_arm(sub, what="the arm: ")
     sub.add_argument(
-        "--over", nargs="+", action="extend", required=True, metavar="NAME=VALUES",
+        "--over",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="NAME=VALUES",
         help="batch_size, prompt_tokens, max_new_tokens or an axis, with its values: batch_size=1,8,32; several are "
         f"combined, to at most {MAX_POINTS} points",
-    )  # fmt: skip
+    )
     add_trial_options(sub, "point", "each point's choices with those of the first point")
     sub.add_argument("--csv", metavar="FILE", help="write the points as CSV; - is standard output")
     sub.set_defaults(prompt_tokens=128)

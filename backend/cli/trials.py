@@ -43,17 +43,21 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) ->
         help=f"how often each {what} runs; every other round goes backwards",
     )
     sub.add_argument(
-        "--journal", type=Path, metavar="FILE",
+        "--journal",
+        type=Path,
+        metavar="FILE",
         help="keep each finished trial there; the same command goes on where it was ended, with the same machine and "
         "versions",
-    )  # fmt: skip
+    )
     sub.add_argument(
         "--side-by-side", type=int, metavar="N", help="run N trials at once, each on a GPU of its own (default: one)"
     )
     sub.add_argument(
-        "--ray", default="", metavar="ADDRESS",
+        "--ray",
+        default="",
+        metavar="ADDRESS",
         help="run trials as tasks of this Ray cluster, a GPU each, or on CPUs a node each",
-    )  # fmt: skip
+    )
     sub.add_argument("--quality", action="store_true", help=f"also compare {compared} on given texts")
     add_workload(sub)
     sub.set_defaults(repeats=1, max_new_tokens=64)
@@ -122,9 +126,12 @@ class Measured(NamedTuple):
 
 
 def measured(
-    bench: Bench, options: argparse.Namespace, heading: Heading, tasks: Callable[[Journal], Sequence[Task]],
+    bench: Bench,
+    options: argparse.Namespace,
+    heading: Heading,
+    tasks: Callable[[Journal], Sequence[Task]],
     together: bool = False,
-) -> Measured:  # fmt: skip
+) -> Measured:
     """Carry out what the journal of that heading lacks. CommandFailed where that ended before there was a trial.
     `together`: the trials of a round on one GPU."""
     journal = Journal(options.journal, heading)

@@ -84,9 +84,12 @@ def fits_pages(model: Any, filled: Any) -> bool:
         mask = torch.zeros((1, 1, LONG, 2 * LONG), dtype=model.dtype, device="meta")
         with observed():
             model(
-                input_ids=ids, position_ids=ids, cache=pages, use_cache=False,
+                input_ids=ids,
+                position_ids=ids,
+                cache=pages,
+                use_cache=False,
                 attention_mask=dict.fromkeys(groups, mask) if len(groups) > 1 else mask,
-            )  # fmt: skip
+            )
     except Exception:  # other kinds of layers, layers of several sizes, and whatever a model's code makes of the rest
         return False
     return len(pages.layers) == sum(map(len, groups.values())) == len(filled.layers)

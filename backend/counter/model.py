@@ -25,9 +25,19 @@ __all__ = ["Refused", "count"]
 
 BUILT = torch.bfloat16
 NOT_SHAPE = (
-    "model_type", "quantization_config", "auto_map", "_name_or_path", "transformers_version", "architectures", "dtype",
-    "torch_dtype", "attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation",
-)  # fmt: skip
+    "model_type",
+    "quantization_config",
+    "auto_map",
+    "_name_or_path",
+    "transformers_version",
+    "architectures",
+    "dtype",
+    "torch_dtype",
+    "attn_implementation",
+    "_attn_implementation",
+    "experts_implementation",
+    "_experts_implementation",
+)
 """Fields that say how to load a model, not what it is."""
 
 EXPERTS_PER_TOKEN = (

@@ -238,16 +238,33 @@ class Bench:
             remark = self.pool.choose(checked.plan).remark
             verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
             requested, choices = dict(checked.requested), dict(checked.planned)
-            planned.append(ArmPlanned(arm.name, requested, choices, verdicts, checked.memory.by_part(),
-                                      wait_keys(checked.plan, request.workload, place)))  # fmt: skip
+            planned.append(
+                ArmPlanned(
+                    arm.name,
+                    requested,
+                    choices,
+                    verdicts,
+                    checked.memory.by_part(),
+                    wait_keys(checked.plan, request.workload, place),
+                )
+            )
         if len(planned) == 2 and planned[0].planned == planned[1].planned:
             asked = planned[0].requested == planned[1].requested
             what = "A and B are identical" if asked else "A and B run the same plan on this model and machine"
             planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
         return Created(
-            secrets.token_hex(RUN_ID_BYTES), time.time(), request, planned, facts.label, facts.note, machine.describe(),
-            machine.device, owner, "forward" if facts.kind == "encoder" else "token", hardware.versions(),
-        )  # fmt: skip
+            secrets.token_hex(RUN_ID_BYTES),
+            time.time(),
+            request,
+            planned,
+            facts.label,
+            facts.note,
+            machine.describe(),
+            machine.device,
+            owner,
+            "forward" if facts.kind == "encoder" else "token",
+            hardware.versions(),
+        )
 
     def cancel(self, run_id: str, visitor: Visitor = LOCAL_USER) -> bool:
         """Stop a run. False if it is unknown, has ended, or is not the visitor's own."""
@@ -354,8 +371,9 @@ def require_kind(request: Request) -> None:
     for arm in request.arms:
         kind = arm.choices.get("batching", "off")
         if request.traffic is None and kind != "off":
-            raise InputError(f"Arm {arm.name}: batching={kind} takes many requests. Use `tokendyno batch`, or set "
-                             "batching=off.")  # fmt: skip
+            raise InputError(
+                f"Arm {arm.name}: batching={kind} takes many requests. Use `tokendyno batch`, or set batching=off."
+            )
 
 
 def _default_model_messages() -> list[str]:

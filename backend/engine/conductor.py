@@ -134,9 +134,14 @@ class Conductor:
         for index, text in enumerate(quality.texts):
             file = str(folder / str(index)) if len(self._arms) > 1 else ""
             command = Score(
-                self._plan(arm), text.text, quality.context, quality.positions, file if first else "",
-                "" if first else file, text.name,
-            )  # fmt: skip
+                self._plan(arm),
+                text.text,
+                quality.context,
+                quality.positions,
+                file if first else "",
+                "" if first else file,
+                text.name,
+            )
             self._exchange.ask(arm, command, "warmup")
 
     def _probe_difference(self) -> None:
@@ -203,14 +208,24 @@ class Conductor:
         asked = self._run.request
         work, traffic = of_arm(asked.workload, asked.traffic, self._plan(arm))
         return Generate(
-            plan=self._plan(arm), prompt=work.prompt, prompt_tokens=work.prompt_tokens,
-            max_new_tokens=work.max_new_tokens, batch_size=work.batch_size, temperature=work.temperature,
-            seed=work.seed, ignore_eos=work.ignore_eos or self._job.facts.random, warmup=True,
-            top_k=work.top_k, top_p=work.top_p, chat=work.chat, reasoning_effort=work.reasoning_effort,
+            plan=self._plan(arm),
+            prompt=work.prompt,
+            prompt_tokens=work.prompt_tokens,
+            max_new_tokens=work.max_new_tokens,
+            batch_size=work.batch_size,
+            temperature=work.temperature,
+            seed=work.seed,
+            ignore_eos=work.ignore_eos or self._job.facts.random,
+            warmup=True,
+            top_k=work.top_k,
+            top_p=work.top_p,
+            chat=work.chat,
+            reasoning_effort=work.reasoning_effort,
             system=work.system,
             prove=asked.proof and self._repeat == work.repeats - 1,
-            traffic=traffic, most_prompt_tokens=self._most_prompt_tokens,
-        )  # fmt: skip
+            traffic=traffic,
+            most_prompt_tokens=self._most_prompt_tokens,
+        )
 
     def _generate(self, arm: str) -> None:
         command = self._command(arm)

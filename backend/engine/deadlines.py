@@ -7,9 +7,15 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import PartUse, PhaseName
 
 DEADLINE_S: dict[PhaseName, float] = {
-    "start": 120, "download": 300, "load": 600, "quantize": 600, "compile": 600, "warmup": 600, "run": 300,
+    "start": 120,
+    "download": 300,
+    "load": 600,
+    "quantize": 600,
+    "compile": 600,
+    "warmup": 600,
+    "run": 300,
     "prove": 300,
-}  # fmt: skip
+}
 """Seconds without progress after which a phase is ended. TOKENDYNO_DEADLINE_S overrides all of them."""
 
 TEXT_LIMIT_S: dict[PartUse, float] = {"render": 15, "tokenize": 30}

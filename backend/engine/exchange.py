@@ -46,9 +46,15 @@ CANCEL_GRACE_S = 1.0
 """How long a cancelled worker may take to finish the token in flight before it is killed."""
 
 PHASES: dict[PhaseName, str] = {
-    "start": "startup", "download": "download", "load": "load", "quantize": "quantization", "compile": "compilation",
-    "warmup": "warm-up", "run": "the measured run", "prove": "verification",
-}  # fmt: skip
+    "start": "startup",
+    "download": "download",
+    "load": "load",
+    "quantize": "quantization",
+    "compile": "compilation",
+    "warmup": "warm-up",
+    "run": "the measured run",
+    "prove": "verification",
+}
 """A phase as it is named in "failed during ..."."""
 
 STOPPED = "Stopped. What was measured so far is kept."

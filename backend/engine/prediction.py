@@ -49,9 +49,16 @@ def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, sta
     if checked.plan.load.parallel.devices > 1:
         work += " on GPUs that work one after the other"
     return Predicted(
-        arm, kv, bounds, roofline.basis(step, rates), work, memory.by_part(), reads, _exchanges(step),
+        arm,
+        kv,
+        bounds,
+        roofline.basis(step, rates),
+        work,
+        memory.by_part(),
+        reads,
+        _exchanges(step),
         _prefill(checked, facts, setup, started, rates),
-    )  # fmt: skip
+    )
 
 
 def _prefill(

@@ -57,9 +57,12 @@ class ErrandProcess:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115, closed with the process
         self._process = subprocess.Popen(
             python_command("tokendyno.backend.executors.errand_process", str(os.getpid())),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, env={**own, **more},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            env={**own, **more},
             start_new_session=True,
-        )  # fmt: skip
+        )
         self._errand = errand
 
     def answers(self) -> Iterator[bytes]:

@@ -44,9 +44,13 @@ def share_of(model: str, models_dir: Path | None) -> Share:
         what = "GPU" if machine.gpus else "CPU core"
         problem = f"It has {machine.devices} {what}{'s' * (machine.devices != 1)} for {ranks} ranks."
     return Share(
-        ranks, int(os.environ["WORLD_SIZE"]) // ranks, host, model_path=facts.source.path if facts else "",
-        kernels_path=machine.kernels, hello=hello_of(facts, problem),
-    )  # fmt: skip
+        ranks,
+        int(os.environ["WORLD_SIZE"]) // ranks,
+        host,
+        model_path=facts.source.path if facts else "",
+        kernels_path=machine.kernels,
+        hello=hello_of(facts, problem),
+    )
 
 
 def main() -> None:

@@ -39,11 +39,24 @@ class Machines:
         more = ["--models-dir", str(models_dir)] if models_dir else []
         return [
             shlex.join(
-                ["torchrun", "--nnodes", str(self.hosts), "--node-rank", str(host), "--nproc-per-node", str(self.ranks),
-                 "--rdzv-endpoint", str(self.endpoint), "-m", FAR_RANK, model, *more]
+                [
+                    "torchrun",
+                    "--nnodes",
+                    str(self.hosts),
+                    "--node-rank",
+                    str(host),
+                    "--nproc-per-node",
+                    str(self.ranks),
+                    "--rdzv-endpoint",
+                    str(self.endpoint),
+                    "-m",
+                    FAR_RANK,
+                    model,
+                    *more,
+                ]
             )
             for host in range(1, self.hosts)
-        ]  # fmt: skip
+        ]
 
     def check_endpoint(self) -> None:
         """InputError unless this machine can be reached there."""

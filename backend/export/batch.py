@@ -217,17 +217,25 @@ class _Continuous(_Batch):
             yield f"pages = pages_needed(lengths[:CONCURRENT], {batch.page_tokens})"
             pages = "pages"
         settings = {
-            "page_size": str(batch.page_tokens), "num_blocks": pages,
+            "page_size": str(batch.page_tokens),
+            "num_blocks": pages,
             "max_batch_tokens": str(max(batch.step_tokens, self.work.batch_size)),
-            "max_requests_per_batch": "CONCURRENT", "scheduler_type": quoted(batch.scheduler),
-            "use_async_batching": str(batch.asynchronous), "use_cuda_graph": str(batch.graphs),
-            "allow_block_sharing": "False", "auto_switch_to_flash": "False",
-        }  # fmt: skip
+            "max_requests_per_batch": "CONCURRENT",
+            "scheduler_type": quoted(batch.scheduler),
+            "use_async_batching": str(batch.asynchronous),
+            "use_cuda_graph": str(batch.graphs),
+            "allow_block_sharing": "False",
+            "auto_switch_to_flash": "False",
+        }
         if batch.graphs:
             settings["kv_padding_interval_size"] = f"-(-{pages} * {batch.page_tokens} // {CACHE_SIZES})"
         yield call("config = ContinuousBatchingConfig", [], settings)
-        generation = {"max_new_tokens": str(self.work.max_new_tokens), "do_sample": "False",
-                      "eos_token_id": "eos or -1", "pad_token_id": "pad"}  # fmt: skip
+        generation = {
+            "max_new_tokens": str(self.work.max_new_tokens),
+            "do_sample": "False",
+            "eos_token_id": "eos or -1",
+            "pad_token_id": "pad",
+        }
         yield call("settings = GenerationConfig", [], generation)
         keywords = {"generation_config": "settings", "continuous_batching_config": "config"}
         yield call("batching = model.continuous_batching_context_manager", [], keywords)

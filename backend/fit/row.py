@@ -67,16 +67,22 @@ def fit_row(arm: FitArm, device: Device, offered: Sequence[Card], missing: str =
     found = device.limits(compute_dtype(arm.facts, setup.dtype))
     most = max(1, len(device.machine.gpus)) if device.here else parallel.MAX_GPUS
     return FitRow(
-        choices=arm.choices, weights_bytes=estimate.weights, kv_bytes=estimate.kv, kv_host_bytes=estimate.kv_elsewhere,
-        workspace_bytes=estimate.workspace, runtime_bytes=estimate.runtime_bytes + estimate.heap,
+        choices=arm.choices,
+        weights_bytes=estimate.weights,
+        kv_bytes=estimate.kv,
+        kv_host_bytes=estimate.kv_elsewhere,
+        workspace_bytes=estimate.workspace,
+        runtime_bytes=estimate.runtime_bytes + estimate.heap,
         peak_bytes=estimate.total,
-        margin_bytes=margin_bytes, margin=margin_of(margin_bytes, room, estimate.margin),
+        margin_bytes=margin_bytes,
+        margin=margin_of(margin_bytes, room, estimate.margin),
         max_context=arm.longest(setup, room),
         floor_s=None if found is None else bound(arm.facts, setup, arm.context, arm.batch, found).seconds,
-        fits=margin_bytes >= 0, smallest_gpu=smallest_card(arm, offered),
+        fits=margin_bytes >= 0,
+        smallest_gpu=smallest_card(arm, offered),
         enough_gpus=0 if margin_bytes >= 0 else gpus_that_fit(arm, setup, room, most),
         not_here=missing or _not_here(arm, device),
-    )  # fmt: skip
+    )
 
 
 def margin_of(margin_bytes: int, room_bytes: int, stated: float = 0.0) -> Margin:

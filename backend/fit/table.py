@@ -74,19 +74,28 @@ class Fit:
         """The JSON document."""
         found = self.limits
         gpu = {
-            "name": self.device.name, "memory_bytes": self.device.memory_bytes, "this_machine": self.device.here,
+            "name": self.device.name,
+            "memory_bytes": self.device.memory_bytes,
+            "this_machine": self.device.here,
             "bandwidth_bytes_per_s": found.bandwidth_bytes_per_s if found else None,
             "flops_per_s": found.flops_per_s if found else None,
             "bandwidth_source": found.source if found else None,
-        }  # fmt: skip
+        }
         return {
-            "kind": "fit", "schema": 3,
-            "model": self.facts.model, "model_label": self.facts.label, "model_note": self.facts.note,
-            "gpu": gpu, "gpus": self.gpus, "context": self.context, "batch": self.batch, "note": self.device.note,
+            "kind": "fit",
+            "schema": 3,
+            "model": self.facts.model,
+            "model_label": self.facts.label,
+            "model_note": self.facts.note,
+            "gpu": gpu,
+            "gpus": self.gpus,
+            "context": self.context,
+            "batch": self.batch,
+            "note": self.device.note,
             "rows": [_row_json(row) for row in self.rows],
             "best": dict(self.best.choices) if self.best else None,
             "remedy": dict(self.remedy),
-        }  # fmt: skip
+        }
 
 
 def _row_json(row: FitRow) -> dict[str, Any]:
@@ -121,9 +130,15 @@ def check_lengths(facts: ModelFacts, context: int | None, batch: int) -> int:
 
 
 def fit(
-    model: str, device: Device, context: int | None = None, batch: int = 1, models_dir: Path | None = None,
-    *, gpus: int = 1, local_paths: bool = True,
-) -> Fit:  # fmt: skip
+    model: str,
+    device: Device,
+    context: int | None = None,
+    batch: int = 1,
+    models_dir: Path | None = None,
+    *,
+    gpus: int = 1,
+    local_paths: bool = True,
+) -> Fit:
     """The table for a model, given by any reference; its config.json is enough. InputError if it cannot be split."""
     return fit_facts(resolve(model, models_dir, local_paths=local_paths), device, context, batch, gpus)
 

@@ -31,9 +31,16 @@ def cells(found: Fit, row: FitRow) -> list[str]:
     cache = [] if found.encoder else [_size(row.kv_bytes)]
     sizes = [_size(size) for size in (row.workspace_bytes, row.runtime_bytes, row.peak_bytes)]
     return [
-        SIGNS[row.margin], *row.choices.values(), _size(row.weights_bytes), *cache, *sizes, margin(found, row),
-        longest(found, row), would_do(found, row), bound_text(row),
-    ]  # fmt: skip
+        SIGNS[row.margin],
+        *row.choices.values(),
+        _size(row.weights_bytes),
+        *cache,
+        *sizes,
+        margin(found, row),
+        longest(found, row),
+        would_do(found, row),
+        bound_text(row),
+    ]
 
 
 def margin(found: Fit, row: FitRow) -> str:

@@ -15,8 +15,10 @@ ALIKE = 0.02
 """GPUs whose memory differs by less than this share are one line of the chart."""
 
 WORDS: dict[Margin, str] = {
-    "comfortable": "\u2713 comfortable", "tight": "\u25b2 tight", "does not fit": "\u2715 does not fit",
-}  # fmt: skip
+    "comfortable": "\u2713 comfortable",
+    "tight": "\u25b2 tight",
+    "does not fit": "\u2715 does not fit",
+}
 """What the page says of a margin: a sign and a word, besides the colour."""
 
 
@@ -66,12 +68,19 @@ def view(found: Fit) -> FitView:
         parts = ["Weights", "Activations", "Runtime"]
     reasons = {row.not_here for row in found.rows}
     return FitView(
-        label=found.facts.label, heading=heading(found),
-        best=best(found, lambda row: row_title(table_axes(found.facts), row.choices)), remarks=remarks(found),
-        context=found.context, most=found.facts.max_positions, encoder=found.encoder, columns=columns(found),
-        parts=parts, rows=[_row(found, row) for row in found.rows], cards=card_lines(found),
+        label=found.facts.label,
+        heading=heading(found),
+        best=best(found, lambda row: row_title(table_axes(found.facts), row.choices)),
+        remarks=remarks(found),
+        context=found.context,
+        most=found.facts.max_positions,
+        encoder=found.encoder,
+        columns=columns(found),
+        parts=parts,
+        rows=[_row(found, row) for row in found.rows],
+        cards=card_lines(found),
         not_here=reasons.pop() if len(reasons) == 1 else "",
-    )  # fmt: skip
+    )
 
 
 def _row(found: Fit, row: FitRow) -> RowView:
@@ -81,10 +90,15 @@ def _row(found: Fit, row: FitRow) -> RowView:
     axes = table_axes(found.facts)
     chosen = [axis.choice(row.choices[axis.name]).title for axis in axes]
     return RowView(
-        choices=dict(row.choices), title=row_title(axes, row.choices), margin=row.margin,
+        choices=dict(row.choices),
+        title=row_title(axes, row.choices),
+        margin=row.margin,
         cells=[WORDS[row.margin], *chosen, *cells(found, row)[1 + len(axes) :]],
-        parts=parts, peak=" ".join(bytes_text(row.peak_bytes)), main=row.main, not_here=row.not_here,
-    )  # fmt: skip
+        parts=parts,
+        peak=" ".join(bytes_text(row.peak_bytes)),
+        main=row.main,
+        not_here=row.not_here,
+    )
 
 
 def row_title(axes: Sequence[Optimization], choices: Mapping[str, str]) -> str:
@@ -93,8 +107,9 @@ def row_title(axes: Sequence[Optimization], choices: Mapping[str, str]) -> str:
     first, *others = axes
     name = choices[first.name]
     told = [f"no {first.title.lower()}" if name == "none" else first.choice(name).title]
-    told += [f"{axis.title} {axis.choice(choices[axis.name]).title}" for axis in others
-             if choices[axis.name] != axis.default]  # fmt: skip
+    told += [
+        f"{axis.title} {axis.choice(choices[axis.name]).title}" for axis in others if choices[axis.name] != axis.default
+    ]
     return "; ".join(told)
 
 

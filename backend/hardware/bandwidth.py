@@ -55,9 +55,13 @@ def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[
     command = python_command("tokendyno.backend.worker.bandwidth", machine.device)
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             env=os.environ | import_variables(),
-        )  # fmt: skip
+        )
     except OSError as error:
         raise MeasureFailed(f"the process could not be started ({error.strerror})") from None
     end_s = time.monotonic() + deadline_s

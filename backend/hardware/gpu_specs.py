@@ -85,10 +85,15 @@ def _spec(table: _GpuTable, path: Path) -> GpuSpec:
         raise invalid(path, f"the source of {table.name!r} is not an https:// address.")
     rates = {dtype: 1e12 * rate for name, dtype in _RATES.items() if (rate := getattr(table, name)) is not None}
     return GpuSpec(
-        table.name, tuple(table.nvml), table.memory_mib << 20, table.bandwidth_gb_per_s * 1e9,
-        (int(match[1]), int(match[2])), rates, table.source,
+        table.name,
+        tuple(table.nvml),
+        table.memory_mib << 20,
+        table.bandwidth_gb_per_s * 1e9,
+        (int(match[1]), int(match[2])),
+        rates,
+        table.source,
         1e9 * table.nvlink_gb_per_s if table.nvlink_gb_per_s else None,
-    )  # fmt: skip
+    )
 
 
 def _key(name: str) -> str:

@@ -162,14 +162,25 @@ def detect() -> Machine:
     folder = kernel_packages.local_folder(device)
     offered = kernel_packages.layers(Path(folder), device) if folder else {}
     machine = Machine(
-        cpu=_cpu_name(), cores=cores,
-        memory_bytes=total, free_bytes=free, gpus=found.gpus, driver=found.driver, gpu_problem=found.problem,
-        python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        packages=tuple(sorted(versions().items())), hub_offline=hub_offline(),
+        cpu=_cpu_name(),
+        cores=cores,
+        memory_bytes=total,
+        free_bytes=free,
+        gpus=found.gpus,
+        driver=found.driver,
+        gpu_problem=found.problem,
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        packages=tuple(sorted(versions().items())),
+        hub_offline=hub_offline(),
         avx512_bf16=_has_instructions("avx512_bf16"),
-        hub_kernels=kernel_packages.offline_repos(), kernels=folder, kernel_layers=tuple(sorted(offered)),
-        nvml_problem=found.nvml_problem, no_compiler=compiler_problem(device), zero_gpu=lent,
-    )  # fmt: skip
+        hub_kernels=kernel_packages.offline_repos(),
+        kernels=folder,
+        kernel_layers=tuple(sorted(offered)),
+        nvml_problem=found.nvml_problem,
+        no_compiler=compiler_problem(device),
+        zero_gpu=lent,
+    )
     return machine if machine.gpus else replace(machine, bfloat16=number_formats.recall(machine.cpu_name))
 
 

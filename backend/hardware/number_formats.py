@@ -37,6 +37,4 @@ def recall(device: str) -> tuple[FormatTime, ...]:
 def nearest(times: Sequence[FormatTime], weight_bytes: int, rows: int) -> FormatTime | None:
     """The measurement that is nearest in size, then in rows; None if there is none."""
     size = math.log(max(1, weight_bytes))
-    return min(
-        times, key=lambda time: (abs(math.log(time.weight_bytes) - size), abs(time.rows - rows)), default=None
-    )  # fmt: skip
+    return min(times, key=lambda time: (abs(math.log(time.weight_bytes) - size), abs(time.rows - rows)), default=None)

@@ -85,9 +85,11 @@ def _batch_figures(run: Snapshot, name: str) -> dict[str, Figure]:
     assert traffic is not None
     memory_bytes = arm.finished.peak_memory_bytes if arm.finished else None
     known = {
-        "useful": (s.useful_tokens_s, 0.0), "ttft": (s.ttft.median_s, 0.0), "token": (s.token.median_s, 0.0),
+        "useful": (s.useful_tokens_s, 0.0),
+        "ttft": (s.ttft.median_s, 0.0),
+        "token": (s.token.median_s, 0.0),
         "memory": (memory_bytes, memory_noise(run)),
-    }  # fmt: skip
+    }
     shown = batch_tiles(s, traffic.limits)
     shown += [tile for tile in batch_details(s, memory_bytes, run.memory_label) if tile.key == "memory"]
     return {f"batch-{t.key}": Figure(t.label, _cell(t), *known.get(t.key, (None, 0.0))) for t in shown}

@@ -145,11 +145,17 @@ def _head(n: int, arm: _Arm, first: _Arm, titles: bool) -> PinnedArm:
     unlike = [label for label, text in arm.conditions.items() if text != first.conditions.get(label)]
     asked = arm.run.asked(arm.pin.arm).choices
     return PinnedArm(
-        str(n + 1), f"{arm.pin.run}.{arm.pin.arm}", arm.pin.run, arm.pin.arm,
-        plain(f"{created.model_label}, {work_text(created)}"), plain((titles_text if titles else choices_text)(asked)),
-        created.created, arm.run.status, unlike,
+        str(n + 1),
+        f"{arm.pin.run}.{arm.pin.arm}",
+        arm.pin.run,
+        arm.pin.arm,
+        plain(f"{created.model_label}, {work_text(created)}"),
+        plain((titles_text if titles else choices_text)(asked)),
+        created.created,
+        arm.run.status,
+        unlike,
         alike=not any(label in ALIKE for label in unlike),
-    )  # fmt: skip
+    )
 
 
 # --- rows -----------------------------------------------------------------------------------------

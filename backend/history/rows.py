@@ -27,9 +27,22 @@ FILL_S = 0.1
 """How long one listing may compute verdicts of older runs; at least one is computed."""
 
 _COLUMNS = (
-    "id", "created", "kind", "model", "label", "work", "machine", "arms", "origin", "status", "verdict", "name", "note",
-    "owner", "shared",
-)  # fmt: skip
+    "id",
+    "created",
+    "kind",
+    "model",
+    "label",
+    "work",
+    "machine",
+    "arms",
+    "origin",
+    "status",
+    "verdict",
+    "name",
+    "note",
+    "owner",
+    "shared",
+)
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"
 
 

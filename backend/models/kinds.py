@@ -40,9 +40,13 @@ EVERY = {
     "tie_word_embeddings": "true or false",
 }
 SIZES = (
-    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings",
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "max_position_embeddings",
     "intermediate_size",
-)  # fmt: skip
+)
 BY_LAYOUT = {
     "llama": dict.fromkeys(SIZES, "a whole number") | {"rms_norm_eps": "a number with a decimal point"},
     "bert": dict.fromkeys(SIZES, "a whole number")

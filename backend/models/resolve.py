@@ -23,9 +23,17 @@ from tokendyno.backend.models.stored import NOT_READ, usual_dtype
 RANDOM = "random:"
 
 NOT_SHAPE = (
-    "quantization_config", *NOT_READ, "auto_map", "_name_or_path", "transformers_version", "architectures",
-    "attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation",
-)  # fmt: skip
+    "quantization_config",
+    *NOT_READ,
+    "auto_map",
+    "_name_or_path",
+    "transformers_version",
+    "architectures",
+    "attn_implementation",
+    "_attn_implementation",
+    "experts_implementation",
+    "_experts_implementation",
+)
 """Config fields that random weights ignore: they are never quantized, and the arm chooses the kernels."""
 
 

@@ -15,9 +15,13 @@ from tokendyno.backend.models.files.config_fields import Fields, read_json
 from tokendyno.backend.models.shape import Shape, read_shape
 
 ALIASES = (
-    ("hidden_size", "n_embd"), ("num_hidden_layers", "n_layer"), ("num_attention_heads", "n_head"),
-    ("max_position_embeddings", "n_positions"), ("intermediate_size", "n_inner"), ("num_local_experts", "num_experts"),
-)  # fmt: skip
+    ("hidden_size", "n_embd"),
+    ("num_hidden_layers", "n_layer"),
+    ("num_attention_heads", "n_head"),
+    ("max_position_embeddings", "n_positions"),
+    ("intermediate_size", "n_inner"),
+    ("num_local_experts", "num_experts"),
+)
 """Names of one size: where a config has two that differ, which one counts depends on its class."""
 
 MAX_NAME = 200
@@ -87,8 +91,9 @@ def _is_known(fields: Fields) -> bool:
     architecture = fields.raw("model_type")
     if fields.has("quantization_config") or not isinstance(architecture, str) or architecture not in FAMILIES:
         return False
-    return not any(fields.has(one) and fields.has(other) and fields.raw(one) != fields.raw(other)
-                   for one, other in ALIASES)  # fmt: skip
+    return not any(
+        fields.has(one) and fields.has(other) and fields.raw(one) != fields.raw(other) for one, other in ALIASES
+    )
 
 
 def _shown(extents: list[int] | tuple[int, ...]) -> str:

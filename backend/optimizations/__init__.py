@@ -15,9 +15,21 @@ if TYPE_CHECKING:
     from tokendyno.backend.models import ModelFacts
 
 __all__ = [
-    "Choice", "Observation", "Optimization", "Rule", "Subject", "all_axes", "axis_names", "axis_title", "choice_title",
-    "choices_called", "defaults", "prompt_axes", "subject_of", "titles_text",
-]  # fmt: skip
+    "Choice",
+    "Observation",
+    "Optimization",
+    "Rule",
+    "Subject",
+    "all_axes",
+    "axis_names",
+    "axis_title",
+    "choice_title",
+    "choices_called",
+    "defaults",
+    "prompt_axes",
+    "subject_of",
+    "titles_text",
+]
 
 
 @functools.cache

@@ -15,10 +15,19 @@ ShapedCall = tuple[str, tuple[Shape, ...]]
 
 SHAPED = frozenset(
     {
-        "aten::softmax", "aten::scaled_dot_product_attention", "aten::linear", "aten::mm", "aten::addmm", "aten::bmm",
-        "aten::index", "aten::embedding", "aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot",
+        "aten::softmax",
+        "aten::scaled_dot_product_attention",
+        "aten::linear",
+        "aten::mm",
+        "aten::addmm",
+        "aten::bmm",
+        "aten::index",
+        "aten::embedding",
+        "aten::_grouped_mm",
+        "transformers::grouped_mm_fallback",
+        "aten::one_hot",
     }
-)  # fmt: skip
+)
 """Operators whose calls are told apart by shape: attention by its heads, matrices by their rows and columns,
 passes by their tokens."""
 
@@ -169,11 +178,18 @@ REGION = "Torch-Compiled Region: "  # profiler event of each call of a compiled 
 
 _PRODUCTS = frozenset(
     {
-        "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_int_mm", "aten::_scaled_mm",
-        "aten::_grouped_mm", "aten::_weight_int8pack_mm", "aten::_weight_int4pack_mm",
+        "aten::mm",
+        "aten::addmm",
+        "aten::bmm",
+        "aten::baddbmm",
+        "aten::_int_mm",
+        "aten::_scaled_mm",
+        "aten::_grouped_mm",
+        "aten::_weight_int8pack_mm",
+        "aten::_weight_int4pack_mm",
         "aten::scaled_dot_product_attention",
     }
-)  # fmt: skip
+)
 
 
 def products(ops: Counter[str]) -> int:

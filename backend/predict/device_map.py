@@ -56,11 +56,15 @@ def share(facts: ModelFacts, dtype: str, devices: int, index: int) -> ModelFacts
     parameters = layers * inside + sum(m.elements for m in matrices if m.kind in ("embedding", "head"))
     last = "norm" in places
     return replace(
-        facts, layers=layers, layer_kinds=facts.layer_kinds[first : first + layers], matrices=matrices,
+        facts,
+        layers=layers,
+        layer_kinds=facts.layer_kinds[first : first + layers],
+        matrices=matrices,
         parameters=parameters + (facts.hidden if last else 0),
-        buffer_bytes=facts.buffer_bytes if last else 0, buffer_elements=facts.buffer_elements if last else 0,
+        buffer_bytes=facts.buffer_bytes if last else 0,
+        buffer_elements=facts.buffer_elements if last else 0,
         counted_cache=tuple(replace(one, count=one.count * layers // facts.layers) for one in facts.counted_cache),
-    )  # fmt: skip
+    )
 
 
 def _blocks(facts: ModelFacts, dtype: str) -> list[Block]:

@@ -114,10 +114,14 @@ class MemoryEstimate:
         """Bytes by part, as stored with a run, whose peak holds what is mapped too."""
         more = {"heap": self.heap, "mapped": self.mapped, "margin": round(self.margin * (self.total + self.mapped))}
         return {
-            "weights": self.weights, "kv": self.kv, "workspace": self.workspace, "runtime": self.runtime_bytes,
-            "tensors": self.tensors, "total": self.total + self.mapped,
+            "weights": self.weights,
+            "kv": self.kv,
+            "workspace": self.workspace,
+            "runtime": self.runtime_bytes,
+            "tensors": self.tensors,
+            "total": self.total + self.mapped,
             **{part: size for part, size in more.items() if size},
-        }  # fmt: skip
+        }
 
 
 def peak_bytes(
@@ -168,9 +172,13 @@ def _on_several(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens:
     every = by_device(facts, setup, prompt_length, new_tokens, batch)
     weights, kv = sum(one.weights for one in every), sum(one.kv for one in every)
     return replace(
-        every[0], weights=weights, kv=kv, weights_elsewhere=weights - every[0].weights,
-        kv_elsewhere=every[0].kv_elsewhere + kv - every[0].kv, fullest=max(one.total for one in every),
-    )  # fmt: skip
+        every[0],
+        weights=weights,
+        kv=kv,
+        weights_elsewhere=weights - every[0].weights,
+        kv_elsewhere=every[0].kv_elsewhere + kv - every[0].kv,
+        fullest=max(one.total for one in every),
+    )
 
 
 def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:
@@ -208,9 +216,16 @@ def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, 
     layer = kv_bytes(facts, UNWINDOWED, length, batch, size).total // facts.layers
     shared = (setup.tensor_parallel, setup.expert_parallel)
     work = Work(
-        batch, attended, size, attention_of(facts, setup), experts, masked, *shared, not setup.cuda,
+        batch,
+        attended,
+        size,
+        attention_of(facts, setup),
+        experts,
+        masked,
+        *shared,
+        not setup.cuda,
         float16=resolved_dtype(facts, setup.dtype) == "float16",
-    )  # fmt: skip
+    )
     found = decode_bytes(facts, work, layer, setup.cache.grows)
     if setup.cache.quantized:
         found += 2 * layer  # dequantized, and concatenated with the newest tokens

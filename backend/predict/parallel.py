@@ -136,10 +136,13 @@ def shard(facts: ModelFacts, tensor: int = 1, expert: int = 1) -> ModelFacts:
     sinks = facts.layers * (facts.heads - facts.heads // heads) if facts.sinks else 0
     full_width = expert > 1 or FAMILIES[facts.architecture].joined
     return replace(
-        facts, heads=facts.heads // heads, kv_heads=facts.kv_heads // heads,
-        intermediate=_chunk(facts.intermediate, 1 if full_width else tensor), matrices=local,
+        facts,
+        heads=facts.heads // heads,
+        kv_heads=facts.kv_heads // heads,
+        intermediate=_chunk(facts.intermediate, 1 if full_width else tensor),
+        matrices=local,
         parameters=facts.parameters - sum(map(_elements, facts.matrices)) + sum(map(_elements, local)) - sinks,
-    )  # fmt: skip
+    )
 
 
 def sharded(facts: ModelFacts, tensor: int, expert: int = 1) -> int:

@@ -46,10 +46,20 @@ def pass_bytes(facts: ModelFacts, setup: Setup, batch: int, read: Pass, size: in
     flashes = size == 2 and not setup.padded and not facts.sliding_layers  # worker/patch/attention.py: grouped_mask
     copied = not (read.attended and attention == "sdpa-gqa" and (flashes or not setup.cuda))
     work = Work(
-        batch, read.tokens, size, attention, setup.experts or "grouped_mm", masked, setup.tensor_parallel,
-        setup.expert_parallel, not setup.cuda, read.attended, read.grown, copied,
+        batch,
+        read.tokens,
+        size,
+        attention,
+        setup.experts or "grouped_mm",
+        masked,
+        setup.tensor_parallel,
+        setup.expert_parallel,
+        not setup.cuda,
+        read.attended,
+        read.grown,
+        copied,
         resolved_dtype(facts, setup.dtype) == "float16",
-    )  # fmt: skip
+    )
     return prefill_bytes(facts, work)
 
 

@@ -57,12 +57,20 @@ def setup_of(plan: Plan, machine: Machine) -> Setup:
     elif plan.generate.compile_mode in GRAPH_MODES and plan.generate.cuda_graphs != "off":
         graphs = "compile"
     return Setup(
-        dtype=plan.load.dtype, quantization=plan.load.quantization, cache=plan.generate.cache,
-        attention=plan.load.attention, experts=plan.load.experts, device=plan.load.device,
-        capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
-        chunk=plan.generate.prefill_chunk, graphs=graphs,
+        dtype=plan.load.dtype,
+        quantization=plan.load.quantization,
+        cache=plan.generate.cache,
+        attention=plan.load.attention,
+        experts=plan.load.experts,
+        device=plan.load.device,
+        capability=machine.capability,
+        padded=plan.generate.shapes in ("padded", "buckets"),
+        chunk=plan.generate.prefill_chunk,
+        graphs=graphs,
         prompt_graph=plan.generate.prefill_graphs,
         cuda_build=machine.torch_has_cuda,
-        tensor_parallel=plan.load.parallel.tensor, expert_parallel=plan.load.parallel.expert,
-        devices=plan.load.parallel.devices, fused=plan.load.projections == "fused",
-    )  # fmt: skip
+        tensor_parallel=plan.load.parallel.tensor,
+        expert_parallel=plan.load.parallel.expert,
+        devices=plan.load.parallel.devices,
+        fused=plan.load.projections == "fused",
+    )

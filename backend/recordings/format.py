@@ -81,8 +81,10 @@ def _body(data: bytes) -> bytes:
     except (lzma.LZMAError, EOFError) as error:
         raise _damaged("its packed part cannot be read") from error
     if len(body) > MAX_UNPACKED_BYTES:
-        raise InputError(f"This recording unpacks to more than {MAX_UNPACKED_BYTES:,} bytes, which no recording does. "
-                         "Choose another file.")  # fmt: skip
+        raise InputError(
+            f"This recording unpacks to more than {MAX_UNPACKED_BYTES:,} bytes, which no recording does. "
+            "Choose another file."
+        )
     if not unpacker.eof:
         raise _damaged("its end is missing")
     if unpacker.unused_data:

@@ -173,9 +173,12 @@ class ArmSeries:
             self.finished, self.text = event, event.text
         elif event.findings and self.finished is not None:  # the last repeat brings the proofs
             self.finished = msgspec.structs.replace(
-                self.finished, findings=event.findings, extra=self.finished.extra.filled_from(event.extra),
-                step=event.step, no_step=event.no_step,
-            )  # fmt: skip
+                self.finished,
+                findings=event.findings,
+                extra=self.finished.extra.filled_from(event.extra),
+                step=event.step,
+                no_step=event.no_step,
+            )
 
     def close(self, status: Status, at_s: float) -> None:
         """The run has ended: mark whatever was still under way as broken off."""

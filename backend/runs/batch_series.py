@@ -44,9 +44,15 @@ class RequestRow:
     def copy(self) -> "RequestRow":
         """A copy that later events leave alone."""
         return RequestRow(
-            self.start_s, self.end_s, self.prompt_tokens, self.ids[:], self.token_s[:], self.waited_for[:], self.reason,
+            self.start_s,
+            self.end_s,
+            self.prompt_tokens,
+            self.ids[:],
+            self.token_s[:],
+            self.waited_for[:],
+            self.reason,
             self.text,
-        )  # fmt: skip
+        )
 
     @property
     def first_token_s(self) -> float | None:
@@ -183,14 +189,36 @@ class BatchColumns(
     msgspec.Struct,
     frozen=True,
     rename={
-        "end_step": "n", "begin_s": "b", "end_s": "e", "part_ends": "pe", "padding": "pad", "waiting": "w",
-        "free_bytes": "free", "request": "r", "kind": "k", "tokens": "tok", "first_part": "pfirst",
-        "first_wait": "wfirst", "end_wait": "wn", "wait_s": "wt", "wait_request": "wr", "wait_reason": "why",
-        "first_move": "mfirst", "end_move": "mn", "move_step": "ms", "move_group": "mg", "move_page": "mp",
-        "move_request": "mr", "first_end": "efirst", "end_end": "en", "ended": "er", "ended_s": "at", "texts": "et",
+        "end_step": "n",
+        "begin_s": "b",
+        "end_s": "e",
+        "part_ends": "pe",
+        "padding": "pad",
+        "waiting": "w",
+        "free_bytes": "free",
+        "request": "r",
+        "kind": "k",
+        "tokens": "tok",
+        "first_part": "pfirst",
+        "first_wait": "wfirst",
+        "end_wait": "wn",
+        "wait_s": "wt",
+        "wait_request": "wr",
+        "wait_reason": "why",
+        "first_move": "mfirst",
+        "end_move": "mn",
+        "move_step": "ms",
+        "move_group": "mg",
+        "move_page": "mp",
+        "move_request": "mr",
+        "first_end": "efirst",
+        "end_end": "en",
+        "ended": "er",
+        "ended_s": "at",
+        "texts": "et",
         "reasons": "ewhy",
     },
-):  # fmt: skip
+):
     """One arm of many requests past a cursor: steps `first`..`end_step` with their parts, waits, moves of pages, and
     the requests that ended, with their texts.
 
@@ -243,20 +271,43 @@ def columns_past(batch: BatchSeries, cursor: Sequence[int]) -> BatchColumns:
     last_move, last_end = min(lengths[2], move + MAX_MOVES_PER_PULL), min(lengths[3], end + MAX_ENDS_PER_PULL)
     ended = batch.end_request[end:last_end]
     return BatchColumns(
-        step, last, batch.begin_s[step:last], batch.end_s[step:last], batch.padding[step:last],
-        batch.waiting[step:last], batch.free_bytes[step:last],
-        first_part, batch.part_ends[step:last], batch.request[first_part:last_part],
-        batch.kind[first_part:last_part], batch.tokens[first_part:last_part],
-        wait, lengths[1], batch.wait_s[wait:], batch.wait_request[wait:], batch.wait_reason[wait:],
-        move, last_move, batch.move_step[move:last_move], batch.move_group[move:last_move],
-        batch.move_page[move:last_move], batch.move_request[move:last_move],
-        end, last_end, ended, [batch.requests[i].end_s or 0.0 for i in ended],
-        [batch.requests[i].reason for i in ended], [batch.requests[i].text for i in ended],
-    )  # fmt: skip
+        step,
+        last,
+        batch.begin_s[step:last],
+        batch.end_s[step:last],
+        batch.padding[step:last],
+        batch.waiting[step:last],
+        batch.free_bytes[step:last],
+        first_part,
+        batch.part_ends[step:last],
+        batch.request[first_part:last_part],
+        batch.kind[first_part:last_part],
+        batch.tokens[first_part:last_part],
+        wait,
+        lengths[1],
+        batch.wait_s[wait:],
+        batch.wait_request[wait:],
+        batch.wait_reason[wait:],
+        move,
+        last_move,
+        batch.move_step[move:last_move],
+        batch.move_group[move:last_move],
+        batch.move_page[move:last_move],
+        batch.move_request[move:last_move],
+        end,
+        last_end,
+        ended,
+        [batch.requests[i].end_s or 0.0 for i in ended],
+        [batch.requests[i].reason for i in ended],
+        [batch.requests[i].text for i in ended],
+    )
 
 
 def complete(batch: BatchSeries, columns: BatchColumns) -> bool:
     """Whether nothing lies past these columns."""
     return (columns.end_step, columns.end_wait, columns.end_move, columns.end_end) == (
-        len(batch.end_s), len(batch.wait_s), len(batch.move_step), len(batch.end_request),
-    )  # fmt: skip
+        len(batch.end_s),
+        len(batch.wait_s),
+        len(batch.move_step),
+        len(batch.end_request),
+    )

@@ -132,8 +132,11 @@ def _within(limits: Limits, arrival_s: float, row: RequestRow) -> bool:
     """Whether a served request kept all limits."""
     if row.first_token_s is None or row.end_s is None:
         return False
-    taken = ((limits.ttft_s, row.first_token_s - arrival_s), (limits.token_s, token_s(row) or 0.0),
-             (limits.request_s, row.end_s - arrival_s))  # fmt: skip
+    taken = (
+        (limits.ttft_s, row.first_token_s - arrival_s),
+        (limits.token_s, token_s(row) or 0.0),
+        (limits.request_s, row.end_s - arrival_s),
+    )
     return all(not limit_s or took_s <= limit_s for limit_s, took_s in taken)
 
 

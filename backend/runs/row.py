@@ -57,9 +57,18 @@ def row_of(first: Created) -> RunRow:
     machine, worked = machine_text(first.machine), work_text(first)
     origin = "" if first.origin == "here" else first.origin
     words = searched(
-        first.id, origin, asked.model, first.model_label, kind, worked, machine, *(arm.text for arm in arms),
-        *(titles_text(arm.choices) for arm in asked.arms), work.prompt[:MAX_PROMPT], work.system[:MAX_PROMPT],
-    )  # fmt: skip
+        first.id,
+        origin,
+        asked.model,
+        first.model_label,
+        kind,
+        worked,
+        machine,
+        *(arm.text for arm in arms),
+        *(titles_text(arm.choices) for arm in asked.arms),
+        work.prompt[:MAX_PROMPT],
+        work.system[:MAX_PROMPT],
+    )
     listed = MARK + MARK.join(sorted(entries)) + MARK
     return RunRow(kind, first.model_label, worked, machine, listed, msgspec.json.encode(arms).decode(), origin, words)
 

@@ -28,11 +28,19 @@ class Columns(
     msgspec.Struct,
     frozen=True,
     rename={
-        "end": "n", "t_s": "t", "latency_s": "lat", "kv_sliding": "kvs", "kv_full": "kvf",
-        "first_sample": "sfirst", "end_sample": "sn", "sample_t_s": "st", "sample_bytes": "sm",
-        "first_character": "cfirst", "end_character": "cn",
+        "end": "n",
+        "t_s": "t",
+        "latency_s": "lat",
+        "kv_sliding": "kvs",
+        "kv_full": "kvf",
+        "first_sample": "sfirst",
+        "end_sample": "sn",
+        "sample_t_s": "st",
+        "sample_bytes": "sm",
+        "first_character": "cfirst",
+        "end_character": "cn",
     },
-):  # fmt: skip
+):
     """One arm past a cursor: tokens `first`..`end`, samples `first_sample`..`end_sample`, and so for characters.
 
     Sent many times a second, so names on the wire are short.
@@ -216,7 +224,17 @@ def _past(arm: ArmSeries, cursor: Sequence[int]) -> Columns:
     first, sample, character = map(inside, cursor, (tokens, samples, characters))
     end = min(tokens, first + MAX_TOKENS_PER_PULL)
     return Columns(
-        first, end, arm.t_s[first:end], arm.latency_s[first:end], arm.kv_sliding[first:end], arm.kv_full[first:end],
-        sample, samples, arm.sample_t_s[sample:], arm.sample_bytes[sample:],
-        character, characters, arm.text[character:],
-    )  # fmt: skip
+        first,
+        end,
+        arm.t_s[first:end],
+        arm.latency_s[first:end],
+        arm.kv_sliding[first:end],
+        arm.kv_full[first:end],
+        sample,
+        samples,
+        arm.sample_t_s[sample:],
+        arm.sample_bytes[sample:],
+        character,
+        characters,
+        arm.text[character:],
+    )

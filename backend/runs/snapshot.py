@@ -60,9 +60,15 @@ class Snapshot(OfRun):
         if arm.finished is not None:
             memory.append(arm.finished.peak_memory_bytes)
         return summarize(
-            [measured[n] for n in counted], self.request.workload.batch_size, len(arm.t_s), memory, kv,
-            kv_predicted, self.unit == "token", arm.roofline_s(self.unit),
-        )  # fmt: skip
+            [measured[n] for n in counted],
+            self.request.workload.batch_size,
+            len(arm.t_s),
+            memory,
+            kv,
+            kv_predicted,
+            self.unit == "token",
+            arm.roofline_s(self.unit),
+        )
 
     @cached_property
     def batch_summaries(self) -> dict[str, BatchSummary]:
@@ -158,7 +164,9 @@ class Snapshot(OfRun):
         axes = {axis.name: axis for axis in all_axes()}
         return [
             Evidence(
-                planned.requested[f.axis], planned.planned[f.axis], f,
+                planned.requested[f.axis],
+                planned.planned[f.axis],
+                f,
                 off=axes[f.axis].off if f.axis in axes else "",
                 fell_back=fallbacks.get(f.axis, ""),
                 settled=settled.get(f.axis, ""),
@@ -166,7 +174,7 @@ class Snapshot(OfRun):
             )
             for f in arm.finished.findings
             if f.axis in planned.requested
-        ] + [Evidence(f.effective, f.effective, f) for f in self._token_finding(arm.finished)]  # fmt: skip
+        ] + [Evidence(f.effective, f.effective, f) for f in self._token_finding(arm.finished)]
 
     def _token_finding(self, finished: Finished) -> list[Finding]:
         """The row `tokens`; of records before schema 3 it is made of what they counted."""

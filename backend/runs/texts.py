@@ -14,11 +14,20 @@ from tokendyno.backend.plan import CACHES
 CAUSES = {
     "number format": ("dtype", "quantization", "cache"),
     "order of summation": (
-        "attention", "cache", "compile", "cuda_graphs", "loop", "experts", "kernels", "parallel", "prefill",
-        "projections", "shapes",
+        "attention",
+        "cache",
+        "compile",
+        "cuda_graphs",
+        "loop",
+        "experts",
+        "kernels",
+        "parallel",
+        "prefill",
+        "projections",
+        "shapes",
     ),
     "verification of several tokens at once": ("speculation",),
-}  # fmt: skip
+}
 """Why equal models may choose another token -> axes that do this. A cache changes the number format if it is
 quantized."""
 

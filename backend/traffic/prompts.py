@@ -7,9 +7,17 @@ _VERBS = ("found", "saw", "liked", "took", "lost", "made", "wanted", "gave away"
 _COLOURS = ("red", "blue", "green", "big", "small", "old", "new", "shiny", "soft", "happy", "yellow", "funny")
 _THINGS = ("ball", "dog", "cat", "tree", "box", "boat", "bird", "cake", "hat", "car", "flower", "book", "stone")
 _PLACES = (
-    "in the garden", "at the park", "by the lake", "in the house", "on the hill", "near the river", "at school",
-    "in the forest", "on the beach", "behind the door",
-)  # fmt: skip
+    "in the garden",
+    "at the park",
+    "by the lake",
+    "in the house",
+    "on the hill",
+    "near the river",
+    "at school",
+    "in the forest",
+    "on the beach",
+    "behind the door",
+)
 
 
 def prompt_text(seed: int, words: int) -> str:

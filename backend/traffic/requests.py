@@ -75,8 +75,10 @@ class Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
             raise InputError("Requests must be in the order of their arrival. Sort the trace by arrival_s.")
         total = sum(one.tokens + one.max_new_tokens for one in self.requests)
         if total > MAX_TRACE_TOKENS:
-            raise InputError(f"The requests have {total:,} tokens together, over the limit of {MAX_TRACE_TOKENS:,}. "
-                             "Use fewer or shorter requests.")  # fmt: skip
+            raise InputError(
+                f"The requests have {total:,} tokens together, over the limit of {MAX_TRACE_TOKENS:,}. "
+                "Use fewer or shorter requests."
+            )
 
     @property
     def exact(self) -> bool:
@@ -102,8 +104,9 @@ def check_request(one: TrafficRequest, name: str) -> None:
     if not 0 <= one.arrival_s <= MAX_ARRIVAL_S:
         raise InputError(f"{name}: arrival_s is {one.arrival_s}; it must be from 0 to {MAX_ARRIVAL_S:,.0f} seconds.")
     if not 1 <= one.max_new_tokens <= MAX_REQUEST_TOKENS:
-        raise InputError(f"{name}: max_new_tokens is {one.max_new_tokens}; it must be from 1 to "
-                         f"{MAX_REQUEST_TOKENS:,}.")  # fmt: skip
+        raise InputError(
+            f"{name}: max_new_tokens is {one.max_new_tokens}; it must be from 1 to {MAX_REQUEST_TOKENS:,}."
+        )
     if not 0 <= one.prompt_tokens <= MAX_REQUEST_TOKENS:
         raise InputError(f"{name}: prompt_tokens is {one.prompt_tokens}; it must be from 1 to {MAX_REQUEST_TOKENS:,}.")
     if not (one.prompt_tokens or one.prompt.strip() or one.token_ids):

@@ -30,13 +30,15 @@ class Draw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     def __post_init__(self) -> None:
         if not 1 <= self.requests <= MAX_REQUESTS:
-            raise InputError(f"{self.requests:,} requests were asked for; it must be a whole number from 1 to "
-                             f"{MAX_REQUESTS:,}.")  # fmt: skip
+            raise InputError(
+                f"{self.requests:,} requests were asked for; it must be a whole number from 1 to {MAX_REQUESTS:,}."
+            )
         for name in ("prompt_tokens", "new_tokens", "long_prompt_tokens"):
             low, high = getattr(self, name)
             if not 1 <= low <= high:
-                raise InputError(f"{name} is {low} to {high}; it must be two whole numbers, 1 or more, the smaller "
-                                 "one first.")  # fmt: skip
+                raise InputError(
+                    f"{name} is {low} to {high}; it must be two whole numbers, 1 or more, the smaller one first."
+                )
         if not 0 <= self.long_share <= 1:
             raise InputError(f"long_share is {self.long_share}; it must be from 0 to 1.")
         if self.burst < 1:
@@ -47,9 +49,10 @@ class Draw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     def label(self, seed: int) -> str:
         """In words."""
         how = {
-            "at-once": "all at once", "poisson": f"{self.rate_per_s:g} a second (Poisson)",
+            "at-once": "all at once",
+            "poisson": f"{self.rate_per_s:g} a second (Poisson)",
             "burst": f"in bursts of {self.burst}, {self.rate_per_s:g} a second",
-        }[self.arrival]  # fmt: skip
+        }[self.arrival]
         long = f", {self.long_share:.0%} of them {_range(self.long_prompt_tokens)}" if self.long_share else ""
         return (
             f"{self.requests} requests, prompts of {_range(self.prompt_tokens)} tokens{long}, outputs of "

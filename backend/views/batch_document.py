@@ -155,9 +155,18 @@ def _arm(run: Snapshot, name: str) -> BatchArm:
 
 def _request(row: RequestRow, asked: TrafficRequest) -> RequestDocument:
     return RequestDocument(
-        asked.arrival_s, row.start_s, row.first_token_s, row.end_s, row.prompt_tokens or asked.tokens, len(row.ids),
-        row.ids, row.token_s, row.waited_for, row.reason, row.text,
-    )  # fmt: skip
+        asked.arrival_s,
+        row.start_s,
+        row.first_token_s,
+        row.end_s,
+        row.prompt_tokens or asked.tokens,
+        len(row.ids),
+        row.ids,
+        row.token_s,
+        row.waited_for,
+        row.reason,
+        row.text,
+    )
 
 
 def _steps(batch: BatchSeries) -> StepsDocument:
@@ -178,8 +187,11 @@ def _pages(arm: ArmSeries) -> PagesDocument | None:
     if batch.pages is None:
         return None
     moves = {
-        "step": batch.move_step, "group": batch.move_group, "page": batch.move_page, "request": batch.move_request,
-    }  # fmt: skip
+        "step": batch.move_step,
+        "group": batch.move_group,
+        "page": batch.move_page,
+        "request": batch.move_request,
+    }
     held = batch.held_pages()
     predicted = arm.predicted_memory.get("kv")
     return PagesDocument(batch.pages.groups, batch.pages.cache_bytes, predicted, batch.free_bytes, held, moves)

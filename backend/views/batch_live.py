@@ -102,9 +102,13 @@ class BatchDelta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
 
 
 def batch_delta(
-    run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "",
+    run: Run,
+    version: int,
+    cursors: Sequence[Sequence[int]],
+    now_s: float,
+    queue: str = "",
     heads: Heads[BatchHead] | None = None,
-) -> BatchDelta:  # fmt: skip
+) -> BatchDelta:
     """What lies past a viewer's version (negative: it has nothing yet) and `cursors`: (steps, waits, moves of pages,
     ends of requests) of each arm in order. `heads`: of viewers who share them."""
     kept = heads.get(run) if heads else None

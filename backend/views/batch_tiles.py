@@ -89,10 +89,14 @@ def batch_details(s: BatchSummary, memory_bytes: int | None, memory_label: str) 
 
 def _spread_rows(key: str, label: str, found: Spread) -> list[Tile]:
     return [
-        tile(f"{key}_{100 * share:.0f}", f"{label}, {100 * share:.0f}th percentile", in_seconds(value),
-              "" if value is not None else f"needs {MIN_SAMPLES[share]} requests")
+        tile(
+            f"{key}_{100 * share:.0f}",
+            f"{label}, {100 * share:.0f}th percentile",
+            in_seconds(value),
+            "" if value is not None else f"needs {MIN_SAMPLES[share]} requests",
+        )
         for share, value in ((0.90, found.p90_s), (0.99, found.p99_s))
-    ]  # fmt: skip
+    ]
 
 
 def _percentiles(found: Spread) -> str:

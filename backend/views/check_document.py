@@ -36,7 +36,11 @@ def check_document(model: str, checked: Checked) -> CheckDocument:
     memory = checked.memory
     predicted = PredictedBytes(memory.weights, memory.kv, memory.total, 100 * memory.margin)
     return CheckDocument(
-        model=model, runnable=not checked.blocked, requested=dict(checked.requested), planned=dict(checked.planned),
-        verdicts=list(checked.verdicts), predicted_bytes=predicted,
+        model=model,
+        runnable=not checked.blocked,
+        requested=dict(checked.requested),
+        planned=dict(checked.planned),
+        verdicts=list(checked.verdicts),
+        predicted_bytes=predicted,
         free_bytes=checked.room_bytes,
-    )  # fmt: skip
+    )

@@ -76,8 +76,11 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         memory_predicted_bytes=planned.predicted_bytes,
         memory_check=_memory_checks(memory_checks_of(run, name, summary)),
         roofline=Roofline(
-            [point.length for point in arm.roofline], [point.seconds for point in arm.roofline],
-            arm.roofline_note, arm.roofline_work, _prefill(arm.prefill, summary.ttft_s),
+            [point.length for point in arm.roofline],
+            [point.seconds for point in arm.roofline],
+            arm.roofline_note,
+            arm.roofline_work,
+            _prefill(arm.prefill, summary.ttft_s),
         ),
         weight_bytes=loaded.weight_bytes if loaded else None,
         parameters=loaded.parameters if loaded else None,
@@ -97,7 +100,7 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         summary=summary,
         step_time=_step_document(arm),
         prompt_pass=_prompt_pass(prompt_pass(run, name, summary)),
-    )  # fmt: skip
+    )
 
 
 def _prompt_pass(found: PromptPass | None) -> PromptPassDocument | msgspec.UnsetType:
@@ -119,11 +122,16 @@ def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:
         return msgspec.UNSET
     step, reads = arm.finished.step, arm.reads
     return StepDocument(
-        step.seconds if step else None, step.steps if step else 0, step.gpu if step else None,
-        step.parts_s if step else {}, step.others if step else {},
-        reads.weight_bytes if reads else None, reads.kv_bytes if reads else None,
-        reads.bytes_per_s if reads else None, arm.finished.no_step,
-    )  # fmt: skip
+        step.seconds if step else None,
+        step.steps if step else 0,
+        step.gpu if step else None,
+        step.parts_s if step else {},
+        step.others if step else {},
+        reads.weight_bytes if reads else None,
+        reads.kv_bytes if reads else None,
+        reads.bytes_per_s if reads else None,
+        arm.finished.no_step,
+    )
 
 
 def _repeats(arm: ArmSeries) -> list[Repeat]:
@@ -185,9 +193,14 @@ def predicted_series(run: Run, models_dir: Path | None, checked: Mapping[str, Ch
         plan, itemsize = checked[name].plan, checked[name].itemsize
         rank = shard(facts, plan.load.parallel.tensor, plan.load.parallel.expert)
         sizes = kv_series(
-            rank, plan.generate.cache, arm.started.prompt_tokens, len(arm.t_s), arm.started.batch_size, itemsize,
+            rank,
+            plan.generate.cache,
+            arm.started.prompt_tokens,
+            len(arm.t_s),
+            arm.started.batch_size,
+            itemsize,
             arm.started.places,
-        )  # fmt: skip
+        )
         after = [sizes[bisect.bisect_right(arm.t_s, t_s) - 1] for t_s in arm.t_s] if sizes else []
         series[name] = KvSeries([size.sliding for size in after], [size.full + size.fixed for size in after])
     return series

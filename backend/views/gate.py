@@ -67,9 +67,11 @@ def _said(gate: Gate, found: ReadingDifference, against: bool, finer: bool) -> G
 def _inverse(found: ReadingDifference) -> ReadingDifference:
     """The reference against the arm that was compared with it; the divergence is taken as a distance."""
     return msgspec.structs.replace(
-        found, perplexity_ratio=1 / found.perplexity_ratio, perplexity_low=1 / found.perplexity_high,
+        found,
+        perplexity_ratio=1 / found.perplexity_ratio,
+        perplexity_low=1 / found.perplexity_high,
         perplexity_high=1 / found.perplexity_low,
-    )  # fmt: skip
+    )
 
 
 def _line(gate: Gate, found: ReadingDifference) -> str:
@@ -143,6 +145,13 @@ def gate_document(gate: Gate | None) -> QualityGate | None:
     found, (reference, other) = gate.difference, "BA" if gate.swapped else "AB"
     gains = None if gate.random else gate.finer == other or counts(cost_of(found))
     return QualityGate(
-        gate.state, gate.run, reference, gate.positions, cost_of(found), found.kl_nats,
-        found.top1_agreement, found.perplexity_ratio, gains,
-    )  # fmt: skip
+        gate.state,
+        gate.run,
+        reference,
+        gate.positions,
+        cost_of(found),
+        found.kl_nats,
+        found.top1_agreement,
+        found.perplexity_ratio,
+        gains,
+    )

@@ -24,8 +24,15 @@ class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
 
 _SAID: tuple[Status, ...] = (
-    "verified", "unchecked", "partial", "no_effect", "fallback", "failed", "off", "not_applicable",
-)  # fmt: skip
+    "verified",
+    "unchecked",
+    "partial",
+    "no_effect",
+    "fallback",
+    "failed",
+    "off",
+    "not_applicable",
+)
 
 
 def ledger_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
@@ -51,8 +58,15 @@ def _counted(counts: Mapping[Status, int]) -> list[str]:
 
 
 _WORST: tuple[Status, ...] = (
-    "failed", "no_effect", "fallback", "partial", "unchecked", "verified", "off", "not_applicable",
-)  # fmt: skip
+    "failed",
+    "no_effect",
+    "fallback",
+    "partial",
+    "unchecked",
+    "verified",
+    "off",
+    "not_applicable",
+)
 _QUIET: tuple[Status, ...] = ("verified", "off", "not_applicable")
 
 
@@ -97,6 +111,13 @@ def _and(words: Sequence[str]) -> str:
 
 def _row(one: Evidence, found: Finding) -> LedgerRow:
     return LedgerRow(
-        found.axis, one.requested, one.planned, found.effective, found.proof, one.status, one.reason, found.reached,
+        found.axis,
+        one.requested,
+        one.planned,
+        found.effective,
+        found.proof,
+        one.status,
+        one.reason,
+        found.reached,
         found.expected,
-    )  # fmt: skip
+    )

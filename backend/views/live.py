@@ -194,9 +194,15 @@ NO_OTHERS = NoOthers()
 
 
 def delta(
-    run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "",
-    others: OtherRuns = NO_OTHERS, heads: Heads[Head] | None = None, asks: Asks = PAGE,
-) -> Delta:  # fmt: skip
+    run: Run,
+    version: int,
+    cursors: Sequence[Sequence[int]],
+    now_s: float,
+    queue: str = "",
+    others: OtherRuns = NO_OTHERS,
+    heads: Heads[Head] | None = None,
+    asks: Asks = PAGE,
+) -> Delta:
     """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order). `heads`: of
     viewers who share them."""
     kept = heads.get(run) if heads else None
@@ -219,13 +225,22 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS, asks: As
         message = f"repeat {run.repeat + 1} of {work.repeats}"
     arms = [_arm_head(run, name) for name in run.arms]
     return Head(
-        created.model_label, note, created.created, now_s, message, run.memory_label,
-        created.device == "cpu", work.max_new_tokens, run.unit,
+        created.model_label,
+        note,
+        created.created,
+        now_s,
+        message,
+        run.memory_label,
+        created.device == "cpu",
+        work.max_new_tokens,
+        run.unit,
         _verdict(run, others, asks) if run.ended else VerdictText(unasked=unasked_sentence(run)),
         texts_sentence(run.texts() if run.ended else None),
-        differences(run), ledger_digest({arm.name: arm.ledger for arm in arms}), arms,
+        differences(run),
+        ledger_digest({arm.name: arm.ledger for arm in arms}),
+        arms,
         quality_view(run, others.compared(created) if run.ended and run.request.quality is not None else ""),
-    )  # fmt: skip
+    )
 
 
 def _verdict(run: Snapshot, others: OtherRuns, asks: Asks) -> VerdictText:
@@ -264,9 +279,16 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
 def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep:
     """A phase with its title, and what to expect of it."""
     return PhaseStep(
-        phase.name, PHASE_TITLES[phase.name], phase.state, phase.begin_s, phase.seconds, phase.fraction, phase.note,
-        wait_text(phase, expected_s), expected_s.get(phase.name),
-    )  # fmt: skip
+        phase.name,
+        PHASE_TITLES[phase.name],
+        phase.state,
+        phase.begin_s,
+        phase.seconds,
+        phase.fraction,
+        phase.note,
+        wait_text(phase, expected_s),
+        expected_s.get(phase.name),
+    )
 
 
 def _rank_curves(arm: ArmSeries) -> RankCurves | None:

@@ -65,9 +65,13 @@ def memory_checks_of(run: Snapshot, name: str, summary: Summary) -> list[MemoryC
 
 
 def memory_checks(
-    predicted: Mapping[str, int], weights: int | None, kv: tuple[int | None, int | None], peak: int, label: str,
+    predicted: Mapping[str, int],
+    weights: int | None,
+    kv: tuple[int | None, int | None],
+    peak: int,
+    label: str,
     counts: RunCounts,
-) -> list[MemoryCheck]:  # fmt: skip
+) -> list[MemoryCheck]:
     """Every part. `kv`: (predicted, measured) at the end of the run; `label`: what `peak` counts.
 
     On a GPU the process also holds what torch's allocator has reserved and no tensor used: it is not predicted, but
@@ -76,9 +80,15 @@ def memory_checks(
     found = [
         MemoryCheck("weights", "Weights", predicted.get("weights"), weights),
         MemoryCheck("kv", "KV cache at the end", *kv),
-        MemoryCheck("peak", "Peak process memory", predicted.get("total"),
-                    peak if peak and OF_PROCESS in label else None, _remark(peak, counts), predicted.get("margin", 0)),
-    ]  # fmt: skip
+        MemoryCheck(
+            "peak",
+            "Peak process memory",
+            predicted.get("total"),
+            peak if peak and OF_PROCESS in label else None,
+            _remark(peak, counts),
+            predicted.get("margin", 0),
+        ),
+    ]
     if counts.allocator_peak_bytes is not None:
         allocator = int(counts.allocator_peak_bytes)
         found.append(MemoryCheck("allocator", "Peak tensor memory", predicted.get("tensors"), allocator))

@@ -156,7 +156,13 @@ def _row(title: str, one: TextReading | None) -> QualityRow:
     found, (a, b) = one.difference, one.arms.values()
     apart = "none" if found.first_divergence is None else f"{found.first_divergence:,}"
     return QualityRow(
-        title, f"{one.positions:,}", three(a.perplexity), three(b.perplexity),
-        three(found.perplexity_ratio), three(found.kl_nats), three(found.kl_max_nats),
-        f"{100 * found.top1_agreement:.1f}%", apart,
-    )  # fmt: skip
+        title,
+        f"{one.positions:,}",
+        three(a.perplexity),
+        three(b.perplexity),
+        three(found.perplexity_ratio),
+        three(found.kl_nats),
+        three(found.kl_max_nats),
+        f"{100 * found.top1_agreement:.1f}%",
+        apart,
+    )

@@ -8,8 +8,15 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.schema import KvSeries
 
 COLUMNS = (
-    "arm", "series", "index", "seconds", "latency_s", "kv_sliding_bytes", "kv_full_bytes", "memory_bytes",
-)  # fmt: skip
+    "arm",
+    "series",
+    "index",
+    "seconds",
+    "latency_s",
+    "kv_sliding_bytes",
+    "kv_full_bytes",
+    "memory_bytes",
+)
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet would compute."""
 

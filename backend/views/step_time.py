@@ -17,9 +17,13 @@ from tokendyno.backend.units import bytes_text, seconds_text
 from tokendyno.backend.views.tile import Tile
 
 _LABELS: dict[StepPart, str] = {
-    "attention": "Attention", "products": "Weight products", "other": "Other kernels", "collectives": "Collectives",
-    "gaps": "Gaps between launches", "host": "Host (GPU waits for it)",
-}  # fmt: skip
+    "attention": "Attention",
+    "products": "Weight products",
+    "other": "Other kernels",
+    "collectives": "Collectives",
+    "gaps": "Gaps between launches",
+    "host": "Host (GPU waits for it)",
+}
 _CPU_LABELS: dict[StepPart, str] = {"other": "Other operators", "host": "Host (between operators)"}
 _ALWAYS: tuple[StepPart, ...] = ("attention", "products")
 _LEAST_SHARE = 0.01

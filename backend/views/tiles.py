@@ -30,9 +30,13 @@ _WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
 
 
 def tiles(
-    s: Summary, memory_label: str, batch_size: int, unit: Unit = "token", roofline_note: str = "",
+    s: Summary,
+    memory_label: str,
+    batch_size: int,
+    unit: Unit = "token",
+    roofline_note: str = "",
     prefill: PrefillBound | None = None,
-) -> list[Tile]:  # fmt: skip
+) -> list[Tile]:
     """The figures of an arm, "n/a" where there is none yet. An encoder has no first token and no KV cache; without a
     known bandwidth there is no share of the roofline."""
     step = "token" if unit == "token" else "forward pass"
@@ -75,9 +79,13 @@ def _against_prediction(s: Summary) -> str:
 
 
 def details(
-    s: Summary, counts: RunCounts, phases_s: PhaseSeconds, device: str, unit: Unit = "token",
+    s: Summary,
+    counts: RunCounts,
+    phases_s: PhaseSeconds,
+    device: str,
+    unit: Unit = "token",
     memory_label: str = "",
-) -> list[Tile]:  # fmt: skip
+) -> list[Tile]:
     """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU."""
     what = "token" if unit == "token" else "sequence"
     energy = of_unit(s.energy_per_token_j, "J")

@@ -140,9 +140,14 @@ def bytes_of(sizes: Sequence[int | None], noise: float) -> Bytes | None:
 
 
 def worded(
-    found: Comparison | None, memory: Bytes | None, kv: Bytes | None, texts: TextComparison | None,
-    unit: Unit = "token", measure: str = "Measure", quality: GateText = NO_GATE,
-) -> VerdictText:  # fmt: skip
+    found: Comparison | None,
+    memory: Bytes | None,
+    kv: Bytes | None,
+    texts: TextComparison | None,
+    unit: Unit = "token",
+    measure: str = "Measure",
+    quality: GateText = NO_GATE,
+) -> VerdictText:
     """The verdict in words. Where the cost in quality is known, it stands with the gain, and in place of the token from
     which the texts differ. A cost over the tolerance comes first, and the rest of the sentence is what was had for it.
     """

@@ -14,10 +14,13 @@ from typing import Any
 _LATE = (  # distribution, the transformers module that imports a name from it, that name, and where it is defined
     ("hqq", "transformers.cache_utils", "HQQQuantizer", "hqq.core.quantize", "Quantizer"),
     (
-        "torchao", "transformers.quantizers.quantizer_torchao", "flatten_tensor_state_dict",
-        "torchao.prototype.safetensors.safetensors_support", "flatten_tensor_state_dict",
+        "torchao",
+        "transformers.quantizers.quantizer_torchao",
+        "flatten_tensor_state_dict",
+        "torchao.prototype.safetensors.safetensors_support",
+        "flatten_tensor_state_dict",
     ),
-)  # fmt: skip
+)
 
 NEVER = 1_000_000
 """Collections of middle-aged objects after which all are gone through."""

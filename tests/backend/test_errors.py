@@ -18,11 +18,17 @@ MODELS = [
 @pytest.mark.parametrize(
     ("typed", "first"),
     [
-        ("pocke", "pocket"), ("POCKET", "pocket"), ("llama3", "Llama-3-8B"), ("llama", "Llama-3-8B"),
-        ("smollm", "SmolLM2-135M-Instruct"), ("MISTRAL-7B", "Mistral-7B-v0.1"), ("gpt-os", "gpt-oss-20b"),
-        ("pocket-large", "pocket"), ("bert", "bert-base-uncased"),
+        ("pocke", "pocket"),
+        ("POCKET", "pocket"),
+        ("llama3", "Llama-3-8B"),
+        ("llama", "Llama-3-8B"),
+        ("smollm", "SmolLM2-135M-Instruct"),
+        ("MISTRAL-7B", "Mistral-7B-v0.1"),
+        ("gpt-os", "gpt-oss-20b"),
+        ("pocket-large", "pocket"),
+        ("bert", "bert-base-uncased"),
     ],
-)  # fmt: skip
+)
 def test_what_is_near_is_suggested(typed: str, first: str) -> None:
     assert near_names(typed, MODELS)[0] == first
     assert f"Did you mean {first!r}?" in str(unknown("model", typed, MODELS))

@@ -13,9 +13,18 @@ from tokendyno.ui.live.charts import CHARTS
 from tokendyno.ui.live.sources import FOLDER
 
 PURE = (
-    "dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "distribution", "race",
+    "dom",
+    "series",
+    "decimate",
+    "windows",
+    "chart_data",
+    "annotations",
+    "download",
+    "readout",
+    "distribution",
+    "race",
     "fresh",
-)  # fmt: skip
+)
 """Files whose functions need no component of the page."""
 
 RANK = FOLDER.parent.parent / "compare" / "js" / "rank.js"
@@ -57,24 +66,44 @@ class ChartPage:
         return self._page.evaluate(f"given => ({expression})(...given)", list(arguments))
 
     def traces(
-        self, replies: Sequence[Any], head: Any = None, ended: bool = True, hidden: Sequence[str] = (),
-        axis: str = "token", zoom: Sequence[float] | None = None,
-    ) -> list[dict[str, Any]]:  # fmt: skip
+        self,
+        replies: Sequence[Any],
+        head: Any = None,
+        ended: bool = True,
+        hidden: Sequence[str] = (),
+        axis: str = "token",
+        zoom: Sequence[float] | None = None,
+    ) -> list[dict[str, Any]]:
         """All traces after these replies. `head`: the first reply's, unless given."""
         given = {
-            "charts": [chart.as_json() for chart in CHARTS], "replies": replies, "ended": ended,
-            "head": head or (replies[0]["head"] if replies else None), "hidden": hidden, "axis": axis, "zoom": zoom,
-        }  # fmt: skip
+            "charts": [chart.as_json() for chart in CHARTS],
+            "replies": replies,
+            "ended": ended,
+            "head": head or (replies[0]["head"] if replies else None),
+            "hidden": hidden,
+            "axis": axis,
+            "zoom": zoom,
+        }
         found: list[dict[str, Any]] = self._page.evaluate(TRACES, given)["traces"]
         return found
 
     def lines(self, replies: Sequence[Any], **view: Any) -> list[Line]:
         """The lines of the arms alone."""
         return [
-            Line(m["chart"], m["arm"], m["kind"], m["curve"], t["x"], t["y"], t["visible"], (t["xaxis"], t["yaxis"]),
-                 t["name"])
-            for t in self.traces(replies, **view) if "arm" in (m := t.get("meta", {}))
-        ]  # fmt: skip
+            Line(
+                m["chart"],
+                m["arm"],
+                m["kind"],
+                m["curve"],
+                t["x"],
+                t["y"],
+                t["visible"],
+                (t["xaxis"], t["yaxis"]),
+                t["name"],
+            )
+            for t in self.traces(replies, **view)
+            if "arm" in (m := t.get("meta", {}))
+        ]
 
 
 def reply(records: Sequence[Record], cursors: Sequence[Sequence[int]] = ((0, 0, 0), (0, 0, 0))) -> Any:
@@ -91,10 +120,20 @@ def columns(latencies_s: Sequence[float], samples: Sequence[int] = ()) -> dict[s
     """An arm's part of a reply with these latencies, and memory samples twice a second."""
     n, zeros = len(latencies_s), [0] * len(latencies_s)
     return {
-        "first": 0, "n": n, "t": [float(i) for i in range(n)], "lat": list(latencies_s), "kvs": zeros, "kvf": zeros,
-        "sfirst": 0, "sn": len(samples), "st": [0.5 * i for i in range(len(samples))], "sm": list(samples),
-        "cfirst": 0, "cn": 0, "text": "",
-    }  # fmt: skip
+        "first": 0,
+        "n": n,
+        "t": [float(i) for i in range(n)],
+        "lat": list(latencies_s),
+        "kvs": zeros,
+        "kvf": zeros,
+        "sfirst": 0,
+        "sn": len(samples),
+        "st": [0.5 * i for i in range(len(samples))],
+        "sm": list(samples),
+        "cfirst": 0,
+        "cn": 0,
+        "text": "",
+    }
 
 
 def long_run(a: Sequence[float], b: Sequence[float], memory: Sequence[int] = ()) -> Any:

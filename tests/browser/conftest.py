@@ -152,9 +152,13 @@ class Pages:
         self.troubles: list[str] = []
 
     def open(
-        self, query: str = UNBEGUN, width: int = 1366, height: int = 768, reduced_motion: str | None = None,
+        self,
+        query: str = UNBEGUN,
+        width: int = 1366,
+        height: int = 768,
+        reduced_motion: str | None = None,
         **options: Any,
-    ) -> Driver:  # fmt: skip
+    ) -> Driver:
         """A page with the settings of a stored run and without charts, which take 3 s of CPU time; with the query ""
         that of the newest run, which another test may have started."""
         size: Any = {"width": width, "height": height}

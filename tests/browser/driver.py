@@ -104,8 +104,9 @@ class Driver:
         """Press Run; returns the id of the new run once it is shown."""
         before = self.shown()
         self.page.click("#run")
-        self.wait(f"{LIVE}.querySelector('.td-permalink').textContent !== {('?run=' + before)!r}"
-                  f" && {LIVE}.dataset.status")  # fmt: skip
+        self.wait(
+            f"{LIVE}.querySelector('.td-permalink').textContent !== {('?run=' + before)!r} && {LIVE}.dataset.status"
+        )
         return self.shown()
 
     def wait(self, condition: str, seconds: float = 120) -> None:

@@ -39,8 +39,15 @@ def test_continuous_batching_shows_prompts_by_chunk(js: BatchPage) -> None:
     assert js.of(arm, PAGES, BARS, 2, 0.5, 2.0) == chunks
     figures = js.of(arm, PAGES, "(batch) => figuresOf(batch.rows.get(2), 0.5)")
     assert figures == {
-        "waited": 0, "ttft": 1.0, "perToken": 0.5, "total": 1.5, "tokens": 2, "chunks": 2, "padding": 0, "held": 0,
-    }  # fmt: skip
+        "waited": 0,
+        "ttft": 1.0,
+        "perToken": 0.5,
+        "total": 1.5,
+        "tokens": 2,
+        "chunks": 2,
+        "padding": 0,
+        "held": 0,
+    }
     assert "in 2 pieces" in js.says(arm, 2, 0.5, 2.0)
 
 

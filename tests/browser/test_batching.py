@@ -78,8 +78,9 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     over(user, run_id)
     assert text(user, ".td-status") == "Done"
     until(user, "!document.querySelector('#batch-run').disabled")
-    assert re.match(r"B serves .* useful tokens/s .*; (all 5|\d of 5) requests got the same tokens\.",
-                    text(user, ".td-sentence"))  # fmt: skip
+    assert re.match(
+        r"B serves .* useful tokens/s .*; (all 5|\d of 5) requests got the same tokens\.", text(user, ".td-sentence")
+    )
     assert "of its slots at useful work" in text(user, ".td-why")
     assert re.search(r"A and B differ in .*Batching", text(user, ".td-digest"))
     assert min(ink(user, strip) for strip in (0, 1, 3, 4, 5)) > 500, "slots and requests of both arms, pages of B"

@@ -95,12 +95,15 @@ def test_every_chart_has_its_own_axes(lines: list[Line]) -> None:
 def test_an_arm_keeps_its_colour_and_dash_and_a_prediction_is_dotted(js: ChartPage, run: Any) -> None:
     styles = {
         (t["meta"]["arm"], t["line"]["color"], t["line"]["dash"], bool(t["meta"]["curve"]))
-        for t in js.traces([run]) if "arm" in t.get("meta", {})
-    }  # fmt: skip
+        for t in js.traces([run])
+        if "arm" in t.get("meta", {})
+    }
     assert styles == {
-        ("A", A_COLOUR, "solid", False), ("B", B_COLOUR, "5px,2.5px", False),
-        ("A", A_COLOUR, "1px,3px", True), ("B", B_COLOUR, "1px,3px", True),
-    }  # fmt: skip
+        ("A", A_COLOUR, "solid", False),
+        ("B", B_COLOUR, "5px,2.5px", False),
+        ("A", A_COLOUR, "1px,3px", True),
+        ("B", B_COLOUR, "1px,3px", True),
+    }
 
 
 def test_without_a_prediction_or_a_bound_there_is_no_such_line(js: ChartPage, run: Any) -> None:
@@ -180,10 +183,14 @@ def test_an_annotation_on_an_encoders_first_pass_is_shown(js: ChartPage) -> None
 @pytest.mark.parametrize(
     ("name", "gone"),
     [
-        ("A", {"arm": "A"}), ("B", {"arm": "B"}), ("sliding", {"kind": "sliding"}), ("full", {"kind": "full"}),
-        ("predicted", {"curve": "predicted"}), ("roofline", {"curve": "floor"}),
+        ("A", {"arm": "A"}),
+        ("B", {"arm": "B"}),
+        ("sliding", {"kind": "sliding"}),
+        ("full", {"kind": "full"}),
+        ("predicted", {"curve": "predicted"}),
+        ("roofline", {"curve": "floor"}),
     ],
-)  # fmt: skip
+)
 def test_a_name_in_the_legend_hides_its_lines_and_no_others(
     js: ChartPage, run: Any, name: str, gone: dict[str, str]
 ) -> None:
@@ -199,10 +206,12 @@ def test_a_name_in_the_legend_hides_its_lines_and_no_others(
 @pytest.mark.parametrize(
     ("axis", "arm", "zoom", "first", "last"),
     [
-        ("token", "A", [20.4, 30.2], 19, 32), ("token", "A", [-5, 3.5], 0, 5), ("token", "B", [35, 60], 34, 39),
+        ("token", "A", [20.4, 30.2], 19, 32),
+        ("token", "A", [-5, 3.5], 0, 5),
+        ("token", "B", [35, 60], 34, 39),
         ("second", "A", [0.301, 0.399], 0.3, 0.41),
     ],
-)  # fmt: skip
+)
 def test_zoomed_charts_draw_their_stretch_and_a_neighbour_on_each_side(
     js: ChartPage, run: Any, axis: str, arm: str, zoom: list[float], first: float, last: float
 ) -> None:
@@ -252,10 +261,13 @@ def test_latency_and_kv_begin_at_0_and_memory_covers_a_tenth_of_its_value(js: Ch
 @pytest.mark.parametrize(
     ("size", "unit", "scale"),
     [
-        (1_000, "KiB", 1 / 1024), (2**21 - 1, "KiB", 1 / 1024), (2**21, "MiB", 2**-20), (2**32 - 1, "MiB", 2**-20),
+        (1_000, "KiB", 1 / 1024),
+        (2**21 - 1, "KiB", 1 / 1024),
+        (2**21, "MiB", 2**-20),
+        (2**32 - 1, "MiB", 2**-20),
         (2**32, "GiB", 2**-30),
     ],
-)  # fmt: skip
+)
 def test_bytes_are_shown_in_the_unit_that_suits_the_largest(js: ChartPage, size: int, unit: str, scale: float) -> None:
     view = {"head": {"arms": [{}]}, "series": [{"sm": [1, size, 3]}]}
     chart = {"unit": "bytes", "lines": [{"column": "sm", "curve": ""}]}

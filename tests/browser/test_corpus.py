@@ -38,8 +38,13 @@ def drawn(count: int) -> list[str]:
     found = dict.fromkeys(corpus.SEEDS)
 
     @seed(14)
-    @settings(max_examples=4 * count, deadline=None, database=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=4 * count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(corpus.texts)
     def one(text: str) -> None:
         found[text] = None
@@ -98,8 +103,13 @@ def test_any_body_is_answered_in_time_and_tells_nothing(app: str) -> None:
     seen: dict[int, int] = {}
 
     @seed(14)
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(corpus.bodies)
     def one(body: bytes) -> None:
         for route in ROUTES:

@@ -82,8 +82,9 @@ def config(address: str) -> Any:
 )
 def test_raw_pulls_are_refused(address: str, data: object) -> None:
     (panel,) = [c["id"] for c in config(address)["components"] if c["props"].get("elem_id") == "live"]
-    status, body = post(address, "component_server",
-                        {"data": data, "component_id": panel, "fn_name": "pull", "session_hash": "raw"})  # fmt: skip
+    status, body = post(
+        address, "component_server", {"data": data, "component_id": panel, "fn_name": "pull", "session_hash": "raw"}
+    )
     assert status == 200 and json.loads(json.loads(body)).keys() == {"error"}
 
 

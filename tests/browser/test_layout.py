@@ -87,8 +87,13 @@ def test_a_sweep_uses_the_width_and_its_table_one_line_each(open_page: Open) -> 
         resize(user, size)
         assert max(box["height"] for box in boxes(user, "#sweep tbody td:not(:last-child)")) < 60, size
         one_line = user.page.locator("#sweep tbody tr:first-child td:nth-child(4)")
-        assert one_line.evaluate("cell => { const range = document.createRange(); range.selectNodeContents(cell);"
-                                 " return range.getClientRects().length; }") == 1, size  # fmt: skip
+        assert (
+            one_line.evaluate(
+                "cell => { const range = document.createRange(); range.selectNodeContents(cell);"
+                " return range.getClientRects().length; }"
+            )
+            == 1
+        ), size
 
 
 @pytest.mark.slow

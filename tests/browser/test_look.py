@@ -28,15 +28,19 @@ def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> Non
     user.shot("stored-1440")
     for width in (1440, 1024, 768, 390):
         user.page.set_viewport_size({"width": width, "height": 900})
-        user.wait("Math.abs(document.querySelector('.td-plot')._fullLayout.width - "
-                  "document.querySelector('.td-plot').clientWidth) < 2")  # fmt: skip
+        user.wait(
+            "Math.abs(document.querySelector('.td-plot')._fullLayout.width - "
+            "document.querySelector('.td-plot').clientWidth) < 2"
+        )
         assert user.page.evaluate(OVERLAPS) == [], width
         assert user.page.evaluate("document.body.scrollWidth") <= width
     user.page.set_viewport_size({"width": 1440, "height": 900})
     grey = user.page.evaluate("getComputedStyle(document.querySelector('.td-basis')).color")
     user.type("max-new-tokens", "65")
-    user.wait("document.querySelector('#stale .td-line-text').textContent === "
-              "'You changed the workload since this run. Press Run for new results.'")  # fmt: skip
+    user.wait(
+        "document.querySelector('#stale .td-line-text').textContent === "
+        "'You changed the workload since this run. Press Run for new results.'"
+    )
     assert float(user.page.evaluate("getComputedStyle(document.querySelector('.td-stage')).opacity")) < 1
     assert user.page.evaluate("getComputedStyle(document.querySelector('.td-sentence')).color") == grey
     user.type("max-new-tokens", "64")
@@ -112,8 +116,10 @@ def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page
     user.wait_over("marked")
     drawn = "document.querySelector('.td-plot').data.filter(t => t.meta && t.meta.annotations)"
     user.wait(f"{drawn}.length === 2 && document.querySelector('.td-plot .scatterlayer .point')")
-    a, b = user.page.evaluate(f"{drawn}.map(t => ({{arm: t.meta.annotations, x: [...t.x], y: [...t.y],"
-                              " shapes: [...t.marker.symbol], ink: t.marker.color}))")  # fmt: skip
+    a, b = user.page.evaluate(
+        f"{drawn}.map(t => ({{arm: t.meta.annotations, x: [...t.x], y: [...t.y],"
+        " shapes: [...t.marker.symbol], ink: t.marker.color}))"
+    )
     assert (a["arm"], a["x"], b["arm"], b["x"]) == ("A", [21, 22, 40], "B", [12, 30, 35, 40])
     assert set(a["y"] + b["y"]) == {10.0}, "on the line"
     assert not any(shape.endswith("-open") for shape in a["shapes"]) and all(s.endswith("-open") for s in b["shapes"])

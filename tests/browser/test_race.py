@@ -50,8 +50,9 @@ def test_the_slider_moves_texts_and_charts_and_a_race_ends_with_the_whole_texts(
     assert user.text(clock) == "0.40 of 0.73 s"
     assert 0 < len(a.text_content() or "") < len(whole[0] or "") and user.page.locator(".td-moment").count() == 6
     assert user.text(".td-readout").split("\n") == [
-        "A10 ms, roofline bound 5.587, token 30", "B10 ms, roofline bound 6.048, token 30",
-    ]  # fmt: skip
+        "A10 ms, roofline bound 5.587, token 30",
+        "B10 ms, roofline bound 6.048, token 30",
+    ]
     user.page.click("[data-axis=second]")
     user.wait("document.querySelectorAll('.td-place').length === 3")
     assert user.text(".td-place") == "0.40 s" and user.page.locator(".td-moment").count() == 6
@@ -63,8 +64,10 @@ def test_the_slider_moves_texts_and_charts_and_a_race_ends_with_the_whole_texts(
     assert (a.text_content(), b.text_content()) == ("", "")
     user.page.evaluate(EARLY_FRAMES)
     user.page.click(".td-race")
-    user.wait("document.querySelector('.td-clock').textContent.startsWith('0.73 of 0.73 s') && "
-              "document.querySelectorAll('.td-moment').length === 0")  # fmt: skip
+    user.wait(
+        "document.querySelector('.td-clock').textContent.startsWith('0.73 of 0.73 s') && "
+        "document.querySelectorAll('.td-moment').length === 0"
+    )
     told = user.page.evaluate("told")
     assert told and not [text for text in told if text.startswith("-")]
     assert [a.text_content(), b.text_content()] == whole

@@ -45,10 +45,12 @@ def test_a_time_lies_between_the_tokens_around_it_also_where_several_came_at_onc
 @pytest.mark.parametrize(
     ("values", "top"),
     [
-        ([10.0] * 98 + [900.0, 900.0], 15.0), ([10.0] * 99 + [19.0], None), ([float(i) for i in range(100)], None),
+        ([10.0] * 98 + [900.0, 900.0], 15.0),
+        ([10.0] * 99 + [19.0], None),
+        ([float(i) for i in range(100)], None),
         ([10.0] * 5 + [900.0], None),
     ],
-)  # fmt: skip
+)
 def test_a_few_outliers_do_not_flatten_the_rest(js: ChartPage, values: list[float], top: float | None) -> None:
     assert js.call("outlierTop", [[5000.0, *values]], 1) == top, "the prefill is not drawn"
 
@@ -97,8 +99,9 @@ def test_every_chart_says_what_the_columns_hold_at_one_place(js: ChartPage, spik
     ]
     assert said(js, spiked, LATENCY, {"token": 50}) == ["A 10 ms, roofline bound 5.587"], "B ended at token 39"
     assert said(js, spiked, LATENCY, {"second": 0.395}) == [
-        "A 500 ms, roofline bound 5.587, token 30", "B 10 ms, roofline bound 6.048, token 30",
-    ]  # fmt: skip
+        "A 500 ms, roofline bound 5.587, token 30",
+        "B 10 ms, roofline bound 6.048, token 30",
+    ]
     assert said(js, spiked, LATENCY, {"token": 0}) == [] == said(js, spiked, LATENCY, {"second": 0.05}), "the prefill"
     assert said(js, spiked, MEMORY, {"second": 0.05}) == ["A 512 MiB", "B 512 MiB"]
     ranks = {"x": [0.05, 0.3, None, 0.3, None], "bytes": [2**28, 2**30, None, 2**29, None]}
@@ -108,15 +111,23 @@ def test_every_chart_says_what_the_columns_hold_at_one_place(js: ChartPage, spik
 
 @pytest.mark.parametrize(
     ("x", "axis", "wanted"),
-    [(28.4, "token", {"token": 28}), (29.3, "token", {"token": 30}), (0.39, "second", {"second": 0.4}),
-     (0.36, "second", {"second": 0.36})],
-)  # fmt: skip
+    [
+        (28.4, "token", {"token": 28}),
+        (29.3, "token", {"token": 30}),
+        (0.39, "second", {"second": 0.4}),
+        (0.36, "second", {"second": 0.36}),
+    ],
+)
 def test_a_token_that_is_cut_off_attracts_the_pointer(
     js: ChartPage, spiked: Any, x: float, axis: str, wanted: dict[str, float]
 ) -> None:
     reach = 1 if axis == "token" else 0.02
-    found = js.call(VIEW + f"return pointedAt(charts[0], 0, {x}, {reach}, view); }}", CHARTS_JSON, spiked,
-                    {"tops": [15, None, None], "axis": axis})  # fmt: skip
+    found = js.call(
+        VIEW + f"return pointedAt(charts[0], 0, {x}, {reach}, view); }}",
+        CHARTS_JSON,
+        spiked,
+        {"tops": [15, None, None], "axis": axis},
+    )
     assert found == pytest.approx(wanted)
 
 
@@ -125,8 +136,11 @@ def test_the_csv_file_holds_every_token_and_every_sample(js: ChartPage) -> None:
     head = {"unit": "token", "arms": [{"name": "A"}, {"name": "B"}]}
     rows = list(csv.DictReader(io.StringIO(js.call("csvOf", head, series))))
     assert [(row["arm"], row["series"], row["index"]) for row in rows] == [
-        ("A", "token", "0"), ("A", "token", "1"), ("A", "sample", "0"), ("B", "token", "0"),
-    ]  # fmt: skip
+        ("A", "token", "0"),
+        ("A", "token", "1"),
+        ("A", "sample", "0"),
+        ("B", "token", "0"),
+    ]
     assert (rows[1]["latency_s"], rows[2]["memory_bytes"], rows[2]["latency_s"]) == ("0.01", "512", "")
 
 
@@ -139,7 +153,7 @@ def test_the_csv_file_holds_every_token_and_every_sample(js: ChartPage) -> None:
         ((0.003, 0.0031), "second", [0, 5.0], "roofline bound 2 ms"),
         ((0.003, 0.0031), "second", None, "roofline bound 3 ms"),
     ],
-)  # fmt: skip
+)
 def test_the_roofline_bound_is_labelled_with_its_value_at_the_right_edge(
     js: ChartPage, bounds_s: tuple[float, float], axis: str, zoom: list[float] | None, wanted: str
 ) -> None:

@@ -107,9 +107,13 @@ def test_an_offloaded_static_cache_cannot_be_compiled() -> None:
     def made(offloading: bool, mode: str | None) -> Any:
         compiled = CompileConfig(mode=mode) if mode else None
         settings = GenerationConfig(
-            max_new_tokens=40, do_sample=False, eos_token_id=None, pad_token_id=0, compile_config=compiled,
+            max_new_tokens=40,
+            do_sample=False,
+            eos_token_id=None,
+            pad_token_id=0,
+            compile_config=compiled,
             disable_compile=mode is None,
-        )  # fmt: skip
+        )
         cache = StaticCache(model.config, 64, offloading=offloading)
         return model.generate(
             ids, attention_mask=torch.ones_like(ids), past_key_values=cache, generation_config=settings

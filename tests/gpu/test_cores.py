@@ -44,9 +44,17 @@ def error_of_rows(kernels: Any, kind: str, rows: int, columns: int, ride: str, *
     expected = in_double(w.float().double() * scale.double()[:, None], x, ride, norm, bias, residual)
     out = torch.full((rows,), float("nan"), device="cuda", dtype=torch.float32)
     kernels.products.product(
-        x, w, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scale, bias=bias if "b" in ride else None,
-        residual=residual if "r" in ride else None, gated="g" in ride, **more,
-    )  # fmt: skip
+        x,
+        w,
+        out,
+        norm=norm if "n" in ride else None,
+        eps=1e-5,
+        scale=scale,
+        bias=bias if "b" in ride else None,
+        residual=residual if "r" in ride else None,
+        gated="g" in ride,
+        **more,
+    )
     return float((out.double() - expected).norm() / expected.norm())
 
 

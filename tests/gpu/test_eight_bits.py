@@ -30,9 +30,16 @@ def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any) -> Any
     out = torch.full((texts * group * heads * size,), float("nan"), device="cuda", dtype=given["qkv"].dtype)
     turns = torch.zeros(256, dtype=torch.int32, device="cuda")
     kernels.attention.attend(
-        *(given[name] for name in ("qkv", "cos", "sin", "keys", "values", "slot", "filled")), out, size**-0.5, *norms,
-        1e-6, turns=turns, sinks=sinks, key_scales=given["key_scales"], value_scales=given["value_scales"],
-    )  # fmt: skip
+        *(given[name] for name in ("qkv", "cos", "sin", "keys", "values", "slot", "filled")),
+        out,
+        size**-0.5,
+        *norms,
+        1e-6,
+        turns=turns,
+        sinks=sinks,
+        key_scales=given["key_scales"],
+        value_scales=given["value_scales"],
+    )
     assert not turns.any()
     return out
 

@@ -27,9 +27,13 @@ AXES = ("dtype", "attention", "compile", "quantization")
 PASSES = 200
 WORK = Workload(prompt_tokens=128, max_new_tokens=PASSES, batch_size=8)
 CAPTURED = (
-    "", ",shapes=buckets,dtype=bfloat16", ",dtype=float16,compile=default", ",attention=eager", ",projections=fused",
+    "",
+    ",shapes=buckets,dtype=bfloat16",
+    ",dtype=float16,compile=default",
+    ",attention=eager",
+    ",projections=fused",
     ",quantization=torchao-int8",
-)  # fmt: skip
+)
 """What goes with captured passes."""
 
 
@@ -37,9 +41,11 @@ def arms() -> list[str]:
     """Each choice of these axes alone, and useful combinations."""
     single = [f"{axis.name}={c.name}" for axis in all_axes() if axis.name in AXES for c in axis.choices]
     return [
-        *single, "dtype=float16,compile=max-autotune", "dtype=float16,attention=sdpa,compile=reduce-overhead",
+        *single,
+        "dtype=float16,compile=max-autotune",
+        "dtype=float16,attention=sdpa,compile=reduce-overhead",
         *(f"cuda_graphs=manual{more}" for more in CAPTURED),
-    ]  # fmt: skip
+    ]
 
 
 def blocked(arm: str, model: str) -> str:
@@ -79,9 +85,21 @@ def test_the_choice_is_proved_and_the_memory_given_back(
 
 def test_a_compiled_encoder_leaves_less_of_the_gpu_idle() -> None:
     document = command_line(
-        "encoder_compared", "compare", "--model", MODEL, "--a", "dtype=float16", "--b",
-        "dtype=float16,compile=reduce-overhead", "--prompt-tokens", "32", "--max-new-tokens", "300", "--repeats", "5",
-    )  # fmt: skip
+        "encoder_compared",
+        "compare",
+        "--model",
+        MODEL,
+        "--a",
+        "dtype=float16",
+        "--b",
+        "dtype=float16,compile=reduce-overhead",
+        "--prompt-tokens",
+        "32",
+        "--max-new-tokens",
+        "300",
+        "--repeats",
+        "5",
+    )
     tell(document)
     a, b = (arm["summary"]["gpu_busy_share"] for arm in document["arms"])
     assert a < b

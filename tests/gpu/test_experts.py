@@ -252,9 +252,12 @@ def test_a_packed_checkpoint_speaks_as_its_dequantized_self(whole: bool) -> None
         for place in range(ids.shape[1], text.shape[1] - 1):
             step.token.copy_(text[:, place : place + 1])
             logits = packed(
-                input_ids=step.token, attention_mask=step._masks(), position_ids=step.positions,
-                past_key_values=step.cache, use_cache=True,
-            ).logits[:, -1]  # fmt: skip
+                input_ids=step.token,
+                attention_mask=step._masks(),
+                position_ids=step.positions,
+                past_key_values=step.cache,
+                use_cache=True,
+            ).logits[:, -1]
             given = wanted[place]
             assert float((given.exp() * (given - logits[0].double().log_softmax(-1))).sum()) < 1e-3, place
             step.advance_slots()

@@ -13,17 +13,22 @@ from tokendyno.backend.messages import Finished, Generate
 from tokendyno.backend.worker.measure.finite import NotFinite
 
 pytestmark = [
-    pytest.mark.gpu, pytest.mark.timeout(300),
+    pytest.mark.gpu,
+    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:The CUDA Graph is empty"),  # what counts the steps splits compiled code
-]  # fmt: skip
+]
 
 MODEL = "random:SmolLM2-135M-Instruct"
 CAPTURED = {"cache": "static", "loop": "own", "cuda_graphs": "manual"}
 KERNELS = CAPTURED | {"kernels": "local", "projections": "fused"}
 WAYS: list[tuple[dict[str, str], float]] = [
-    ({}, 0.0), ({}, 1.0), (CAPTURED, 0.0), (CAPTURED, 1.0), (KERNELS, 0.0),
+    ({}, 0.0),
+    ({}, 1.0),
+    (CAPTURED, 0.0),
+    (CAPTURED, 1.0),
+    (KERNELS, 0.0),
     ({"cache": "static", "compile": "reduce-overhead"}, 0.0),
-]  # fmt: skip
+]
 BROKEN, NEW = 20, 32
 
 

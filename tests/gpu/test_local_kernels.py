@@ -54,9 +54,16 @@ def test_sequences_of_different_lengths(kernel: Any, window: int) -> None:
     starts = torch.tensor([0, *LENGTHS], device="cuda").cumsum(0).int()
     sizes = (window - 1, window - 1) if window else (-1, -1)
     found = kernel.flash_attn_varlen_func(
-        q, k, v, cu_seqlens_q=starts, cu_seqlens_k=starts, max_seqlen_q=max(LENGTHS), max_seqlen_k=max(LENGTHS),
-        causal=True, window_size=sizes,
-    )  # fmt: skip
+        q,
+        k,
+        v,
+        cu_seqlens_q=starts,
+        cu_seqlens_k=starts,
+        max_seqlen_q=max(LENGTHS),
+        max_seqlen_k=max(LENGTHS),
+        causal=True,
+        window_size=sizes,
+    )
     assert near(found, torch.cat([exact(*part, window) for part in parts]))
 
 

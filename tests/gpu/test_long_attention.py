@@ -40,10 +40,14 @@ def case(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
     filled[:, : used + 1] = True
     filled[1:2, : used // 3] = False
     return {
-        "qkv": random(texts * (group + 2) * heads * size), "cos": random(texts, size), "sin": random(texts, size),
-        "keys": random(texts, heads, slots, size), "values": random(texts, heads, slots, size),
-        "slot": torch.tensor([used], device="cuda"), "filled": filled,
-    }  # fmt: skip
+        "qkv": random(texts * (group + 2) * heads * size),
+        "cos": random(texts, size),
+        "sin": random(texts, size),
+        "keys": random(texts, heads, slots, size),
+        "values": random(texts, heads, slots, size),
+        "slot": torch.tensor([used], device="cuda"),
+        "filled": filled,
+    }
 
 
 def expected_of(given: dict[str, Any], keys: Any, values: Any, norms: Any, sinks: Any) -> tuple[Any, Any, Any]:
@@ -76,9 +80,14 @@ def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any) -> Any
     out = torch.full((texts * group * heads * size,), float("nan"), device="cuda", dtype=given["qkv"].dtype)
     turns = torch.zeros(256, dtype=torch.int32, device="cuda")
     kernels.attention.attend(
-        *(given[name] for name in ("qkv", "cos", "sin", "keys", "values", "slot", "filled")), out, size**-0.5, *norms,
-        1e-6, turns=turns, sinks=sinks,
-    )  # fmt: skip
+        *(given[name] for name in ("qkv", "cos", "sin", "keys", "values", "slot", "filled")),
+        out,
+        size**-0.5,
+        *norms,
+        1e-6,
+        turns=turns,
+        sinks=sinks,
+    )
     assert not turns.any()
     return out
 

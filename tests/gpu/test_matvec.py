@@ -13,10 +13,18 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarni
 
 FOLDER = kernel_packages.BUNDLED / "matvec"
 SHAPE: dict[str, Any] = {
-    "vocab_size": 97, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 8,
-    "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 256, "pad_token_id": 0, "bos_token_id": 1,
+    "vocab_size": 97,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 256,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
     "eos_token_id": 2,
-}  # fmt: skip
+}
 MODELS: dict[str, dict[str, Any]] = {
     "llama": SHAPE | {"attention_bias": True, "mlp_bias": True},
     "mistral": SHAPE | {"sliding_window": WINDOW},
@@ -68,9 +76,12 @@ def with_kernels(model: Any) -> Any:
 
     fuse(model)
     plan = LoadPlan(
-        ModelSource("random"), device="cuda", kernels="local", kernels_path=str(kernel_packages.BUNDLED),
+        ModelSource("random"),
+        device="cuda",
+        kernels="local",
+        kernels_path=str(kernel_packages.BUNDLED),
         kernels_rows=model.config.model_type == "gpt2",
-    )  # fmt: skip
+    )
     kernel_patch.apply(model, plan)
     return model
 
@@ -110,9 +121,16 @@ def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: i
             expected += residual.double()
             out = torch.full((rows,), float("nan"), device="cuda", dtype=kind)
             kernels.products.product(
-                x, w[:used], out, norm=norm if normed else None, eps=1e-5, bias=bias[:used], residual=residual,
-                scale=None if scale is None else scale[:used], gated=gated,
-            )  # fmt: skip
+                x,
+                w[:used],
+                out,
+                norm=norm if normed else None,
+                eps=1e-5,
+                bias=bias[:used],
+                residual=residual,
+                scale=None if scale is None else scale[:used],
+                gated=gated,
+            )
             error = float((out.double() - expected).norm() / expected.norm())
             assert error < (max(limit, 2e-4) if scale is not None else limit), (item, gated, normed, error)
 
@@ -143,9 +161,18 @@ def test_a_product_after_a_layer_norm_is_that_of_double_precision(
         for how in (None, *kernels.products.WAYS.values()):
             out = torch.full((rows,), float("nan"), device="cuda", dtype=kind)
             kernels.products.product(
-                x[0], w, out, norm=norm, shift=shift, eps=1e-5, bias=bias, residual=residual[0], acted=acted, gelu=gelu,
+                x[0],
+                w,
+                out,
+                norm=norm,
+                shift=shift,
+                eps=1e-5,
+                bias=bias,
+                residual=residual[0],
+                acted=acted,
+                gelu=gelu,
                 tuned=how,
-            )  # fmt: skip
+            )
             error = float((out.double() - expected[0, 0]).norm() / expected[0, 0].norm())
             assert error < limit, (how, acted, gelu, error)
         out = kernels.rows.product(normed.to(kind), w, bias, residual, gelu=gelu, acted=acted)

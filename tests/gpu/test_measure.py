@@ -28,9 +28,21 @@ while True:
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     found = bench(
-        "measure", "compare", "--model", MODEL, "--a", "cache=static", "--b", "cache=static,compile=reduce-overhead",
-        "--prompt-tokens", "64", "--max-new-tokens", "200", "--repeats", "3",
-    )  # fmt: skip
+        "measure",
+        "compare",
+        "--model",
+        MODEL,
+        "--a",
+        "cache=static",
+        "--b",
+        "cache=static,compile=reduce-overhead",
+        "--prompt-tokens",
+        "64",
+        "--max-new-tokens",
+        "200",
+        "--repeats",
+        "3",
+    )
     tell(found)
     for arm in found["arms"]:
         print(arm["name"], arm["extra"], arm["interference"])
@@ -93,9 +105,21 @@ def test_the_graph_is_found_faster_and_percentiles_are_given(document: dict[str,
 
 def test_an_arm_against_itself_shows_no_large_difference() -> None:
     found = bench(
-        "same", "compare", "--model", MODEL, "--a", "cache=static,compile=reduce-overhead", "--b",
-        "cache=static,compile=reduce-overhead", "--prompt-tokens", "64", "--max-new-tokens", "200", "--repeats", "6",
-    )["comparison"]  # fmt: skip
+        "same",
+        "compare",
+        "--model",
+        MODEL,
+        "--a",
+        "cache=static,compile=reduce-overhead",
+        "--b",
+        "cache=static,compile=reduce-overhead",
+        "--prompt-tokens",
+        "64",
+        "--max-new-tokens",
+        "200",
+        "--repeats",
+        "6",
+    )["comparison"]
     print(found)
     assert found["ratio"] == pytest.approx(1.0, abs=0.03)
 
@@ -176,12 +200,23 @@ def test_a_card_that_is_not_in_the_catalogue_is_measured_and_that_is_reported(
 
 def test_a_run_past_the_window_was_warmed_up_past_it() -> None:
     found = bench(
-        "warm-window", "run", "--model", "pocket", "--prompt", "Once upon a time", "--max-new-tokens", "300",
+        "warm-window",
+        "run",
+        "--model",
+        "pocket",
+        "--prompt",
+        "Once upon a time",
+        "--max-new-tokens",
+        "300",
         "--ignore-eos",
-    )  # fmt: skip
+    )
     (arm,) = found["arms"]
     extra, filled = arm["extra"], 128 - arm["prompt_tokens"]
     assert extra["warmup_prompts"] >= 3 and extra["warmup_window_steps"] >= 3
     latency = arm["latency_s"]
-    print("before, at and after the window:", statistics.median(latency[10:filled]), latency[filled - 2 : filled + 3],
-          statistics.median(latency[filled + 3 :]))  # fmt: skip
+    print(
+        "before, at and after the window:",
+        statistics.median(latency[10:filled]),
+        latency[filled - 2 : filled + 3],
+        statistics.median(latency[filled + 3 :]),
+    )

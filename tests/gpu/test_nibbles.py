@@ -45,8 +45,11 @@ def read(kernels: Any, part: Any) -> tuple[Any, Any, Any]:  # noqa: F811
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize(("kind", "double"), KINDS)
 def test_a_unit_vector_gives_the_numbers_of_bitsandbytes(
-    kernels: Any, kind: str, double: bool, dtype: str,  # noqa: F811
-) -> None:  # fmt: skip
+    kernels: Any,  # noqa: F811
+    kind: str,
+    double: bool,
+    dtype: str,
+) -> None:
     """Bit for bit, every column; of joined rows too, whose scales have an offset for each part."""
     import torch
 
@@ -82,9 +85,18 @@ def error(kernels: Any, made: tuple[Any, Any, Any], ride: str, offset: float = 0
     expected = in_double(plain, x, ride, norm, bias, residual, offset=offset)
     out = torch.full((rows,), float("nan"), device="cuda", dtype=plain.dtype)
     kernels.nibbles.product(
-        x, packed, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scale, bias=bias if "b" in ride else None,
-        residual=residual if "r" in ride else None, gated="g" in ride, offset=offset, **more,
-    )  # fmt: skip
+        x,
+        packed,
+        out,
+        norm=norm if "n" in ride else None,
+        eps=1e-5,
+        scale=scale,
+        bias=bias if "b" in ride else None,
+        residual=residual if "r" in ride else None,
+        gated="g" in ride,
+        offset=offset,
+        **more,
+    )
     return float((out.double() - expected).norm() / expected.norm())
 
 
@@ -141,15 +153,25 @@ def test_a_fused_model_says_what_it_says_through_bitsandbytes(architecture: str,
     config = AutoConfig.for_model(architecture, **WIDE)
     dense = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
     settings = BitsAndBytesConfig(
-        load_in_4bit=True, bnb_4bit_quant_type=kind, bnb_4bit_use_double_quant=double,
+        load_in_4bit=True,
+        bnb_4bit_quant_type=kind,
+        bnb_4bit_use_double_quant=double,
         bnb_4bit_compute_dtype=torch.bfloat16,
-    )  # fmt: skip
+    )
 
     def made() -> Any:
-        model = type(dense).from_pretrained(
-            None, config=config, state_dict=dense.state_dict(), quantization_config=settings, dtype=torch.bfloat16,
-            device_map="cuda",
-        ).eval()  # fmt: skip
+        model = (
+            type(dense)
+            .from_pretrained(
+                None,
+                config=config,
+                state_dict=dense.state_dict(),
+                quantization_config=settings,
+                dtype=torch.bfloat16,
+                device_map="cuda",
+            )
+            .eval()
+        )
         model.generation_config = GenerationConfig(pad_token_id=0)
         return model
 

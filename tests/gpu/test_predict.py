@@ -64,18 +64,29 @@ def rows(name: str, pair: Pair, document: dict[str, Any]) -> list[dict[str, Any]
         extra, foreseen, checks = arm["extra"], arm["memory_predicted_bytes"], arm["memory_check"]
         found.append(
             {
-                "name": f"{name} [{asked or 'defaults'}]", "model": pair.model, "prompt": pair.prompt, "new": pair.new,
-                "effective": arm["effective"], "label": arm["memory_label"],
+                "name": f"{name} [{asked or 'defaults'}]",
+                "model": pair.model,
+                "prompt": pair.prompt,
+                "new": pair.new,
+                "effective": arm["effective"],
+                "label": arm["memory_label"],
                 "capability": list(gpus[0].capability) if gpus else [0, 0],
-                "experts": facts.experts, "windowed_only": (facts.window or 0) if not facts.full_layers else 0,
-                "process": int(extra.get("process_peak_bytes", 0)), "at_begin": arm["memory_samples"]["bytes"][:1],
+                "experts": facts.experts,
+                "windowed_only": (facts.window or 0) if not facts.full_layers else 0,
+                "process": int(extra.get("process_peak_bytes", 0)),
+                "at_begin": arm["memory_samples"]["bytes"][:1],
                 "allocated": int(extra.get("allocator_peak_bytes", 0)),
                 "reserved": int(extra.get("allocator_reserved_bytes", 0)),
-                "tensors": foreseen["tensors"], "total": foreseen["total"], "predicted": foreseen,
-                "weights": checks["weights"], "kv": checks["kv"], "phases_s": arm["phases_s"], "notes": arm["notes"],
+                "tensors": foreseen["tensors"],
+                "total": foreseen["total"],
+                "predicted": foreseen,
+                "weights": checks["weights"],
+                "kv": checks["kv"],
+                "phases_s": arm["phases_s"],
+                "notes": arm["notes"],
                 "load": arm["load"],
             }
-        )  # fmt: skip
+        )
     return found
 
 

@@ -26,9 +26,14 @@ from tools.bench.gpu.every import perform
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]
 CAPTURED = "cache=static,loop=own,cuda_graphs=manual,prefill=captured"
 MORE = (
-    "", ",shapes=buckets", ",attention=sdpa-gqa", ",compile=default", ",projections=fused,kernels=local",
-    ",quantization=bnb-nf4", ",quantization=torchao-int8",
-)  # fmt: skip
+    "",
+    ",shapes=buckets",
+    ",attention=sdpa-gqa",
+    ",compile=default",
+    ",projections=fused,kernels=local",
+    ",quantization=bnb-nf4",
+    ",quantization=torchao-int8",
+)
 FLASH = "aten::_scaled_dot_product_flash_attention"
 
 
@@ -70,9 +75,11 @@ def test_hidden_states_are_those_of_one_pass(architecture: str, padded: int, fla
             for begin in range(0, 45, chunk):
                 end = min(45, begin + chunk)
                 states = model.model(
-                    input_ids=ids[:, begin:end], attention_mask=mask[:, :end], position_ids=at[:, begin:end],
+                    input_ids=ids[:, begin:end],
+                    attention_mask=mask[:, :end],
+                    position_ids=at[:, begin:end],
                     past_key_values=cache,
-                ).last_hidden_state[:, -1]  # fmt: skip
+                ).last_hidden_state[:, -1]
         return states.float(), sum(one.name == FLASH for one in seen.events())
 
     (whole, _), (chunks, calls) = last(45), last(20)

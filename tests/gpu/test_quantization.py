@@ -61,10 +61,17 @@ def test_the_choice_is_proved_as_large_as_predicted_and_its_memory_given_back(
     assert left < NOT_BACK_BYTES
 
 
-@pytest.mark.parametrize(("choice", "rounded"), [
-    ("bnb-int8", 0.015), ("torchao-int8", 0.015), ("quanto-int8", 0.015), ("torchao-fp8", 0.04), ("torchao-int4", 0.13),
-    ("bnb-nf4", 0.13),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("choice", "rounded"),
+    [
+        ("bnb-int8", 0.015),
+        ("torchao-int8", 0.015),
+        ("quanto-int8", 0.015),
+        ("torchao-fp8", 0.04),
+        ("torchao-int4", 0.13),
+        ("bnb-nf4", 0.13),
+    ],
+)
 def test_packed_weights_are_those_of_the_dense_model_and_it_computes_with_them(choice: str, rounded: float) -> None:
     """Each matrix, read out by multiplying the unit matrix with it, differs by no more than its format rounds. With the
     matrices that were read out the dense model answers as the packed one, whose activations may be rounded, too."""
@@ -111,13 +118,15 @@ def test_nothing_dense_stays_reserved_between_quantized_random_weights(choice: s
     observed, begin_s = Observed(), time.perf_counter()
     model = load_as_checkpoint(
         LoadPlan(resolve("random:Llama-3-8B").source, device="cuda", quantization=choice), observed
-    )  # fmt: skip
+    )
     torch.cuda.synchronize()
     took_s = time.perf_counter() - begin_s
     torch.cuda.empty_cache()
     held, reserved = torch.cuda.memory_allocated() - before[0], torch.cuda.memory_reserved() - before[1]
-    print(f"{choice}: {held / 2**20:,.0f} MiB of tensors, {reserved / 2**20:,.0f} reserved, {took_s:.1f} s, of them "
-          f"{observed.stages_s}, {observed.note or 'no note'}")  # fmt: skip
+    print(
+        f"{choice}: {held / 2**20:,.0f} MiB of tensors, {reserved / 2**20:,.0f} reserved, {took_s:.1f} s, of them "
+        f"{observed.stages_s}, {observed.note or 'no note'}"
+    )
     del model
     assert observed.note == "", "this machine has no room for what is asked here"
     assert reserved < 1.15 * held
@@ -200,9 +209,7 @@ def test_four_bits_of_torchao_are_bfloat16_only_and_skip_odd_widths() -> None:
     import torch
     from torchao.quantization import Int4WeightOnlyConfig, quantize_
 
-    settings = Int4WeightOnlyConfig(
-        group_size=128, int4_packing_format="tile_packed_to_4d", set_inductor_config=False
-    )  # fmt: skip
+    settings = Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d", set_inductor_config=False)
     for width, dtype, packed in ((256, torch.bfloat16, True), (192, torch.bfloat16, False)):
         layer = torch.nn.Sequential(torch.nn.Linear(width, 64, bias=False, dtype=dtype, device="cuda"))
         quantize_(layer, settings)

@@ -64,14 +64,25 @@ def rows(name: str, pair: Pair, document: dict[str, Any]) -> list[dict[str, Any]
             own = (check["measured"] - kept) / check["predicted"] - 1 if part == "peak" and check["measured"] else None
             found.append(
                 {
-                    "pair": name, "arm": arm["name"], "choices": {"A": pair.a, "B": pair.b}[arm["name"]],
-                    "model": pair.model, "prompt": pair.prompt, "new": pair.new, "batch": pair.batch, "part": part,
-                    **check, "reserved": extra.get("allocator_reserved_bytes"), "label": arm["memory_label"],
-                    "kept": kept, "own_error": check["error"] if own is None else 100 * own,
-                    "foreseen": arm["memory_predicted_bytes"], "attention": arm["effective"].get("attention"),
-                    "floor_s": arm["summary"]["floor_s"], "median_s": arm["summary"]["latency_median_s"],
+                    "pair": name,
+                    "arm": arm["name"],
+                    "choices": {"A": pair.a, "B": pair.b}[arm["name"]],
+                    "model": pair.model,
+                    "prompt": pair.prompt,
+                    "new": pair.new,
+                    "batch": pair.batch,
+                    "part": part,
+                    **check,
+                    "reserved": extra.get("allocator_reserved_bytes"),
+                    "label": arm["memory_label"],
+                    "kept": kept,
+                    "own_error": check["error"] if own is None else 100 * own,
+                    "foreseen": arm["memory_predicted_bytes"],
+                    "attention": arm["effective"].get("attention"),
+                    "floor_s": arm["summary"]["floor_s"],
+                    "median_s": arm["summary"]["latency_median_s"],
                 }
-            )  # fmt: skip
+            )
     return found
 
 
@@ -86,8 +97,10 @@ def test_every_part_is_as_predicted(name: str) -> None:
         sizes = [f"{row[k] / MIB:,.1f}" if row[k] is not None else "n/a" for k in ("predicted", "measured")]
         error = "n/a" if row["error"] is None else f"{row['error']:+.2f}%"
         reserved = f", kept {row['kept'] / MIB:,.0f}, own {row['own_error']:+.2f}%" if row["part"] == "peak" else ""
-        print(f"{name} {row['arm']} [{row['choices'] or 'defaults'}] {row['part']}: predicted {sizes[0]}, "
-              f"measured {sizes[1]} MiB, {error}{reserved}")  # fmt: skip
+        print(
+            f"{name} {row['arm']} [{row['choices'] or 'defaults'}] {row['part']}: predicted {sizes[0]}, "
+            f"measured {sizes[1]} MiB, {error}{reserved}"
+        )
     wrong = [row for row in found if row["error"] is not None and abs(row["own_error"]) > REACH[row["part"]]]
     assert not wrong, [(row["arm"], row["choices"], row["part"], round(row["error"], 2)) for row in wrong]
     assert {row["part"] for row in found if row["error"] is not None} == set(REACH), "every part was measured"

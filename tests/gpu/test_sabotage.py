@@ -147,8 +147,10 @@ SELDOM = {
 }
 ENCODER = {"an encoder: never replayed": passes_by_hand(1), "an encoder: every other pass is": passes_by_hand(2)}
 PARTS: dict[str, Callable[[int], bool]] = {
-    "one layer": lambda layer: layer == 1, "half": lambda layer: layer % 2 == 0, "removed": lambda layer: True,
-}  # fmt: skip
+    "one layer": lambda layer: layer == 1,
+    "half": lambda layer: layer % 2 == 0,
+    "removed": lambda layer: True,
+}
 WHOLE_LAYERS = OWN | {"projections": "fused", "kernels": "local"}
 STAYING = {f"{share} of the layers stay on the GPU": stays(share) for share in SHARES}
 DENSE_EXPERTS = {f"experts of {share} of the layers dense": in_layers(share, densify) for share in SHARES}

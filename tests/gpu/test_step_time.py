@@ -14,9 +14,19 @@ MODEL = "random:Qwen3-0.6B"
 @pytest.fixture(scope="module")
 def arms() -> dict[str, Any]:
     found = bench(
-        "step", "compare", "--model", MODEL, "--a", "attention=eager",
-        "--b", "cache=static,loop=own,cuda_graphs=manual", "--prompt-tokens", "64", "--max-new-tokens", "200",
-    )  # fmt: skip
+        "step",
+        "compare",
+        "--model",
+        MODEL,
+        "--a",
+        "attention=eager",
+        "--b",
+        "cache=static,loop=own,cuda_graphs=manual",
+        "--prompt-tokens",
+        "64",
+        "--max-new-tokens",
+        "200",
+    )
     for arm in found["arms"]:
         print(arm["name"], arm["step_time"], arm["extra"].get("step_busy_s"))
     return {arm["name"]: arm for arm in found["arms"]}

@@ -14,11 +14,15 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarni
 
 __all__ = ["kernels"]
 SWITCHES = [
-    ("attention", "FOLDED", False), ("attention", "JOINED", False), ("attention", "NUMBERS", 4096),
+    ("attention", "FOLDED", False),
+    ("attention", "JOINED", False),
+    ("attention", "NUMBERS", 4096),
     ("attention", "BY_WARPS", False),
-    ("attention", "WARPS", 2), ("ops", "MAX_PREFETCH_BYTES", 0), ("steps", "ENDS", False),
+    ("attention", "WARPS", 2),
+    ("ops", "MAX_PREFETCH_BYTES", 0),
+    ("steps", "ENDS", False),
     ("steps", "ROTATES", False),
-]  # fmt: skip
+]
 
 
 def steps_of(model: Any, batch: int, count: int) -> list[Any]:
@@ -164,7 +168,7 @@ def test_attention_in_one_kernel_is_that_of_two_in_many_replays(
             for out, more in zip(outs, ({"turns": turns}, {}), strict=True):
                 kernels.attention.attend(
                     qkv[layer], cos, sin, keys, values, slot, filled, out[layer], size**-0.5, **more
-                )  # fmt: skip
+                )
         wrong.add_(((outs[0] - outs[1]).float().abs() > 0.02).sum() + turns.sum() + outs.isnan().sum())
 
     graph = recorded(run)

@@ -48,17 +48,34 @@ def error(kernels: Any, dtype: Any, tiles: Any, scales: Any, plain: Any, ride: s
     expected = in_double(plain, x, ride, norm, bias, residual)
     out = torch.full((rows,), float("nan"), device="cuda", dtype=dtype)
     kernels.tiles.product(
-        x, tiles, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scales, bias=bias if "b" in ride else None,
-        residual=residual if "r" in ride else None, gated="g" in ride, **more,
-    )  # fmt: skip
+        x,
+        tiles,
+        out,
+        norm=norm if "n" in ride else None,
+        eps=1e-5,
+        scale=scales,
+        bias=bias if "b" in ride else None,
+        residual=residual if "r" in ride else None,
+        gated="g" in ride,
+        **more,
+    )
     return float((out.double() - expected).norm() / expected.norm())
 
 
 @pytest.mark.parametrize(
     ("rows", "columns"),
-    [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (4096, 1024), (1024, 2048), (6144, 1024), (1024, 3072),
-     (80, 1024)],
-)  # fmt: skip
+    [
+        (6144, 4096),
+        (4096, 4096),
+        (28672, 4096),
+        (4096, 14336),
+        (4096, 1024),
+        (1024, 2048),
+        (6144, 1024),
+        (1024, 3072),
+        (80, 1024),
+    ],
+)
 def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:  # noqa: F811
     import torch
 
@@ -85,11 +102,17 @@ def test_what_was_filled_up_or_grouped_otherwise_is_left_to_torchao(kernels: Any
     import torch
     from torchao.quantization import Int4WeightOnlyConfig, quantize_
 
-    for rows, columns, group, ours in ((64, 1024, 128, True), (64, 512, 128, False), (60, 1024, 128, False),
-                                       (64, 1024, 64, False)):  # fmt: skip
+    for rows, columns, group, ours in (
+        (64, 1024, 128, True),
+        (64, 512, 128, False),
+        (60, 1024, 128, False),
+        (64, 1024, 64, False),
+    ):
         layer = torch.nn.Sequential(torch.nn.Linear(columns, rows, bias=False, dtype=torch.bfloat16, device="cuda"))
-        quantize_(layer, Int4WeightOnlyConfig(group_size=group, int4_packing_format="tile_packed_to_4d",
-                                              set_inductor_config=False))  # fmt: skip
+        quantize_(
+            layer,
+            Int4WeightOnlyConfig(group_size=group, int4_packing_format="tile_packed_to_4d", set_inductor_config=False),
+        )
         assert (kernels.layers.ops.matrix(layer[0].weight) is not None) is ours, (rows, columns, group)
 
 
@@ -105,8 +128,10 @@ def test_a_fused_model_says_what_it_says_through_torchao(architecture: str) -> N
         config = AutoConfig.for_model(architecture, **WIDE)
         model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).cuda().eval()
         model.generation_config = GenerationConfig(pad_token_id=0)
-        quantize_(model.model, Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d",
-                                                    set_inductor_config=False))  # fmt: skip
+        quantize_(
+            model.model,
+            Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d", set_inductor_config=False),
+        )
         return model
 
     plain, model = made(), with_kernels(made())

@@ -15,9 +15,19 @@ WINDOW, PROMPT, NEW = 4096, 3000, 3000
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     found = bench(
-        "mistral-window", "compare", "--model", "random:Mistral-7B-v0.1", "--a", "cache=dynamic", "--b",
-        "cache=unwindowed", "--prompt-tokens", str(PROMPT), "--max-new-tokens", str(NEW),
-    )  # fmt: skip
+        "mistral-window",
+        "compare",
+        "--model",
+        "random:Mistral-7B-v0.1",
+        "--a",
+        "cache=dynamic",
+        "--b",
+        "cache=unwindowed",
+        "--prompt-tokens",
+        str(PROMPT),
+        "--max-new-tokens",
+        str(NEW),
+    )
     tell(found)
     return found
 

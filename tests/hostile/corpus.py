@@ -93,9 +93,15 @@ def changed(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
 
 CONFIG = json.loads((POCKET / "config.json").read_text())
 ROPE = {
-    "rope_type": "longrope", "type": "su", "factor": 2.0, "short_factor": [1.0] * 8, "long_factor": [1.0] * 8,
-    "rope_theta": 1e4, "partial_rotary_factor": 1.0, "full_attention": {"factor": 1.0},
-}  # fmt: skip
+    "rope_type": "longrope",
+    "type": "su",
+    "factor": 2.0,
+    "short_factor": [1.0] * 8,
+    "long_factor": [1.0] * 8,
+    "rope_theta": 1e4,
+    "partial_rotary_factor": 1.0,
+    "full_attention": {"factor": 1.0},
+}
 configs = st.one_of(
     changed(CONFIG).map(_json),
     changed(ROPE).map(lambda rope: _json(CONFIG | {"rope_scaling": rope})),
@@ -111,11 +117,13 @@ def _safetensors(header: bytes, lie: int) -> bytes:
     return struct.pack("<Q", (len(header) + lie) % 2**64) + header
 
 
-tensor = st.fixed_dictionaries({
-    "dtype": st.one_of(st.sampled_from(["F32", "BF16", "U8", "F4"]), values),
-    "shape": st.one_of(st.lists(numbers, max_size=40), values),
-    "data_offsets": st.one_of(st.tuples(numbers, numbers).map(list), values),
-})  # fmt: skip
+tensor = st.fixed_dictionaries(
+    {
+        "dtype": st.one_of(st.sampled_from(["F32", "BF16", "U8", "F4"]), values),
+        "shape": st.one_of(st.lists(numbers, max_size=40), values),
+        "data_offsets": st.one_of(st.tuples(numbers, numbers).map(list), values),
+    }
+)
 headers = st.one_of(
     st.dictionaries(texts, st.one_of(tensor, values), max_size=8).map(_json),
     st.integers(1, 60_000).map(lambda n: _json({"w": {"dtype": "F32", "shape": [2] * n, "data_offsets": [0, 4]}})),
@@ -129,11 +137,13 @@ safetensors = st.one_of(
 
 ggufs = st.one_of(
     damaged(gguf(LLAMA)),
-    st.dictionaries(st.one_of(st.sampled_from(sorted(LLAMA)), st.text(max_size=20)),
-                    st.one_of(st.integers(0, 2**32 - 1), st.text(max_size=50), st.lists(st.text(max_size=5))),
-                    max_size=8).map(lambda more: gguf({**LLAMA, **more})),
+    st.dictionaries(
+        st.one_of(st.sampled_from(sorted(LLAMA)), st.text(max_size=20)),
+        st.one_of(st.integers(0, 2**32 - 1), st.text(max_size=50), st.lists(st.text(max_size=5))),
+        max_size=8,
+    ).map(lambda more: gguf({**LLAMA, **more})),
     st.sampled_from([gguf(LLAMA)[:12] + struct.pack("<QQ", 2**63, 2**63), b"GGUF" + b"\xff" * 4096, b"GGUF"]),
-)  # fmt: skip
+)
 
 ARM = (PRESETS / "arms" / "autotuned.toml").read_bytes()
 tomls = st.one_of(
@@ -155,12 +165,19 @@ templates = st.one_of(
 bodies = st.one_of(
     values.map(_json),
     st.binary(max_size=300),
-    st.fixed_dictionaries({"data": values, "fn_index": st.one_of(st.integers(-2, 60), values), "session_hash": values},
-                          optional={"trigger_id": values, "event_data": values, "simple_format": values}).map(_json),
-    st.fixed_dictionaries({"data": values, "component_id": st.one_of(st.integers(-2, 90), values),
-                           "fn_name": st.one_of(st.sampled_from(["pull", "__init__", "constructor"]), texts),
-                           "session_hash": texts}).map(_json),
-)  # fmt: skip
+    st.fixed_dictionaries(
+        {"data": values, "fn_index": st.one_of(st.integers(-2, 60), values), "session_hash": values},
+        optional={"trigger_id": values, "event_data": values, "simple_format": values},
+    ).map(_json),
+    st.fixed_dictionaries(
+        {
+            "data": values,
+            "component_id": st.one_of(st.integers(-2, 90), values),
+            "fn_name": st.one_of(st.sampled_from(["pull", "__init__", "constructor"]), texts),
+            "session_hash": texts,
+        }
+    ).map(_json),
+)
 
 STORY = (PRESETS / "stories" / "launch-bound.md").read_bytes()
 stories = st.one_of(

@@ -277,8 +277,13 @@ def read(kind: str, count: int) -> Counter[str]:
     seen: Counter[str] = Counter()
 
     @seed(14)
-    @settings(max_examples=count, deadline=None, database=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(make())
     def one(data: Any) -> None:
         begin_s = time.monotonic()

@@ -82,20 +82,38 @@ def test_weights_that_their_own_library_refuses_are_named(warm_bench: Bench, tmp
     ("data", "why"),
     [
         (split(BOMB), GIVES_UP),
-        (changed("tokenizer.json", {"decoder": {"type": "Sequence", "decoders": [
-            {"type": "Replace", "pattern": {"String": "Ġ"}, "content": "a" * 40 + "!"},
-            {"type": "Replace", "pattern": {"Regex": BOMB}, "content": ""},
-        ]}}), GIVES_UP),
         (
-            changed("tokenizer.json", {"post_processor": {
-                "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x", "type_id": 0}}], "pair": [],
-                "special_tokens": {},
-            }}),
+            changed(
+                "tokenizer.json",
+                {
+                    "decoder": {
+                        "type": "Sequence",
+                        "decoders": [
+                            {"type": "Replace", "pattern": {"String": "Ġ"}, "content": "a" * 40 + "!"},
+                            {"type": "Replace", "pattern": {"Regex": BOMB}, "content": ""},
+                        ],
+                    }
+                },
+            ),
+            GIVES_UP,
+        ),
+        (
+            changed(
+                "tokenizer.json",
+                {
+                    "post_processor": {
+                        "type": "TemplateProcessing",
+                        "single": [{"SpecialToken": {"id": "x", "type_id": 0}}],
+                        "pair": [],
+                        "special_tokens": {},
+                    }
+                },
+            ),
             "(PanicException: no entry found for key)",
         ),
     ],
     ids=["a regex that gives up", "a decoder that gives up", "a token that is not there"],
-)  # fmt: skip
+)
 def test_a_tokenizer_that_panics_is_named(warm_bench: Bench, tmp_path: Path, data: bytes, why: str) -> None:
     ended = run(warm_bench, tmp_path, "tokenizer.json", data, prompt="a" * 40 + "!")
     refused(ended, f"{TOKENIZER} fails on this text {why}. ")
@@ -128,11 +146,21 @@ def test_what_native_code_does_with_a_text_has_a_limit(
     ("name", "data"),
     [
         ("chat_template.jinja", b"{{ 'x ' * 2000 }}{{ messages[0].content }}"),
-        ("tokenizer.json", changed("tokenizer.json", {"normalizer": {
-            "type": "Replace", "pattern": {"String": "a"}, "content": "x " * 2000,
-        }})),
+        (
+            "tokenizer.json",
+            changed(
+                "tokenizer.json",
+                {
+                    "normalizer": {
+                        "type": "Replace",
+                        "pattern": {"String": "a"},
+                        "content": "x " * 2000,
+                    }
+                },
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_tokens_that_a_file_adds_count_against_the_limit_of_a_prompt(
     warm_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes
 ) -> None:

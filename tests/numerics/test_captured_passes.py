@@ -95,9 +95,7 @@ def test_compiled_passes_are_one_graph_for_each_length_and_give_the_same_text(
     plain = torch.compile
     monkeypatch.setattr(torch, "compile", lambda one, mode, dynamic: plain(one, backend="eager", dynamic=dynamic))
     made = Made(architecture, monkeypatch)
-    made.loop = DecodeLoop(
-        made.model, 0, [], "default", graphs, {}, prefill_graphs=graphs, prefill_compiled=True
-    )  # fmt: skip
+    made.loop = DecodeLoop(made.model, 0, [], "default", graphs, {}, prefill_graphs=graphs, prefill_compiled=True)
     for asked in (TEXTS[0], TEXTS[1], TEXTS[0], prompt(20, 1)):
         assert torch.equal(made(asked), greedy(made.model, asked, NEW))
         assert cached_tokens(made.cache) - int(made.cache.step) == asked.ids.shape[1]

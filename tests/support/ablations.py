@@ -16,12 +16,17 @@ WORK = Workload("Once upon a time, there was", max_new_tokens=3)
 def stored(folder: Path, name: str = "stored-worth", **heading: Any) -> None:
     """A journal whose figures are known: 100 ms and 100 MiB, 80 and 60 ms with a choice each, 50 ms with both."""
     changes = [("dtype", "float32"), ("cache", "static")]
-    first = Heading("pocket", {"dtype": "bfloat16"}, changes, ["alone", "without", "stair"], WORK, rounds=3,
-                    positions=96).begun(hardware.detect())  # fmt: skip
+    first = Heading(
+        "pocket", {"dtype": "bfloat16"}, changes, ["alone", "without", "stair"], WORK, rounds=3, positions=96
+    ).begun(hardware.detect())
     (folder / "ablations").mkdir(exist_ok=True)
     journal = Journal(folder / "ablations" / f"{name}.jsonl", msgspec.structs.replace(first, **heading))
-    arms = {"dtype=bfloat16": 0.1, "dtype=float32": 0.08, "cache=static,dtype=bfloat16": 0.06,
-            "cache=static,dtype=float32": 0.05}  # fmt: skip
+    arms = {
+        "dtype=bfloat16": 0.1,
+        "dtype=float32": 0.08,
+        "cache=static,dtype=bfloat16": 0.06,
+        "cache=static,dtype=float32": 0.05,
+    }
     for number in range(3):
         for arm, step_s in arms.items():
             size = (100 if arm == "dtype=bfloat16" else 90) << 20

@@ -29,8 +29,12 @@ def script() -> str:
         raise NotFetchedError("axe-core comes from npm, which is not installed: apt-get install npm")
     with tempfile.TemporaryDirectory() as folder:
         packed = subprocess.run(
-            ["npm", "pack", f"axe-core@{VERSION}", "--silent"], cwd=folder, capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
+            ["npm", "pack", f"axe-core@{VERSION}", "--silent"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         if packed.returncode:
             raise NotFetchedError(f"npm could not fetch axe-core {VERSION}: {packed.stderr.strip()[:300]}")
         with tarfile.open(Path(folder) / f"axe-core-{VERSION}.tgz") as archive:

@@ -30,8 +30,10 @@ STEP_S = 0.5
 
 TRAFFIC = Traffic(
     [TrafficRequest(0.0, 3, 6), TrafficRequest(0.0, 1, 2), TrafficRequest(0.5, 2, 4)],
-    concurrent=2, limits=Limits(ttft_s=1.0), label="3 requests, made by hand",
-)  # fmt: skip
+    concurrent=2,
+    limits=Limits(ttft_s=1.0),
+    label="3 requests, made by hand",
+)
 """Two at once; the third arrives while both slots are taken."""
 
 
@@ -102,7 +104,10 @@ def batch_arm(name: str, events: Sequence[BatchEvent]) -> list[Record]:
     kind = "static" if name == "A" else "continuous"
     proof = Finding("batching", kind, "made by hand")
     found: list[Event] = [
-        Progress("run", "begin", 0.0), Started(6, 2, 3, []), *events, Progress("run", "end", 2.5),
+        Progress("run", "begin", 0.0),
+        Started(6, 2, 3, []),
+        *events,
+        Progress("run", "end", 2.5),
         Finished("length", "", 0.5, 2.5, 2**29, "RSS", "clock", [proof], RunCounts()),
-    ]  # fmt: skip
+    ]
     return [ArmEvent(name, 0, 0.1 * i, event) for i, event in enumerate(found)]

@@ -32,9 +32,13 @@ def text_of(blocks: Iterable[Block], columns: int = UNFOLDED, color: bool = Fals
 def cli(*arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
     """`tokendyno ...` as a process of its own, which imports nothing from `cwd`, like the console script."""
     return subprocess.run(
-        python_command("tokendyno", *arguments), cwd=cwd, env={**os.environ, **import_variables(), **(env or {})},
-        capture_output=True, text=True, timeout=200,
-    )  # fmt: skip
+        python_command("tokendyno", *arguments),
+        cwd=cwd,
+        env={**os.environ, **import_variables(), **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
 
 
 def cli_here(nursery: Nursery, *arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":

@@ -3,9 +3,13 @@
 from typing import Any
 
 _SHAPE: dict[str, Any] = {
-    "vocab_size": 512, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "dtype": "float32",
+    "vocab_size": 512,
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "dtype": "float32",
     "max_position_embeddings": 512,
-}  # fmt: skip
+}
 
 COUNTED: dict[str, dict[str, Any]] = {
     "multi-query": _SHAPE | {"model_type": "falcon", "multi_query": True, "new_decoder_architecture": False},

@@ -44,9 +44,11 @@ def generated(model: Any, ids: Any, mask: Any = None, new: int = NEW, **settings
     """What `generate` returns: sequences, and the logits of each step."""
     mask = torch.ones_like(ids) if mask is None else mask
     how = GenerationConfig(
-        **{"do_sample": False, "pad_token_id": 0} | settings, max_new_tokens=new, return_dict_in_generate=True,
+        **{"do_sample": False, "pad_token_id": 0} | settings,
+        max_new_tokens=new,
+        return_dict_in_generate=True,
         output_logits=True,
-    )  # fmt: skip
+    )
     with torch.inference_mode():
         return model.generate(ids, attention_mask=mask, generation_config=how)
 
@@ -57,10 +59,19 @@ def greedy(model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None)
 
 
 def own(
-    model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None, told: Any = None, seed: int = 0,
-    sampling: Sampling = GREEDY, compile_mode: str | None = None, loop: DecodeLoop | None = None, cache: Any = None,
-    chunk: int = 0, given: list[int] | None = None,
-) -> torch.Tensor:  # fmt: skip
+    model: Any,
+    asked: Any,
+    new: int = NEW,
+    eos: list[int] | None = None,
+    told: Any = None,
+    seed: int = 0,
+    sampling: Sampling = GREEDY,
+    compile_mode: str | None = None,
+    loop: DecodeLoop | None = None,
+    cache: Any = None,
+    chunk: int = 0,
+    given: list[int] | None = None,
+) -> torch.Tensor:
     with torch.inference_mode():
         cache = StaticSlotCache(model.config, asked.ids.shape[1] + new) if cache is None else cache
         loop = loop or DecodeLoop(model, 0, eos or [], compile_mode, prefill_chunk=chunk)

@@ -20,9 +20,13 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @contextmanager
 def fake_hub(
-    repos: dict[str, Path], bytes_per_s: float = 0, gated: Collection[str] = (), gone: threading.Event | None = None,
-    commits: Mapping[str, Path] = {}, tokens: list[str] | None = None,
-) -> Iterator[tuple[str, list[str]]]:  # fmt: skip
+    repos: dict[str, Path],
+    bytes_per_s: float = 0,
+    gated: Collection[str] = (),
+    gone: threading.Event | None = None,
+    commits: Mapping[str, Path] = {},
+    tokens: list[str] | None = None,
+) -> Iterator[tuple[str, list[str]]]:
     """Serve `repos` (org/name -> folder); yields the endpoint's URL and the list of paths asked for.
 
     bytes_per_s  pace of what is sent; 0: as fast as it goes

@@ -4,9 +4,16 @@ from typing import Any
 
 
 def in_double(
-    w: Any, x: Any, ride: str, norm: Any, bias: Any, residual: Any, shift: Any = None, offset: float = 0.0,
+    w: Any,
+    x: Any,
+    ride: str,
+    norm: Any,
+    bias: Any,
+    residual: Any,
+    shift: Any = None,
+    offset: float = 0.0,
     rounded: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """(N,) float64. ride: letters of what is fused: norm (RMSNorm), l (LayerNorm, with `shift`), bias, gate (SiLU of
     the first half of the rows, times the second), activation (GELU), residual.
 

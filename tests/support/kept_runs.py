@@ -32,9 +32,14 @@ def made(first: Created, tokens: Sequence[int] = (20, 20), line: str | None = "B
 
 
 def run_on(
-    run_id: str, machine: dict[str, str] = LAPTOP, owner: str = "", at_s: float = 1_000.0, prompt: str = "Once upon",
-    versions: dict[str, str] = VERSIONS, repeats: int = 1,
-) -> Created:  # fmt: skip
+    run_id: str,
+    machine: dict[str, str] = LAPTOP,
+    owner: str = "",
+    at_s: float = 1_000.0,
+    prompt: str = "Once upon",
+    versions: dict[str, str] = VERSIONS,
+    repeats: int = 1,
+) -> Created:
     """The first record of a run of the embedded model on some machine; B is unwindowed."""
     plain = created(run_id, owner=owner, at_s=at_s, repeats=repeats)
     request = msgspec.structs.replace(plain.request, workload=replace(plain.request.workload, prompt=prompt))

@@ -168,9 +168,10 @@ def kernels_on_cpu(*parts: str, card: str = "NVIDIA H200") -> Iterator[Any]:
     """These modules of the package, loaded anew; while it lasts torch says that it has this card, and has one thread:
     several would wait for each other longer than they take for tiles."""
     cuda: dict[str, Any] = {
-        "get_device_name": lambda *_: card, "get_device_capability": lambda *_: (9, 0),
+        "get_device_name": lambda *_: card,
+        "get_device_capability": lambda *_: (9, 0),
         "is_current_stream_capturing": lambda: True,
-    }  # fmt: skip
+    }
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

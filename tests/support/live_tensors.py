@@ -15,9 +15,16 @@ class Peaks(NamedTuple):
 
 
 def peaks(
-    config: Any, attention: str | None, batch: int, prompt: int, steps: int = 2, decode_experts: str = "",
-    mesh: Any = None, chunk: int = 0, places: int = 0,
-) -> Peaks:  # fmt: skip
+    config: Any,
+    attention: str | None,
+    batch: int,
+    prompt: int,
+    steps: int = 2,
+    decode_experts: str = "",
+    mesh: Any = None,
+    chunk: int = 0,
+    places: int = 0,
+) -> Peaks:
     """Run the model's code as `generate` does: the prompt, in passes of `chunk` tokens if that is given, then single
     tokens, with float32 copies of the logits. `places`: slots of a static cache; 0: it grows. With a `mesh`
     (`sharded.ranks`), on its first rank."""
@@ -50,9 +57,12 @@ def peaks(
             for begin in range(0, prompt, chunk or prompt):
                 end = min(prompt, begin + (chunk or prompt))
                 out = model(
-                    input_ids=ids[:, begin:end], past_key_values=cache, logits_to_keep=1,
-                    position_ids=every[:, begin:end], attention_mask=mask[:, :end] if chunk else None,
-                )  # fmt: skip
+                    input_ids=ids[:, begin:end],
+                    past_key_values=cache,
+                    logits_to_keep=1,
+                    position_ids=every[:, begin:end],
+                    attention_mask=mask[:, :end] if chunk else None,
+                )
             logits = out.logits[:, -1, :].to(torch.float32, copy=True)
             prefill = live.peak - weights - held(cache)
             del out
@@ -62,9 +72,11 @@ def peaks(
                 ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], -1)
                 live.peak = live.now
                 out = model(
-                    input_ids=ids[:, -1:], past_key_values=cache, logits_to_keep=1,
+                    input_ids=ids[:, -1:],
+                    past_key_values=cache,
+                    logits_to_keep=1,
                     position_ids=torch.full((1, 1), prompt + step),
-                )  # fmt: skip
+                )
                 logits = out.logits[:, -1, :].to(torch.float32, copy=True)
                 del out
             found = Peaks(prefill, live.peak - weights - held(cache))

@@ -13,22 +13,45 @@ from tokendyno.backend.optimizations import axis_names
 
 GIB = 1 << 30
 PACKAGES = {
-    "accelerate": "1.15.0", "bitsandbytes": "0.50.2", "gguf": "0.19.0", "hqq": "0.2.8", "kernels": "0.17.2",
-    "optimum-quanto": "0.2.7", "torch": "2.13.0", "torchao": "0.18.0", "transformers": "5.22.2",
-}  # fmt: skip
+    "accelerate": "1.15.0",
+    "bitsandbytes": "0.50.2",
+    "gguf": "0.19.0",
+    "hqq": "0.2.8",
+    "kernels": "0.17.2",
+    "optimum-quanto": "0.2.7",
+    "torch": "2.13.0",
+    "torchao": "0.18.0",
+    "transformers": "5.22.2",
+}
 """What a full installation has."""
 GPU_PACKAGES = PACKAGES | {
-    "flash-attn": "2.8.3", "flash-attn-3": "3.0.0", "flash-attn-4": "4.0.0", "mslk": "1.0.0", "triton": "3.6.0",
-}  # fmt: skip
+    "flash-attn": "2.8.3",
+    "flash-attn-3": "3.0.0",
+    "flash-attn-4": "4.0.0",
+    "mslk": "1.0.0",
+    "triton": "3.6.0",
+}
 CPU = Machine(
-    cpu="a CPU", cores=2, memory_bytes=64 * GIB, free_bytes=60 * GIB, gpus=(), driver="", gpu_problem="none here",
-    python="3.11.0", system="Linux", packages=tuple(sorted(PACKAGES.items())),
-    kernels=str(kernel_packages.BUNDLED), kernel_layers=("RMSNorm",),
-)  # fmt: skip
+    cpu="a CPU",
+    cores=2,
+    memory_bytes=64 * GIB,
+    free_bytes=60 * GIB,
+    gpus=(),
+    driver="",
+    gpu_problem="none here",
+    python="3.11.0",
+    system="Linux",
+    packages=tuple(sorted(PACKAGES.items())),
+    kernels=str(kernel_packages.BUNDLED),
+    kernel_layers=("RMSNorm",),
+)
 H200 = replace(
-    CPU, gpus=(Gpu(0, "NVIDIA H200", 140 * GIB, 139 * GIB, (9, 0)),), driver="575", gpu_problem="",
+    CPU,
+    gpus=(Gpu(0, "NVIDIA H200", 140 * GIB, 139 * GIB, (9, 0)),),
+    driver="575",
+    gpu_problem="",
     packages=tuple(sorted(GPU_PACKAGES.items())),
-)  # fmt: skip
+)
 EIGHT = replace(H200, gpus=tuple(replace(H200.gpus[0], index=index) for index in range(8)))
 MACHINES = {"cpu": CPU, "h200": EIGHT}
 

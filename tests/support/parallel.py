@@ -13,12 +13,28 @@ PATH = "TOKENDYNO_TEST_LOCK"
 MOST_PROCESSES = 4
 
 LONG = (
-    "browser/test_compare", "browser/test_access", "soak/test_soak", "browser/test_visitors", "executors/test_",
-    "browser/test_fit", "browser/test_arms", "sabotage/test_batching", "browser/test_look",
-    "optimizations/test_scripts", "ui/gate/test_served", "browser/test_history", "sabotage/test_quantization",
-    "browser/test_batching", "ablation/test_", "browser/test_worth", "project/test_smollm2", "cli/test_",
-    "export/test_", "predict/test_processes", "engine/test_bench",
-)  # fmt: skip
+    "browser/test_compare",
+    "browser/test_access",
+    "soak/test_soak",
+    "browser/test_visitors",
+    "executors/test_",
+    "browser/test_fit",
+    "browser/test_arms",
+    "sabotage/test_batching",
+    "browser/test_look",
+    "optimizations/test_scripts",
+    "ui/gate/test_served",
+    "browser/test_history",
+    "sabotage/test_quantization",
+    "browser/test_batching",
+    "ablation/test_",
+    "browser/test_worth",
+    "project/test_smollm2",
+    "cli/test_",
+    "export/test_",
+    "predict/test_processes",
+    "engine/test_bench",
+)
 """Files that take more than 20 s, the longest first: begun first, so that no process still has one to do when the
 others have ended."""
 

@@ -62,9 +62,14 @@ def count(case: Case) -> Seen:
         ids = torch.arange(3, 3 + PROMPT)[None]
         static = {"cache_implementation": case.cache} if case.cache != "dynamic" else {}
         made = model.generate(
-            ids, max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False, return_dict_in_generate=True,
-            disable_compile=True, **static,
-        )  # fmt: skip
+            ids,
+            max_new_tokens=TOKENS,
+            min_new_tokens=TOKENS,
+            do_sample=False,
+            return_dict_in_generate=True,
+            disable_compile=True,
+            **static,
+        )
         seen = trace(lambda: model(ids[:, :1]).logits.shape[1], False)
     kv = sum(tensor.nbytes for layer in made.past_key_values.layers for tensor in (layer.keys, layer.values))
     return Seen(weights, kv, tuple(made.sequences[0, PROMPT:].tolist()), dict(seen.collectives))

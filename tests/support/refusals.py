@@ -48,9 +48,14 @@ TOO_MANY = (
 """Words of the reason why a model cannot be shared by so many devices, or not on this machine."""
 
 GPU_ONLY = {
-    "quantization=torchao-int4", "cache=offloaded", "cache=offloaded_static", "cuda_graphs=compile",
-    "cuda_graphs=manual", "prefill=captured", *(choice for choice in NEEDED if choice.startswith("attention=")),
-}  # fmt: skip
+    "quantization=torchao-int4",
+    "cache=offloaded",
+    "cache=offloaded_static",
+    "cuda_graphs=compile",
+    "cuda_graphs=manual",
+    "prefill=captured",
+    *(choice for choice in NEEDED if choice.startswith("attention=")),
+}
 """Refused on a CPU."""
 
 

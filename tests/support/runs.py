@@ -24,8 +24,13 @@ from tokendyno.backend.runs.records import (
 
 PROMPT, WINDOW, TOKEN_BYTES = 10, 32, 512
 PREDICTED_MEMORY = {
-    "weights": 2**27, "kv": 2**16, "workspace": 2**20, "runtime": 2**28, "tensors": 2**28, "total": 2**29,
-}  # fmt: skip
+    "weights": 2**27,
+    "kv": 2**16,
+    "workspace": 2**20,
+    "runtime": 2**28,
+    "tensors": 2**28,
+    "total": 2**29,
+}
 
 
 def kv(arm: str, length: int) -> int:
@@ -74,12 +79,17 @@ def arm_records(arm: str, tokens: int, text: str = "", done: bool = True) -> lis
         Started(PROMPT, 1, 64, []),
         Progress("run", "begin", 0.0),
         Tokens(
-            0, [0.1 + 0.01 * i for i in at], [0.1] + [0.01] * (tokens - 1),
-            [kv(arm, PROMPT + i) for i in at], [TOKEN_BYTES * (PROMPT + i) for i in at], [2**29] * tokens,
-            list(at), text or "word " * tokens,
+            0,
+            [0.1 + 0.01 * i for i in at],
+            [0.1] + [0.01] * (tokens - 1),
+            [kv(arm, PROMPT + i) for i in at],
+            [TOKEN_BYTES * (PROMPT + i) for i in at],
+            [2**29] * tokens,
+            list(at),
+            text or "word " * tokens,
         ),
         Samples([0.0, 0.5], [2**29, 2**29 + 2**20]),
-    ]  # fmt: skip
+    ]
     if done:
         finding = Finding("cache", "dynamic" if arm == "A" else "unwindowed", "looked at the layers")
         events.append(

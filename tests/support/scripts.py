@@ -75,9 +75,14 @@ class Scripts:
         self._one = folder / "one.py"
         self._one.write_text(ONE)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER if self._forks else ""], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self._log, text=True, cwd=folder, env=self._env,
-        )  # fmt: skip
+            [sys.executable, "-c", SERVER if self._forks else ""],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            cwd=folder,
+            env=self._env,
+        )
 
     def run(self, name: str, text: str, ranks: int = 1) -> list[int]:
         """The ids that a script generates, on each of its ranks."""
@@ -116,9 +121,16 @@ def small_models(folder: Path, positions: int = 512) -> list[ModelFacts]:
     pocket = PRESETS / "models" / "pocket"
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=3072, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=positions, initializer_range=0.3, dtype="bfloat16",
-    )  # fmt: skip
+        vocab_size=3072,
+        hidden_size=128,
+        intermediate_size=256,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=positions,
+        initializer_range=0.3,
+        dtype="bfloat16",
+    )
     LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(pocket / name, folder)

@@ -44,9 +44,7 @@ class Served:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def ask(
-        self, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}, method: str = ""
-    ) -> Answer:  # fmt: skip
+    def ask(self, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}, method: str = "") -> Answer:
         """One request on a connection of its own."""
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         with contextlib.closing(link):
@@ -71,9 +69,10 @@ class Served:
         config = self.config()
         ids = {c["id"]: c.get("props", {}).get("elem_id") for c in config["components"]}
         return next(
-            dep for dep in config["dependencies"]
+            dep
+            for dep in config["dependencies"]
             if dep["backend_fn"] and any(ids.get(at) == component and name == event for at, name in dep["targets"])
-        )  # fmt: skip
+        )
 
 
 @contextlib.contextmanager

@@ -71,9 +71,13 @@ def materialise(model: Any) -> list[Any]:
                 part = isinstance(old, DTensor)
                 if id(old) not in held:
                     own = torch.empty((old.to_local() if part else old).shape, dtype=old.dtype)
-                    whole = own if not part else DTensor.from_local(
-                        own, old.device_mesh, old.placements, run_check=False, shape=old.shape, stride=old.stride()
-                    )  # fmt: skip
+                    whole = (
+                        own
+                        if not part
+                        else DTensor.from_local(
+                            own, old.device_mesh, old.placements, run_check=False, shape=old.shape, stride=old.stride()
+                        )
+                    )
                     held[id(old)] = (old, own, torch.nn.Parameter(whole) if store is module._parameters else whole)
                 store[name] = held[id(old)][2]
     return [own for _, own, _ in held.values()]

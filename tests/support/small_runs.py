@@ -32,8 +32,19 @@ def begun(arms: str = "AB", machine: Any = CPU, model: str = "pocket") -> Run:
     """A run of which only the first record is there."""
     request = Request(model, [ArmRequest(name) for name in arms], Workload(prompt="x", max_new_tokens=3))
     planned = [ArmPlanned(name, CHOICES, PLANNED, [SINKS], {"total": 5}) for name in arms]
-    return Run(Created("c0ffee", 1000.0, request, planned, "Pocket, 5M", "a note", machine.describe(), machine.device,
-                       versions=versions()))  # fmt: skip
+    return Run(
+        Created(
+            "c0ffee",
+            1000.0,
+            request,
+            planned,
+            "Pocket, 5M",
+            "a note",
+            machine.describe(),
+            machine.device,
+            versions=versions(),
+        )
+    )
 
 
 def fill(run: Run, arm: str, text: str = "a cat") -> None:

@@ -8,10 +8,18 @@ from tokendyno.backend.models.catalogue import catalogue
 
 WINDOW = 8
 _SHAPE: dict[str, Any] = {
-    "vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 256, "pad_token_id": 0, "bos_token_id": 1,
+    "vocab_size": 97,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 256,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
     "eos_token_id": 2,
-}  # fmt: skip
+}
 _MIXED = {"sliding_window": WINDOW, "layer_types": ["sliding_attention"] * 3 + ["full_attention"]}
 CONFIGS: dict[str, dict[str, Any]] = {
     "llama": _SHAPE,
@@ -32,7 +40,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "qwen3_moe": _SHAPE | {"moe_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2},
     "mixtral": _SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2},
     "granite": _SHAPE | {"residual_multiplier": 0.5, "attention_multiplier": 0.2},
-}  # fmt: skip
+}
 """Architectures of which no model is in the catalogue."""
 DECODERS = {json.loads(entry.config)["model_type"] for entry in catalogue() if entry.kind == "decoder"}
 assert set(CONFIGS) == DECODERS, "an architecture of the catalogue is missing here"

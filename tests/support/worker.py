@@ -72,9 +72,16 @@ class Talk:
     def begin(self, plan: Plan, **more: Any) -> None:
         """Send a Generate without waiting for anything; without a warm-up and a proof unless they are asked for."""
         work: dict[str, Any] = {
-            "prompt": SENTENCE, "prompt_tokens": 0, "max_new_tokens": 8, "batch_size": 1, "temperature": 0.0,
-            "seed": 0, "ignore_eos": True, "warmup": False, "prove": False,
-        }  # fmt: skip
+            "prompt": SENTENCE,
+            "prompt_tokens": 0,
+            "max_new_tokens": 8,
+            "batch_size": 1,
+            "temperature": 0.0,
+            "seed": 0,
+            "ignore_eos": True,
+            "warmup": False,
+            "prove": False,
+        }
         self.send(Generate(plan=plan, **work | more))
 
     def generate(self, plan: Plan, **more: Any) -> list[Any]:

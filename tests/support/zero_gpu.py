@@ -59,9 +59,10 @@ def stand_in() -> None:
     cgroup = Path(tempfile.mkdtemp()) / "cgroup"
     cgroup.write_text("0::/space\n")
     os.environ |= {
-        "SPACES_ZERO_GPU": "true", "SPACES_ZERO_DEVICE_API_URL": f"http://127.0.0.1:{server.server_port}",
+        "SPACES_ZERO_GPU": "true",
+        "SPACES_ZERO_DEVICE_API_URL": f"http://127.0.0.1:{server.server_port}",
         "ZEROGPU_PROC_SELF_CGROUP_PATH": str(cgroup),
-    }  # fmt: skip
+    }
     stub = types.ModuleType("spaces.zero.torch")
     for name in ("patch", "unpatch", "init", "move", "enter_mode", "is_in_bad_fork"):
         setattr(stub, name, lambda *arguments, **more: None)
@@ -112,12 +113,15 @@ def seen_of_any(bench: Bench) -> dict[str, Any]:
     bench.cancel(stopped)
     again = bench.wait(stopped, 60)
     return {
-        "own": os.getpid(), "status": both.status, "message": both.message, "device": both.created.device,
+        "own": os.getpid(),
+        "status": both.status,
+        "message": both.message,
+        "device": both.created.device,
         "ids": {name: arm.ids for name, arm in both.arms.items()},
         "rows": sorted({row.status for arm in both.arms for row in both.ledger(arm)}),
         "remarks": [verdict.reason for verdict in both.created.arms[0].verdicts],
         "stopped": [again.status, len(again.arms["A"].ids)],
-    }  # fmt: skip
+    }
 
 
 def seen_of_forks(bench: Bench) -> dict[str, Any]:
@@ -130,8 +134,9 @@ def seen_of_forks(bench: Bench) -> dict[str, Any]:
     return seen | {
         "durations": [int(asked["durationSeconds"]) for asked in parameters("/schedule")],
         "pids": [int(asked["pid"]) for asked in parameters("/allow")],
-        "lost": [lost.status, lost.message], "fails": [asked["fail"] for asked in parameters("/release")],
-    }  # fmt: skip
+        "lost": [lost.status, lost.message],
+        "fails": [asked["fail"] for asked in parameters("/release")],
+    }
 
 
 def begun(bench: Bench) -> str:

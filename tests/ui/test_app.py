@@ -56,7 +56,7 @@ def test_defaults_listen_on_this_machine_alone() -> None:
         ([], {"SPACE_ID": "org/space"}, "mode", "public"),
         ([], {"SPACE_ID": "org/space", "TOKENDYNO_AUTH": "a:b"}, "mode", "public"),
     ],
-)  # fmt: skip
+)
 def test_options_win_over_the_environment(arguments: list[str], env: dict[str, str], field: str, value: object) -> None:
     options = app.parse(arguments, env)
     assert (options.limits.mode if field == "mode" else getattr(options, field)) == value
@@ -95,8 +95,14 @@ def test_a_port_in_use_is_said_at_once() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        ran = subprocess.run([sys.executable, "app.py", "--port", port], cwd=ROOT, capture_output=True, text=True,
-                             timeout=60, env=os.environ | {"HOME": "/nonexistent"})  # fmt: skip
+        ran = subprocess.run(
+            [sys.executable, "app.py", "--port", port],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=os.environ | {"HOME": "/nonexistent"},
+        )
     assert ran.returncode == 2 and "Traceback" not in ran.stderr
     assert f"Port {port}" in ran.stderr and "--port" in ran.stderr
 
@@ -198,12 +204,16 @@ def test_strangers_get_an_environment_without_the_owners_secrets_and_kernels() -
     given = {"HF_TOKEN": "hf_x", "LOCAL_KERNELS": "a/b=/c", "TOKENDYNO_KERNELS": "/d", "PATH": "/bin"}
     public, team = dict(given), dict(given)
     assert app.withhold(app.parse(["--mode", "public", "--allow-kernels", "a/b"], {}).limits, public) == [
-        "HF_TOKEN", "LOCAL_KERNELS", "TOKENDYNO_KERNELS",
-    ]  # fmt: skip
+        "HF_TOKEN",
+        "LOCAL_KERNELS",
+        "TOKENDYNO_KERNELS",
+    ]
     assert public == {
-        "PATH": "/bin", "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1", "HF_TOKEN_PATH": os.devnull,
+        "PATH": "/bin",
+        "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
+        "HF_TOKEN_PATH": os.devnull,
         "TOKENDYNO_ALLOW_KERNELS": "a/b",
-    }  # fmt: skip
+    }
     assert app.withhold(app.parse(["--mode", "team"], {}).limits, team) == [] and team == given
 
 

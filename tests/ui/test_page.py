@@ -35,11 +35,15 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
         bench.close()
     return [
         Event(
-            getattr(inspect.unwrap(one.fn), "__name__", "a part of one") if one.fn else "", one.targets, one.queue,
-            one.concurrency_id, one.trigger_mode, one.api_visibility == "private",
+            getattr(inspect.unwrap(one.fn), "__name__", "a part of one") if one.fn else "",
+            one.targets,
+            one.queue,
+            one.concurrency_id,
+            one.trigger_mode,
+            one.api_visibility == "private",
         )
         for one in found
-    ]  # fmt: skip
+    ]
 
 
 def test_no_press_goes_through_gradios_queue(events: list[Event]) -> None:

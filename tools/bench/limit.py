@@ -28,9 +28,17 @@ FUSED = f"{HAND},projections=fused"
 LOCAL = f"{FUSED},kernels=local"
 TUNED = "compile=max-autotune-no-cudagraphs"
 TINY = {
-    "model_type": "llama", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 300, "max_position_embeddings": 512, "dtype": "bfloat16",
-}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "vocab_size": 300,
+    "max_position_embeddings": 512,
+    "dtype": "bfloat16",
+}
 
 
 class Arm(NamedTuple):

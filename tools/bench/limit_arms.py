@@ -60,17 +60,29 @@ def measure(row: Row, work: Work, temperature: float = 0.0, top_k: int = 0) -> R
     events: list[Event] = []
     channel = QueueChannel(events.append)
     workload = Workload(
-        prompt="", prompt_tokens=work.prompt_tokens, max_new_tokens=work.new, ignore_eos=True, temperature=temperature,
+        prompt="",
+        prompt_tokens=work.prompt_tokens,
+        max_new_tokens=work.new,
+        ignore_eos=True,
+        temperature=temperature,
         top_k=top_k,
-    )  # fmt: skip
+    )
     checked = check(parse_arm(row.model, row.arm), resolve(row.model), detect(), workload)
     if checked.blocked:
         row.error = checked.blocked[0].reason
         return row
     job = Generate(
-        plan=checked.plan, prompt="", prompt_tokens=work.prompt_tokens, max_new_tokens=work.new, batch_size=1,
-        temperature=temperature, seed=0, ignore_eos=True, warmup=True, top_k=top_k,
-    )  # fmt: skip
+        plan=checked.plan,
+        prompt="",
+        prompt_tokens=work.prompt_tokens,
+        max_new_tokens=work.new,
+        batch_size=1,
+        temperature=temperature,
+        seed=0,
+        ignore_eos=True,
+        warmup=True,
+        top_k=top_k,
+    )
     runner: Runner | None = None
     model: LoadedModel | None = None
     try:

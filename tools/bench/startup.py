@@ -68,9 +68,11 @@ def main() -> None:
                 visits_s = [_visit(page, f"http://127.0.0.1:{port}/{query}", done) for _ in range(2)]
                 resident = psutil.Process(app.pid).memory_info().rss / 2**20
                 first, again = (f"{took_s:.2f} s ({cpu_s:.2f} s of CPU)" for took_s, cpu_s in visits_s)
-                print(f"start {number + 1}: ready {ready_s:.2f} s ({ready_cpu_s:.2f} s of CPU), first visit {first}, "
-                      f"again {again}, resident {resident:.0f} MiB, load {os.getloadavg()[0]:.1f}",
-                      flush=True)  # fmt: skip
+                print(
+                    f"start {number + 1}: ready {ready_s:.2f} s ({ready_cpu_s:.2f} s of CPU), first visit {first}, "
+                    f"again {again}, resident {resident:.0f} MiB, load {os.getloadavg()[0]:.1f}",
+                    flush=True,
+                )
             finally:
                 app.terminate()
                 app.wait(30)

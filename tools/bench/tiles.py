@@ -15,8 +15,11 @@ from typing import Any
 from tokendyno.backend.hardware import kernel_packages
 
 SHAPES: dict[str, tuple[int, int, str]] = {  # rows, columns, fused operations: norm, residual, gate
-    "qkv": (6144, 4096, "n"), "o": (4096, 4096, "r"), "gate_up": (28672, 4096, "ng"), "down": (4096, 14336, "r"),
-}  # fmt: skip
+    "qkv": (6144, 4096, "n"),
+    "o": (4096, 4096, "r"),
+    "gate_up": (28672, 4096, "ng"),
+    "down": (4096, 14336, "r"),
+}
 ONCE = 1 << 30
 COPIES_BYTES = 256 << 20
 SHARED_BYTES = 220 << 10  # per multiprocessor
@@ -103,9 +106,16 @@ def launcher(kernels: Any, shape: tuple[int, int, str], copies: int) -> Any:
 
     def launch(which: int, how: dict[str, int]) -> None:
         kernels.tiles.product(
-            x, tiles[which % copies], out, norm=norm if "n" in ride else None, eps=1e-5, scale=scales[which % copies],
-            residual=residual if "r" in ride else None, gated="g" in ride, tuned=how,
-        )  # fmt: skip
+            x,
+            tiles[which % copies],
+            out,
+            norm=norm if "n" in ride else None,
+            eps=1e-5,
+            scale=scales[which % copies],
+            residual=residual if "r" in ride else None,
+            gated="g" in ride,
+            tuned=how,
+        )
 
     return launch
 

@@ -76,9 +76,15 @@ class _Page(RunPage):
     """The handlers of the page."""
 
     def __init__(
-        self, bench: Bench, row: TrafficRow, arms: list[BatchArm], message: gr.HTML, older: gr.HTML, live: gr.HTML,
+        self,
+        bench: Bench,
+        row: TrafficRow,
+        arms: list[BatchArm],
+        message: gr.HTML,
+        older: gr.HTML,
+        live: gr.HTML,
         codes: list[gr.Code],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(bench, message, live)
         self.row, self.arms, self.stale, self.codes = row, arms, older, codes
         self.inputs: list[Any] = [*row.fields.values(), *(axis for arm in arms for axis in arm.axes)]
@@ -99,12 +105,23 @@ class _Page(RunPage):
         changes = [part.change for part in self.inputs if part is not typed] + [typed.blur]
         model = self.row.fields["model"]
         wire_counting(model, self.message, self.bench, safe, quiet)  # before the check that it announces
-        gr.on(changes, safe(self.check_on_change), [self.live, self.message, *self.inputs], checked,
-              trigger_mode="always_last", **quiet)  # fmt: skip
+        gr.on(
+            changes,
+            safe(self.check_on_change),
+            [self.live, self.message, *self.inputs],
+            checked,
+            trigger_mode="always_last",
+            **quiet,
+        )
         for arm in self.arms:
             arm.verdicts.fix(safe(self.fix(arm)), arm.axes, [*arm.axes, self.message], trigger_mode="multiple", **quiet)
-        started = self.row.run.click(safe(self.run), [self.live, *self.inputs], [self.live, self.message, *buttons],
-                                     trigger_mode="always_last", **quiet)  # fmt: skip
+        started = self.row.run.click(
+            safe(self.run),
+            [self.live, *self.inputs],
+            [self.live, self.message, *buttons],
+            trigger_mode="always_last",
+            **quiet,
+        )
         started.success(safe(self.compare), [self.live, *self.inputs], [self.stale, self.message], **quiet)
         self.row.stop.click(safe(self.stop), self.live, [self.message], **quiet)
         self.live.finished(safe(self.finished), self.live, [*buttons, self.message], **quiet)

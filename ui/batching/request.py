@@ -128,11 +128,18 @@ def choice_values(choices: Mapping[str, str]) -> list[str]:
 def draw_values(shape: Draw) -> dict[str, object]:
     """The values of the controls that draw these requests, by field."""
     return {
-        "requests": shape.requests, "prompt_low": shape.prompt_tokens[0], "prompt_high": shape.prompt_tokens[1],
-        "new_low": shape.new_tokens[0], "new_high": shape.new_tokens[1], "arrival": shape.arrival,
-        "rate": shape.rate_per_s, "burst": shape.burst, "long_percent": round(100 * shape.long_share, 6),
-        "long_low": shape.long_prompt_tokens[0], "long_high": shape.long_prompt_tokens[1],
-    }  # fmt: skip
+        "requests": shape.requests,
+        "prompt_low": shape.prompt_tokens[0],
+        "prompt_high": shape.prompt_tokens[1],
+        "new_low": shape.new_tokens[0],
+        "new_high": shape.new_tokens[1],
+        "arrival": shape.arrival,
+        "rate": shape.rate_per_s,
+        "burst": shape.burst,
+        "long_percent": round(100 * shape.long_share, 6),
+        "long_low": shape.long_prompt_tokens[0],
+        "long_high": shape.long_prompt_tokens[1],
+    }
 
 
 def traffic_values(request: Request) -> dict[str, object]:
@@ -141,8 +148,13 @@ def traffic_values(request: Request) -> dict[str, object]:
     traffic, work = request.traffic, request.workload
     assert traffic is not None
     known: dict[str, object] = {
-        "model": request.model, "concurrent": traffic.concurrent, "pages": traffic.pages, "seed": work.seed,
-        "ttft_limit_s": traffic.limits.ttft_s, "token_limit_ms": 1e3 * traffic.limits.token_s,
-        "request_limit_s": traffic.limits.request_s, "ignore_eos": work.ignore_eos,
-    }  # fmt: skip
+        "model": request.model,
+        "concurrent": traffic.concurrent,
+        "pages": traffic.pages,
+        "seed": work.seed,
+        "ttft_limit_s": traffic.limits.ttft_s,
+        "token_limit_ms": 1e3 * traffic.limits.token_s,
+        "request_limit_s": traffic.limits.request_s,
+        "ignore_eos": work.ignore_eos,
+    }
     return known | (draw_values(traffic.shape) if traffic.shape is not None else {})

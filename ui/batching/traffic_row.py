@@ -104,6 +104,11 @@ def _connect(preset: gr.Dropdown, made: dict[str, Any]) -> None:
     fill = f"(name) => ({msgspec.json.encode(known).decode()})[name]"
     # "select", not "input": Gradio also sends "input" when the focus leaves the list
     preset.select(
-        None, preset, [made[name] for name in names], js=fill, show_progress="hidden", queue=False,
+        None,
+        preset,
+        [made[name] for name in names],
+        js=fill,
+        show_progress="hidden",
+        queue=False,
         api_visibility="private",
-    )  # fmt: skip
+    )

@@ -58,9 +58,13 @@ def claims_page(opened: gr.Tab) -> ClaimsControls:
             return {message: redact(str(error)), result: ""}
 
     opened.select(
-        shows_errors(message)(show), None, [message, result], queue=False, show_progress="hidden",
+        shows_errors(message)(show),
+        None,
+        [message, result],
+        queue=False,
+        show_progress="hidden",
         api_visibility="private",
-    )  # fmt: skip
+    )
     return ClaimsControls(result, message, show)
 
 

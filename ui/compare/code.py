@@ -30,13 +30,20 @@ def code_panel(arms: tuple[str, ...], elem_id: str = "code") -> list[gr.Code]:
     ):
         return [
             gr.Code(
-                "", language="python", label=f"Arm {name}", interactive=False, lines=12, max_lines=36,
-                show_line_numbers=False, buttons=["copy", "download"], min_width=300,
+                "",
+                language="python",
+                label=f"Arm {name}",
+                interactive=False,
+                lines=12,
+                max_lines=36,
+                show_line_numbers=False,
+                buttons=["copy", "download"],
+                min_width=300,
                 elem_id=f"{elem_id}-{name.lower()}",
                 elem_classes=["td-code", f"arm-{name.lower()}"],
             )
             for name in arms
-        ]  # fmt: skip
+        ]
 
 
 def code_text(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool, lacks: str = "") -> str:

@@ -58,10 +58,19 @@ class Handlers(RunPage):
     """What is done when something on the page is changed or pressed. `shown`: id of a run."""
 
     def __init__(
-        self, bench: Bench, row: WorkRow, arms: list[ArmControls], same: gr.HTML, message: gr.HTML,
-        older: gr.HTML, offered: gr.HTML, live: gr.HTML, codes: list[gr.Code], courses: Courses,
+        self,
+        bench: Bench,
+        row: WorkRow,
+        arms: list[ArmControls],
+        same: gr.HTML,
+        message: gr.HTML,
+        older: gr.HTML,
+        offered: gr.HTML,
+        live: gr.HTML,
+        codes: list[gr.Code],
+        courses: Courses,
         worth: list[CoursePart],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(bench, message, live)
         self.arms, self.codes = arms, codes
         self.work, self.facts, self.will = row.work, row.facts, row.will

@@ -99,11 +99,18 @@ def _wire_choices(page: Handlers) -> None:
     wire_counting(page.work.model, page.message, page.bench, safe, QUIET)
     texts = (page.work.prompt, page.work.system)
     changes = [part.change for part in page.inputs if part not in texts] + [part.blur for part in texts]
-    gr.on(changes, safe(page.check_on_change), [page.live, page.message, *page.asked], page.checked,
-          trigger_mode="always_last", **QUIET)  # fmt: skip
+    gr.on(
+        changes,
+        safe(page.check_on_change),
+        [page.live, page.message, *page.asked],
+        page.checked,
+        trigger_mode="always_last",
+        **QUIET,
+    )
     dropdowns = [part for arm in page.arms for part in (arm.preset, *arm.axes)]
-    page.work.model.change(safe(page.show_unsupported), page.work.model, [*dropdowns, page.palette, page.message],
-                           **QUIET)  # fmt: skip
+    page.work.model.change(
+        safe(page.show_unsupported), page.work.model, [*dropdowns, page.palette, page.message], **QUIET
+    )
 
 
 def _wire_arms(page: Handlers) -> None:
@@ -111,10 +118,10 @@ def _wire_arms(page: Handlers) -> None:
     safe = shows_errors(page.message)
     for arm in page.arms:
         changed = [*arm.axes, page.message]
-        chosen = arm.preset.select(safe(page.choose_preset(arm)), [arm.preset, page.work.model, *arm.axes], changed,
-                                   **QUIET)  # fmt: skip
-        chosen.then(safe(page.check_chosen), [arm.preset, page.live, page.message, *page.asked], page.checked,
-                    **QUIET)  # fmt: skip
+        chosen = arm.preset.select(
+            safe(page.choose_preset(arm)), [arm.preset, page.work.model, *arm.axes], changed, **QUIET
+        )
+        chosen.then(safe(page.check_chosen), [arm.preset, page.live, page.message, *page.asked], page.checked, **QUIET)
         arm.verdicts.fix(safe(page.fix(arm)), arm.axes, changed, trigger_mode="multiple", **QUIET)
     first, *others = page.arms
     for arm in others:

@@ -110,11 +110,14 @@ def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: s
     parts = ", ".join(
         f"{name} {_size(size)}"
         for name, size in (
-            ("weights", memory.weights), ("KV cache", memory.kv), ("workspace", memory.workspace),
-            ("runtime", memory.runtime_bytes), ("freed blocks kept", memory.heap),
+            ("weights", memory.weights),
+            ("KV cache", memory.kv),
+            ("workspace", memory.workspace),
+            ("runtime", memory.runtime_bytes),
+            ("freed blocks kept", memory.heap),
         )
         if size or name != "freed blocks kept"
-    )  # fmt: skip
+    )
     needed = checked.needed_bytes
     if memory.fullest:
         parts = f"on the GPUs together {parts}; the fullest GPU needs {_size(memory.fullest)}"

@@ -85,9 +85,21 @@ def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
             system = _system_message()
             effort = _reasoning_effort()
     work = WorkControls(
-        model, prompt, tokens, batch, temperature, seed, repeats, prompt_tokens, ignore_eos, top_k, top_p, chat, system,
+        model,
+        prompt,
+        tokens,
+        batch,
+        temperature,
+        seed,
+        repeats,
+        prompt_tokens,
+        ignore_eos,
+        top_k,
+        top_p,
+        chat,
+        system,
         effort,
-    )  # fmt: skip
+    )
     _connect(preset, work)
     more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
     return WorkRow(work, run, measure, quality, stop, facts, will)

@@ -21,9 +21,12 @@ TICK_S = 5.0
 
 
 def wire_counting(
-    model: Any, message: gr.HTML, bench: Bench,
-    safe: Callable[[Callable[..., Updates]], Callable[..., Updates]], quiet: dict[str, Any],
-) -> None:  # fmt: skip
+    model: Any,
+    message: gr.HTML,
+    bench: Bench,
+    safe: Callable[[Callable[..., Updates]], Callable[..., Updates]],
+    quiet: dict[str, Any],
+) -> None:
     """Say so before the facts of another model take a while, and how long that has taken. What checks the model
     replaces the sentence; it listens to the same change after this."""
     timer = gr.Timer(TICK_S, active=False)

@@ -70,24 +70,41 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
         shown = view(found)
         said = " ".join(sentence for sentence in (lowered, shown.best) if sentence)
         return {
-            message: "", title: shown.heading, answer: said, notes: " ".join(shown.remarks), result: encode(shown),
-        }  # fmt: skip
+            message: "",
+            title: shown.heading,
+            answer: said,
+            notes: " ".join(shown.remarks),
+            result: encode(shown),
+        }
 
     wire_counting(
-        model, message, bench, shows_errors(message),
+        model,
+        message,
+        bench,
+        shows_errors(message),
         {"queue": False, "show_progress": "hidden", "api_visibility": "private"},
-    )  # fmt: skip
+    )
 
     def show_opened(read: object, *values: Any) -> Updates:
         return show(*values) if read else {}
 
     safe, asked = shows_errors(message)(show), [model, gpu, amounts, count]
     opened.select(
-        shows_errors(message)(show_opened), [address, *asked], outputs, show_progress="hidden", queue=False,
+        shows_errors(message)(show_opened),
+        [address, *asked],
+        outputs,
+        show_progress="hidden",
+        queue=False,
         api_visibility="private",
-    )  # fmt: skip
+    )
     gr.on(
-        [model.change, gpu.change, count.change, amounts.input], safe, asked, outputs, show_progress="hidden",
-        trigger_mode="always_last", queue=False, api_visibility="private",
-    )  # fmt: skip
+        [model.change, gpu.change, count.change, amounts.input],
+        safe,
+        asked,
+        outputs,
+        show_progress="hidden",
+        trigger_mode="always_last",
+        queue=False,
+        api_visibility="private",
+    )
     return FitControls(model, gpu, count, amounts, message, result, outputs, safe)

@@ -30,9 +30,12 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
             buttons = {kind: gr.Button(title, size="sm", elem_id=f"fit-{kind}") for kind, title in KINDS.items()}
         message = text_line("fit-sharding-message", role="alert", classes="td-failure")
         table = gr.HTML(
-            value="", html_template='<div class="td-fit-rows td-sharding" role="region" tabindex="0"></div>',
-            js_on_load=with_helper([SCRIPT]), apply_default_css=False, elem_id="fit-sharding-table",
-        )  # fmt: skip
+            value="",
+            html_template='<div class="td-fit-rows td-sharding" role="region" tabindex="0"></div>',
+            js_on_load=with_helper([SCRIPT]),
+            apply_default_css=False,
+            elem_id="fit-sharding-table",
+        )
 
     def show(kind: str, name: object, count: object) -> Updates:
         return {message: "", table: encode(split(bench, kind, name, count), (name, count))}
@@ -41,13 +44,23 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
         button.click(
             lambda: (WORKING, ""), None, [message, table], queue=False, show_progress="hidden", api_visibility="private"
         ).then(
-            shows_errors(message)(functools.partial(show, kind)), [model, gpus], [message, table],
-            show_progress="hidden", concurrency_limit=1, concurrency_id="sharding", api_visibility="private",
-        )  # fmt: skip
+            shows_errors(message)(functools.partial(show, kind)),
+            [model, gpus],
+            [message, table],
+            show_progress="hidden",
+            concurrency_limit=1,
+            concurrency_id="sharding",
+            api_visibility="private",
+        )
     gr.on(
-        [model.change, gpus.change], unless_of, [model, gpus, table], [message, table], queue=False,
-        show_progress="hidden", api_visibility="private",
-    )  # fmt: skip
+        [model.change, gpus.change],
+        unless_of,
+        [model, gpus, table],
+        [message, table],
+        queue=False,
+        show_progress="hidden",
+        api_visibility="private",
+    )
 
 
 def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
@@ -61,8 +74,11 @@ def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
 def encode(found: Sharding, of: tuple[object, object]) -> str:
     """The table's value. `of`: the model and the number of GPUs, as the controls had them."""
     shown = {
-        "of": of, "heading": found.heading, "columns": SHARDING_COLUMNS, "rows": list(map(sharding_cells, found.rows)),
-    }  # fmt: skip
+        "of": of,
+        "heading": found.heading,
+        "columns": SHARDING_COLUMNS,
+        "rows": list(map(sharding_cells, found.rows)),
+    }
     return msgspec.json.encode(shown).decode()
 
 

@@ -69,9 +69,18 @@ JOIN, STREAM, HEARTBEAT = f"{API}/queue/join", f"{API}/queue/data", f"{API}/hear
 PREDICT, PULL, MCP = f"{API}/run/predict", f"{API}/component_server", f"{API}/mcp"
 
 _GET = {
-    "/", "/config", "/favicon.ico", "/manifest.json", "/robots.txt", "/theme.css",
-    f"{API}/info", f"{API}/theme.css", f"{API}/startup-events", STREAM, f"{API}/file={PurePosixPath(PLOTLY_JS)}",
-}  # fmt: skip
+    "/",
+    "/config",
+    "/favicon.ico",
+    "/manifest.json",
+    "/robots.txt",
+    "/theme.css",
+    f"{API}/info",
+    f"{API}/theme.css",
+    f"{API}/startup-events",
+    STREAM,
+    f"{API}/file={PurePosixPath(PLOTLY_JS)}",
+}
 _GET_BELOW = ("/assets/", "/static/", "/svelte/")
 _OPEN_TO_ALL = {"/favicon.ico", "/robots.txt", "/theme.css", f"{API}/startup-events"}
 MAX_FILE_NAME = 200

@@ -70,10 +70,14 @@ def report(run: Run, scripts: Mapping[str, str], others: live.OtherRuns = live.N
     asked = {"System message": work.system, **asked} if work.system else asked
     texts = "".join(f"<h2>{title}</h2><pre>{html.escape(text)}</pre>" for title, text in asked.items())
     return _file(
-        f"{created.model_label}: arm {arms}", TEMPLATE, f"{texts}<h2>Scripts</h2>{details}",
-        {**created.machine, **created.versions}, f"Run {run.id}, {date}.",
-        _packed(run.id, msgspec.json.encode(whole(run, others)), panel_settings()), script(),
-    )  # fmt: skip
+        f"{created.model_label}: arm {arms}",
+        TEMPLATE,
+        f"{texts}<h2>Scripts</h2>{details}",
+        {**created.machine, **created.versions},
+        f"Run {run.id}, {date}.",
+        _packed(run.id, msgspec.json.encode(whole(run, others)), panel_settings()),
+        script(),
+    )
 
 
 def course_report(course: Ablation | Sweep) -> str:
@@ -97,18 +101,21 @@ def course_report(course: Ablation | Sweep) -> str:
     }
     what = "ablation" if key == "worth" else "sweep"
     return _file(
-        f"{heading.model}: {what}", template, "", {name: text for name, text in facts.items() if text},
-        f"Journal {course.id}.", _packed(course.id, found, {"key_of_address": key}), course_script(key),
-    )  # fmt: skip
+        f"{heading.model}: {what}",
+        template,
+        "",
+        {name: text for name, text in facts.items() if text},
+        f"Journal {course.id}.",
+        _packed(course.id, found, {"key_of_address": key}),
+        course_script(key),
+    )
 
 
 def _packed(value: str, reply: bytes, settings: dict[str, object]) -> Packed:
     return Packed(value, base64.b64encode(gzip.compress(reply, mtime=0)).decode(), settings)
 
 
-def _file(
-    title: str, panel: str, scripts: str, facts: Mapping[str, str], made: str, packed: Packed, code: str
-) -> str:  # fmt: skip
+def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], made: str, packed: Packed, code: str) -> str:
     """`panel` and `scripts` are markup, `code` is JavaScript; everything else is text."""
     return _PAGE.format(
         title=html.escape(title),
@@ -137,9 +144,13 @@ def whole(run: Run, others: live.OtherRuns = live.NO_OTHERS) -> live.Delta:
 
 def _joined(old: Columns, new: Columns) -> Columns:
     return msgspec.structs.replace(
-        old, end=new.end, t_s=old.t_s + new.t_s, latency_s=old.latency_s + new.latency_s,
-        kv_sliding=old.kv_sliding + new.kv_sliding, kv_full=old.kv_full + new.kv_full,
-    )  # fmt: skip
+        old,
+        end=new.end,
+        t_s=old.t_s + new.t_s,
+        latency_s=old.latency_s + new.latency_s,
+        kv_sliding=old.kv_sliding + new.kv_sliding,
+        kv_full=old.kv_full + new.kv_full,
+    )
 
 
 def _plotly() -> str:

@@ -72,9 +72,17 @@ def _shown(bench: Bench, told: Story) -> ShownStory:
     run = bench.runs.get(shipped_id(told.recording))
     claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(told.claims)]
     return ShownStory(
-        told.name, told.title, list(told.text), told.claim, told.source, claims, told.found, played,
-        run is not None and run.request.traffic is not None, told.here.note,
-    )  # fmt: skip
+        told.name,
+        told.title,
+        list(told.text),
+        told.claim,
+        told.source,
+        claims,
+        told.found,
+        played,
+        run is not None and run.request.traffic is not None,
+        told.here.note,
+    )
 
 
 def _played(bench: Bench, told: Story, recording: str, shows: str) -> ShownRecording:

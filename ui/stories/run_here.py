@@ -62,9 +62,20 @@ def run_here(
 
     quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     outputs = [
-        pages, controls.message, *compare.work, *compare.arm_a, *compare.arm_b, compare.live, *compare.buttons,
-        *batching.fields.values(), *batching.arm_a, *batching.arm_b, batching.live, batching.run, batching.stop,
-    ]  # fmt: skip
+        pages,
+        controls.message,
+        *compare.work,
+        *compare.arm_a,
+        *compare.arm_b,
+        compare.live,
+        *compare.buttons,
+        *batching.fields.values(),
+        *batching.arm_a,
+        *batching.arm_b,
+        batching.live,
+        batching.run,
+        batching.stop,
+    ]
     shown = [compare.live, batching.live]
     taken = controls.view.take(shows_errors(controls.message)(take), shown, outputs, **quiet)
     taken.success(None, None, None, js=FOCUS_RUN, **quiet)

@@ -14,9 +14,16 @@ from typing import Any, BinaryIO
 from tokendyno.backend.errors import InputError
 
 ARCHITECTURES = {
-    "llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "qwen3moe": "qwen3_moe", "phi3": "phi3",
-    "gemma2": "gemma2", "gemma3": "gemma3_text", "gpt2": "gpt2", "gpt-oss": "gpt_oss",
-}  # fmt: skip
+    "llama": "llama",
+    "qwen2": "qwen2",
+    "qwen3": "qwen3",
+    "qwen3moe": "qwen3_moe",
+    "phi3": "phi3",
+    "gemma2": "gemma2",
+    "gemma3": "gemma3_text",
+    "gpt2": "gpt2",
+    "gpt-oss": "gpt_oss",
+}
 """GGUF name -> model_type, of those that transformers 5.22 loads from GGUF and that `families` has."""
 
 KEYS = {

@@ -152,8 +152,9 @@ def explained(error: Exception, repo: str, revision: str) -> InputError:
         case OfflineModeIsEnabled():
             return HubUnreachable(
                 f"{repo} is not on this machine, and downloads are off (HF_HUB_OFFLINE). Unset it, give a local "
-                "folder, or run a known architecture without a download: random:NAME.", "downloads are off",
-            )  # fmt: skip
+                "folder, or run a known architecture without a download: random:NAME.",
+                "downloads are off",
+            )
         case HfHubHTTPError():
             return _unreachable(repo, f"HTTP status {error.response.status_code}")
         case _:
@@ -175,5 +176,6 @@ def _read(path: Path) -> bytes:
 def _unreachable(repo: str, reason: str) -> HubUnreachable:
     return HubUnreachable(
         f"The Hub could not be reached for {repo} ({reason}). Check the connection, give a local folder, or run a "
-        "known architecture without a download: random:NAME.", reason,
-    )  # fmt: skip
+        "known architecture without a download: random:NAME.",
+        reason,
+    )

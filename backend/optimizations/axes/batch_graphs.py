@@ -29,7 +29,9 @@ _RULES = (
     ),
     blocked(
         lambda s: (
-            s.cuda and not experts_settled(s) and s.choices["experts"] in ("auto", "grouped_mm")
+            s.cuda
+            and not experts_settled(s)
+            and s.choices["experts"] in ("auto", "grouped_mm")
             and (compute_dtype(s) != "bfloat16" or s.machine.capability < (8, 0))
         ),
         "Other than in bfloat16 from compute capability 8.0 on, a grouped GEMM copies its offsets to the host, which a "
@@ -37,7 +39,7 @@ _RULES = (
         "tests/gpu/test_batching.py on an H200: torch._grouped_mm in float32",
         (("experts", "batched_mm"),),
     ),
-)  # fmt: skip
+)
 
 
 class BatchGraphs(Optimization):

@@ -12,9 +12,13 @@ from tokendyno.backend.plan import Plan
 _BATCHED = "backend/worker/runners/static_batch.py"
 _PAGED = "transformers 5.22: generation/continuous_batching"
 _PAGED_ATTENTION = (
-    "eager", "sdpa", "flash_attention_2", "flash_attention_3", "kernels-community/flash-attn2",
+    "eager",
+    "sdpa",
+    "flash_attention_2",
+    "flash_attention_3",
+    "kernels-community/flash-attn2",
     "kernels-community/vllm-flash-attn3",
-)  # fmt: skip
+)
 
 _STATIC = (
     blocked(

@@ -89,9 +89,15 @@ class Compiling:
         self._start = _Start()
         self._key = artefacts.key_of(plan, batch_size, length) if made.compile_cache == "artefacts" else ""
         settings = (
-            made.compile_mode, made.shapes, made.loop, made.cuda_graphs, made.compile_cache, made.cache.name, self._key,
+            made.compile_mode,
+            made.shapes,
+            made.loop,
+            made.cuda_graphs,
+            made.compile_cache,
+            made.cache.name,
+            self._key,
             made.prefill_compiled,
-        )  # fmt: skip
+        )
         if settings == self.settings:
             return []
         self._forget()

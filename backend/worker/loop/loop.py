@@ -48,10 +48,17 @@ class DecodeLoop:
     """
 
     def __init__(
-        self, model: Any, pad: int, eos: list[int], compile_mode: str | None = None, cuda_graph: bool = False,
-        counts: MutableMapping[str, float] | None = None, prefill_chunk: int = 0, prefill_graphs: bool = False,
+        self,
+        model: Any,
+        pad: int,
+        eos: list[int],
+        compile_mode: str | None = None,
+        cuda_graph: bool = False,
+        counts: MutableMapping[str, float] | None = None,
+        prefill_chunk: int = 0,
+        prefill_graphs: bool = False,
         prefill_compiled: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._model, self._pad, self._eos = model, pad, eos
         self._compile_mode, self._cuda_graph, self._prefill_chunk = compile_mode, cuda_graph, prefill_chunk
         self._prefill_graphs, self._prefill_compiled = prefill_graphs, prefill_compiled
@@ -61,10 +68,18 @@ class DecodeLoop:
         self._generated = 0
 
     def generate(
-        self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, max_new_tokens: int, meter: TokenMeter,
-        sampling: Sampling = GREEDY, seed: int = 0, ignore_eos: bool = False, given: list[int] | None = None,
+        self,
+        input_ids: Any,
+        attention_mask: Any,
+        cache: StaticSlotCache,
+        max_new_tokens: int,
+        meter: TokenMeter,
+        sampling: Sampling = GREEDY,
+        seed: int = 0,
+        ignore_eos: bool = False,
+        given: list[int] | None = None,
         replay: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Ids of prompt (B, P) and new tokens: (B, P + generated). `given`: the new tokens of a batch of one, whatever
         the model would choose; `given_logits` then tells from what. `replay`: the prompt is worth a graph of its own,
         where prompts have some."""

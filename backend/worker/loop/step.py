@@ -75,9 +75,15 @@ class Step:
     """
 
     def __init__(
-        self, model: Any, cache: StaticSlotCache, batch_size: int, sampling: Sampling, pad: int, given: bool = False,
+        self,
+        model: Any,
+        cache: StaticSlotCache,
+        batch_size: int,
+        sampling: Sampling,
+        pad: int,
+        given: bool = False,
         chunk: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
         self._config = model.config.get_text_config(decoder=True)
         cache.additive = model.dtype if _additive_mask(self._config) else None
@@ -142,9 +148,13 @@ class Step:
             end = begin + ids.shape[1]
             mask = None if attention_mask is None else attention_mask[:, :end]
             logits = self._model(
-                input_ids=ids, attention_mask=mask, position_ids=positions[:, begin:end],
-                past_key_values=self.cache, use_cache=True, logits_to_keep=1,
-            ).logits[:, -1]  # fmt: skip
+                input_ids=ids,
+                attention_mask=mask,
+                position_ids=positions[:, begin:end],
+                past_key_values=self.cache,
+                use_cache=True,
+                logits_to_keep=1,
+            ).logits[:, -1]
             begin = end
         return logits
 
@@ -169,9 +179,12 @@ class Step:
 
     def _advance(self) -> None:
         logits = self._model(
-            input_ids=self.token, attention_mask=self._masks(), position_ids=self.positions,
-            past_key_values=self.cache, use_cache=True,
-        ).logits[:, -1]  # fmt: skip
+            input_ids=self.token,
+            attention_mask=self._masks(),
+            position_ids=self.positions,
+            past_key_values=self.cache,
+            use_cache=True,
+        ).logits[:, -1]
         if self._sampling.temperature == 0 and self.given is None:
             self._end(logits, self)
         else:

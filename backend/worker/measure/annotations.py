@@ -114,8 +114,13 @@ class Annotations:
             if record.fail_type:
                 self.add("graph_skip", seconds, f"not compiled: {first_line(record.fail_reason or '')}", token, t_s)
             elif record.recompile_reason:
-                self.add("recompile", seconds, f"compiled again, because this failed: {guard(record.recompile_reason)}",
-                         token, t_s)  # fmt: skip
+                self.add(
+                    "recompile",
+                    seconds,
+                    f"compiled again, because this failed: {guard(record.recompile_reason)}",
+                    token,
+                    t_s,
+                )
             else:
                 self.add("compile", seconds, f"compiled for the first time: {record.co_name}", token, t_s)
             if record.cudagraph_skip_reason:

@@ -10,9 +10,13 @@ import psutil
 T = TypeVar("T")
 
 SLOWED = {
-    0x04: "power cap", 0x08: "hardware slowdown", 0x10: "sync boost", 0x20: "heat (driver)", 0x40: "heat (hardware)",
+    0x04: "power cap",
+    0x08: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "heat (driver)",
+    0x40: "heat (hardware)",
     0x80: "power brake",
-}  # fmt: skip
+}
 """Bits of the clocks event reasons that mean slower than the load would allow, which an idle GPU and clocks set by the
 user do not. https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html"""
 

@@ -74,15 +74,25 @@ def _takes_flash(query: Any) -> bool:
 
 
 def grouped_mask(
-    q_length: int, q_offset: Any = 0, kv_offset: int = 0, attention_mask: Any = None,
-    mask_function: Any = causal_mask_function, allow_is_causal_skip: bool = True, **more: Any,
-) -> Any:  # fmt: skip
+    q_length: int,
+    q_offset: Any = 0,
+    kv_offset: int = 0,
+    attention_mask: Any = None,
+    mask_function: Any = causal_mask_function,
+    allow_is_causal_skip: bool = True,
+    **more: Any,
+) -> Any:
     """The mask of sdpa. One that is causal and nothing else, of a chunk behind earlier ones, says how many keys its
     last query attends to: a kernel may do without it. What a model makes of the mask has lost that and is right."""
     mask = sdpa_mask(
-        q_length=q_length, q_offset=q_offset, kv_offset=kv_offset, attention_mask=attention_mask,
-        mask_function=mask_function, allow_is_causal_skip=allow_is_causal_skip, **more,
-    )  # fmt: skip
+        q_length=q_length,
+        q_offset=q_offset,
+        kv_offset=kv_offset,
+        attention_mask=attention_mask,
+        mask_function=mask_function,
+        allow_is_causal_skip=allow_is_causal_skip,
+        **more,
+    )
     plain = mask_function is causal_mask_function and allow_is_causal_skip and kv_offset == 0
     if mask is None or not plain or q_length == 1 or not mask.is_cuda or is_tracing(mask):  # which asks for nothing
         return mask

@@ -26,8 +26,10 @@ class PackedExperts(nn.Module):  # type: ignore[misc]
         for name, rows, columns in (("gate_up_proj", 2 * narrow, wide), ("down_proj", wide, narrow)):
             shape = experts, rows, columns // BLOCK
             for part, size, kind in (
-                ("blocks", (*shape, 16), torch.uint8), ("scales", shape, torch.uint8), ("bias", shape[:2], dtype),
-            ):  # fmt: skip
+                ("blocks", (*shape, 16), torch.uint8),
+                ("scales", shape, torch.uint8),
+                ("bias", shape[:2], dtype),
+            ):
                 empty = torch.empty(size, dtype=kind, device="meta")
                 self.register_parameter(f"{name}_{part}", nn.Parameter(empty, requires_grad=False))
 

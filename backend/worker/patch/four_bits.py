@@ -38,10 +38,10 @@ def joinable_4bit(parts: list[Any]) -> bool:
         return False
     first = states[0]
     alike = all(
-        (one.quant_type, one.blocksize, one.dtype, one.nested) == (first.quant_type, first.blocksize, first.dtype,
-                                                                   first.nested)
+        (one.quant_type, one.blocksize, one.dtype, one.nested)
+        == (first.quant_type, first.blocksize, first.dtype, first.nested)
         for one in states
-    )  # fmt: skip
+    )
     whole = all(one.shape[1] == first.shape[1] and one.shape[1] % one.blocksize == 0 for one in states)
     if first.nested:
         whole = whole and all(one.absmax.numel() % one.state2.blocksize == 0 for one in states)
@@ -60,22 +60,33 @@ def _rows_of_all(parts: list[Any]) -> Any:
     if first.nested:
         scales = [state.state2 for state in states]
         second = QuantState(
-            torch.cat([scale.absmax for scale in scales]), code=scales[0].code, blocksize=scales[0].blocksize,
+            torch.cat([scale.absmax for scale in scales]),
+            code=scales[0].code,
+            blocksize=scales[0].blocksize,
             dtype=scales[0].dtype,
-        )  # fmt: skip
+        )
         offset = torch.cat([state.offset.expand(state.shape[0]) for state in states])
     state = QuantState(
         torch.cat([state.absmax for state in states]),
         shape=torch.Size((sum(state.shape[0] for state in states), first.shape[1])),
-        code=first.code, blocksize=first.blocksize, quant_type=first.quant_type, dtype=first.dtype, offset=offset,
+        code=first.code,
+        blocksize=first.blocksize,
+        quant_type=first.quant_type,
+        dtype=first.dtype,
+        offset=offset,
         state2=second,
-    )  # fmt: skip
+    )
     weight = parts[0].weight
     return Params4bit(
-        torch.cat([part.weight.data for part in parts]), requires_grad=False, quant_state=state,
-        blocksize=state.blocksize, compress_statistics=state.nested, quant_type=state.quant_type,
-        quant_storage=weight.quant_storage, bnb_quantized=True,
-    )  # fmt: skip
+        torch.cat([part.weight.data for part in parts]),
+        requires_grad=False,
+        quant_state=state,
+        blocksize=state.blocksize,
+        compress_statistics=state.nested,
+        quant_type=state.quant_type,
+        quant_storage=weight.quant_storage,
+        bnb_quantized=True,
+    )
 
 
 def _plain_scales(state: Any) -> Any:
@@ -86,9 +97,13 @@ def _plain_scales(state: Any) -> Any:
         return state
     scales = dequantize_blockwise(state.absmax, state.state2).view(state.shape[0], -1) + state.offset[:, None]
     return QuantState(
-        scales.view(-1), shape=state.shape, code=state.code, blocksize=state.blocksize, quant_type=state.quant_type,
+        scales.view(-1),
+        shape=state.shape,
+        code=state.code,
+        blocksize=state.blocksize,
+        quant_type=state.quant_type,
         dtype=state.dtype,
-    )  # fmt: skip
+    )
 
 
 def lay_together(state: Any) -> None:

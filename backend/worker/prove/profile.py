@@ -112,9 +112,21 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
             read[name] += not inside(begin)
     step, no_step = step_time(spans, ends, cuda, Weights(frozenset(stacks)), _flex_regions(ops), thread)
     return Trace(
-        ops, kernels, runtime, steps, decode, +eager, shapes, formats,
-        seconds, collectives, collectives_ns / 1e9, step, no_step, +read,
-    )  # fmt: skip
+        ops,
+        kernels,
+        runtime,
+        steps,
+        decode,
+        +eager,
+        shapes,
+        formats,
+        seconds,
+        collectives,
+        collectives_ns / 1e9,
+        step,
+        no_step,
+        +read,
+    )
 
 
 def _format(event: Any, name: str) -> str:
@@ -148,9 +160,15 @@ def _span(event: Any, name: str, on_gpu: bool) -> Span:
     begin = event.start_ns()
     shapes = tuple(_shape(one) for one in event.shapes()[:2]) if name in DIVIDED else ()
     return Span(
-        name, begin, begin + event.duration_ns(), on_gpu, shapes, event.correlation_id(),
-        event.linked_correlation_id(), 0 if on_gpu else event.start_thread_id(),
-    )  # fmt: skip
+        name,
+        begin,
+        begin + event.duration_ns(),
+        on_gpu,
+        shapes,
+        event.correlation_id(),
+        event.linked_correlation_id(),
+        0 if on_gpu else event.start_thread_id(),
+    )
 
 
 def _flex_regions(ops: Counter[str]) -> set[str]:

@@ -49,9 +49,13 @@ class Weights(NamedTuple):
 
 
 def step_time(
-    spans: Spans, ends: Sequence[int], cuda: bool, weights: Weights, flex: Collection[str] = (),
+    spans: Spans,
+    ends: Sequence[int],
+    cuda: bool,
+    weights: Weights,
+    flex: Collection[str] = (),
     thread: int = 0,
-) -> tuple[StepTime | None, str]:  # fmt: skip
+) -> tuple[StepTime | None, str]:
     """(the parts of a mean step, "") or (None, why there are none).
 
     `ends`: when each step ended on `thread` of the host; the first is the prefill's. `flex`: names of ranges in which

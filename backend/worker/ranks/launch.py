@@ -44,9 +44,13 @@ def main() -> None:
         if share.interface and not os.environ.get(name):
             os.environ[name] = share.interface
     config = LaunchConfig(
-        min_nodes=share.hosts, max_nodes=share.hosts, nproc_per_node=share.ranks, max_restarts=0,
-        monitor_interval=0.1, **rendezvous(share),
-    )  # fmt: skip
+        min_nodes=share.hosts,
+        max_nodes=share.hosts,
+        nproc_per_node=share.ranks,
+        max_restarts=0,
+        monitor_interval=0.1,
+        **rendezvous(share),
+    )
     launch = elastic_launch(config, sys.executable)
     try:
         launch("-P", "-m", "tokendyno.backend.worker.ranks", str(os.getpid()), str(folder), sys.argv[2])
@@ -79,10 +83,18 @@ def not_met(share: Share, why: str) -> str:
 def rendezvous(share: Share) -> dict[str, Any]:
     """How the launchers of all machines meet, with torchrun's own words; one alone meets itself, on any free port."""
     if share.hosts == 1:
-        return {"run_id": f"tokendyno-{os.getpid()}", "rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0",
-                "local_addr": "localhost"}  # fmt: skip
-    return {"run_id": "none", "rdzv_backend": "static", "rdzv_endpoint": share.endpoint,
-            "rdzv_configs": {"rank": 0, "timeout": max(1, round(share.wait_s))}}  # fmt: skip
+        return {
+            "run_id": f"tokendyno-{os.getpid()}",
+            "rdzv_backend": "c10d",
+            "rdzv_endpoint": "localhost:0",
+            "local_addr": "localhost",
+        }
+    return {
+        "run_id": "none",
+        "rdzv_backend": "static",
+        "rdzv_endpoint": share.endpoint,
+        "rdzv_configs": {"rank": 0, "timeout": max(1, round(share.wait_s))},
+    }
 
 
 def cause(rank: int, code: int, folder: Path) -> str:

@@ -373,9 +373,13 @@ class MeasuredRunner(ABC):
             return trace(lambda: self._repeat(task, self._profiled_steps(task)), self._cuda, stacks)
 
         observation = Observation(
-            self.model.model, measured.cache, task.job.plan, functools.cache(profiled), measured.counts,
+            self.model.model,
+            measured.cache,
+            task.job.plan,
+            functools.cache(profiled),
+            measured.counts,
             own_group().exchange,
-        )  # fmt: skip
+        )
         with self.channel.phasing("prove") as steps:
             findings = find_all(observation, steps.step)
             tokens = self._tokens(measured)

@@ -96,9 +96,11 @@ class ContinuousRunner(BatchCourse):
             seed=job.seed,
         )
         settings = GenerationConfig(
-            do_sample=False, eos_token_id=-1 if job.ignore_eos else (self.model.eos or -1),
-            pad_token_id=self.model.pad, max_new_tokens=job.max_new_tokens,
-        )  # fmt: skip
+            do_sample=False,
+            eos_token_id=-1 if job.ignore_eos else (self.model.eos or -1),
+            pad_token_id=self.model.pad,
+            max_new_tokens=job.max_new_tokens,
+        )
         manager = self.model.model.init_continuous_batching(
             generation_config=settings, continuous_batching_config=config
         )

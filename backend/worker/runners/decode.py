@@ -87,8 +87,11 @@ class GenerateRunner(MeasuredRunner):
         sampling: dict[str, Any] = {"do_sample": False}
         if job.temperature > 0:
             sampling = {
-                "do_sample": True, "temperature": job.temperature, "top_k": job.top_k, "top_p": job.top_p,
-            }  # fmt: skip
+                "do_sample": True,
+                "temperature": job.temperature,
+                "top_k": job.top_k,
+                "top_p": job.top_p,
+            }
         return GenerationConfig(
             max_new_tokens=tokens,
             min_new_tokens=None,
@@ -201,8 +204,12 @@ class GenerateRunner(MeasuredRunner):
         plan, done = task.job.plan.generate, RunCounts()
         warm_up = WarmUp(
             lambda prompt, tokens: self._generate_unmeasured(task, prompt, tokens),
-            task.prompt, self._past_window(task), self._window_tokens, task.length, done,
-        )  # fmt: skip
+            task.prompt,
+            self._past_window(task),
+            self._window_tokens,
+            task.length,
+            done,
+        )
         if plan.compile_mode:
             with (
                 self.channel.phasing("compile", plan.compile_mode) as steps,

@@ -67,10 +67,16 @@ class LoopRunner(GenerateRunner):
         if self._loop is None or plan != self._loop_plan:
             self._loop = None  # frees the last step and its graph
             self._loop = DecodeLoop(
-                self.model.model, self.model.pad, self.model.eos, plan.compile_mode, plan.cuda_graphs == "manual",
-                self._loop_counts, plan.prefill_chunk, plan.prefill_graphs,
+                self.model.model,
+                self.model.pad,
+                self.model.eos,
+                plan.compile_mode,
+                plan.cuda_graphs == "manual",
+                self._loop_counts,
+                plan.prefill_chunk,
+                plan.prefill_graphs,
                 plan.prefill_compiled,
-            )  # fmt: skip
+            )
             self._loop_plan = plan
         return self._loop
 

@@ -46,9 +46,14 @@ class WarmUp:
     """
 
     def __init__(
-        self, generate: Callable[[Prompt, int], Any], prompt: Prompt, past: Prompt | None, window: int, length: int,
+        self,
+        generate: Callable[[Prompt, int], Any],
+        prompt: Prompt,
+        past: Prompt | None,
+        window: int,
+        length: int,
         counts: RunCounts,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._generate, self._prompt, self._past = generate, prompt, past
         self._window, self._length, self._counts = window, length, counts
         self._prompts = self._steps = self._window_steps = 0

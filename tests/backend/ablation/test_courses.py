@@ -89,10 +89,11 @@ def test_what_cannot_be_ablated_is_a_sentence(tmp_path: Path) -> None:
     assert not list((tmp_path / "ablations").iterdir()), "what was not begun leaves no journal"
     one = Request("pocket", [ArmRequest("A", {})], WORK)
     for over, quality, why in (
-        ({"batch_size": ["1", "2"]}, True, "only sizes vary"), ({"batch_size": ["1"]}, False, "two different values"),
+        ({"batch_size": ["1", "2"]}, True, "only sizes vary"),
+        ({"batch_size": ["1"]}, False, "two different values"),
         ({"cache": ["offloaded", "offloaded_static"]}, False, "No point can run here"),
         ({"batch_size": ["1", "2", "3", "4", "5"]}, False, "takes 15 runs"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError, match=why):
             Courses(bench).begin_sweep(one, over, quality, LOCAL_USER)
     bench.close()

@@ -77,9 +77,14 @@ def test_another_ablation_is_refused_and_nothing_of_its_journal_is_lost(
 
 @pytest.mark.parametrize(
     "text",
-    ["not a journal\n", "a note without an end of line", '{"line":"ablation","model":"gpt', '{"line":"trial"}\n',
-     msgspec.json.encode(COST).decode() + "\n"],
-)  # fmt: skip
+    [
+        "not a journal\n",
+        "a note without an end of line",
+        '{"line":"ablation","model":"gpt',
+        '{"line":"trial"}\n',
+        msgspec.json.encode(COST).decode() + "\n",
+    ],
+)
 def test_a_foreign_file_is_refused_and_left_as_it_is(text: str, tmp_path: Path) -> None:
     """Also one whose only line looks torn: it is no beginning of this journal."""
     path = tmp_path / "journal"

@@ -48,9 +48,22 @@ def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         found = cli(
-            "sweep", "--over", "batch_size=1,2", "--rounds", "1", "--max-new-tokens", "4", "--ray", cluster.address,
-            "--history", str(tmp_path / "history.sqlite"), "--journal", str(tmp_path / "s.jsonl"), "--json", "-",
-        )  # fmt: skip
+            "sweep",
+            "--over",
+            "batch_size=1,2",
+            "--rounds",
+            "1",
+            "--max-new-tokens",
+            "4",
+            "--ray",
+            cluster.address,
+            "--history",
+            str(tmp_path / "history.sqlite"),
+            "--journal",
+            str(tmp_path / "s.jsonl"),
+            "--json",
+            "-",
+        )
     finally:
         cluster.shutdown()
     assert found.returncode == 0, found.stderr

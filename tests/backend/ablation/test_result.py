@@ -36,9 +36,14 @@ def test_each_step_is_compared_with_the_one_it_names() -> None:
     base, static, single, whole, without_static, without_single, first, second = found()
     assert base.comparison is None and base.latency_mean_s == pytest.approx(0.404, rel=1e-3)
     for step, ratio, more in (
-        (static, 2.0, 20), (single, 0.4 / 0.3, 100), (whole, 4.0, 120), (without_static, 1 / 3, -20),
-        (without_single, 0.5, -100), (first, 2.0, 20), (second, 2.0, 100),
-    ):  # fmt: skip
+        (static, 2.0, 20),
+        (single, 0.4 / 0.3, 100),
+        (whole, 4.0, 120),
+        (without_static, 1 / 3, -20),
+        (without_single, 0.5, -100),
+        (first, 2.0, 20),
+        (second, 2.0, 100),
+    ):
         assert step.comparison is not None
         assert step.comparison.ratio == pytest.approx(ratio) and step.memory_more_bytes == more
         assert step.comparison.pairs == 3
@@ -55,8 +60,9 @@ def test_stopped_early_a_change_and_its_interval_come_from_the_same_rounds() -> 
     planned = {step.arm: {"cache": step.arm} for step in steps}
     _, static = results(steps, Admitted(planned, {}, {}), journal, greedy=True)
     for more, ends in (
-        (static.latency_more_s, static.latency_interval_s), (static.memory_more_bytes, static.memory_interval_bytes),
-    ):  # fmt: skip
+        (static.latency_more_s, static.latency_interval_s),
+        (static.memory_more_bytes, static.memory_interval_bytes),
+    ):
         assert more is not None and ends is not None and ends[0] <= more <= ends[1]
     assert static.memory_more_bytes == 124 and static.latency_more_s == pytest.approx(-0.2025, rel=1e-3)
     assert static.comparison is not None and static.comparison.pairs == 2

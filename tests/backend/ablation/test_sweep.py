@@ -19,9 +19,11 @@ def test_points_are_every_combination_with_their_own_sizes_and_choices() -> None
         "pocket", {"dtype": "float32"}, {"batch_size": ["1", "8"], "cache": ["dynamic", "static"]}, WORK
     )
     assert [point.name for point in points] == [
-        "batch_size=1,cache=dynamic", "batch_size=1,cache=static", "batch_size=8,cache=dynamic",
+        "batch_size=1,cache=dynamic",
+        "batch_size=1,cache=static",
+        "batch_size=8,cache=dynamic",
         "batch_size=8,cache=static",
-    ]  # fmt: skip
+    ]
     assert points[1].title == "Batch size: 1, KV cache: static"
     assert [point.workload.batch_size for point in points] == [1, 1, 8, 8]
     assert [point.choices.get("cache") for point in points] == [None, "static"] * 2
@@ -36,11 +38,13 @@ def test_trials_are_kept_by_names_and_told_by_titles() -> None:
     titles = {point.name: point.title for point in points}
     trials = trial_tasks("pocket", [*choices], choices, WORK, 2, journal, titles=titles)
     assert (trials[3].arm, trials[3].what) == (
-        "prompt_tokens=2048,cache=static", "round 1 of 2: Prompt tokens: 2,048, KV cache: static",
-    )  # fmt: skip
+        "prompt_tokens=2048,cache=static",
+        "round 1 of 2: Prompt tokens: 2,048, KV cache: static",
+    )
     assert [task.what for task in trial_tasks("pocket", [*arms], arms, WORK, 1, journal)] == [
-        "round 1 of 1: defaults", "round 1 of 1: KV cache static",
-    ]  # fmt: skip
+        "round 1 of 1: defaults",
+        "round 1 of 1: KV cache static",
+    ]
     reading = reading_tasks("pocket", [*arms], arms, Quality(shipped_texts()), journal)
     assert [task.what for task in reading] == ["quality: KV cache static"]
 

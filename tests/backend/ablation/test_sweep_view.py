@@ -46,8 +46,11 @@ def test_heat_maps_are_of_two_and_points_compete_with_their_own_size(tmp_path: P
     found = view(tmp_path)
     time, memory = found.heats
     assert (found.down, found.across, time.rows, time.columns) == (
-        "Batch size", "Dtype", ["1", "4", "16"], ["bfloat16", "float32"],
-    )  # fmt: skip
+        "Batch size",
+        "Dtype",
+        ["1", "4", "16"],
+        ["bfloat16", "float32"],
+    )
     assert time.texts[2] == ["149 ms", "not measured"] and memory.values[0] == [100, 150]
     assert found.pareto is not None and found.pareto.quality == "KL divergence"
     assert [point.front for point in found.pareto.points] == [True] * 5, "fast and large against slow and small"

@@ -97,9 +97,13 @@ def test_remarks_stand_beside_what_leaves_alone(
 
 @pytest.mark.parametrize(
     ("model", "has_chat_template", "blocked"),
-    [("pocket", False, True), ("pocket", True, False), ("random:gpt2", False, True),
-     ("random:bert-base-uncased", False, False)],
-)  # fmt: skip
+    [
+        ("pocket", False, True),
+        ("pocket", True, False),
+        ("random:gpt2", False, True),
+        ("random:bert-base-uncased", False, False),
+    ],
+)
 def test_chat_without_a_template_is_refused_beforehand(model: str, has_chat_template: bool, blocked: bool) -> None:
     given = replace(facts(model), has_chat_template=has_chat_template)
     assert facts(model).has_chat_template is False
@@ -180,9 +184,10 @@ def test_where_no_change_helps_none_is_offered() -> None:
 
 def test_a_remedy_is_never_one_that_is_refused() -> None:
     bare = replace(
-        H200, gpus=(replace(H200.gpus[0], free_bytes=12 * GIB),),
+        H200,
+        gpus=(replace(H200.gpus[0], free_bytes=12 * GIB),),
         packages=tuple(p for p in H200.packages if p[0] != "bitsandbytes"),
-    )  # fmt: skip
+    )
     (verdict,) = of(judge("random:Llama-3-8B", bare), "model")
     assert verdict.fix == {"quantization": "torchao-int8"}
 

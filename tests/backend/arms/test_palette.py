@@ -24,7 +24,7 @@ def found(entries: Sequence[Entry], word: str) -> set[str]:
         e.title
         for e in entries
         if word in " ".join((e.title, e.name, e.axis, e.group, e.summary, e.axis_name, e.words, *e.aliases)).lower()
-    }  # fmt: skip
+    }
 
 
 def test_every_choice_but_the_defaults_is_in_it_once(on_cpu: list[Entry]) -> None:

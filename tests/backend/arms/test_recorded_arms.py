@@ -24,9 +24,17 @@ from tokendyno.backend.predict.setup import setup_of
 FILE = Path(__file__).with_name("recorded_arms.txt")
 ARMS = 300
 MODELS = (
-    "pocket", "random:gpt2", "random:bert-base-uncased", "random:Mistral-7B-v0.1", "random:Gemma-3-1b",
-    "random:gpt-oss-20b", "random:Qwen3-0.6B", "random:Llama-3-8B", "random:Olmo-3-7B", "random:Qwen3-4B-Instruct-2507",
-)  # fmt: skip
+    "pocket",
+    "random:gpt2",
+    "random:bert-base-uncased",
+    "random:Mistral-7B-v0.1",
+    "random:Gemma-3-1b",
+    "random:gpt-oss-20b",
+    "random:Qwen3-0.6B",
+    "random:Llama-3-8B",
+    "random:Olmo-3-7B",
+    "random:Qwen3-4B-Instruct-2507",
+)
 RATES = PeakRates(4.59e12, 989e12, "a test", 450e9)
 
 
@@ -35,9 +43,16 @@ def _card(name: str, memory: int, capability: tuple[int, int]) -> Machine:
 
 
 MACHINES = (
-    CPU, H200, EIGHT, replace(CPU, packages=()), replace(H200, packages=CPU.packages), _card("T4", 16, (7, 5)),
-    _card("A100", 80, (8, 0)), _card("RTX 4090", 24, (8, 9)), _card("small", 4, (8, 6)),
-)  # fmt: skip
+    CPU,
+    H200,
+    EIGHT,
+    replace(CPU, packages=()),
+    replace(H200, packages=CPU.packages),
+    _card("T4", 16, (7, 5)),
+    _card("A100", 80, (8, 0)),
+    _card("RTX 4090", 24, (8, 9)),
+    _card("small", 4, (8, 6)),
+)
 
 
 def drawn(number: int) -> tuple[ModelFacts, Machine, dict[str, str], Workload]:
@@ -47,9 +62,10 @@ def drawn(number: int) -> tuple[ModelFacts, Machine, dict[str, str], Workload]:
     others = {axis.name: sorted({choice.name for choice in axis.choices} - {axis.default}) for axis in axes}
     choices = {axis: chance.choice(names) for axis, names in others.items()}
     work = Workload(
-        prompt_tokens=chance.choice((1, 7, 64, 128, 500, 2_000)), max_new_tokens=chance.choice((1, 9, 64, 700)),
+        prompt_tokens=chance.choice((1, 7, 64, 128, 500, 2_000)),
+        max_new_tokens=chance.choice((1, 9, 64, 700)),
         batch_size=chance.choice((1, 1, 2, 5)),
-    )  # fmt: skip
+    )
     return facts(chance.choice(MODELS)), chance.choice(MACHINES), choices, work
 
 

@@ -86,6 +86,10 @@ def test_a_combination_loses_as_much_as_the_worse_of_its_two(monkeypatch: pytest
     axes = [SimpleNamespace(name="one", choices=(nothing,)), SimpleNamespace(name="two", choices=slow)]
     monkeypatch.setattr("tokendyno.backend.arms.remedies.all_axes", lambda: axes)
     assert remedies() == (
-        {"one": "a"}, {"two": "c"}, {"one": "a", "two": "never"}, {"one": "a", "two": "c"}, {"two": "b"},
+        {"one": "a"},
+        {"two": "c"},
+        {"one": "a", "two": "never"},
+        {"one": "a", "two": "c"},
+        {"two": "b"},
         {"one": "a", "two": "b"},
-    )  # fmt: skip
+    )

@@ -138,11 +138,16 @@ def test_only_flash_attention_needs_no_mask_over_the_pages_and_a_step_ahead_a_se
     traffic, model = requests((100, 60), pages=100), facts("random:Llama-3-8B")
     found = {
         (attention, ahead): check(
-            make_config("m", {"batching": "continuous", "attention": attention, "async_batching": ahead}), model, H200,
-            workload_of(traffic), 0, traffic,
+            make_config("m", {"batching": "continuous", "attention": attention, "async_batching": ahead}),
+            model,
+            H200,
+            workload_of(traffic),
+            0,
+            traffic,
         ).memory.workspace
-        for attention in ("sdpa", "flash_attention_2") for ahead in ("off", "on")
-    }  # fmt: skip
+        for attention in ("sdpa", "flash_attention_2")
+        for ahead in ("off", "on")
+    }
     mask = 512 * (100 * 256 + 512) * 2  # bytes in bfloat16, of the one kind of layers
     assert found["sdpa", "on"] - found["sdpa", "off"] == mask
     assert found["flash_attention_2", "on"] == found["flash_attention_2", "off"]

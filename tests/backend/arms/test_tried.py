@@ -92,8 +92,10 @@ def test_pairs_are_in_one_order_whatever_the_order_of_the_axes() -> None:
     choices = {"loop": "own", "cache": "static", "attention": "eager"}
     for order in itertools.permutations(choices):
         assert list(pairs_of({axis: choices[axis] for axis in order})) == [
-            ("attention=eager", "cache=static"), ("attention=eager", "loop=own"), ("cache=static", "loop=own")
-        ]  # fmt: skip
+            ("attention=eager", "cache=static"),
+            ("attention=eager", "loop=own"),
+            ("cache=static", "loop=own"),
+        ]
     assert ("attention=eager", "cache=static") not in tried_pairs("cuda")
 
 

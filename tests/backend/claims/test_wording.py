@@ -33,37 +33,47 @@ ONCE, ONCE_LOW, MISSING, SHOWN = (
         ([IN], True, "partly confirmed: within what was claimed; a choice was in effect only in part"),
         ([BETTER], False, "exceeded: above what was claimed, which is better"),
         (
-            [LOW, IN, IN, LOW, IN, SHOWN], False,
+            [LOW, IN, IN, LOW, IN, SHOWN],
+            False,
             "partly confirmed: 3 of 5 figures are within what was claimed; the other two are below it",
         ),
         ([IN, HIGH], False, "partly confirmed: 1 of 2 figures is within what was claimed; the other is above it"),
         (
-            [REACHES, BETTER, MISSING, MISSING], False,
+            [REACHES, BETTER, MISSING, MISSING],
+            False,
             "partly confirmed: 1 of 4 figures is above what was claimed, which is better; the interval of one reaches "
             "above it; the other two were not measured",
         ),
         (
-            [IN, COVERS, COVERS], False,
+            [IN, COVERS, COVERS],
+            False,
             "partly confirmed: 1 of 3 figures is within what was claimed; the intervals of the other two reach below "
             "and above it",
         ),
-        ([IN, ONCE], False,
-         "partly confirmed: 1 of 2 figures is within what was claimed; the other is within it, but in one run only"),
+        (
+            [IN, ONCE],
+            False,
+            "partly confirmed: 1 of 2 figures is within what was claimed; the other is within it, but in one run only",
+        ),
         ([COVERS], False, "not decided: the interval reaches below and above what was claimed"),
         ([ONCE], False, "not decided: within what was claimed, but in one run only"),
         ([ONCE, ONCE], False, "not decided: both figures are within what was claimed, but in one run only"),
         (
-            [MISSING, REACHES], False,
+            [MISSING, REACHES],
+            False,
             "not decided: the interval of 1 of 2 figures reaches above what was claimed; the other was not measured",
         ),
         ([LOW], False, "not confirmed: below what was claimed"),
         ([ONCE_LOW], False, "not confirmed: below what was claimed, in one run only"),
         ([LOW, HIGH], False, "not confirmed: 1 of 2 figures is above what was claimed; the other is below it"),
-        ([REACHES, LOW], False,
-         "not confirmed: 1 of 2 figures is below what was claimed; the interval of the other reaches above it"),
+        (
+            [REACHES, LOW],
+            False,
+            "not confirmed: 1 of 2 figures is below what was claimed; the interval of the other reaches above it",
+        ),
         ([MISSING, MISSING], False, "not tested here: "),
     ],
-)  # fmt: skip
+)
 def test_a_verdict_says_how_many_hold_and_how_the_others_miss(figures: list[Standing], partly: bool, said: str) -> None:
     word = verdict([one.state for one in figures], partly)
     assert f"{word}: {remark(figures, word, partly)}" == said

@@ -18,9 +18,20 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.executors import open_bench
 
 COMMAND = (
-    "ablate", "--base", "dtype=float32", "--add", "cache=static", "--steps", "alone", "--rounds", "2",
-    "--max-new-tokens", "8", "--journal", "journal.jsonl",
-)  # fmt: skip
+    "ablate",
+    "--base",
+    "dtype=float32",
+    "--add",
+    "cache=static",
+    "--steps",
+    "alone",
+    "--rounds",
+    "2",
+    "--max-new-tokens",
+    "8",
+    "--journal",
+    "journal.jsonl",
+)
 
 
 @pytest.mark.full

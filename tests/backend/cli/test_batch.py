@@ -23,9 +23,25 @@ def served(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> tuple[
     """Static against continuous: document, standard error, folder with the history."""
     folder = tmp_path_factory.mktemp("served")
     ran = cli_here(
-        nursery, "batch", *ARMS, "--requests", str(REQUESTS), "--seed", "1", "--concurrent", str(ROWS),
-        "--output-lengths", "2-9", "--ttft-limit", "60", "--json", "-", "--history", "history.sqlite", cwd=folder,
-    )  # fmt: skip
+        nursery,
+        "batch",
+        *ARMS,
+        "--requests",
+        str(REQUESTS),
+        "--seed",
+        "1",
+        "--concurrent",
+        str(ROWS),
+        "--output-lengths",
+        "2-9",
+        "--ttft-limit",
+        "60",
+        "--json",
+        "-",
+        "--history",
+        "history.sqlite",
+        cwd=folder,
+    )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout), ran.stderr, folder
 

@@ -115,9 +115,12 @@ def test_bad_input_is_a_sentence(
 @pytest.mark.parametrize(("error", "kept"), [(Stopped, True), (KeyboardInterrupt, True), (Stopped, False)])
 @pytest.mark.usefixtures("forked")
 def test_one_that_is_stopped_says_what_is_left(
-    error: type[BaseException], kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+    kept: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     only(tmp_path, monkeypatch, "cpu")
     family = tmp_path / "family.toml"
     text = family.read_text(encoding="utf-8")

@@ -143,8 +143,11 @@ def test_of_a_bundle_what_gave_way_is_said_as_text_and_in_the_document(capsys: p
     found = json.loads(capsys.readouterr().out)
     assert found["requested"]["projections"] == "separate"
     assert [v["axis"] for v in found["verdicts"] if v["reason"].startswith("Of the preset")] == [
-        "kernels", "projections", "cuda_graphs", "prefill"
-    ]  # fmt: skip
+        "kernels",
+        "projections",
+        "cuda_graphs",
+        "prefill",
+    ]
 
 
 def test_a_bundle_can_be_exported(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,10 +31,22 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[st
     for name in USERS_OWN:
         (folder / name).write_text(f"open({str(folder / EXECUTED)!r}, 'a').write({name!r})\n")
     ran = cli(
-        "compare", "--a", "dtype=float32,attention=sdpa", "--b", "dtype=float32,cache=unwindowed",
-        "--prompt-tokens", "116", "--max-new-tokens", "24", "--ignore-eos", "--json", "-", "--history",
-        "history.sqlite", cwd=folder,
-    )  # fmt: skip
+        "compare",
+        "--a",
+        "dtype=float32,attention=sdpa",
+        "--b",
+        "dtype=float32,cache=unwindowed",
+        "--prompt-tokens",
+        "116",
+        "--max-new-tokens",
+        "24",
+        "--ignore-eos",
+        "--json",
+        "-",
+        "--history",
+        "history.sqlite",
+        cwd=folder,
+    )
     assert ran.returncode == 0, ran.stderr
     yield json.loads(ran.stdout), ran.stderr, folder
 
@@ -49,9 +61,22 @@ def test_the_document_on_standard_output_has_every_key_of_the_promise(
     assert [arm["name"] for arm in found["arms"]] == ["A", "B"]
     for arm in found["arms"]:
         assert {
-            "name", "requested", "planned", "effective", "evidence", "ttft_s", "latency_s", "kv_bytes",
-            "kv_bytes_predicted", "memory_bytes", "text", "token_ids", "phases_s", "load", "summary",
-        } <= set(arm)  # fmt: skip
+            "name",
+            "requested",
+            "planned",
+            "effective",
+            "evidence",
+            "ttft_s",
+            "latency_s",
+            "kv_bytes",
+            "kv_bytes_predicted",
+            "memory_bytes",
+            "text",
+            "token_ids",
+            "phases_s",
+            "load",
+            "summary",
+        } <= set(arm)
         assert arm["load"]["stages_s"]["read"] > 0 and arm["load"]["peak_bytes"]["host"] > arm["weight_bytes"]
         for record in ("requested", "planned", "effective"):
             assert set(arm[record]) == set(axis_names())
@@ -75,9 +100,13 @@ def test_every_series_has_one_entry_for_each_generated_token(compared: tuple[dic
     for arm in compared[0]["arms"]:
         assert arm["prompt_tokens"] == 116
         series = [
-            arm["latency_s"], arm["time_s"], arm["memory_bytes"], arm["token_ids"], *arm["kv_bytes"].values(),
+            arm["latency_s"],
+            arm["time_s"],
+            arm["memory_bytes"],
+            arm["token_ids"],
+            *arm["kv_bytes"].values(),
             *arm["kv_bytes_predicted"].values(),
-        ]  # fmt: skip
+        ]
         assert {len(values) for values in series} == {24}
         assert all(latency > 0 for latency in arm["latency_s"])
         assert arm["time_s"] == sorted(arm["time_s"])
@@ -138,14 +167,36 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (room / "out.json").write_text("old")
-    code = main([
-        "compare", "--a", "dtype=float16", "--b", "float32", "--prompt-file", "p.txt", "--batch-size", "3",
-        "--repeats", "2", "--json", "out.json", *SHORT,
-    ])  # fmt: skip
+    code = main(
+        [
+            "compare",
+            "--a",
+            "dtype=float16",
+            "--b",
+            "float32",
+            "--prompt-file",
+            "p.txt",
+            "--batch-size",
+            "3",
+            "--repeats",
+            "2",
+            "--json",
+            "out.json",
+            *SHORT,
+        ]
+    )
     out, err = capsys.readouterr()
     assert code == 0, err
-    for part in (f"{MODEL.label} on ", "A: dtype=float16", "B: dtype=float32", "Time to first token",
-                 "mean over 2 runs", "KV cache", "95% interval, 2 pairs of runs", "as predicted"):  # fmt: skip
+    for part in (
+        f"{MODEL.label} on ",
+        "A: dtype=float16",
+        "B: dtype=float32",
+        "Time to first token",
+        "mean over 2 runs",
+        "KV cache",
+        "95% interval, 2 pairs of runs",
+        "as predicted",
+    ):
         assert part in out, out
     assert re.search(r"dtype +A +float16 +verified", out) and re.search(r" B +float32 +verified", out), out
     assert "note (arm A, dtype): This checkpoint is in bfloat16" in err

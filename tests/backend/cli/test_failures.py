@@ -90,10 +90,22 @@ def test_what_transformers_cannot_read_is_no_fault_of_a_choice(
 def running(tmp_path: Path) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """A long run in the middle of its tokens, and what it has said so far."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tokendyno", "run", "--max-new-tokens", str(MODEL.max_positions - 100), "--ignore-eos",
-         "--json", str(tmp_path / "out.json")],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "tokendyno",
+            "run",
+            "--max-new-tokens",
+            str(MODEL.max_positions - 100),
+            "--ignore-eos",
+            "--json",
+            str(tmp_path / "out.json"),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stderr is not None
     said: list[str] = []
     while not any("A: run" in line for line in said):

@@ -89,8 +89,10 @@ def test_a_folder_in_the_place_of_a_history_is_told(
 def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = said(capsys)
     assert [line.split()[0] for line in out.splitlines() if line[:4] in ("aaaa", "bbbb", "cccc")] == [
-        "bbbb3333", "aaaa2222", "aaaa1111",
-    ]  # fmt: skip
+        "bbbb3333",
+        "aaaa2222",
+        "aaaa1111",
+    ]
     assert "    B generates 2.6x faster." in out and "Runs 1 to 3 of 3." in out
     assert "useful tokens/s" in out  # the verdict of a run that ended before verdicts were kept
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -125,13 +127,20 @@ def test_a_run_is_named_shown_deleted_and_had_back(kept: Path, capsys: pytest.Ca
     [
         (["show", "aaaa"], "Several runs begin with 'aaaa': aaaa2222, aaaa1111"),
         (["show", "cccc4444"], "There is no run 'cccc4444'"),  # somebody else's
-        (["show"], "Which run?"), (["delete"], "Which runs?"), (["name", "a", "b"], "too short"),
-        (["delete", "aaaa1", "zzzz"], "There is no run 'zzzz'"), (["undelete", "aaaa1"], "no deleted run"),
-        (["pins", "aaaa1.A"], "Pin 2 to 5"), (["pins", "aaaa1", "aaaa2"], "no pin"),
-        (["list", "x"], "takes no name"), (["--limit", "0"], "--limit is 0"), (["--page", "0"], "--page is 0"),
-        (["--since", "monday"], "Write a date"), (["--axis", "cashe"], "Did you mean 'cache'?"),
+        (["show"], "Which run?"),
+        (["delete"], "Which runs?"),
+        (["name", "a", "b"], "too short"),
+        (["delete", "aaaa1", "zzzz"], "There is no run 'zzzz'"),
+        (["undelete", "aaaa1"], "no deleted run"),
+        (["pins", "aaaa1.A"], "Pin 2 to 5"),
+        (["pins", "aaaa1", "aaaa2"], "no pin"),
+        (["list", "x"], "takes no name"),
+        (["--limit", "0"], "--limit is 0"),
+        (["--page", "0"], "--page is 0"),
+        (["--since", "monday"], "Write a date"),
+        (["--axis", "cashe"], "Did you mean 'cache'?"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_done_is_one_sentence(
     words: list[str], part: str, kept: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

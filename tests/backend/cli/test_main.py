@@ -140,9 +140,13 @@ BREAKS = [
 @pytest.mark.parametrize(("damage", "says"), BREAKS, ids=["tokenizer", "rope", "shard"])
 @pytest.mark.parametrize("command", ["check", "fit", "run", "batch"])
 def test_a_broken_checkpoint_is_told_by_every_command_that_takes_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    damage: Callable[[Path], None], says: str, command: str,
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], None],
+    says: str,
+    command: str,
+) -> None:
     folder = Path(shutil.copytree(POCKET, tmp_path / "model"))
     monkeypatch.chdir(tmp_path)
     assert main(["check", "--model", str(folder)]) == 0
@@ -231,9 +235,14 @@ def test_files_do_not_take_the_numbers_of_streams_that_were_closed() -> None:
 def test_output_that_cannot_be_written_is_one_sentence(command: str) -> None:
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
-            [sys.executable, "-m", "tokendyno", *command.split()], cwd=ROOT, stdout=full, stderr=subprocess.PIPE,
-            text=True, timeout=60, env={**os.environ, "PYTHONUNBUFFERED": ""},
-        )  # fmt: skip
+            [sys.executable, "-m", "tokendyno", *command.split()],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+        )
     line = sentence(ran.returncode, "", ran.stderr)
     assert line.startswith("tokendyno: The output cannot be written (No space left on device). Free some space")
 
@@ -307,11 +316,15 @@ def test_an_unknown_command_names_those_that_are_near(
 @pytest.mark.parametrize(
     ("command", "option", "default"),
     [
-        ("run", "--max-new-tokens N", "256"), ("run", "--model MODEL", "pocket"), ("run", "--temperature T", "0"),
-        ("compare", "--repeats N", "1"), ("fit", "--context N", "8,192"), ("fit", "--gpus N", "1"),
+        ("run", "--max-new-tokens N", "256"),
+        ("run", "--model MODEL", "pocket"),
+        ("run", "--temperature T", "0"),
+        ("compare", "--repeats N", "1"),
+        ("fit", "--context N", "8,192"),
+        ("fit", "--gpus N", "1"),
         ("export", "--output FILE", "-"),
     ],
-)  # fmt: skip
+)
 def test_help_names_defaults(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, option: str, default: str
 ) -> None:

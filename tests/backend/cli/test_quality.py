@@ -26,9 +26,23 @@ def read(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> tuple[di
     folder = tmp_path_factory.mktemp("read")
     (folder / "fox.txt").write_text(TEXT)
     ran = cli_here(
-        nursery, "quality", "--a", "dtype=float32", "--b", "dtype=bfloat16", "--text", "fox.txt", "--only-given",
-        "--positions", "24", "--json", "-", "--history", "history.sqlite", cwd=folder,
-    )  # fmt: skip
+        nursery,
+        "quality",
+        "--a",
+        "dtype=float32",
+        "--b",
+        "dtype=bfloat16",
+        "--text",
+        "fox.txt",
+        "--only-given",
+        "--positions",
+        "24",
+        "--json",
+        "-",
+        "--history",
+        "history.sqlite",
+        cwd=folder,
+    )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout), ran.stderr, folder
 

@@ -19,8 +19,17 @@ def test_the_table_has_both_arms_the_ledger_and_one_text_when_they_agree() -> No
     fill(run, "B")
     shown = text_of(run_blocks(run))
     assert shown.splitlines()[0] == "Pocket, 5M on a CPU"
-    for part in ("a note", "Time to first token", "100 ms", "sdpa -> eager", "FALLBACK", "Arm B: a remark",
-                 "It has sinks.", "NOT IN EFFECT", "Both arms generated the same text:\na cat"):  # fmt: skip
+    for part in (
+        "a note",
+        "Time to first token",
+        "100 ms",
+        "sdpa -> eager",
+        "FALLBACK",
+        "Arm B: a remark",
+        "It has sinks.",
+        "NOT IN EFFECT",
+        "Both arms generated the same text:\na cat",
+    ):
         assert part in shown
     assert shown.count("a cat") == 1
 
@@ -36,9 +45,13 @@ def test_the_table_has_two_texts_when_they_differ_and_names_a_gpu() -> None:
     assert "generated the same text" not in shown
 
 
-@pytest.mark.parametrize(("length", "shown", "said"), [
-    (MAX_TEXT, MAX_TEXT, ""), (MAX_TEXT + 1500, MAX_TEXT, "(1,500 more characters; --all shows them)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("length", "shown", "said"),
+    [
+        (MAX_TEXT, MAX_TEXT, ""),
+        (MAX_TEXT + 1500, MAX_TEXT, "(1,500 more characters; --all shows them)"),
+    ],
+)
 def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_on_demand(length: int, shown: int, said: str) -> None:
     run = begun("A")
     fill(run, "A", length * "\u00e6")

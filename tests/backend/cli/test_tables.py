@@ -17,7 +17,7 @@ from tokendyno.backend.cli.terminal import (
     Table,
     Verbatim,
     console_of,
-)  # fmt: skip
+)
 
 COLUMNS = [
     Column("Cache"),

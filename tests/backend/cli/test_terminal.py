@@ -29,10 +29,15 @@ class Session:
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         plain = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tokendyno", *arguments], stdin=other, stdout=other, stderr=other, cwd=ROOT,
-            env={**plain, "PYTHONPATH": path, "TERM": "xterm", **env}, start_new_session=True,
+            [sys.executable, "-m", "tokendyno", *arguments],
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            cwd=ROOT,
+            env={**plain, "PYTHONPATH": path, "TERM": "xterm", **env},
+            start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )  # fmt: skip
+        )
         os.close(other)
         self.text = ""
 

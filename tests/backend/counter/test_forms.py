@@ -7,9 +7,16 @@ import pytest
 from tests.support.counted_models import COUNTED
 
 SHAPE: dict[str, Any] = {
-    "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
-    "intermediate_size": 32, "head_dim": 16, "max_position_embeddings": 128, "pad_token_id": 0,
-}  # fmt: skip
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "intermediate_size": 32,
+    "head_dim": 16,
+    "max_position_embeddings": 128,
+    "pad_token_id": 0,
+}
 PAGED = {
     "multi-query": False,  # one KV head, for which continuous batching takes the number of query heads
     "experts by token": False,  # its mask is made of the new tokens alone

@@ -84,9 +84,10 @@ def test_every_text_of_a_reading_counts() -> None:
     request = Request("pocket", [ArmRequest("A"), ArmRequest("B")], reading_of(quality), None, quality)
     held(request, Limits("public", run_tokens=144, prompt_bytes=100, new_tokens=20))
     for limit, says in (
-        ({"run_tokens": 143}, "144 tokens of a run"), ({"prompt_bytes": 99}, "100 bytes of prompts"),
+        ({"run_tokens": 143}, "144 tokens of a run"),
+        ({"prompt_bytes": 99}, "100 bytes of prompts"),
         ({"new_tokens": 19}, "20 new tokens of a sequence"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError, match=says):
             held(request, replace(Limits("public"), **limit))  # type: ignore[arg-type]
 

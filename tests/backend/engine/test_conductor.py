@@ -179,9 +179,13 @@ def test_a_run_that_moves_outlives_its_deadline(bench: Bench, trap: Trap, monkey
 @pytest.mark.parametrize(
     ("phase", "kept"),
     [
-        slow("start", False), full("load", False), full("compile", False), slow("warmup", True), ("run", True),
+        slow("start", False),
+        full("load", False),
+        full("compile", False),
+        slow("warmup", True),
+        ("run", True),
     ],
-)  # fmt: skip
+)
 def test_cancel_works_in_every_phase_and_keeps_a_worker_that_listens(
     bench: Bench, trap: Trap, long: Long, phase: PhaseName, kept: bool
 ) -> None:

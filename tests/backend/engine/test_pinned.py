@@ -67,9 +67,14 @@ def ran(code: str, *arguments: str, **env: str) -> str:
     """What Python prints, in a process without the Hub's variables but these."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], env=kept | {"NO_PROXY": "127.0.0.1", "HF_HUB_DISABLE_XET": "1"} | env,
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code, *arguments],
+        env=kept | {"NO_PROXY": "127.0.0.1", "HF_HUB_DISABLE_XET": "1"} | env,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

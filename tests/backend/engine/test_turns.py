@@ -54,8 +54,11 @@ def test_a_visitor_with_many_runs_delays_another_by_one_run_only() -> None:
     many = [bench.submit(request({}), ADA) for _ in range(5)]
     one, two = (bench.submit(request({}), BOB) for _ in range(2))
     assert [place.ahead if (place := bench.place(run_id)) else None for run_id in (many[0], one, many[1], two)] == [
-        0, 1, 2, 3,
-    ]  # fmt: skip
+        0,
+        1,
+        2,
+        3,
+    ]
     bench.start()
     for run_id in (*many, one, two):
         assert bench.wait(run_id, 20).status == "done"

@@ -62,9 +62,10 @@ def exported(
 def assigned(text: str, name: str) -> Any:
     """The literal that the script gives to a name."""
     values = [
-        node.value for node in ast.parse(text).body
+        node.value
+        for node in ast.parse(text).body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
-    ]  # fmt: skip
+    ]
     return ast.literal_eval(values[0])
 
 
@@ -106,10 +107,16 @@ def test_an_encoder_is_timed_pass_by_pass() -> None:
 def test_captured_passes_of_an_encoder_bring_their_capture_along_after_padding() -> None:
     text = exported(facts("bert-base-uncased"), "cuda_graphs=manual,shapes=buckets", machine=H200)
     compile(text, "script.py", "exec")
-    places = [text.index(line) for line in (
-        "class CapturedPasses:", "torch.nn.functional.pad(", "inputs = without_idle_mask(inputs)",
-        "forward = CapturedPasses(forward)", "output = forward(**inputs)",
-    )]  # fmt: skip
+    places = [
+        text.index(line)
+        for line in (
+            "class CapturedPasses:",
+            "torch.nn.functional.pad(",
+            "inputs = without_idle_mask(inputs)",
+            "forward = CapturedPasses(forward)",
+            "output = forward(**inputs)",
+        )
+    ]
     assert places == sorted(places)
     assert "CapturedPasses" not in exported(facts("bert-base-uncased"), machine=H200)
 
@@ -324,18 +331,27 @@ ENCODERS = [
     pytest.param("quantization=quanto-int4", marks=pytest.mark.full),  # quanto builds its C++ helper: a minute
     *(
         pytest.param(arm, marks=pytest.mark.slow)
-        for arm in ("quantization=bnb-int8", "quantization=bnb-nf4", "quantization=torchao-int8",
-                    "attention=eager,projections=fused,kernels=local")
+        for arm in (
+            "quantization=bnb-int8",
+            "quantization=bnb-nf4",
+            "quantization=torchao-int8",
+            "attention=eager,projections=fused,kernels=local",
+        )
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("arm", ENCODERS)
 def test_the_script_of_an_encoder_runs(arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bert = {
-        "model_type": "bert", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2,
-        "intermediate_size": 128, "vocab_size": 300, "max_position_embeddings": 128,
-    }  # fmt: skip
+        "model_type": "bert",
+        "hidden_size": 64,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 128,
+        "vocab_size": 300,
+        "max_position_embeddings": 128,
+    }
     (tmp_path / "config.json").write_text(json.dumps(bert))
     model = resolve(f"random:{tmp_path}")
     (tmp_path / "script.py").write_text(exported(model, arm, max_new_tokens=3, batch_size=2, prompt="x" * 60))

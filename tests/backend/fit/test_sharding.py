@@ -14,9 +14,13 @@ from tokendyno.backend.worker import sharding as worker
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "choice", "tensor", "expert"), [
-    ("random:Llama-3-8B", "tensor-2", 2, 1), ("random:gpt-oss-20b", "expert-4", 4, 4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "choice", "tensor", "expert"),
+    [
+        ("random:Llama-3-8B", "tensor-2", 2, 1),
+        ("random:gpt-oss-20b", "expert-4", 4, 4),
+    ],
+)
 def test_the_rows_add_up_to_what_is_predicted_for_a_rank(model: str, choice: str, tensor: int, expert: int) -> None:
     facts = resolve(model)
     found = sharding(facts, choice)
@@ -47,15 +51,18 @@ def test_an_architecture_that_no_arm_splits_is_shown_as_transformers_splits_it(t
         worker.rows(Asked(json.dumps(shape | {"model_type": "falcon"}), "float32", 2, 1))
 
 
-@pytest.mark.parametrize(("model", "choice", "says"), [
-    ("random:Llama-3-8B", "tensor-100", "from 1 to 64"),
-    ("random:Llama-3-8B", "off", "Give tensor-N or expert-N"),
-    ("random:Llama-3-8B", "tensor-1", "splits no parameter"),
-    ("random:Llama-3-8B", "device-map-2", "splits no parameter"),
-    ("random:Llama-3-8B", "tensor-3", "Take one of 1, 2, 4, 8."),
-    ("random:Llama-3-8B", "expert-2", "it has no experts"),
-    ("random:gpt2", "tensor-2", "no parallel plan for gpt2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "choice", "says"),
+    [
+        ("random:Llama-3-8B", "tensor-100", "from 1 to 64"),
+        ("random:Llama-3-8B", "off", "Give tensor-N or expert-N"),
+        ("random:Llama-3-8B", "tensor-1", "splits no parameter"),
+        ("random:Llama-3-8B", "device-map-2", "splits no parameter"),
+        ("random:Llama-3-8B", "tensor-3", "Take one of 1, 2, 4, 8."),
+        ("random:Llama-3-8B", "expert-2", "it has no experts"),
+        ("random:gpt2", "tensor-2", "no parallel plan for gpt2"),
+    ],
+)
 def test_what_splits_nothing_or_not_evenly_is_refused(model: str, choice: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         sharding(resolve(model), choice)

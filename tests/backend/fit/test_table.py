@@ -121,10 +121,16 @@ def test_a_size_alone_has_no_floor() -> None:
 
 def test_a_folder_with_nothing_but_a_config_is_enough(tmp_path: Path) -> None:
     config = {
-        "model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
-        "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 1000, "max_position_embeddings": 2048,
+        "model_type": "llama",
+        "hidden_size": 512,
+        "intermediate_size": 1024,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 4,
+        "vocab_size": 1000,
+        "max_position_embeddings": 2048,
         "dtype": "bfloat16",
-    }  # fmt: skip
+    }
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
@@ -240,9 +246,14 @@ def test_this_machine_is_asked_for_no_more_gpus_than_it_has() -> None:
 
 def test_a_checkpoint_that_is_packed_in_an_unknown_way_is_not_split(tmp_path: Path) -> None:
     config = {
-        "model_type": "llama", "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "vocab_size": 1000,
-        "dtype": "bfloat16", "quantization_config": {"quant_method": "gptq", "bits": 4},
-    }  # fmt: skip
+        "model_type": "llama",
+        "hidden_size": 512,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 8,
+        "vocab_size": 1000,
+        "dtype": "bfloat16",
+        "quantization_config": {"quant_method": "gptq", "bits": 4},
+    }
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert find(str(tmp_path), "H200").rows
     with pytest.raises(InputError, match=r"a checkpoint in gptq is split is not known here\. Use one GPU"):

@@ -84,10 +84,13 @@ def test_a_folder_that_cannot_be_written_is_reported(own_folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "said"),
-    [("raise SystemExit('CUDA driver is too old')", "too old"), ("print('not json')", "code 0"),
-     ("print('{\"read_bytes_per_s\": 0, \"copy_bytes_per_s\": 1, \"method\": \"x\"}')", "clock"),
-     ("import time; time.sleep(60)", "within 1 s")],
-)  # fmt: skip
+    [
+        ("raise SystemExit('CUDA driver is too old')", "too old"),
+        ("print('not json')", "code 0"),
+        ('print(\'{"read_bytes_per_s": 0, "copy_bytes_per_s": 1, "method": "x"}\')', "clock"),
+        ("import time; time.sleep(60)", "within 1 s"),
+    ],
+)
 def test_a_measurement_that_fails_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, said: str
 ) -> None:

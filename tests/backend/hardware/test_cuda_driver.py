@@ -28,9 +28,11 @@ class Library:
                 arguments[0]._obj.value = (arguments[1] + 1) << 34
             elif name != "cuInit":
                 number = {
-                    "cuDeviceGetCount": 2, "cuDeviceGet": arguments[-1], "cuDriverGetVersion": 13_000,
+                    "cuDeviceGetCount": 2,
+                    "cuDeviceGet": arguments[-1],
+                    "cuDriverGetVersion": 13_000,
                     "cuDeviceGetAttribute": {75: 9, 76: 0}.get(arguments[1] if len(arguments) > 1 else 0),
-                }[name]  # fmt: skip
+                }[name]
                 arguments[0]._obj.value = number
             return 0
 

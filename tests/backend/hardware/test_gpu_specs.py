@@ -36,9 +36,16 @@ def test_every_card_is_plausible_and_has_its_source() -> None:
 
 @pytest.mark.parametrize(
     ("written", "name"),
-    [("H200-SXM", "H200-SXM"), ("nvidia h200", "H200-SXM"), ("h200 sxm", "H200-SXM"), ("RTX 4090", "RTX-4090"),
-     ("NVIDIA GeForce RTX 4090", "RTX-4090"), ("t4", "T4"), ("Tesla T4", "T4")],
-)  # fmt: skip
+    [
+        ("H200-SXM", "H200-SXM"),
+        ("nvidia h200", "H200-SXM"),
+        ("h200 sxm", "H200-SXM"),
+        ("RTX 4090", "RTX-4090"),
+        ("NVIDIA GeForce RTX 4090", "RTX-4090"),
+        ("t4", "T4"),
+        ("Tesla T4", "T4"),
+    ],
+)
 def test_a_card_is_found_by_any_spelling(written: str, name: str) -> None:
     assert find_gpu(written).name == name
 
@@ -72,10 +79,17 @@ def test_nothing_like_a_card_gets_no_hint() -> None:
 
 @pytest.mark.parametrize(
     ("name", "dtype", "flops"),
-    [("RTX-4090", "float16", 165.2e12), ("RTX-4090", "float8_e4m3fn", 330.3e12), ("RTX-5090", "bfloat16", 209.5e12),
-     ("RTX-3090", "float16", 71e12), ("H100-SXM", "bfloat16", 989.4e12), ("H200-NVL", "bfloat16", 835.5e12),
-     ("A100-SXM-80GB", "int8", 624e12), ("L4", "bfloat16", 121e12)],
-)  # fmt: skip
+    [
+        ("RTX-4090", "float16", 165.2e12),
+        ("RTX-4090", "float8_e4m3fn", 330.3e12),
+        ("RTX-5090", "bfloat16", 209.5e12),
+        ("RTX-3090", "float16", 71e12),
+        ("H100-SXM", "bfloat16", 989.4e12),
+        ("H200-NVL", "bfloat16", 835.5e12),
+        ("A100-SXM-80GB", "int8", 624e12),
+        ("L4", "bfloat16", 121e12),
+    ],
+)
 def test_rates_are_dense_and_of_sums_in_float32(name: str, dtype: str, flops: float) -> None:
     """As in white papers. Marketing gives sparse rates, and GeForce rates with float16 accumulation, twice as large."""
     assert find_gpu(name).flops_per_s[dtype] == pytest.approx(flops)

@@ -27,9 +27,13 @@ class FakeNvml:
     """A fake NVML: two GPUs, or the given error. `mig`: of the GPUs in MIG mode, the places of their slices."""
 
     def __init__(
-        self, count: int = 2, as_bytes: bool = False, error: Exception | None = None, cuda: int | None = 13_000,
+        self,
+        count: int = 2,
+        as_bytes: bool = False,
+        error: Exception | None = None,
+        cuda: int | None = 13_000,
         mig: dict[int, tuple[int, ...]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.count, self.as_bytes, self.error, self.cuda, self.mig = count, as_bytes, error, cuda, mig
 
     def nvmlDeviceGetCount(self) -> int:
@@ -299,9 +303,13 @@ def test_a_driver_that_may_do_is_left_alone(with_nvml: Callable[..., hardware.Ma
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("cuda: Optional[str] = '13.0'\n", (13, 0)), ("cuda = '12.8'\n", (12, 8)), ("cuda: Optional[str] = None\n", None),
-     ("", None)],
-)  # fmt: skip
+    [
+        ("cuda: Optional[str] = '13.0'\n", (13, 0)),
+        ("cuda = '12.8'\n", (12, 8)),
+        ("cuda: Optional[str] = None\n", None),
+        ("", None),
+    ],
+)
 def test_what_torch_was_built_for_is_read_from_its_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, found: tuple[int, int] | None
 ) -> None:

@@ -21,8 +21,11 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_nearest_size_speaks_and_then_the_nearest_batch() -> None:
     times = SMALL + LARGE
     assert [nearest(times, size, rows) for size, rows in ((10 << 20, 1), (10 << 20, 32), (8 << 30, 1), (1, 8))] == [
-        SMALL[0], SMALL[1], LARGE[0], SMALL[1],
-    ]  # fmt: skip
+        SMALL[0],
+        SMALL[1],
+        LARGE[0],
+        SMALL[1],
+    ]
     assert nearest([], 8 << 20, 1) is None
 
 

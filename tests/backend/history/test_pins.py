@@ -37,8 +37,9 @@ def cells(found: SideBySide, label: str) -> list[str]:
 def test_arms_of_one_run_differ_in_their_choices_only(kept: Beside) -> None:
     found = kept("here.A,here.B")
     assert [(head.label, head.arm, head.choices) for head in found.arms] == [
-        ("1", "A", "defaults"), ("2", "B", "cache=unwindowed"),
-    ]  # fmt: skip
+        ("1", "A", "defaults"),
+        ("2", "B", "cache=unwindowed"),
+    ]
     assert found.remarks[0].endswith("only the choices differ.")
     assert cells(found, "cache") == ["dynamic", "unwindowed"]
     assert [row.label for row in found.rows if row.group == "choices"] == ["cache"]  # dtype is the same
@@ -52,10 +53,14 @@ def test_arms_of_one_run_differ_in_their_choices_only(kept: Beside) -> None:
 @pytest.mark.parametrize(
     ("value", "interval", "said"),
     [
-        (10.0, None, "the same as 1"), (13.0, None, "30% more than 1"), (26.0, None, "2.6x that of 1"),
-        (8.0, (7.5, 8.5), "20% less than 1"), (8.0, (7.5, 9.9), "20% less than 1, within noise"), (None, None, ""),
+        (10.0, None, "the same as 1"),
+        (13.0, None, "30% more than 1"),
+        (26.0, None, "2.6x that of 1"),
+        (8.0, (7.5, 8.5), "20% less than 1"),
+        (8.0, (7.5, 9.9), "20% less than 1, within noise"),
+        (None, None, ""),
     ],
-)  # fmt: skip
+)
 def test_a_figure_against_that_of_the_first_arm_is_a_whole_phrase(
     value: float | None, interval: tuple[float, float] | None, said: str
 ) -> None:
@@ -102,10 +107,13 @@ def test_a_run_that_is_gone_leaves_the_others(kept: Beside) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("here", "no pin"), ("<script>.A", "no pin"), ("here.", "no pin"),
-        ("a.A,b.A,c.A,d.A,e.A,f.A", "6 arms are pinned"), ("x" * 900, "too many"),
+        ("here", "no pin"),
+        ("<script>.A", "no pin"),
+        ("here.", "no pin"),
+        ("a.A,b.A,c.A,d.A,e.A,f.A", "6 arms are pinned"),
+        ("x" * 900, "too many"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_pin_is_said(text: str, part: str) -> None:
     with pytest.raises(InputError) as raised:
         read_pins(text)

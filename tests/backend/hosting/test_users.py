@@ -68,11 +68,14 @@ def test_no_change_of_two_processes_at_once_is_lost(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": with_path(ROOT)}
     adding = [
         subprocess.Popen(
-            [sys.executable, "-c", ADD, str(tmp_path / name), letter], env=env, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-c", ADD, str(tmp_path / name), letter],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for name, letter in (("users.json", "a"), ("link.json", "b"))
-    ]  # fmt: skip
+    ]
     for process in adding:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
     for process in adding:  # not one after the other

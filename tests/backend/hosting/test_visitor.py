@@ -24,11 +24,17 @@ def test_a_user_has_a_name_and_a_guest_has_none() -> None:
 @pytest.mark.parametrize(
     ("address", "counts_as"),
     [
-        ("1.2.3.4", "1.2.3.4"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("2001:DB8:1:2::", "2001:db8:1:2::/64"),
-        ("::1", "::/64"), ("fe80::1%eth0", "fe80::/64"), ("::ffff:1.2.3.4", "1.2.3.4"), ("", ""),
-        ("no address", "no address"), ("x" * 65, "x" * 64),
+        ("1.2.3.4", "1.2.3.4"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:DB8:1:2::", "2001:db8:1:2::/64"),
+        ("::1", "::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:1.2.3.4", "1.2.3.4"),
+        ("", ""),
+        ("no address", "no address"),
+        ("x" * 65, "x" * 64),
     ],
-)  # fmt: skip
+)
 def test_an_address_counts_as_what_one_customer_of_a_network_is_given(address: str, counts_as: str) -> None:
     """With each address of a /64 as one of its own, an IPv6 visitor had 2^64 times what one address may have."""
     assert counted_address(address) == counts_as

@@ -10,10 +10,22 @@ from tokendyno.backend.models import DEFAULT_MODEL, CatalogueEntry, catalogue, r
 from tokendyno.backend.models.catalogue import find, read_catalogue
 
 NAMES = {
-    "pocket", "SmolLM2-135M-Instruct", "gpt2", "Qwen3-0.6B", "Qwen3-4B-Instruct-2507", "Llama-3-8B",
-    "Meta-Llama-3-8B-Instruct", "Llama-3-70B", "Mistral-7B-v0.1", "Olmo-3-7B", "Olmo-3-7B-Think", "Gemma-3-1b",
-    "gpt-oss-20b", "gpt-oss-120b", "bert-base-uncased",
-}  # fmt: skip
+    "pocket",
+    "SmolLM2-135M-Instruct",
+    "gpt2",
+    "Qwen3-0.6B",
+    "Qwen3-4B-Instruct-2507",
+    "Llama-3-8B",
+    "Meta-Llama-3-8B-Instruct",
+    "Llama-3-70B",
+    "Mistral-7B-v0.1",
+    "Olmo-3-7B",
+    "Olmo-3-7B-Think",
+    "Gemma-3-1b",
+    "gpt-oss-20b",
+    "gpt-oss-120b",
+    "bert-base-uncased",
+}
 
 ROW = """
 [[model]]
@@ -36,11 +48,14 @@ def test_the_promised_models_are_there_and_the_default_comes_first() -> None:
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("Qwen3-4B-Instruct-2507", 4_022_468_096), ("Llama-3-8B", 8_030_261_248),
-        ("Meta-Llama-3-8B-Instruct", 8_030_261_248), ("Llama-3-70B", 70_553_706_496), ("Olmo-3-7B", 7_298_011_136),
+        ("Qwen3-4B-Instruct-2507", 4_022_468_096),
+        ("Llama-3-8B", 8_030_261_248),
+        ("Meta-Llama-3-8B-Instruct", 8_030_261_248),
+        ("Llama-3-70B", 70_553_706_496),
+        ("Olmo-3-7B", 7_298_011_136),
         ("Olmo-3-7B-Think", 7_298_011_136),
     ],
-)  # fmt: skip
+)
 def test_the_published_totals_are_counted(name: str, parameters: int) -> None:
     facts = resolve(name)
     assert facts.parameters == parameters and facts.dtype == "bfloat16"
@@ -62,8 +77,10 @@ def test_transformers_takes_each_config_and_agrees_on_every_layer(entry: Catalog
     config = AutoConfig.for_model(**json.loads(entry.config))
     facts = resolve(entry.name)
     assert (facts.layers, facts.hidden, facts.heads) == (
-        config.num_hidden_layers, config.hidden_size, config.num_attention_heads,
-    )  # fmt: skip
+        config.num_hidden_layers,
+        config.hidden_size,
+        config.num_attention_heads,
+    )
     assert facts.vocab == config.vocab_size
     assert facts.max_positions == config.max_position_embeddings
     assert facts.dtype == str(config.dtype).removeprefix("torch.")

@@ -18,9 +18,14 @@ from tokendyno.backend.models import counting, must_count, resolve
 from tokendyno.backend.models.counted import Answer
 
 FALCON = {
-    "model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 96,
-    "multi_query": True, "new_decoder_architecture": False,
-}  # fmt: skip
+    "model_type": "falcon",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "vocab_size": 96,
+    "multi_query": True,
+    "new_decoder_architecture": False,
+}
 
 
 @pytest.fixture(autouse=True)

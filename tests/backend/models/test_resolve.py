@@ -15,10 +15,16 @@ from tokendyno.backend.models import DEFAULT_MODEL, RANDOM_NOTE, catalogue, chec
 from tokendyno.backend.models.files import hub
 
 TINY: dict[str, Any] = {
-    "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 100, "max_position_embeddings": 128,
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 96,
+    "vocab_size": 100,
+    "max_position_embeddings": 128,
     "dtype": "bfloat16",
-}  # fmt: skip
+}
 
 
 @pytest.fixture

@@ -23,13 +23,18 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 YARN = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 16}
 LLAMA3 = {
-    "rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "rope_type": "llama3",
+    "factor": 2.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
     "original_max_position_embeddings": 16,
-}  # fmt: skip
+}
 LONG = {
-    "rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4,
+    "rope_type": "longrope",
+    "short_factor": [1.0] * 4,
+    "long_factor": [2.0] * 4,
     "original_max_position_embeddings": 16,
-}  # fmt: skip
+}
 
 
 def without(given: dict[str, Any], name: str) -> dict[str, Any]:

@@ -11,9 +11,15 @@ from tokendyno.backend.models.files.config_fields import MAX_CONFIG_BYTES, parse
 from tokendyno.backend.models.shape import read_shape
 
 GOOD: dict[str, Any] = {
-    "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 100, "max_position_embeddings": 128,
-}  # fmt: skip
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 96,
+    "vocab_size": 100,
+    "max_position_embeddings": 128,
+}
 
 BAD: list[dict[str, Any]] = [
     {"model_type": None},

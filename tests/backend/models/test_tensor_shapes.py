@@ -19,10 +19,17 @@ from tokendyno.backend.models.tensor_shapes import PREFIX, TensorShapes, sizes
 
 Tensors = dict[str, tuple[int, ...]]
 ODD: dict[str, Any] = {
-    "vocab_size": 40, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "head_dim": 12, "max_position_embeddings": 64, "moe_intermediate_size": 20, "num_local_experts": 3,
+    "vocab_size": 40,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 12,
+    "max_position_embeddings": 64,
+    "moe_intermediate_size": 20,
+    "num_local_experts": 3,
     "num_experts": 3,
-}  # fmt: skip
+}
 """Extents that differ from each other, so that none stands in for another."""
 OF_FAMILY: dict[str, dict[str, Any]] = {
     "gpt2": {"vocab_size": 40, "n_positions": 64},

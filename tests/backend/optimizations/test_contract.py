@@ -186,9 +186,11 @@ def test_its_rules_can_be_asked_of_every_model_on_every_machine(axis: Optimizati
 # --- the script -----------------------------------------------------------------------------------
 
 UNWRITTEN = {("loading", "cpu"): "nothing is moved to a device"} | {
-    (axis.name, device): "a script of one prompt has no other requests" for axis in AXES if axis.many_requests
+    (axis.name, device): "a script of one prompt has no other requests"
+    for axis in AXES
+    if axis.many_requests
     for device in ("cpu", "cuda")
-}  # fmt: skip
+}
 """Axes that on a machine change the plan and not the script, with the reason."""
 
 

@@ -74,9 +74,14 @@ def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processe
     untried = {(axis, choice.name) for axis, choice in every if not choice.tried_on_several_gpus}
     prompts = {("prefill", name) for name in ("chunks-512", "chunks-2048", "captured", "compiled")}
     caches = (
-        "unwindowed", "static-fp8", "offloaded", "offloaded_static", "quantized-fp8", "quantized-hqq4",
+        "unwindowed",
+        "static-fp8",
+        "offloaded",
+        "offloaded_static",
+        "quantized-fp8",
+        "quantized-hqq4",
         "quantized-quanto4",
-    )  # fmt: skip
+    )
     assert untried == {("cache", name) for name in caches} | {("quantization", "torchao-int4")} | prompts
 
 

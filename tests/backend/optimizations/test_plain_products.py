@@ -48,12 +48,15 @@ def _precision(name: str) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("setting", "device", "rounded"),
     [
-        (nullcontext, "cpu", ""), (nullcontext, "cuda", ""),
-        (lambda: _precision("highest"), "cpu", ""), (lambda: _precision("highest"), "cuda", ""),
-        (lambda: _precision("medium"), "cpu", "bf16"), (lambda: _precision("medium"), "cuda", "tf32"),
+        (nullcontext, "cpu", ""),
+        (nullcontext, "cuda", ""),
+        (lambda: _precision("highest"), "cpu", ""),
+        (lambda: _precision("highest"), "cuda", ""),
+        (lambda: _precision("medium"), "cpu", "bf16"),
+        (lambda: _precision("medium"), "cuda", "tf32"),
         (lambda: _precision("high"), "cuda", "tf32"),
     ],
-)  # fmt: skip
+)
 def test_float32_that_torch_may_round_is_named(
     setting: Callable[[], AbstractContextManager[None]], device: str, rounded: str
 ) -> None:

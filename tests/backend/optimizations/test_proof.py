@@ -18,9 +18,15 @@ from tokendyno.backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, Lo
 AXIS: dict[str, Optimization] = {axis.name: axis for axis in all_axes()}
 PLAN = Plan(LoadPlan(ModelSource("random")))
 SIZES: dict[str, Any] = {
-    "vocab_size": 16, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
-    "num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 64,
-}  # fmt: skip
+    "vocab_size": 16,
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 8,
+    "max_position_embeddings": 64,
+}
 
 
 def llama(attention: str = "sdpa", dtype: torch.dtype = torch.float32) -> Any:

@@ -28,9 +28,18 @@ from tokendyno.backend.optimizations.mxfp4 import KERNELS
 FILE = Path(__file__).with_name("recorded_rules.txt")
 DRAWS = 1_000
 MODELS = (
-    "pocket", "random:gpt2", "random:bert-base-uncased", "random:Mistral-7B-v0.1", "random:Gemma-3-1b",
-    "random:gpt-oss-20b", "gpt-oss-20b", "random:Qwen3-0.6B", "Llama-3-8B", "random:Llama-3-8B", "random:Olmo-3-7B",
-)  # fmt: skip
+    "pocket",
+    "random:gpt2",
+    "random:bert-base-uncased",
+    "random:Mistral-7B-v0.1",
+    "random:Gemma-3-1b",
+    "random:gpt-oss-20b",
+    "gpt-oss-20b",
+    "random:Qwen3-0.6B",
+    "Llama-3-8B",
+    "random:Llama-3-8B",
+    "random:Olmo-3-7B",
+)
 ARCHITECTURES = (
     "falcon",
     "gemma2",
@@ -45,13 +54,34 @@ ARCHITECTURES = (
     "a_new_one",
 )
 CHECKPOINTS = (
-    "mxfp4", "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "torchao", "quanto", "hqq", "aqlm", "eetq",
-    "vptq", "quark", "auto-round", "bitnet", "fbgemm_fp8", "higgs", "spqr", "fp_quant", "sinq",
-)  # fmt: skip
+    "mxfp4",
+    "fp8",
+    "gptq",
+    "awq",
+    "compressed-tensors",
+    "bitsandbytes",
+    "torchao",
+    "quanto",
+    "hqq",
+    "aqlm",
+    "eetq",
+    "vptq",
+    "quark",
+    "auto-round",
+    "bitnet",
+    "fbgemm_fp8",
+    "higgs",
+    "spqr",
+    "fp_quant",
+    "sinq",
+)
 CACHES = (
-    (CacheLayers(4, "full", 64),), (CacheLayers(4, "full", 64, even=False),), (CacheLayers(4, "fixed", 64),),
-    (CacheLayers(4, "full", 64, state_bytes=8),), (CacheLayers(2, "full", 64), CacheLayers(2, "fixed", 0)),
-)  # fmt: skip
+    (CacheLayers(4, "full", 64),),
+    (CacheLayers(4, "full", 64, even=False),),
+    (CacheLayers(4, "fixed", 64),),
+    (CacheLayers(4, "full", 64, state_bytes=8),),
+    (CacheLayers(2, "full", 64), CacheLayers(2, "fixed", 0)),
+)
 CAPABILITIES = ((5, 2), (6, 0), (7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (9, 0), (10, 0))
 TRITON = ("3.3.1", "3.4.0", "3.4.1", "3.5.0", "3.6.0")
 FOLDERS = ((), ("RMSNorm",), ("DecoderLayer", "RMSNorm"), ("DecoderLayerOfGPT2", "RMSNorm"))
@@ -107,15 +137,20 @@ def machine(chance: Chance) -> Machine:
     gpus = chance.of("gpus", (0, 0, 1, 1, 1, 2, 4)) if chance.often("many", 0.5) else chance.of("gpu", (0, 1))
     card = Gpu(0, "a GPU", 80 * GIB, 79 * GIB, chance.of("capability", CAPABILITIES))
     return replace(
-        CPU, cores=chance.of("cores", (1, 2, 8)), gpus=tuple(replace(card, index=index) for index in range(gpus)),
-        packages=tuple(packages.items()), hub_offline=chance.often("offline", 0.5),
+        CPU,
+        cores=chance.of("cores", (1, 2, 8)),
+        gpus=tuple(replace(card, index=index) for index in range(gpus)),
+        packages=tuple(packages.items()),
+        hub_offline=chance.often("offline", 0.5),
         hub_kernels=tuple(one for one in REPOSITORIES if chance.often(f"cached {one}", 0.3)),
-        avx512_bf16=chance.often("avx512", 0.4), zero_gpu=chance.often("zero", 0.08),
-        kernel_layers=chance.of("folder", FOLDERS), hosts=1 + chance.often("far", 0.15),
+        avx512_bf16=chance.often("avx512", 0.4),
+        zero_gpu=chance.often("zero", 0.08),
+        kernel_layers=chance.of("folder", FOLDERS),
+        hosts=1 + chance.often("far", 0.15),
         bfloat16=(FormatTime(1 << 30, 1, chance.of("slow", (1.0, 1.3, 2.0))),),
         memory_bytes=chance.of("memory", (4, 64)) * GIB,
         no_compiler="there is none" if chance.often("no compiler", 0.08) else "",
-    )  # fmt: skip
+    )
 
 
 RECORDED = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []

@@ -87,8 +87,9 @@ def test_weights_that_share_memory_come_once_and_empty_ones_never() -> None:
     model.register_buffer("none", None)
     model.register_buffer("empty", torch.zeros(0))
     assert [(name, tensor.numel()) for name, tensor in named_weight_tensors(model)] == [
-        ("steps", 5), ("embedding.weight", 12)
-    ]  # fmt: skip
+        ("steps", 5),
+        ("embedding.weight", 12),
+    ]
     assert total_bytes(weight_tensors(model)) == (5 + 12) * 4
 
 
@@ -115,9 +116,13 @@ def test_all_that_a_layer_of_a_cache_keeps_is_counted_and_what_lies_beside_is_to
     state = SimpleNamespace(conv_states=number, recurrent_states=(number, [torch.zeros(1)]))
     assert (layer_bytes(state), keeps_tokens(state), keeps_tokens(plain)) == (28, False, True)
     packed = SimpleNamespace(
-        keys=torch.zeros(1), values=torch.zeros(1), _quantized_keys=(number, {"scale": torch.zeros(2)}),
-        _quantized_values=None, copy=torch.zeros(5), again=number,
-    )  # fmt: skip
+        keys=torch.zeros(1),
+        values=torch.zeros(1),
+        _quantized_keys=(number, {"scale": torch.zeros(2)}),
+        _quantized_values=None,
+        copy=torch.zeros(5),
+        again=number,
+    )
     assert (layer_bytes(packed), beside_bytes(packed)) == (28, 20)
     empty = SimpleNamespace(keys=None, values=None)
     assert (layer_bytes(empty), list(cache_tensors(SimpleNamespace(layers=[empty])))) == (0, [])

@@ -40,10 +40,19 @@ def arm(name: str, tensors_mib: int, new: int = 64, experts: int = 0, **effectiv
     beside += ADDS["compile"] * (found["compile"] != "off") + ADDS["graph"] * (found["cuda_graphs"] != "off")
     beside += ADDS.get(found["quantization"].split("-")[0], 0)
     return {
-        "name": name, "effective": found, "label": NVML, "capability": [9, 0], "experts": experts, "windowed_only": 0,
-        "new": new, "allocated": allocated, "reserved": reserved, "process": reserved + beside, "tensors": allocated,
+        "name": name,
+        "effective": found,
+        "label": NVML,
+        "capability": [9, 0],
+        "experts": experts,
+        "windowed_only": 0,
+        "new": new,
+        "allocated": allocated,
+        "reserved": reserved,
+        "process": reserved + beside,
+        "tensors": allocated,
         "total": allocated + 690 * MIB,
-    }  # fmt: skip
+    }
 
 
 ARMS = [

@@ -25,10 +25,17 @@ from tokendyno.backend.predict.kv import KvBytes, KvPoint, kv_bytes, kv_polyline
 
 WINDOW = 8
 SHAPE: dict[str, Any] = {
-    "vocab_size": 64, "hidden_size": 32, "intermediate_size": 16, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 128,
-    "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2,
-}  # fmt: skip
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 16,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 128,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "pad_token_id": 2,
+}
 MODELS: dict[str, dict[str, Any]] = {
     "all full": {"model_type": "llama", "num_hidden_layers": 2},
     "all sliding": {"model_type": "mistral", "num_hidden_layers": 2, "sliding_window": WINDOW},
@@ -115,9 +122,13 @@ def test_generate_leaves_the_predicted_bytes_behind(name: str, kind: CacheKind, 
     cache = cache_of(kind, model.config)
     ids = torch.full((2, 5), 3)
     model.generate(
-        ids, attention_mask=torch.ones_like(ids), past_key_values=cache, max_new_tokens=9, min_new_tokens=9,
+        ids,
+        attention_mask=torch.ones_like(ids),
+        past_key_values=cache,
+        max_new_tokens=9,
+        min_new_tokens=9,
         do_sample=False,
-    )  # fmt: skip
+    )
     assert counted(cache, facts) == kv_series(facts, kind, 5, 9, 2, 4, PLACES)[-1]
 
 
@@ -145,8 +156,10 @@ def _on(corners: tuple[KvPoint, ...], length: int) -> tuple[float, float]:
 
 ROWS, HEADS, HEAD, LAYERS = 3, 2, 32, 2
 QUANTIZED = {
-    QUANTIZED_FP8: ("fp8", {}), QUANTIZED_HQQ4: ("hqq", {"nbits": 4}), QUANTIZED_QUANTO4: ("quanto", {"nbits": 4}),
-}  # fmt: skip
+    QUANTIZED_FP8: ("fp8", {}),
+    QUANTIZED_HQQ4: ("hqq", {"nbits": 4}),
+    QUANTIZED_QUANTO4: ("quanto", {"nbits": 4}),
+}
 
 
 def quantized_bytes(facts: ModelFacts, kind: CacheKind, prompt: int, steps: int, rows: int, dtype: Any) -> list[int]:
@@ -272,8 +285,10 @@ def test_states_that_do_not_grow_are_there_from_the_first_token_on() -> None:
     facts = replace(resolve("random:Llama-3-8B"), counted_cache=layers)
     state = 3 * 2 * (10 * 2 + 7)
     assert [kv_bytes(facts, DYNAMIC, length, 2, 2) for length in (0, 1, 5)] == [
-        KvBytes(0, 0, 0), KvBytes(0, 2 * 8 * 2, state), KvBytes(0, 5 * 2 * 8 * 2, state),
-    ]  # fmt: skip
+        KvBytes(0, 0, 0),
+        KvBytes(0, 2 * 8 * 2, state),
+        KvBytes(0, 5 * 2 * 8 * 2, state),
+    ]
     assert kv_polyline(facts, DYNAMIC, 1, 5, 2, 2)[-1] == KvPoint(5, 0, 5 * 2 * 8 * 2 + state)
 
 

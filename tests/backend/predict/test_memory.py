@@ -71,11 +71,17 @@ MEASURED = [
 
 @pytest.mark.parametrize(
     ("name", "dtype", "prompt", "batch", "tensors_mib", "total_mib"),
-    [("Mistral-7B-v0.1", "auto", 4_060, 1, 19_609, 23_054), ("Mistral-7B-v0.1", "auto", 2_000, 1, 15_444, 16_802),
-     ("Qwen3-0.6B", "auto", 4_000, 1, 4_174, 5_984), ("Qwen3-0.6B", "auto", 1_000, 4, 2_300, 3_308),
-     ("Gemma-3-1b", "auto", 3_000, 1, 2_486, 3_412), ("Llama-3-8B", "float16", 3_000, 1, 18_083, 19_156),
-     ("Qwen3-0.6B", "float32", 3_000, 1, 4_208, 5_458), ("gpt2", "bfloat16", 1_000, 4, 653, 1_444)],
-)  # fmt: skip
+    [
+        ("Mistral-7B-v0.1", "auto", 4_060, 1, 19_609, 23_054),
+        ("Mistral-7B-v0.1", "auto", 2_000, 1, 15_444, 16_802),
+        ("Qwen3-0.6B", "auto", 4_000, 1, 4_174, 5_984),
+        ("Qwen3-0.6B", "auto", 1_000, 4, 2_300, 3_308),
+        ("Gemma-3-1b", "auto", 3_000, 1, 2_486, 3_412),
+        ("Llama-3-8B", "float16", 3_000, 1, 18_083, 19_156),
+        ("Qwen3-0.6B", "float32", 3_000, 1, 4_208, 5_458),
+        ("gpt2", "bfloat16", 1_000, 4, 653, 1_444),
+    ],
+)
 def test_with_scores_of_long_prompts_it_is_near_what_one_h100_measured(
     name: str, dtype: str, prompt: int, batch: int, tensors_mib: float, total_mib: float
 ) -> None:
@@ -97,11 +103,20 @@ def test_it_is_near_what_one_h200_measured(
 def decoder(kind: str, layers: int, hidden: int, heads: int, kv_heads: int, vocab: int, **more: Any) -> dict[str, Any]:
     """Four times as wide in the feed-forward, with heads that share the hidden size evenly."""
     shape = {
-        "model_type": kind, "num_hidden_layers": layers, "hidden_size": hidden, "intermediate_size": 4 * hidden,
-        "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": hidden // heads,
-        "vocab_size": vocab, "max_position_embeddings": 2048, "dtype": "float32", "pad_token_id": 0, "bos_token_id": 1,
+        "model_type": kind,
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "intermediate_size": 4 * hidden,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": hidden // heads,
+        "vocab_size": vocab,
+        "max_position_embeddings": 2048,
+        "dtype": "float32",
+        "pad_token_id": 0,
+        "bos_token_id": 1,
         "eos_token_id": 2,
-    }  # fmt: skip
+    }
     return shape | more
 
 
@@ -174,8 +189,18 @@ def test_on_a_cpu_the_files_of_packed_weights_stay_mapped_if_a_tensor_is_used_as
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_run_on_this_cpu_is_within_the_margin_too() -> None:
-    done = cli("run", "--model", "random:SmolLM2-135M-Instruct", "--prompt-tokens", "200", "--max-new-tokens", "8",
-               "--no-history", "--json", "-")  # fmt: skip
+    done = cli(
+        "run",
+        "--model",
+        "random:SmolLM2-135M-Instruct",
+        "--prompt-tokens",
+        "200",
+        "--max-new-tokens",
+        "8",
+        "--no-history",
+        "--json",
+        "-",
+    )
     assert done.returncode == 0, done.stderr
     peak = json.loads(done.stdout)["arms"][0]["memory_check"]["peak"]
     assert peak["margin"] == 15 and abs(peak["error"]) <= peak["margin"], peak

@@ -216,10 +216,13 @@ def test_the_floor_has_what_the_ranks_exchange() -> None:
     assert alone.exchanged_bytes == 0 and "rank" not in work(alone, linked)
 
 
-@pytest.mark.parametrize(("name", "gpus", "whole"), [
-    ("random:Olmo-3-7B", 2, 32 * 3 * 4_096),  # queries, keys and values of every layer are put together
-    ("random:gpt-oss-20b", 4, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "gpus", "whole"),
+    [
+        ("random:Olmo-3-7B", 2, 32 * 3 * 4_096),  # queries, keys and values of every layer are put together
+        ("random:gpt-oss-20b", 4, 0),
+    ],
+)
 def test_what_is_put_together_counts_for_the_part_that_a_rank_lacks(name: str, gpus: int, whole: int) -> None:
     facts = resolve(name)
     counted = exchanges(facts, gpus)

@@ -77,8 +77,15 @@ def test_the_cache_holds_what_a_real_one_holds_after_each_pass(
     assert [one.kv.total for one in read] == [seen[48], seen[53]]
 
 
-CASES = [("llama", "sdpa"), ("llama", "eager"), ("gemma3 past its window", "sdpa"), ("gpt2", "eager"),
-         ("gpt-oss", "eager"), ("qwen3 mixture", "sdpa"), ("olmo2", "sdpa")]  # fmt: skip
+CASES = [
+    ("llama", "sdpa"),
+    ("llama", "eager"),
+    ("gemma3 past its window", "sdpa"),
+    ("gpt2", "eager"),
+    ("gpt-oss", "eager"),
+    ("qwen3 mixture", "sdpa"),
+    ("olmo2", "sdpa"),
+]
 
 
 @pytest.mark.parametrize("places", [0, 1100], ids=["growing", "static"])
@@ -136,9 +143,10 @@ def test_grouped_heads_are_not_copied_where_a_flash_kernel_may_take_a_chunk() ->
     saved = workspace("random:Llama-3-8B", "sdpa") - workspace("random:Llama-3-8B", "sdpa-gqa")
     assert saved > 0.8 * 2 * 4096 * 30_000 * 2
     for model, more in (
-        ("random:Llama-3-8B", {"padded": True}), ("random:Llama-3-8B", {"dtype": "float32"}),
+        ("random:Llama-3-8B", {"padded": True}),
+        ("random:Llama-3-8B", {"dtype": "float32"}),
         ("random:Olmo-3-7B", {}),
-    ):  # fmt: skip
+    ):
         assert workspace(model, "sdpa-gqa", **more) == workspace(model, "sdpa", **more)
     on_cpu = {"dtype": "float32", "device": "cpu", "padded": True}
     assert workspace("random:Llama-3-8B", "sdpa-gqa", **on_cpu) < workspace("random:Llama-3-8B", "sdpa", **on_cpu)

@@ -25,10 +25,18 @@ from tokendyno.backend.predict.weights import weight_bytes
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 WIDE: dict[str, Any] = {
-    "vocab_size": 300, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8,
-    "num_key_value_heads": 4, "head_dim": 32, "max_position_embeddings": 256, "pad_token_id": 0, "bos_token_id": 1,
+    "vocab_size": 300,
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 32,
+    "max_position_embeddings": 256,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
     "eos_token_id": 2,
-}  # fmt: skip
+}
 EXPERTS = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 MODELS: dict[str, dict[str, Any]] = {
     **{name: {"model_type": name, **shape} for name, shape in CONFIGS.items()},

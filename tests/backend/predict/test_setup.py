@@ -13,11 +13,17 @@ MANUAL = "cache=static,loop=own,cuda_graphs=manual"
 @pytest.mark.parametrize(
     ("arm", "graphs"),
     [
-        ("", ""), ("cache=static", ""), (f"{STEP}default", ""), (f"{STEP}reduce-overhead", "compile"),
-        (f"{STEP}max-autotune", "compile"), (f"{STEP}max-autotune-no-cudagraphs", ""), (MANUAL, "manual"),
-        (f"{MANUAL},compile=default", "manual"), (f"{MANUAL},kernels=local", ""),
+        ("", ""),
+        ("cache=static", ""),
+        (f"{STEP}default", ""),
+        (f"{STEP}reduce-overhead", "compile"),
+        (f"{STEP}max-autotune", "compile"),
+        (f"{STEP}max-autotune-no-cudagraphs", ""),
+        (MANUAL, "manual"),
+        (f"{MANUAL},compile=default", "manual"),
+        (f"{MANUAL},kernels=local", ""),
     ],
-)  # fmt: skip
+)
 def test_who_captures_graphs(arm: str, graphs: str) -> None:
     plan = settled(facts("random:Qwen3-0.6B"), dict(parse_arm("m", arm).choices), H200).plan
     assert setup_of(plan, H200).graphs == graphs
@@ -33,8 +39,11 @@ def test_the_rest_is_taken_over() -> None:
     plan = settled(facts("random:Qwen3-0.6B"), asked, H200).plan
     found = setup_of(plan, H200)
     assert (found.dtype, found.quantization, found.cache.static, found.attention) == (
-        "float32", "bnb-nf4", True, "eager"
-    )  # fmt: skip
+        "float32",
+        "bnb-nf4",
+        True,
+        "eager",
+    )
     assert (found.device, found.capability, found.cuda) == ("cuda", (9, 0), True)
     assert not setup_of(settled(facts(), {}, CPU).plan, CPU).cuda
     assert not found.fused

@@ -16,9 +16,14 @@ from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.weights import quantization_on, stored_bytes, weight_bytes, weight_bytes_read
 
 LLAMA = {
-    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "vocab_size": 32000, "torch_dtype": "float16",
-}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "vocab_size": 32000,
+    "torch_dtype": "float16",
+}
 MISTRAL = LLAMA | {"model_type": "mistral", "intermediate_size": 14336, "num_key_value_heads": 8}
 GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": True, "damp_percent": 0.01}
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True, "version": "gemm"}
@@ -59,10 +64,19 @@ def test_fp8_takes_what_the_modules_of_transformers_take(architecture: str, bloc
     from transformers.utils.quantization_config import FineGrainedFP8Config
 
     config = {
-        "model_type": architecture, "hidden_size": 320, "intermediate_size": 640, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100, "head_dim": 80, "num_experts": 4,
-        "num_experts_per_tok": 2, "moe_intermediate_size": 192, "dtype": "bfloat16",
-    }  # fmt: skip
+        "model_type": architecture,
+        "hidden_size": 320,
+        "intermediate_size": 640,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 100,
+        "head_dim": 80,
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 192,
+        "dtype": "bfloat16",
+    }
     settings = FineGrainedFP8Config(weight_block_size=block)
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=torch.bfloat16)

@@ -27,9 +27,16 @@ from tokendyno.backend.predict.weights import (
 )
 
 TINY: dict[str, Any] = {
-    "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2,
-}  # fmt: skip
+    "vocab_size": 100,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "pad_token_id": 2,
+}
 EXPERTS = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 
 VARIANTS: list[dict[str, Any]] = [
@@ -168,10 +175,19 @@ def test_every_matrix_is_listed(change: dict[str, Any], tmp_path: Path) -> None:
 # --- packed -------------------------------------------------------------------------------------------
 
 SMALL: dict[str, Any] = {  # multiples of what quantization requires, but not of quanto's group of 128 everywhere
-    "vocab_size": 300, "hidden_size": 192, "intermediate_size": 320, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 32, "max_position_embeddings": 64, "bos_token_id": 0, "eos_token_id": 1,
-    "pad_token_id": 2, "dtype": "bfloat16",
-}  # fmt: skip
+    "vocab_size": 300,
+    "hidden_size": 192,
+    "intermediate_size": 320,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "max_position_embeddings": 64,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "pad_token_id": 2,
+    "dtype": "bfloat16",
+}
 GPT2 = {"n_embd": 192, "n_layer": 2, "n_head": 4, "vocab_size": 300, "n_positions": 64, "dtype": "bfloat16"}
 FAMILIES = sorted({json.loads(entry.config)["model_type"] for entry in catalogue()})
 ON_A_CPU = [name for name in PACKINGS if name not in ("torchao-int4", "mxfp4")]

@@ -15,9 +15,15 @@ from tokendyno.backend.predict.workspace import Work, decode_bytes, prefill_byte
 
 IDS = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
 WIDE: dict[str, Any] = {
-    "num_hidden_layers": 3, "hidden_size": 1024, "intermediate_size": 2816, "num_attention_heads": 16,
-    "num_key_value_heads": 4, "vocab_size": 32_000, "dtype": "bfloat16", **IDS,
-}  # fmt: skip
+    "num_hidden_layers": 3,
+    "hidden_size": 1024,
+    "intermediate_size": 2816,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 4,
+    "vocab_size": 32_000,
+    "dtype": "bfloat16",
+    **IDS,
+}
 MIXTURE = {"num_experts": 16, "num_local_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 384}
 SHAPES: dict[str, dict[str, Any]] = {
     "llama": {"model_type": "llama"},
@@ -37,8 +43,16 @@ SHAPES: dict[str, dict[str, Any]] = {
     "qwen2": {"model_type": "qwen2"},
     "olmo2": {"model_type": "olmo2"},
 }  # fmt: skip
-CASES = [("llama", "sdpa"), ("llama", "eager"), ("llama float32", "eager"), ("gemma3 past its window", "sdpa"),
-         ("gpt2", "eager"), ("gpt-oss", "eager"), ("qwen3 mixture", "sdpa"), ("olmo2", "sdpa")]  # fmt: skip
+CASES = [
+    ("llama", "sdpa"),
+    ("llama", "eager"),
+    ("llama float32", "eager"),
+    ("gemma3 past its window", "sdpa"),
+    ("gpt2", "eager"),
+    ("gpt-oss", "eager"),
+    ("qwen3 mixture", "sdpa"),
+    ("olmo2", "sdpa"),
+]
 REST = [
     (name, attention)
     for name in SHAPES
@@ -136,10 +150,15 @@ COUNTED = (("bfloat16", (8.0, 4e6, 2.0, 1e3)), ("float32", (16.0, 8e6, 4.0, 2e3)
 @pytest.mark.parametrize(
     ("more", "size", "counted"),
     [
-        ({}, 2, True), ({}, 4, True), ({"attended": 900}, 2, False), ({"tensor_ranks": 2}, 2, False),
-        ({"expert_ranks": 2}, 2, False), ({"cpu": False}, 2, False), ({"attention": "eager"}, 2, False),
+        ({}, 2, True),
+        ({}, 4, True),
+        ({"attended": 900}, 2, False),
+        ({"tensor_ranks": 2}, 2, False),
+        ({"expert_ranks": 2}, 2, False),
+        ({"cpu": False}, 2, False),
+        ({"attention": "eager"}, 2, False),
     ],
-)  # fmt: skip
+)
 def test_a_counted_architecture_takes_at_least_what_was_counted(more: dict[str, Any], size: int, counted: bool) -> None:
     known = replace(resolve("random:Qwen3-0.6B"), counted_workspace=COUNTED)
     work = replace(Work(2, 600, size, "sdpa", cpu=True), **more)

@@ -134,9 +134,17 @@ def test_a_growing_cache_holds_a_layer_twice_for_a_moment() -> None:
 @pytest.mark.parametrize("sinks", [False, True])
 def test_experts(sinks: bool) -> None:
     facts = replace(
-        resolve("random:gpt-oss-20b"), sinks=sinks, hidden=64, intermediate=1_000, vocab=1, heads=1, kv_heads=1,
-        head_dim=1, experts=4, experts_per_token=2,
-    )  # fmt: skip
+        resolve("random:gpt-oss-20b"),
+        sinks=sinks,
+        hidden=64,
+        intermediate=1_000,
+        vocab=1,
+        heads=1,
+        kv_heads=1,
+        head_dim=1,
+        experts=4,
+        experts_per_token=2,
+    )
     inner = 9 if sinks else 4
     grouped = ROWS * 4 * 64 * 2 + 2 * ROWS * (64 + inner * 1_000) * 2
     assert prefill(facts) == grouped
@@ -163,8 +171,10 @@ def test_a_decode_step_copies_experts_on_a_gpu_unless_they_have_kernels_or_are_a
     assert workspace(facts) > copied
     assert workspace(facts, experts="batched_mm") == workspace(facts)
     for quiet in (
-        workspace(facts, experts="grouped_mm", device="cpu"), workspace(facts, quantization="mxfp4"), workspace(mxfp4)
-    ):  # fmt: skip
+        workspace(facts, experts="grouped_mm", device="cpu"),
+        workspace(facts, quantization="mxfp4"),
+        workspace(mxfp4),
+    ):
         assert quiet < copied
     assert workspace(mxfp4, quantization="mxfp4-dequantized") > copied
 

@@ -69,10 +69,15 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
         if event is not None and type(event).__name__ == "Tokens":
             n, noise = 512, [draw.random() for _ in range(512)]
             long = msgspec.structs.replace(
-                event, t_s=sorted(noise), latency_s=noise, kv_sliding=[i * 1024 for i in range(n)],
-                kv_full=[i * 4096 for i in range(n)], memory_bytes=[draw.randrange(2**30) for _ in range(n)],
-                ids=[draw.randrange(200_000) for _ in range(n)], text="".join(draw.choices("abcdefgh ", k=4 * n)),
-            )  # fmt: skip
+                event,
+                t_s=sorted(noise),
+                latency_s=noise,
+                kv_sliding=[i * 1024 for i in range(n)],
+                kv_full=[i * 4096 for i in range(n)],
+                memory_bytes=[draw.randrange(2**30) for _ in range(n)],
+                ids=[draw.randrange(200_000) for _ in range(n)],
+                text="".join(draw.choices("abcdefgh ", k=4 * n)),
+            )
             many[i] = msgspec.structs.replace(record, event=long)
     assert len(pack(many)) < 60_000
 
@@ -110,7 +115,7 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
         (one_run(*without_plan()), "do not follow"),
         (one_run(created(arms="A"), ArmEvent("A", 0, 0.1, Progress("run", "end", math.inf)), ended()), "do not follow"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_no_recording_gets_one_sentence(tmp_path: Path, data: bytes, said: str) -> None:
     file = tmp_path / "x.dyno"
     file.write_bytes(data)

@@ -45,8 +45,12 @@ def test_an_end_in_mid_phase_breaks_that_phase_and_leaves_finished_and_waiting_a
 def test_the_predicted_curve_is_linear_between_its_corners_and_flat_outside() -> None:
     points = [KvPoint(10, 100, 0), KvPoint(20, 200, 50), KvPoint(30, 200, 150)]
     assert [kv_at(points, n) for n in (10, 15, 20, 25, 30)] == [
-        (100, 0), (150, 25), (200, 50), (200, 100), (200, 150),
-    ]  # fmt: skip
+        (100, 0),
+        (150, 25),
+        (200, 50),
+        (200, 100),
+        (200, 150),
+    ]
     assert kv_at(points, 5) == (100, 0) and kv_at(points, 99) == (200, 150)
     assert kv_at([points[0], points[0]], 10) == (100, 0), "an arm that may not grow has one corner twice"
 
@@ -67,9 +71,10 @@ def test_later_events_leave_a_copy_alone() -> None:
 def test_a_phase_that_begins_again_starts_anew_and_one_that_goes_on_keeps_its_start_and_note() -> None:
     run = Run(created(arms="A"))
     for at_s, event in (
-        (1.0, Progress("compile", "begin", 0.0, note="graph 1")), (3.0, Progress("compile", "step", 2.0, 0.5)),
+        (1.0, Progress("compile", "begin", 0.0, note="graph 1")),
+        (3.0, Progress("compile", "step", 2.0, 0.5)),
         (4.0, Progress("compile", "end", 3.0)),
-    ):  # fmt: skip
+    ):
         run.append(ArmEvent("A", 0, at_s, event))
     phase = run.arms["A"].phases["compile"]
     assert (phase.state, phase.seconds, phase.fraction, phase.note) == ("end", 3.0, None, "graph 1")

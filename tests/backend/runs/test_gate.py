@@ -98,13 +98,18 @@ def test_plans_of_older_versions_and_other_visitors_tell_nothing() -> None:
 @pytest.mark.parametrize(
     ("dtypes", "quantization", "a", "b", "finer"),
     [
-        (["bfloat16", "float32"], "none", 100, 200, "B"), (["float32", "bfloat16"], "none", 200, 100, "A"),
-        (["bfloat16", "float32"], "none", 1000, 1100, ""), (["bfloat16", "float32"], "none", 1000, 1101, "B"),
-        (["bfloat16", "float32"], "none", 200, 100, "B"), (["float32", "float32"], "bnb-fp4", 200, 100, "A"),
-        (["bfloat16", "float32"], "none", 100, 105, ""), (["bfloat16", "float32"], "none", 0, 0, ""),
-        (["bfloat16", "float32"], "quanto-int4", 100, 200, "A"), (["float32", "float32"], "quanto-int8", 200, 100, "A"),
+        (["bfloat16", "float32"], "none", 100, 200, "B"),
+        (["float32", "bfloat16"], "none", 200, 100, "A"),
+        (["bfloat16", "float32"], "none", 1000, 1100, ""),
+        (["bfloat16", "float32"], "none", 1000, 1101, "B"),
+        (["bfloat16", "float32"], "none", 200, 100, "B"),
+        (["float32", "float32"], "bnb-fp4", 200, 100, "A"),
+        (["bfloat16", "float32"], "none", 100, 105, ""),
+        (["bfloat16", "float32"], "none", 0, 0, ""),
+        (["bfloat16", "float32"], "quanto-int4", 100, 200, "A"),
+        (["float32", "float32"], "quanto-int8", 200, 100, "A"),
     ],
-)  # fmt: skip
+)
 def test_of_clearly_different_bytes_the_arm_that_rounds_less_far_has_the_finer_weights(
     dtypes: list[str], quantization: str, a: int, b: int, finer: str
 ) -> None:

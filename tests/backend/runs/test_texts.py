@@ -8,9 +8,14 @@ from tokendyno.backend.runs.texts import CAUSES, TextComparison, compare_texts, 
 from tokendyno.backend.views.sentences import texts_sentence
 
 PLAIN = {
-    "dtype": "bfloat16", "cache": "dynamic", "attention": "eager", "speculation": "off", "loading": "plain",
-    "prefill": "whole", "parallel": "off",
-}  # fmt: skip
+    "dtype": "bfloat16",
+    "cache": "dynamic",
+    "attention": "eager",
+    "speculation": "off",
+    "loading": "plain",
+    "prefill": "whole",
+    "parallel": "off",
+}
 
 
 @pytest.mark.parametrize(
@@ -43,8 +48,15 @@ def test_the_causes_are_those_of_the_choices_that_differ(change: dict[str, str],
 NO_CAUSE = {"loading", "compile_cache"}
 """They decide how a model or its code is read, not what is computed."""
 OF_REQUESTS = {
-    "batching", "batch_size", "batch_order", "page_size", "batch_tokens", "scheduler", "async_batching", "batch_graphs",
-}  # fmt: skip
+    "batching",
+    "batch_size",
+    "batch_order",
+    "page_size",
+    "batch_tokens",
+    "scheduler",
+    "async_batching",
+    "batch_graphs",
+}
 
 
 def test_every_axis_is_a_cause_or_known_to_be_none() -> None:

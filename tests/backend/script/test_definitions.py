@@ -31,8 +31,19 @@ PRINTED = [
     ("worker/load/loader.py", "eos_and_pad"),
     ("predict/lengths.py", "rounded"),
 ]
-ALLOWED = {"torch", "transformers", "tokenizers", "kernels", "collections", "dataclasses", "logging", "math", "pathlib",
-           "typing", "zlib"}  # fmt: skip
+ALLOWED = {
+    "torch",
+    "transformers",
+    "tokenizers",
+    "kernels",
+    "collections",
+    "dataclasses",
+    "logging",
+    "math",
+    "pathlib",
+    "typing",
+    "zlib",
+}
 
 
 @pytest.fixture

@@ -35,10 +35,16 @@ def test_a_literal_is_the_text_and_one_printable_line(text: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        {}, [], {"a": []}, {"a": 1, "b": [True, None, 1.5e-6]}, {"key": ["x" * 30] * 5},
-        {"rope": {"theta": 1.0, "long": {"deep": list(range(60))}}}, [["a" * 50, "b" * 50]], "x" * 200,
+        {},
+        [],
+        {"a": []},
+        {"a": 1, "b": [True, None, 1.5e-6]},
+        {"key": ["x" * 30] * 5},
+        {"rope": {"theta": 1.0, "long": {"deep": list(range(60))}}},
+        [["a" * 50, "b" * 50]],
+        "x" * 200,
     ],
-)  # fmt: skip
+)
 def test_a_literal_of_json_is_the_value_in_short_lines(value: Any) -> None:
     text = literal(value, "VALUE = ")
     (assignment,) = ast.parse(text).body

@@ -35,12 +35,21 @@ def test_the_document_has_the_shape_that_was_promised() -> None:
     assert (a["requested"], a["planned"]) == (CHOICES, PLANNED)
     assert a["effective"] == {"attention": "eager", "cache": "dynamic", "compile": "default"}
     assert [(row["axis"], row["status"]) for row in a["evidence"]] == [
-        ("attention", "fallback"), ("cache", "verified"), ("compile", "failed"),
-    ]  # fmt: skip
+        ("attention", "fallback"),
+        ("cache", "verified"),
+        ("compile", "failed"),
+    ]
     assert a["evidence"][0] == {
-        "axis": "attention", "requested": "sdpa", "planned": "eager", "effective": "eager", "proof": "no fused",
-        "status": "fallback", "reason": "It has sinks.", "reached": None, "expected": None,
-    }  # fmt: skip
+        "axis": "attention",
+        "requested": "sdpa",
+        "planned": "eager",
+        "effective": "eager",
+        "proof": "no fused",
+        "status": "fallback",
+        "reason": "It has sinks.",
+        "reached": None,
+        "expected": None,
+    }
     assert a["ttft_s"] == 0.1
     assert a["latency_s"] == [0.1, 0.1, 0.15]
     assert a["kv_bytes"] == {"sliding": [10, 11, 12], "full": [20, 21, 22]}

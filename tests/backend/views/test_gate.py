@@ -42,20 +42,40 @@ MISSED = "No win: B has a large quality cost of 0.20 nats, over the tolerance"
     ("compared", "less_memory", "texts", "says"),
     [
         (faster_b(2.6, 2.4, 2.8), False, FROM_37, "; at that price it generates 2.6x faster (2.4 to 2.8)."),
-        (faster_b(2.6, 2.4, 2.8), True, FROM_37,
-         "; at that price it generates 2.6x faster (2.4 to 2.8) and takes 34% less memory."),
-        (faster_b(2.6, 2.4, 2.8), True, SAME_TEXT,
-         "; at that price it generates 2.6x faster (2.4 to 2.8), takes 34% less memory, and writes the same text."),
-        (found(1.15), True, FROM_37,
-         "; at that price it took 13% less time per token in one pair of runs and takes 34% less memory."),
-        (found(1.0, 0.9, 1.1, "no_difference"), True, FROM_37,
-         "; at that price it takes 34% less memory; no difference in speed was found (0.90 to 1.10 times A's)."),
-        (found(1.0, 0.9, 1.1, "no_difference"), False, FROM_37,
-         "; no difference in speed was found (0.90 to 1.10 times A's)."),
+        (
+            faster_b(2.6, 2.4, 2.8),
+            True,
+            FROM_37,
+            "; at that price it generates 2.6x faster (2.4 to 2.8) and takes 34% less memory.",
+        ),
+        (
+            faster_b(2.6, 2.4, 2.8),
+            True,
+            SAME_TEXT,
+            "; at that price it generates 2.6x faster (2.4 to 2.8), takes 34% less memory, and writes the same text.",
+        ),
+        (
+            found(1.15),
+            True,
+            FROM_37,
+            "; at that price it took 13% less time per token in one pair of runs and takes 34% less memory.",
+        ),
+        (
+            found(1.0, 0.9, 1.1, "no_difference"),
+            True,
+            FROM_37,
+            "; at that price it takes 34% less memory; no difference in speed was found (0.90 to 1.10 times A's).",
+        ),
+        (
+            found(1.0, 0.9, 1.1, "no_difference"),
+            False,
+            FROM_37,
+            "; no difference in speed was found (0.90 to 1.10 times A's).",
+        ),
         (None, True, FROM_37, "; at that price it takes 34% less memory."),
         (None, False, None, "."),
     ],
-)  # fmt: skip
+)
 def test_over_the_tolerance_nothing_is_won_and_less_memory_is_what_the_loss_paid_for(
     compared: Comparison | None, less_memory: bool, texts: TextComparison | None, says: str
 ) -> None:
@@ -127,6 +147,10 @@ def test_the_document_has_the_figures_of_the_reading() -> None:
     assert shown is not None and msgspec.to_builtins(shown)["kl_nats"] is None
     shown = gate_document(Gate("read", "r", 768, SMALL, swapped=True))
     assert shown is not None and (shown.reference, shown.cost, shown.run) == ("B", "small", "r")
-    gates = [Gate("read", "r", 768, LARGE), Gate("read", "r", 768, LARGE, finer="B"),
-             Gate("read", "r", 768, LARGE, random=True), Gate("read", "r", 768, SMALL)]  # fmt: skip
+    gates = [
+        Gate("read", "r", 768, LARGE),
+        Gate("read", "r", 768, LARGE, finer="B"),
+        Gate("read", "r", 768, LARGE, random=True),
+        Gate("read", "r", 768, SMALL),
+    ]
     assert [one.counts for gate in gates if (one := gate_document(gate))] == [False, True, None, True]

@@ -158,13 +158,42 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
     ]  # fmt: skip
     assert sent.keys() == {"run", "status", "ended", "version", "head", "lanes", "queue", "trouble", "every_ms"}
     assert sent["head"].keys() == {
-        "title", "note", "created", "now_s", "message", "memory_label", "quiet", "max_new_tokens", "unit", "verdict",
-        "texts", "differences", "digest", "arms", "quality",
-    }  # fmt: skip
+        "title",
+        "note",
+        "created",
+        "now_s",
+        "message",
+        "memory_label",
+        "quiet",
+        "max_new_tokens",
+        "unit",
+        "verdict",
+        "texts",
+        "differences",
+        "digest",
+        "arms",
+        "quality",
+    }
     assert sent["head"]["arms"][0].keys() == {
-        "name", "label", "state", "phases", "verdicts", "predicted", "tiles", "ledger", "verified", "prompt_tokens",
-        "notes", "details", "spoilers", "floor", "marks", "pace", "ranks", "step",
-    }  # fmt: skip
+        "name",
+        "label",
+        "state",
+        "phases",
+        "verdicts",
+        "predicted",
+        "tiles",
+        "ledger",
+        "verified",
+        "prompt_tokens",
+        "notes",
+        "details",
+        "spoilers",
+        "floor",
+        "marks",
+        "pace",
+        "ranks",
+        "step",
+    }
 
 
 def test_the_head_is_sent_only_when_something_of_it_changed() -> None:
@@ -227,8 +256,9 @@ def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> No
 
 def test_an_arm_is_labelled_by_what_the_user_chose() -> None:
     assert [arm.label for arm in head(Run(first_record())).arms] == [
-        "defaults", "KV cache full (no sliding window)",
-    ]  # fmt: skip
+        "defaults",
+        "KV cache full (no sliding window)",
+    ]
 
 
 def test_interference_in_any_repeat_is_reported_and_only_annotations_of_the_first_are_drawn() -> None:
@@ -293,5 +323,6 @@ def test_memory_by_rank_is_told_in_rows_and_the_others_are_a_curve_with_gaps() -
     assert curves.x == [0.0, None, 0.0, 0.1, None, 0.0, None] and curves.bytes == [7, None, 5, 6, None, 7, None]
     rows = [row for row in detail_rows(now, "A", now.summary("A")) if row.key.startswith("rank-")]
     assert [(row.label, row.value, row.unit) for row in rows][:2] == [
-        ("Peak memory of rank 0", "1.00", "GiB"), ("Peak memory of rank 1", "512", "MiB"),
-    ]  # fmt: skip
+        ("Peak memory of rank 0", "1.00", "GiB"),
+        ("Peak memory of rank 1", "512", "MiB"),
+    ]

@@ -18,8 +18,11 @@ def by_part(found: list[MemoryCheck]) -> dict[str, MemoryCheck]:
 def test_every_part_has_its_error() -> None:
     found = by_part(memory_checks(PREDICTED, 1010, (100, 100), 1600, OWN, RunCounts(allocator_peak_bytes=1150.0)))
     assert [(check.predicted, check.measured, check.error_percent) for check in found.values()] == [
-        (1000, 1010, 1.0), (100, 100, 0.0), (1650, 1600, -100 * 50 / 1650), (1150, 1150, 0.0),
-    ]  # fmt: skip
+        (1000, 1010, 1.0),
+        (100, 100, 0.0),
+        (1650, 1600, -100 * 50 / 1650),
+        (1150, 1150, 0.0),
+    ]
     assert found["weights"].tile().note.endswith("+1.00%") and found["peak"].tile().note.endswith("-3.03%")
 
 

@@ -21,9 +21,19 @@ TEXT = (Path(__file__).parent / "stored_document.json").read_bytes()
 STORED: dict[str, Any] = json.loads(TEXT)
 HISTORY = Path(__file__).parents[1] / "runs" / "stored_history.jsonl"
 MAPS = {
-    "machine", "versions", "requested", "planned", "effective", "extra", "phases_s", "memory_predicted_bytes",
-    "graph_breaks", "cudagraph_skips", "stages_s", "peak_bytes",
-}  # fmt: skip
+    "machine",
+    "versions",
+    "requested",
+    "planned",
+    "effective",
+    "extra",
+    "phases_s",
+    "memory_predicted_bytes",
+    "graph_breaks",
+    "cudagraph_skips",
+    "stages_s",
+    "peak_bytes",
+}
 """Keys whose value is a map: what it holds depends on the run."""
 
 
@@ -71,8 +81,11 @@ def test_the_bound_of_a_prefill_is_there_where_it_is_known() -> None:
         run.append(record)
     one, other = plain(document(run, {name: KvSeries([1], [1]) for name in "AB"}))["arms"]
     assert one["roofline"]["prefill"] == {
-        "seconds": 0.001, "share": pytest.approx(0.001 / one["ttft_s"]), "limited_by": "compute", "work": "1 Tflop"
-    }  # fmt: skip
+        "seconds": 0.001,
+        "share": pytest.approx(0.001 / one["ttft_s"]),
+        "limited_by": "compute",
+        "work": "1 Tflop",
+    }
     assert "prefill" not in other["roofline"]
 
 

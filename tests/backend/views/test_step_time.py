@@ -13,10 +13,12 @@ from tokendyno.backend.views.schema import KvSeries
 from tokendyno.backend.views.step_time import StepText, step_text, step_tiles
 
 STEP = StepTime(
-    3, 0.010, True,
+    3,
+    0.010,
+    True,
     {"attention": 0.002, "products": 0.004, "other": 0.001, "collectives": 0.0, "gaps": 0.001, "host": 0.002},
     {"rms_norm_kernel": 0.0007, "copy": 0.0003},
-)  # fmt: skip
+)
 READS = StepReads(2**30, 2**20, 1e12, "measured on this machine")
 
 
@@ -45,9 +47,12 @@ def test_each_part_stands_against_the_bytes_that_it_must_read() -> None:
     found = step_of(run_of(STEP))
     assert found is not None and found.text == "10.0 ms"
     assert [(one.key, one.text, one.share) for one in found.parts] == [
-        ("attention", "2.00 ms", 0.2), ("products", "4.00 ms", 0.4), ("other", "1.00 ms", 0.1),
-        ("gaps", "1.00 ms", 0.1), ("host", "2.00 ms", 0.2),
-    ]  # fmt: skip
+        ("attention", "2.00 ms", 0.2),
+        ("products", "4.00 ms", 0.4),
+        ("other", "1.00 ms", 0.1),
+        ("gaps", "1.00 ms", 0.1),
+        ("host", "2.00 ms", 0.2),
+    ]
     attention, products, *others = found.parts
     assert attention.reads == "must read 1.00 MiB of KV cache, 0.00105 ms at 1,000 GB/s (measured on this machine)"
     assert products.reads_s == pytest.approx(2**30 / 1e12) and "1.00 GiB of weights, 1.07 ms" in products.reads
@@ -81,10 +86,11 @@ def test_parts_end_at_the_measured_step(traced_s: float, products_s: float, rest
 
 def test_kernels_are_named_without_their_cpp_types() -> None:
     others = {
-        "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<...>": 0.0006, "aten::mul": 0.0005,
+        "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<...>": 0.0006,
+        "aten::mul": 0.0005,
         "void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::(anonymous namespace)::X>": 0.0004,
         "void at::native::elementwise_kernel<128, 2, std::array<char*, 2ul> >(int)": 0.0001,
-    }  # fmt: skip
+    }
     found = step_of(run_of(msgspec.structs.replace(STEP, others=others)))
     assert found is not None and found.said.endswith(
         "most of other: elementwise_kernel 0.700 ms, aten::mul 0.500 ms, CatArrayBatchedCopy 0.400 ms"
@@ -118,8 +124,15 @@ def test_the_document_has_the_parts_or_the_reason_and_leaves_old_runs_as_they_we
         return dict(msgspec.to_builtins(document(run, {"A": KvSeries([], [])}).arms[0]))
 
     assert sent(run_of(STEP))["step_time"] == {
-        "seconds": 0.010, "steps": 3, "gpu": True, "parts_s": STEP.parts_s, "others": STEP.others,
-        "weight_bytes": 2**30, "kv_bytes": 2**20, "bytes_per_s": 1e12, "missing": "",
-    }  # fmt: skip
+        "seconds": 0.010,
+        "steps": 3,
+        "gpu": True,
+        "parts_s": STEP.parts_s,
+        "others": STEP.others,
+        "weight_bytes": 2**30,
+        "kv_bytes": 2**20,
+        "bytes_per_s": 1e12,
+        "missing": "",
+    }
     assert msgspec.json.decode(msgspec.json.encode(sent(run_of(None, "why"))["step_time"]))["missing"] == "why"
     assert "step_time" not in sent(run_of(None))

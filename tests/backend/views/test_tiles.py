@@ -15,9 +15,14 @@ from tokendyno.backend.views.tiles import details, prefill_rows, tiles
 def summary(*runs: list[float], batch: int = 1, prefill: bool = True, kv: Any = None, **extra: float) -> Summary:
     counts = RunCounts(**extra)
     return summarize(
-        [Measured(r, counts) for r in runs], batch, len(runs[0]) if runs else 0, [1 << 30] if runs else [], kv,
-        2048 if kv else None, prefill=prefill,
-    )  # fmt: skip
+        [Measured(r, counts) for r in runs],
+        batch,
+        len(runs[0]) if runs else 0,
+        [1 << 30] if runs else [],
+        kv,
+        2048 if kv else None,
+        prefill=prefill,
+    )
 
 
 def by_key(made: list[Tile]) -> dict[str, Tile]:
@@ -75,9 +80,13 @@ def test_an_encoder_has_no_first_token_and_no_cache() -> None:
 # --- the rows behind them -------------------------------------------------------------------------
 
 GPU = {
-    "process_now_bytes": 2.0**30, "allocator_peak_bytes": 2.0**29, "sm_clock_mhz": 1980.0, "sm_clock_low_mhz": 1200.0,
-    "temperature_c": 61.0, "cpu_others_cores": 0.5,
-}  # fmt: skip
+    "process_now_bytes": 2.0**30,
+    "allocator_peak_bytes": 2.0**29,
+    "sm_clock_mhz": 1980.0,
+    "sm_clock_low_mhz": 1200.0,
+    "temperature_c": 61.0,
+    "cpu_others_cores": 0.5,
+}
 
 
 def test_rows_of_a_gpu_run() -> None:

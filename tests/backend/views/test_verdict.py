@@ -158,13 +158,16 @@ def test_arms_of_other_lengths_are_said_to_be_compared_over_what_both_have() -> 
 @pytest.mark.parametrize(
     ("asked", "planned", "says"),
     [
-        (("auto", "auto"), ("bfloat16", "float32"),
-         "Dtype (A auto, which came to bfloat16; B auto, which came to float32)"),
+        (
+            ("auto", "auto"),
+            ("bfloat16", "float32"),
+            "Dtype (A auto, which came to bfloat16; B auto, which came to float32)",
+        ),
         (("bfloat16", "auto"), ("bfloat16", "float32"), "Dtype (A bfloat16; B auto, which came to float32)"),
         (("auto", "auto"), ("float32", "float32"), ""),
         (("bfloat16", "float32"), ("bfloat16", "float32"), ""),
     ],
-)  # fmt: skip
+)
 def test_what_differs_although_nobody_named_it_is_said(
     asked: tuple[str, str], planned: tuple[str, str], says: str
 ) -> None:

@@ -27,12 +27,14 @@ TOO_OLD = (
     ("error", "said"),
     [
         (RuntimeError(TOO_OLD), "driver is older"),
-        (RuntimeError("CUDA error: no kernel image is available for execution on the device\nCUDA kernel errors"),
-         "compute capability"),
+        (
+            RuntimeError("CUDA error: no kernel image is available for execution on the device\nCUDA kernel errors"),
+            "compute capability",
+        ),
         (AssertionError("Torch not compiled with CUDA enabled"), "a CPU build"),
         (RuntimeError("Found no NVIDIA driver on your system."), "no driver"),
     ],
-)  # fmt: skip
+)
 def test_a_gpu_that_cannot_be_used_is_one_sentence_and_the_cpu_is_offered(error: Exception, said: str) -> None:
     sentence, advice, fatal = explain(error)
     assert sentence.startswith("The GPU cannot be used: ") and said in sentence and ". " not in sentence

@@ -54,9 +54,14 @@ def torn_mixture(tmp_path: Path) -> Path:
     from transformers import MixtralConfig, MixtralForCausalLM
 
     config = MixtralConfig(
-        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=4,
-        num_key_value_heads=2, num_local_experts=2,
-    )  # fmt: skip
+        vocab_size=64,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        num_local_experts=2,
+    )
     MixtralForCausalLM(config).to(torch.bfloat16).save_pretrained(tmp_path)
     weights = load_file(tmp_path / "model.safetensors")
     name = next(name for name in weights if "experts.1." in name)

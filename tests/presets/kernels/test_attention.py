@@ -122,9 +122,14 @@ def given(shape: Shape, dtype: Any = torch.float32, angles: str = "whole", norme
 
 
 def error(
-    kernels: Any, kernel: str, asked: Given, folded: bool = True, offset: float = 0.0, splits: int = 0,
+    kernels: Any,
+    kernel: str,
+    asked: Given,
+    folded: bool = True,
+    offset: float = 0.0,
+    splits: int = 0,
     l1_next: bool = False,
-) -> float:  # fmt: skip
+) -> float:
     """Relative, of what is attended to; everything else is checked here. splits: parts of the slots, 0 as they come."""
     before = asked.keys.clone(), asked.values.clone()
     expected, *new = asked.attended(offset)
@@ -132,9 +137,18 @@ def error(
     turns = torch.zeros(64, dtype=torch.int32) if folded else None
     Kernel.launched.clear()
     kernels.attention.attend(
-        *asked[:7], out, asked.keys.shape[-1] ** -0.5, asked.q_norm, asked.k_norm, 1e-6, turns=turns, sinks=asked.sinks,
-        offset=offset, splits=splits, l1_next=l1_next,
-    )  # fmt: skip
+        *asked[:7],
+        out,
+        asked.keys.shape[-1] ** -0.5,
+        asked.q_norm,
+        asked.k_norm,
+        1e-6,
+        turns=turns,
+        sinks=asked.sinks,
+        offset=offset,
+        splits=splits,
+        l1_next=l1_next,
+    )
     assert Kernel.launched[0] == f"tokendyno_{kernel}"
     assert turns is None or not turns.any()
     for held, old, states in zip((asked.keys, asked.values), before, new, strict=True):

@@ -46,8 +46,17 @@ def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: 
         out = torch.full((rows,), float("nan"))
         Kernel.launched.clear()
         kernels.products.product(
-            x, w, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scale, bias=bias if "b" in ride else None,
-            residual=residual if "r" in ride else None, gated="g" in ride, tuned=how, offset=offset,
-        )  # fmt: skip
+            x,
+            w,
+            out,
+            norm=norm if "n" in ride else None,
+            eps=1e-5,
+            scale=scale,
+            bias=bias if "b" in ride else None,
+            residual=residual if "r" in ride else None,
+            gated="g" in ride,
+            tuned=how,
+            offset=offset,
+        )
         assert Kernel.launched == ["tokendyno_core_product"]
         assert float((out.double() - expected).norm() / expected.norm()) < 2e-5, ride

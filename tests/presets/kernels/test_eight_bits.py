@@ -43,10 +43,24 @@ def error(kernels: Any, asked: Given, folded: bool = True, offset: float = 0.0) 
     turns = torch.zeros(64, dtype=torch.int32) if folded else None
     Kernel.launched.clear()
     kernels.attention.attend(
-        asked.qkv, asked.cos, asked.sin, keys, values, asked.slot, asked.filled, out, size**-0.5, asked.q_norm,
-        asked.k_norm, 1e-6, turns=turns, sinks=asked.sinks, offset=offset, key_scales=key_scales,
+        asked.qkv,
+        asked.cos,
+        asked.sin,
+        keys,
+        values,
+        asked.slot,
+        asked.filled,
+        out,
+        size**-0.5,
+        asked.q_norm,
+        asked.k_norm,
+        1e-6,
+        turns=turns,
+        sinks=asked.sinks,
+        offset=offset,
+        key_scales=key_scales,
         value_scales=value_scales,
-    )  # fmt: skip
+    )
     assert Kernel.launched[0] == "tokendyno_attention_rounded"
     for codes, scales, states, old, old_scales in zip(
         (keys, values), (key_scales, value_scales), (key, value), before[:2], before[2:], strict=True

@@ -65,8 +65,16 @@ def test_a_product_is_that_of_double_precision(kernels: Any, how: dict[str, int]
         expected = in_double(plain, x, ride, norm, bias, residual, offset=1.0, rounded=dtype)
         out = torch.full((rows,), float("nan"), dtype=dtype)
         kernels.nibbles.product(
-            x, words, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scale,
-            bias=bias if "b" in ride else None, residual=residual if "r" in ride else None, gated="g" in ride,
-            tuned=how, offset=1.0,
-        )  # fmt: skip
+            x,
+            words,
+            out,
+            norm=norm if "n" in ride else None,
+            eps=1e-5,
+            scale=scale,
+            bias=bias if "b" in ride else None,
+            residual=residual if "r" in ride else None,
+            gated="g" in ride,
+            tuned=how,
+            offset=1.0,
+        )
         assert float((out.double() - expected).norm() / expected.norm()) < 4e-3, ride

@@ -31,9 +31,14 @@ def ops() -> Iterator[Any]:
 
 @pytest.mark.parametrize(
     ("kind", "needs"),
-    [(torch.uint8, True), (torch.int32, False), (torch.int8, False), (torch.float8_e4m3fn, False),
-     (torch.bfloat16, False)],
-)  # fmt: skip
+    [
+        (torch.uint8, True),
+        (torch.int32, False),
+        (torch.int8, False),
+        (torch.float8_e4m3fn, False),
+        (torch.bfloat16, False),
+    ],
+)
 def test_only_products_of_bitsandbytes_4_bits_are_left_l1(
     ops: Any, kind: torch.dtype, needs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,7 +52,22 @@ def test_only_products_of_bitsandbytes_4_bits_are_left_l1(
     hidden, weights = torch.zeros(SIDE), [torch.zeros(SIDE, SIDE).to(kind) for _ in range(4)]
     none: list[None] = [None] * 4
     ops.decoder_layer(
-        hidden, None, None, hidden, hidden, None, None, hidden, hidden, weights, none, none, none, none, [None, None],
-        1e-6, 1.0,
-    )  # fmt: skip
+        hidden,
+        None,
+        None,
+        hidden,
+        hidden,
+        None,
+        None,
+        hidden,
+        hidden,
+        weights,
+        none,
+        none,
+        none,
+        none,
+        [None, None],
+        1e-6,
+        1.0,
+    )
     assert asked == [needs]

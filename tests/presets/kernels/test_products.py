@@ -25,9 +25,15 @@ def kernels() -> Iterator[Any]:
 
 
 def error(
-    kernels: Any, ride: str, how: dict[str, int] | None, rows: int, columns: int, dtype: Any = torch.float32,
-    eight_bits: bool = False, offset: float = 0.0,
-) -> float:  # fmt: skip
+    kernels: Any,
+    ride: str,
+    how: dict[str, int] | None,
+    rows: int,
+    columns: int,
+    dtype: Any = torch.float32,
+    eight_bits: bool = False,
+    offset: float = 0.0,
+) -> float:
     """Relative, against double precision; outputs hold no numbers before."""
     torch.manual_seed(rows)
 
@@ -43,10 +49,21 @@ def error(
     expected = in_double(whole, x, ride, norm, bias, residual, shift, offset)
     out = torch.full((rows,), float("nan"), dtype=dtype)
     kernels.products.product(
-        x, w, out, norm=norm if set("nl") & set(ride) else None, eps=1e-5, scale=scale,
-        bias=bias if "b" in ride else None, residual=residual if "r" in ride else None, gated="g" in ride,
-        shift=shift if "l" in ride else None, acted="a" in ride, gelu="a" in ride, tuned=how, offset=offset,
-    )  # fmt: skip
+        x,
+        w,
+        out,
+        norm=norm if set("nl") & set(ride) else None,
+        eps=1e-5,
+        scale=scale,
+        bias=bias if "b" in ride else None,
+        residual=residual if "r" in ride else None,
+        gated="g" in ride,
+        shift=shift if "l" in ride else None,
+        acted="a" in ride,
+        gelu="a" in ride,
+        tuned=how,
+        offset=offset,
+    )
     return float((out.double() - expected).norm() / expected.norm())
 
 

@@ -39,8 +39,9 @@ def test_every_control_reaches_the_request() -> None:
     assert [one.arrival_s for one in traffic.requests] == pytest.approx([0, 0, 2 / 3, 2 / 3, 4 / 3, 4 / 3], abs=1e-5)
     assert (traffic.limits.ttft_s, traffic.limits.token_s, traffic.limits.request_s) == (1.0, 0.05, 0.0)
     assert {arm.name: arm.choices for arm in found.arms} == {
-        "A": {"batching": "static"}, "B": {"batching": "continuous"},
-    }  # fmt: skip
+        "A": {"batching": "static"},
+        "B": {"batching": "continuous"},
+    }
     assert (found.workload.seed, found.workload.ignore_eos, found.workload.batch_size) == (7, True, 2)
     assert "25% of them 20 to 30" in traffic.label
 

@@ -59,7 +59,7 @@ def test_a_very_long_prompt_is_not_sent_back(bench: Bench) -> None:
         ("/home/ada/my model/", {}, "my-model-A.py"),
         ("m" * 300, {}, "m" * MAX_NAME + ".py"),
     ],
-)  # fmt: skip
+)
 def test_a_script_is_saved_under_a_name_that_tells_it_from_others(
     model: str, choices: dict[str, str], name: str
 ) -> None:

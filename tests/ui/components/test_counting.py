@@ -40,9 +40,14 @@ def test_only_an_architecture_that_must_be_counted_is_announced(tmp_path: Path, 
     ],
 )
 def test_the_sentence_says_how_long_a_count_has_taken_and_goes_with_it(
-    said: str, counted: bool, goes_on: bool, shown: str | None, tmp_path: Path, bench: Bench,
+    said: str,
+    counted: bool,
+    goes_on: bool,
+    shown: str | None,
+    tmp_path: Path,
+    bench: Bench,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     if goes_on:
         monkeypatch.setattr(counting, "_progress", counting.Progress(125.0, 40.0))
     message, timer = gr.HTML(), gr.Timer(active=False)

@@ -28,7 +28,8 @@ AT_AN_EVENT = {
     "blocks.py postprocess_data: async_move_files_to_cache",
     "blocks.py handle_streaming_outputs: async_move_files_to_cache",
     # values of the page while it is built
-    "blocks.py serve_static_file: move_files_to_cache", "blocks.py get_block_instance: move_files_to_cache",
+    "blocks.py serve_static_file: move_files_to_cache",
+    "blocks.py get_block_instance: move_files_to_cache",
     "components/base.py __init__: move_files_to_cache",
     # what those come to
     "blocks.py async_move_resource_to_block_cache: async_ssrf_protected_download",
@@ -45,21 +46,25 @@ AT_AN_EVENT = {
     "processing_utils.py async_ssrf_protected_download: async_ssrf_protected_get",
     "processing_utils.py save_img_array_to_cache: save_pil_to_cache",
     # base64 that an MCP client sends for a parameter that is a file: no endpoint has one
-    "mcp.py traverse: save_base64_to_cache", "mcp.py postprocess_output_data: save_bytes_to_cache",
-}  # fmt: skip
+    "mcp.py traverse: save_base64_to_cache",
+    "mcp.py postprocess_output_data: save_bytes_to_cache",
+}
 """Where events reach them, and why nothing of a visitor's does."""
 
 NOT_HERE = {
     # of components that show images
-    "image_utils.py format_image: save_pil_to_cache", "image_utils.py save_image: save_img_array_to_cache",
-    "image_utils.py save_image: save_pil_to_cache", "image_utils.py extract_svg_content: async_ssrf_protected_get",
+    "image_utils.py format_image: save_pil_to_cache",
+    "image_utils.py save_image: save_img_array_to_cache",
+    "image_utils.py save_image: save_pil_to_cache",
+    "image_utils.py extract_svg_content: async_ssrf_protected_get",
     # uploads
     "routes.py upload_file: move_uploaded_files_to_cache",
     # apps that are loaded, examples, Gradio's own history of runs, workflows
-    "external.py custom_post_binary: save_base64_to_cache", "helpers.py _get_processed_example: move_files_to_cache",
+    "external.py custom_post_binary: save_base64_to_cache",
+    "helpers.py _get_processed_example: move_files_to_cache",
     "history.py fetch_remote_asset: async_ssrf_protected_get",
     "workflow_provider_shims.py _get: async_ssrf_protected_get",
-}  # fmt: skip
+}
 """What this page does not have."""
 
 OTHER_COMPONENTS = {
@@ -69,17 +74,46 @@ OTHER_COMPONENTS = {
 """Components that this page does not have: `OF_FILES`, held against it below."""
 
 POSTED = {
-    "/api/{api_name}", "/call/v2/{api_name}", "/call/{api_name}", "/cancel", "/component_server", "/gradio_api/upload",
-    "/login", "/process_recording", "/profiling/clear", "/queue/join", "/reset", "/run-history/connect",
-    "/run/{api_name}", "/stream/{event_id}", "/stream/{event_id}/close", "/undo-vibe-edit", "/upload", "/vibe-code",
-    "/vibe-edit", "/vibe-starter-queries",
-}  # fmt: skip
+    "/api/{api_name}",
+    "/call/v2/{api_name}",
+    "/call/{api_name}",
+    "/cancel",
+    "/component_server",
+    "/gradio_api/upload",
+    "/login",
+    "/process_recording",
+    "/profiling/clear",
+    "/queue/join",
+    "/reset",
+    "/run-history/connect",
+    "/run/{api_name}",
+    "/stream/{event_id}",
+    "/stream/{event_id}/close",
+    "/undo-vibe-edit",
+    "/upload",
+    "/vibe-code",
+    "/vibe-edit",
+    "/vibe-starter-queries",
+}
 """Every address of Gradio's to which something can be sent; `tokendyno.ui.gate.routes` opens three of them."""
 
 OF_FILES = {
-    "annotatedimage", "audio", "chatbot", "dataset", "downloadbutton", "file", "fileexplorer", "gallery", "image",
-    "imageeditor", "imageslider", "model3d", "multimodaltextbox", "uploadbutton", "video",
-}  # fmt: skip
+    "annotatedimage",
+    "audio",
+    "chatbot",
+    "dataset",
+    "downloadbutton",
+    "file",
+    "fileexplorer",
+    "gallery",
+    "image",
+    "imageeditor",
+    "imageslider",
+    "model3d",
+    "multimodaltextbox",
+    "uploadbutton",
+    "video",
+}
 """Gradio's components that read, fetch or write files of their own accord."""
 
 

@@ -42,9 +42,13 @@ class Site:
     """A browser-like client of one gate in front of a small app; cookies are kept."""
 
     def __init__(
-        self, visitors: Visitors, hosts: Hosts | None = None, framed: bool = False, app: ASGIApp | None = None,
+        self,
+        visitors: Visitors,
+        hosts: Hosts | None = None,
+        framed: bool = False,
+        app: ASGIApp | None = None,
         blocks: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.visitors, self.blocks = visitors, blocks or one_page()
         gate = Gate(app or self.answer, self.blocks, hosts or Hosts(machine=False), visitors)
         self.gate = PolicyMiddleware(gate, framed)
@@ -126,11 +130,15 @@ def test_what_the_page_needs_is_there(local: Site, method: str, path: str) -> No
 @pytest.mark.parametrize(
     ("query", "left"),
     [
-        ("", ""), ("page=x", ""), ("page", ""), ("page=x&page=y&view=fit", "view=fit"),
+        ("", ""),
+        ("page=x", ""),
+        ("page", ""),
+        ("page=x&page=y&view=fit", "view=fit"),
         ("p%61ge=x&run=a%20b", "run=a%20b"),
-        ("run=%FF&&deep_link=../x&=1", "run=%FF&&=1"), ("Page=x&_page=y&pages=z", "Page=x&_page=y&pages=z"),
+        ("run=%FF&&deep_link=../x&=1", "run=%FF&&=1"),
+        ("Page=x&_page=y&pages=z", "Page=x&_page=y&pages=z"),
     ],
-)  # fmt: skip
+)
 def test_what_gradio_reads_for_itself_is_taken_out_of_the_pages_query(query: str, left: str) -> None:
     """An unknown page was answered with an internal error."""
     asked = []
@@ -272,9 +280,13 @@ async def trickled(site: Site) -> int:
             statuses.append(message["status"])
 
     scope = {
-        "type": "http", "method": "POST", "path": JOIN, "query_string": b"", "client": ("127.0.0.1", 1),
+        "type": "http",
+        "method": "POST",
+        "path": JOIN,
+        "query_string": b"",
+        "client": ("127.0.0.1", 1),
         "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
-    }  # fmt: skip
+    }
     await asyncio.wait_for(site.gate(scope, receive, send), 5)
     return int(statuses[0])
 

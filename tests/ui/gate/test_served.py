@@ -256,8 +256,10 @@ def test_a_program_runs_two_arms_in_five_lines_as_the_user_of_its_token(team: Se
     from gradio_client import Client  # type: ignore[import-untyped]
 
     users = Users(team.history.parent / "users.json")
-    ada, bob = (Client(team.url, verbose=False, headers={"Authorization": f"Bearer {users.new_token(name)}"})
-                for name in ("ada", "bob"))  # fmt: skip
+    ada, bob = (
+        Client(team.url, verbose=False, headers={"Authorization": f"Bearer {users.new_token(name)}"})
+        for name in ("ada", "bob")
+    )
     run = ada.predict(a="", b="cache=static", max_new_tokens=8, ignore_eos=True, api_name="/run")
     with pytest.raises(Exception, match="another visitor started it"):
         bob.predict(run=run, api_name="/stop")
@@ -348,8 +350,9 @@ def test_nothing_is_answered_with_500(team: Served) -> None:
         assert team.ask(f"/?{query}", None, cookie).status == 200, query
     sent: dict[str, object] = {"data": [], "session_hash": "s", "trigger_id": None}
     for path, more in (
-        ("queue/join", {"fn_index": 99_999}), ("run/predict", {"fn_index": -1}),
+        ("queue/join", {"fn_index": 99_999}),
+        ("run/predict", {"fn_index": -1}),
         ("component_server", {"component_id": 99_999, "fn_name": "pull"}),
-    ):  # fmt: skip
+    ):
         answer = team.post(f"/gradio_api/{path}", sent | more, cookie)
         assert 400 <= answer.status < 500, (path, answer)

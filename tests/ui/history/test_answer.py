@@ -55,9 +55,12 @@ def test_a_history_that_is_damaged_meanwhile_is_no_empty_one(ask: Ask, tmp_path:
 @pytest.mark.parametrize(
     ("question", "part"),
     [
-        (None, UNREADABLE), ([], UNREADABLE), ({"ask": "find"}, UNREADABLE),
+        (None, UNREADABLE),
+        ([], UNREADABLE),
+        ({"ask": "find"}, UNREADABLE),
         ({"ask": "drop", "fields": {}}, UNREADABLE),
-        ({"ask": "find", "fields": {"q": 1}}, UNREADABLE), ({"ask": "find", "fields": {}, "more": 1}, UNREADABLE),
+        ({"ask": "find", "fields": {"q": 1}}, UNREADABLE),
+        ({"ask": "find", "fields": {}, "more": 1}, UNREADABLE),
         ({"ask": "find", "fields": {"q": "x" * 9_999}}, UNREADABLE),
         ({"ask": "find", "fields": {"q": "x" * 999}}, "Shorten"),
         ({"ask": "find", "fields": {}, "page": "0"}, "There is no page '0'"),
@@ -66,11 +69,12 @@ def test_a_history_that_is_damaged_meanwhile_is_no_empty_one(ask: Ask, tmp_path:
         ({"ask": "find", "fields": {"axis": "<img>"}}, "Unknown axis"),
         ({"ask": "find", "fields": {"since": "x"}}, "a date"),
         ({"ask": "find", "fields": {}, "zone": 1e9}, "time zone"),
-        ({"ask": "beside", "pins": "mine.A"}, "Pin 2 to 5"), ({"ask": "beside", "pins": "' OR 1=1;.A"}, "no pin"),
+        ({"ask": "beside", "pins": "mine.A"}, "Pin 2 to 5"),
+        ({"ask": "beside", "pins": "' OR 1=1;.A"}, "no pin"),
         ({"ask": "change", "what": "delete", "run": "' OR 1=1"}, "You have no run"),
         ({"ask": "change", "what": "note", "run": "mine", "text": "x" * 3_000}, "Shorten"),
     ],
-)  # fmt: skip
+)
 def test_a_question_that_cannot_be_answered_is_refused_in_a_sentence(question: Any, part: str, ask: Ask) -> None:
     reply = ask(question)
     assert set(reply) == {"error"} and part in reply["error"]

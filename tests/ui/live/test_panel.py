@@ -95,16 +95,26 @@ def test_a_pull_that_may_wait_brings_the_next_tokens_and_four_wait_at_most(
 @pytest.mark.parametrize(
     "question",
     [
-        None, "run1", 7, [], {}, {"run": "run1"}, {"run": "run1", "version": 0, "cur": "x"},
-        {"run": ["run1"], "version": 0, "cur": []}, {"run": "run1", "version": "0", "cur": []},
-        {"run": "run1", "version": 0.5, "cur": []}, {"run": "run1", "version": 0, "cur": [[1, 2]]},
-        {"run": "run1", "version": 0, "cur": [[1, 2, "3"]]}, {"run": "run1", "version": 0, "cur": [[0, 0, 0]] * 9},
-        {"run": "run1", "version": 0, "cur": [[0, 0, 1e400]]}, {"run": "r" * 65, "version": 0, "cur": []},
+        None,
+        "run1",
+        7,
+        [],
+        {},
+        {"run": "run1"},
+        {"run": "run1", "version": 0, "cur": "x"},
+        {"run": ["run1"], "version": 0, "cur": []},
+        {"run": "run1", "version": "0", "cur": []},
+        {"run": "run1", "version": 0.5, "cur": []},
+        {"run": "run1", "version": 0, "cur": [[1, 2]]},
+        {"run": "run1", "version": 0, "cur": [[1, 2, "3"]]},
+        {"run": "run1", "version": 0, "cur": [[0, 0, 0]] * 9},
+        {"run": "run1", "version": 0, "cur": [[0, 0, 1e400]]},
+        {"run": "r" * 65, "version": 0, "cur": []},
         {"run": "run1", "version": 0, "cur": [], "more": 1},
         {"run": "run1", "version": 0, "cur": [], "wait_ms": 101},
         {"run": "run1", "version": 0, "cur": [], "wait_ms": -1},
     ],
-)  # fmt: skip
+)
 def test_a_pull_that_cannot_be_read_is_refused_in_words(runs: RunLog, question: object) -> None:
     reply = json.loads(panel.answer(runs, question))
     assert reply.keys() == {"error"} and "cannot be read" in reply["error"]

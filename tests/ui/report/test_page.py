@@ -84,12 +84,14 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
 @pytest.mark.parametrize(
     ("arms", "work"),
     [
-        ({"A": {"dtype": "float32"}, "B": {}}, Workload("- it's \"so\"\n$HOME", batch_size=2, repeats=5)),
+        ({"A": {"dtype": "float32"}, "B": {}}, Workload('- it\'s "so"\n$HOME', batch_size=2, repeats=5)),
         ({"A": {}}, Workload(prompt_tokens=64, max_new_tokens=9, temperature=0.5, top_k=3, top_p=0.9, seed=7)),
-        ({"A": {}, "B": {"loop": "own", "cache": "static"}},
-         Workload("x", chat=True, system="Be brief.", reasoning_effort="low", ignore_eos=True)),
+        (
+            {"A": {}, "B": {"loop": "own", "cache": "static"}},
+            Workload("x", chat=True, system="Be brief.", reasoning_effort="low", ignore_eos=True),
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_command_of_a_run_asks_for_the_same_run(arms: dict[str, dict[str, str]], work: Workload) -> None:
     asked = Request("gpt2", [ArmRequest(name, choices) for name, choices in arms.items()], work)
     options = make_parser().parse_args(shlex.split(command_of(asked))[1:])
@@ -102,8 +104,13 @@ def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
     lines = series_csv(run).splitlines()
     assert len(lines) == 1 + 2 * (5 + 2) and lines[1].startswith("A,token,0,0.1,0.1,")
     assert [plain_cell(text) for text in ("=1+1", "+x", "-x", "@x", "\tx", "A")] == [
-        "'=1+1", "'+x", "'-x", "'@x", "'\tx", "A",
-    ]  # fmt: skip
+        "'=1+1",
+        "'+x",
+        "'-x",
+        "'@x",
+        "'\tx",
+        "A",
+    ]
     assert [len(series.full) for series in recorded_kv(run).values()] == [5, 5]
 
 

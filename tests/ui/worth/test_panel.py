@@ -48,7 +48,8 @@ def test_each_panel_shows_its_own_kind(tmp_path: Path) -> None:
 
 def test_values_are_read_as_they_are_typed() -> None:
     assert Asked("A", [("batch_size", "1, 8 ,"), ("cache", "static")], False).values() == {
-        "batch_size": ["1", "8"], "cache": ["static"],
-    }  # fmt: skip
+        "batch_size": ["1", "8"],
+        "cache": ["static"],
+    }
     with pytest.raises(InputError, match="varies twice"):
         Asked("A", [("cache", "a,b"), ("cache", "c,d")], False).values()

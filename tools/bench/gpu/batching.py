@@ -116,27 +116,46 @@ class Bed:
         end_s = [row.end_s for row in rows.values() if row.end_s is not None]
         step_s = sorted(end - begin for begin, end in zip(series.begin_s, series.end_s, strict=True))
         return {
-            "reason": finished.reason, "whole_s": whole_s, "wall_s": finished.wall_s,
-            "useful_tokens": counts.useful_tokens, "useful_tokens_s": (counts.useful_tokens or 0) / finished.wall_s,
-            "steps": len(series.end_s), "step_median_s": median(step_s) if step_s else None,
+            "reason": finished.reason,
+            "whole_s": whole_s,
+            "wall_s": finished.wall_s,
+            "useful_tokens": counts.useful_tokens,
+            "useful_tokens_s": (counts.useful_tokens or 0) / finished.wall_s,
+            "steps": len(series.end_s),
+            "step_median_s": median(step_s) if step_s else None,
             "ceiling": (counts.busy_steps or 0) / (counts.slot_steps or 1),
             "ttft_median_s": median(first_s) if first_s else None,
-            "end_median_s": median(end_s) if end_s else None, "counts": counts_of(finished),
+            "end_median_s": median(end_s) if end_s else None,
+            "counts": counts_of(finished),
             "ids": [rows[i].ids if i in rows else [] for i in range(len(self.traffic.requests))],
             "findings": [
                 [f.axis, f.effective, f.reached, f.expected, f.proof]
                 for f in finished.findings
                 if f.outcome != "not_applicable"
             ],
-        }  # fmt: skip
+        }
 
 
 def counts_of(finished: Finished) -> dict[str, float]:
     """What was counted about many requests."""
     wanted = (
-        "batch", "batches", "paged", "rows", "padding", "idle", "busy", "slot", "overlapped", "own_steps",
-        "graph_captures", "widest", "cut", "kv_", "process_peak", "allocator_peak",
-    )  # fmt: skip
+        "batch",
+        "batches",
+        "paged",
+        "rows",
+        "padding",
+        "idle",
+        "busy",
+        "slot",
+        "overlapped",
+        "own_steps",
+        "graph_captures",
+        "widest",
+        "cut",
+        "kv_",
+        "process_peak",
+        "allocator_peak",
+    )
     extra = finished.extra
     return {name: v for name in extra.__struct_fields__ if name.startswith(wanted) and (v := getattr(extra, name))}
 

@@ -26,10 +26,26 @@ class Pair(NamedTuple):
     def command(self, *more: str) -> list[str]:
         """Arguments of `compare` for them, with the document on standard output."""
         return [
-            sys.executable, "-m", "tokendyno", "compare", "--model", self.model, "--a", self.a, "--b", self.b,
-            "--prompt-tokens", str(self.prompt), "--max-new-tokens", str(self.new), "--batch-size", str(self.batch),
-            *more, "--json", "-",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "tokendyno",
+            "compare",
+            "--model",
+            self.model,
+            "--a",
+            self.a,
+            "--b",
+            self.b,
+            "--prompt-tokens",
+            str(self.prompt),
+            "--max-new-tokens",
+            str(self.new),
+            "--batch-size",
+            str(self.batch),
+            *more,
+            "--json",
+            "-",
+        ]
 
 
 def bench(name: str, *arguments: str) -> dict[str, Any]:

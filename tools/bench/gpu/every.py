@@ -25,9 +25,20 @@ SPARES = 4
 NOT_BACK_BYTES = 64 << 20
 """Memory of a GPU from which on an arm has left some behind."""
 KEPT = (
-    "requested", "effective", "evidence", "phases_s", "extra", "summary", "weight_bytes", "memory_predicted_bytes",
-    "load", "annotations", "memory_check", "verdicts", "notes",
-)  # fmt: skip
+    "requested",
+    "effective",
+    "evidence",
+    "phases_s",
+    "extra",
+    "summary",
+    "weight_bytes",
+    "memory_predicted_bytes",
+    "load",
+    "annotations",
+    "memory_check",
+    "verdicts",
+    "notes",
+)
 WORK = Workload(prompt_tokens=64, max_new_tokens=64, seed=1)
 
 

@@ -57,19 +57,29 @@ class Bed:
     timed. filled: tokens in the cache, random ones; 0: a prompt of a quarter of the places. eight_bits: of the cache"""
 
     def __init__(
-        self, model: str, places: int, ranks: int = 1, quantization: str = "none", filled: int = 0,
+        self,
+        model: str,
+        places: int,
+        ranks: int = 1,
+        quantization: str = "none",
+        filled: int = 0,
         eight_bits: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         name = model.removeprefix("random:")
         config = next(entry.config for entry in catalogue() if entry.name == name)
         if ranks > 1:
             config = part_of(config, ranks)
         plan = LoadPlan(
-            ModelSource("random", config_json=config), dtype="bfloat16", device="cuda", quantization=quantization,
-            kernels="local", kernels_path=str(kernel_packages.BUNDLED), projections="fused",
+            ModelSource("random", config_json=config),
+            dtype="bfloat16",
+            device="cuda",
+            quantization=quantization,
+            kernels="local",
+            kernels_path=str(kernel_packages.BUNDLED),
+            projections="fused",
             experts=TRITON if "num_local_experts" in json.loads(config) else None,
             kernels_rows=json.loads(config)["model_type"] == "gpt2",
-        )  # fmt: skip
+        )
         if quantization == "none":
             self.model = random_model(config, plan.dtype, None, plan.device).eval()
         else:
@@ -186,9 +196,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with torch.inference_mode():
-        bed = Bed(
-            given.model, given.places, given.ranks, given.quantization, given.filled, given.cache == "static-fp8"
-        )  # fmt: skip
+        bed = Bed(given.model, given.places, given.ranks, given.quantization, given.filled, given.cache == "static-fp8")
         spans = bed.kernels()
         bed.token_s()  # warm up clocks and temperature
         whole_s = bed.token_s()

@@ -105,9 +105,10 @@ class Descent:
         self._own = lambda *shape: own_tiles(*shape[:2], shape[3]) if shape[2] < 1 else plain(*shape)
         self.shapes: list[Shape] = []
         self.state: dict[Any, Any] = {
-            "attention": (self._attention.NUMBERS, self._attention.WARPS), "asked": self._ops.MAX_PREFETCH_BYTES,
+            "attention": (self._attention.NUMBERS, self._attention.WARPS),
+            "asked": self._ops.MAX_PREFETCH_BYTES,
             "few queries": self._few.BLOCKS.get(self._size),
-        }  # fmt: skip
+        }
         self.first_s = self.best_s = self.token_s(self.state)
         for shape in self.shapes:
             self.state[shape] = self._own(*shape)

@@ -16,9 +16,13 @@ HUB_FA2, HUB_FA3, HUB_FA4 = (f"kernels-community/{name}" for name in ("flash-att
 _PACKAGES = {FA2: "flash-attn", FA3: "flash-attn-3", FA4: "flash-attn-4"}
 _INSTEAD = {FA2: HUB_FA2, FA3: HUB_FA3, FA4: HUB_FA4}
 _TITLES = {
-    FA2: "FlashAttention 2", FA3: "FlashAttention 3", FA4: "FlashAttention 4",
-    HUB_FA2: f"The kernel {HUB_FA2}", HUB_FA3: f"The kernel {HUB_FA3}", HUB_FA4: f"The kernel {HUB_FA4}",
-}  # fmt: skip
+    FA2: "FlashAttention 2",
+    FA3: "FlashAttention 3",
+    FA4: "FlashAttention 4",
+    HUB_FA2: f"The kernel {HUB_FA2}",
+    HUB_FA3: f"The kernel {HUB_FA3}",
+    HUB_FA4: f"The kernel {HUB_FA4}",
+}
 _FLASH = "transformers 5.22: modeling_flash_attention_utils.FLASH_ATTENTION_COMPATIBILITY_MATRIX"
 _CHECK = "transformers 5.22: PreTrainedModel._check_and_adjust_attn_implementation"
 _ANYWAY = (("attention", "auto"),)

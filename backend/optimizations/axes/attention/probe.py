@@ -13,9 +13,11 @@ from typing import Any
 from tokendyno.backend.hardware.kernel_packages import PUBLISHER
 
 _PACKAGES = (
-    ("flash_attn.cute", "flash_attention_4"), ("flash_attn_interface", "flash_attention_3"),
-    ("flash_attn.", "flash_attention_2"), ("flash_attn", "flash_attention_2"),
-)  # fmt: skip
+    ("flash_attn.cute", "flash_attention_4"),
+    ("flash_attn_interface", "flash_attention_3"),
+    ("flash_attn.", "flash_attention_2"),
+    ("flash_attn", "flash_attention_2"),
+)
 
 
 @dataclass(frozen=True, slots=True)

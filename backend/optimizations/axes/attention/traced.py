@@ -8,9 +8,11 @@ from tokendyno.backend.optimizations.proof import Observation, Trace, layers_wit
 
 _SDPA = "aten::scaled_dot_product_attention"
 _FUSED = (
-    "aten::_scaled_dot_product_flash_attention_for_cpu", "aten::_scaled_dot_product_flash_attention",
-    "aten::_scaled_dot_product_efficient_attention", "aten::_scaled_dot_product_cudnn_attention",
-)  # fmt: skip
+    "aten::_scaled_dot_product_flash_attention_for_cpu",
+    "aten::_scaled_dot_product_flash_attention",
+    "aten::_scaled_dot_product_efficient_attention",
+    "aten::_scaled_dot_product_cudnn_attention",
+)
 _MATH = "aten::_scaled_dot_product_attention_math"
 _FLASH = ("flash_fwd", "flashattnfwd", "flashattentionforward")
 _NOT_FLASH = ("pytorch_flash", "combine", "prepare")

@@ -182,9 +182,14 @@ _NOT_READ = Rule(
 )
 
 STATIC_FP8 = (
-    *STATIC, _OWN_LOOP, _RANKS, *_plain("static", "backend/worker/loop/cache.py: StaticSlotCache"), _NOT_READ, _LOSSY,
+    *STATIC,
+    _OWN_LOOP,
+    _RANKS,
+    *_plain("static", "backend/worker/loop/cache.py: StaticSlotCache"),
+    _NOT_READ,
+    _LOSSY,
     _DEQUANTIZES,
-)  # fmt: skip
+)
 FP8 = (*_PLAIN, _LOSSY)
 HQQ = (_needs("hqq"), *_PLAIN, _GROUPS, _LOSSY)
 QUANTO = (_needs("optimum-quanto"), *_PLAIN, _GROUPS, _UNPACKS, _LOSSY)

@@ -68,7 +68,7 @@ NONE = (
         "transformers 5.22: quantizers/quantizer_gguf.py, dequantize=True",
         becomes="none",
     ),
-)  # fmt: skip
+)
 
 _DENSE_GPT_OSS = blocked(
     lambda s: s.facts.architecture == "gpt_oss" and not mxfp4.available(s),

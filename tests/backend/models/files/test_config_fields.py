@@ -36,10 +36,19 @@ def test_what_is_not_a_number_is_read_and_written_with_its_tag(text: str) -> Non
 
 
 GRANITE: dict[str, Any] = {
-    "model_type": "granitemoehybrid", "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1,
-    "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 300, "layer_types": ["mamba"],
-    "num_local_experts": 0, "shared_intermediate_size": 32, "mamba_n_heads": 4, "mamba_d_head": 16,
-}  # fmt: skip
+    "model_type": "granitemoehybrid",
+    "hidden_size": 32,
+    "intermediate_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "vocab_size": 300,
+    "layer_types": ["mamba"],
+    "num_local_experts": 0,
+    "shared_intermediate_size": 32,
+    "mamba_n_heads": 4,
+    "mamba_d_head": 16,
+}
 
 
 def test_models_are_built_of_the_numbers_that_a_config_s_tags_stand_for() -> None:

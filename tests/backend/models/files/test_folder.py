@@ -15,9 +15,13 @@ from tokendyno.backend.models import check_loadable, resolve
 from tokendyno.backend.models.files.folder import INDEX
 
 CONFIG: dict[str, Any] = {
-    "model_type": "llama", "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2,
-    "intermediate_size": 16, "vocab_size": 10,
-}  # fmt: skip
+    "model_type": "llama",
+    "num_hidden_layers": 1,
+    "hidden_size": 8,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "vocab_size": 10,
+}
 
 
 def safetensors(elements: int = 64, dtype: str = "BF16", itemsize: int = 2) -> bytes:
@@ -131,11 +135,16 @@ def test_without_one_it_is_the_first_float_s_that_is_no_packed_one(folder: Path)
 
     sizes = {"z": ("F32", 4), "m": ("BF16", 2), "c": ("F8_E4M3", 64), "a": ("I32", 4)}
     ends = list(itertools.accumulate(size for _, size in sizes.values()))
-    header = json.dumps({
-        name: {"dtype": dtype, "shape": [size // 4 or 1] if "32" in dtype else [64] if size == 64 else [1],
-               "data_offsets": [end - size, end]}
-        for (name, (dtype, size)), end in zip(sizes.items(), ends, strict=True)
-    }).encode()  # fmt: skip
+    header = json.dumps(
+        {
+            name: {
+                "dtype": dtype,
+                "shape": [size // 4 or 1] if "32" in dtype else [64] if size == 64 else [1],
+                "data_offsets": [end - size, end],
+            }
+            for (name, (dtype, size)), end in zip(sizes.items(), ends, strict=True)
+        }
+    ).encode()
     path = folder / "model.safetensors"
     path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(ends[-1]))
     assert resolve(str(folder)).dtype == "bfloat16"

@@ -116,9 +116,17 @@ def test_no_text_is_generated_with_what_is_refused_and_some_with_all_else(tmp_pa
         folder = with_generation(tmp_path / str(number), data)
         plan = plan_of(str(folder), dtype="float32")
         job = Generate(
-            plan=plan, prompt=SENTENCE, prompt_tokens=0, max_new_tokens=2, batch_size=2, temperature=0.0, seed=0,
-            ignore_eos=False, warmup=False, prove=False,
-        )  # fmt: skip
+            plan=plan,
+            prompt=SENTENCE,
+            prompt_tokens=0,
+            max_new_tokens=2,
+            batch_size=2,
+            temperature=0.0,
+            seed=0,
+            ignore_eos=False,
+            warmup=False,
+            prove=False,
+        )
         try:
             return isinstance(LocalWorker(plan.load).run(job), Finished)
         except Exception:

@@ -28,11 +28,17 @@ def pair(key: str, value: Any) -> bytes:
 
 
 LLAMA: dict[str, Any] = {
-    "general.architecture": "llama", "general.name": "tiny", "llama.block_count": 2, "llama.context_length": 256,
-    "llama.embedding_length": 64, "llama.feed_forward_length": 96, "llama.attention.head_count": 4,
-    "llama.attention.head_count_kv": 2, "llama.rope.freq_base": 1e4,
+    "general.architecture": "llama",
+    "general.name": "tiny",
+    "llama.block_count": 2,
+    "llama.context_length": 256,
+    "llama.embedding_length": 64,
+    "llama.feed_forward_length": 96,
+    "llama.attention.head_count": 4,
+    "llama.attention.head_count_kv": 2,
+    "llama.rope.freq_base": 1e4,
     "tokenizer.ggml.tokens": [f"t{i}" for i in range(100)],
-}  # fmt: skip
+}
 
 
 def gguf(values: dict[str, Any], tensors: dict[str, int] | None = None) -> bytes:

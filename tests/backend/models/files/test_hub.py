@@ -15,9 +15,14 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.models.files import hub
 
 CONFIG: dict[str, Any] = {
-    "model_type": "llama", "num_hidden_layers": 3, "hidden_size": 8, "num_attention_heads": 2,
-    "intermediate_size": 16, "vocab_size": 10, "torch_dtype": "float16",
-}  # fmt: skip
+    "model_type": "llama",
+    "num_hidden_layers": 3,
+    "hidden_size": 8,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "vocab_size": 10,
+    "torch_dtype": "float16",
+}
 
 
 @pytest.mark.parametrize(
@@ -63,9 +68,12 @@ class Hub(BaseHTTPRequestHandler):
         self.asked.append(self.path)
         repo = "/".join(self.path.split("/")[1:3])
         trouble = {
-            "org/gated": (403, "GatedRepo"), "org/none": (401, "RepoNotFound"), "org/rev": (404, "RevisionNotFound"),
-            "org/file": (404, "EntryNotFound"), "org/down": (503, ""),
-        }.get(repo)  # fmt: skip
+            "org/gated": (403, "GatedRepo"),
+            "org/none": (401, "RepoNotFound"),
+            "org/rev": (404, "RevisionNotFound"),
+            "org/file": (404, "EntryNotFound"),
+            "org/down": (503, ""),
+        }.get(repo)
         self.send_response(trouble[0] if trouble else 200)
         if trouble:
             self.send_header("X-Error-Code", trouble[1])

@@ -110,9 +110,13 @@ def test_what_generate_would_silently_leave_uncompiled_is_planned_off(quantizati
     found = checked(machine, compile="reduce-overhead", cache="static", quantization=quantization)
     assert found.planned["compile"] == "off" and found.plan.generate.compile_mode is None
     assert found.planned["cuda_graphs"] == "off"
-    assert "blocked" in [level for level, _ in verdicts(
-        checked(machine, compile="default", cache="static", quantization=quantization, compile_cache="fresh"),
-        "compile_cache")]  # fmt: skip
+    assert "blocked" in [
+        level
+        for level, _ in verdicts(
+            checked(machine, compile="default", cache="static", quantization=quantization, compile_cache="fresh"),
+            "compile_cache",
+        )
+    ]
     own = checked(machine, compile="default", cache="static", quantization=quantization, loop="own")
     assert own.planned["compile"] == "default", "the custom loop asks nobody"
     packed = checked(machine, compile="default", cache="static", quantization="torchao-int8")
@@ -296,25 +300,68 @@ OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
         (OWN | {"graphs": 2, "cache_files_published": 40, "cache_files_compiled": 40}, "unknown", None, "switched off"),
         (OWN | {"cache_files_published": 40, "cache_files_compiled": 40}, "torch", (40, 40), "of its 40 files"),
         (OWN | {"fx_cache_misses": 3}, "fresh", None, "3 were compiled in 12.0 s; the worker's cache was empty"),
-        (OWN | {"fx_cache_misses": 3, "artefacts_loaded_bytes": 5000, "artefacts_saved_bytes": 5000}, "artefacts",
-         (0, 3), "0 graphs came from a cache"),
-        (OWN | {"fx_cache_misses": 3, "cache_files_published": 40, "cache_files_compiled": 40}, "torch", (40, 40),
-         "40 of its 40 files are shared now"),
-        (OWN | {"fx_cache_hits": 2, "cache_files_before": 40, "cache_files_shared": 40, "cache_files_published": 40,
-                "cache_files_compiled": 40}, "torch", (80, 80), "held 40 of the 40 files"),
-        (OWN | {"fx_cache_misses": 2, "cache_files_shared": 40, "cache_files_published": 40,
-                "cache_files_compiled": 40}, "torch", (40, 80), "held 0 of the 40 files"),
-        (OWN | {"fx_cache_hits": 2, "cache_files_before": 40, "cache_files_shared": 40, "cache_files_published": 40,
-                "cache_files_compiled": 45}, "torch", (80, 85), "40 of its 45 files"),
+        (
+            OWN | {"fx_cache_misses": 3, "artefacts_loaded_bytes": 5000, "artefacts_saved_bytes": 5000},
+            "artefacts",
+            (0, 3),
+            "0 graphs came from a cache",
+        ),
+        (
+            OWN | {"fx_cache_misses": 3, "cache_files_published": 40, "cache_files_compiled": 40},
+            "torch",
+            (40, 40),
+            "40 of its 40 files are shared now",
+        ),
+        (
+            OWN
+            | {
+                "fx_cache_hits": 2,
+                "cache_files_before": 40,
+                "cache_files_shared": 40,
+                "cache_files_published": 40,
+                "cache_files_compiled": 40,
+            },
+            "torch",
+            (80, 80),
+            "held 40 of the 40 files",
+        ),
+        (
+            OWN
+            | {"fx_cache_misses": 2, "cache_files_shared": 40, "cache_files_published": 40, "cache_files_compiled": 40},
+            "torch",
+            (40, 80),
+            "held 0 of the 40 files",
+        ),
+        (
+            OWN
+            | {
+                "fx_cache_hits": 2,
+                "cache_files_before": 40,
+                "cache_files_shared": 40,
+                "cache_files_published": 40,
+                "cache_files_compiled": 45,
+            },
+            "torch",
+            (80, 85),
+            "40 of its 45 files",
+        ),
         (OWN | {"fx_cache_hits": 2}, "unknown", None, "2 graphs came from a cache"),
         (OWN | {"fx_cache_hits": 2, "fx_cache_misses": 3}, "unknown", None, "2 graphs came from a cache, 3 were"),
         (OWN | {"fx_cache_misses": 3, "artefacts_saved_bytes": 5000}, "artefacts", None, "5,000 bytes"),
-        (OWN | {"fx_cache_hits": 3, "artefacts_loaded_bytes": 5000, "artefacts_cold_s": 31.0}, "artefacts", (3, 3),
-         "took 31.0 s before"),
-        (OWN | {"fx_cache_hits": 2, "fx_cache_misses": 1, "artefacts_loaded_bytes": 5000}, "artefacts", (2, 3),
-         "1 were compiled"),
+        (
+            OWN | {"fx_cache_hits": 3, "artefacts_loaded_bytes": 5000, "artefacts_cold_s": 31.0},
+            "artefacts",
+            (3, 3),
+            "took 31.0 s before",
+        ),
+        (
+            OWN | {"fx_cache_hits": 2, "fx_cache_misses": 1, "artefacts_loaded_bytes": 5000},
+            "artefacts",
+            (2, 3),
+            "1 were compiled",
+        ),
     ],
-)  # fmt: skip
+)
 def test_where_compiled_code_came_from_is_told_by_counts(
     counts: dict[str, Any], expected: str, reached: tuple[int, int] | None, words: str
 ) -> None:
@@ -366,8 +413,11 @@ def test_why_a_graph_broke_is_told_in_one_short_line(monkeypatch: pytest.MonkeyP
 
 
 def test_graphs_of_another_backend_are_said_where_inductor_compiled_nothing() -> None:
-    assert AXIS["compile"].find(seen(calls=12)).proof.endswith("; 12 compiled graphs were called in the profile, of "
-                                                               "another backend")  # fmt: skip
+    assert (
+        AXIS["compile"]
+        .find(seen(calls=12))
+        .proof.endswith("; 12 compiled graphs were called in the profile, of another backend")
+    )
     assert AXIS["compile"].find(seen()).proof.endswith("reached code of Inductor")
 
 

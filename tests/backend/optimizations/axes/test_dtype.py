@@ -22,9 +22,11 @@ from tokendyno.backend.optimizations.proof import Observation, Trace
 from tokendyno.backend.plan import LoadPlan, Plan
 
 TIMES = (
-    FormatTime(8 << 20, 1, 2.14), FormatTime(8 << 20, 8, 1.0),
-    FormatTime(96 << 20, 1, 1.1), FormatTime(96 << 20, 8, 0.5),
-)  # fmt: skip
+    FormatTime(8 << 20, 1, 2.14),
+    FormatTime(8 << 20, 8, 1.0),
+    FormatTime(96 << 20, 1, 1.1),
+    FormatTime(96 << 20, 8, 0.5),
+)
 SLOW = replace(CPU, bfloat16=TIMES)
 SLOW_TO_12_MIB = replace(CPU, bfloat16=(FormatTime(8 << 20, 1, 2.14), FormatTime(18 << 20, 1, 1.0)))
 SLOW_FOR_ALL = replace(CPU, bfloat16=(FormatTime(96 << 20, 1, 3.0),))
@@ -111,11 +113,14 @@ def test_biases_beside_packed_weights_may_be_in_float32(blocks: str, reached: in
     assert found.expected == (5 if blocks == "bfloat16" else 3)
 
 
-@pytest.mark.parametrize(("held", "multiplied", "reached", "expected"), [
-    ("bfloat16", "bfloat16", 5, 5),  # two weights and three products
-    ("float32", "float32", 4, 5),  # without the norm's weight
-    ("bfloat16", "float32", 2, 5),  # without the products
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("held", "multiplied", "reached", "expected"),
+    [
+        ("bfloat16", "bfloat16", 5, 5),  # two weights and three products
+        ("float32", "float32", 4, 5),  # without the norm's weight
+        ("bfloat16", "float32", 2, 5),  # without the products
+    ],
+)
 def test_a_rank_counts_its_part_of_a_matrix_and_the_products_with_it(
     held: str, multiplied: str, reached: int, expected: int
 ) -> None:
@@ -144,10 +149,16 @@ def test_tensors_that_were_drawn_at_random_do_not_count() -> None:
         assert ("; 3 tensors are not in the checkpoint" in found.proof) == bool(drawn)
 
 
-@pytest.mark.parametrize(("keys", "values", "counted"), [
-    ("bfloat16", "bfloat16", 2), ("bfloat16", "int8", 1), (None, "bfloat16", 1), ("int8", "int8", 0),
-    ("float8_e4m3fn", "float8_e4m3fn", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("keys", "values", "counted"),
+    [
+        ("bfloat16", "bfloat16", 2),
+        ("bfloat16", "int8", 1),
+        (None, "bfloat16", 1),
+        ("int8", "int8", 0),
+        ("float8_e4m3fn", "float8_e4m3fn", 0),
+    ],
+)
 def test_of_a_cache_the_parts_count_that_hold_floats(keys: str | None, values: str, counted: int) -> None:
     import torch
     from transformers.cache_utils import DynamicLayer
@@ -158,9 +169,15 @@ def test_of_a_cache_the_parts_count_that_hold_floats(keys: str | None, values: s
     assert len(list(_plain_cache(SimpleNamespace(layers=[layer])))) == counted
 
 
-@pytest.mark.parametrize(("capability", "dtype", "said"), [
-    ((7, 5), "auto", True), ((7, 5), "bfloat16", True), ((7, 5), "float16", False), ((8, 0), "auto", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("capability", "dtype", "said"),
+    [
+        ((7, 5), "auto", True),
+        ((7, 5), "bfloat16", True),
+        ((7, 5), "float16", False),
+        ((8, 0), "auto", False),
+    ],
+)
 def test_bfloat16_before_ampere_is_said_to_be_slow(capability: tuple[int, int], dtype: str, said: bool) -> None:
     card = replace(H200, gpus=(replace(H200.gpus[0], capability=capability),))
     told = checked(card, "random:Qwen3-0.6B", dtype=dtype).verdicts

@@ -308,9 +308,14 @@ def test_a_script_sets_what_the_plan_sets(way: str, machine: Any) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "quantization", "packed"),
-    [("random", "none", False), ("random", "mxfp4", True), ("folder", "none", True), ("folder", "mxfp4", True),
-     ("folder", "mxfp4-dequantized", False)],
-)  # fmt: skip
+    [
+        ("random", "none", False),
+        ("random", "mxfp4", True),
+        ("folder", "none", True),
+        ("folder", "mxfp4", True),
+        ("folder", "mxfp4-dequantized", False),
+    ],
+)
 def test_a_script_of_our_kernels_reads_packed_experts_as_they_lie(kind: Any, quantization: Any, packed: bool) -> None:
     script = Script()
     AXIS.write(script, Plan(LoadPlan(ModelSource(kind), experts="triton", quantization=quantization)))
@@ -361,10 +366,13 @@ UP, DOWN = (4, 32, 96), (4, 48, 32)
 
 def rows(tokens: int, runtime: str = "", grouped: int = 2 * LAYERS * 2) -> Observation:
     """Two passes over 5 tokens, of which so many reached each of the two experts of a token."""
-    shapes: Counter[ShapedCall] = Counter({
-        (MM, ((2 * tokens, 32), UP, (4,))): 2 * LAYERS, (MM, ((2 * tokens, 48), DOWN, (4,))): 2 * LAYERS,
-        ("aten::embedding", ((97, 32), (1, 5), ())): 2,
-    })  # fmt: skip
+    shapes: Counter[ShapedCall] = Counter(
+        {
+            (MM, ((2 * tokens, 32), UP, (4,))): 2 * LAYERS,
+            (MM, ((2 * tokens, 48), DOWN, (4,))): 2 * LAYERS,
+            ("aten::embedding", ((97, 32), (1, 5), ())): 2,
+        }
+    )
     made = Trace(Counter({MM: grouped}), Counter(), Counter({runtime: 3} if runtime else {}), 2, shapes=shapes)
     return Observation(tiny("gpt_oss"), None, Plan(LoadPlan(ModelSource("random")), routed=2), lambda: made)
 
@@ -398,8 +406,9 @@ def test_our_kernels_are_put_in_before_layers_are_replaced() -> None:
 
 def test_a_model_with_a_single_mixture_is_counted_too() -> None:
     experts = tiny("gpt_oss").model.layers[0].mlp.experts
-    shapes: Counter[ShapedCall] = Counter({(COPY, (tuple(experts.down_proj.shape), ())): 3,
-                                           (COPY, (tuple(experts.gate_up_proj.shape), ())): 3})  # fmt: skip
+    shapes: Counter[ShapedCall] = Counter(
+        {(COPY, (tuple(experts.down_proj.shape), ())): 3, (COPY, (tuple(experts.gate_up_proj.shape), ())): 3}
+    )
     made = Trace(Counter({COPY: 6}), Counter(), Counter(), 3, shapes=shapes)
     plan = Plan(LoadPlan(ModelSource("random")))
     found = AXIS.find(Observation(torch.nn.ModuleList([experts]), None, plan, lambda: made))

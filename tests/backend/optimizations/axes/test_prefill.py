@@ -198,9 +198,13 @@ def prompt(padded: bool) -> Prompt:
 
 def text(model: Any, given: Prompt, cache: Any, chunk: int | None) -> Any:
     settings = GenerationConfig(
-        max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0, disable_compile=True,
+        max_new_tokens=12,
+        do_sample=False,
+        eos_token_id=None,
+        pad_token_id=0,
+        disable_compile=True,
         prefill_chunk_size=chunk,
-    )  # fmt: skip
+    )
     with recompile_limit_kept():
         return model.generate(given.ids, attention_mask=given.mask, past_key_values=cache, generation_config=settings)[
             :, given.tokens :

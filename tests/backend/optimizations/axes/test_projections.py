@@ -131,9 +131,12 @@ def test_blocks_of_4_bits_are_joined_on_a_gpu_only(quantization: str) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "columns", "refused"),
-    [(256, 256, {"bnb-nf4": False, "bnb-nf4-double": False}), (16, 256, {"bnb-fp4": False, "bnb-fp4-double": True}),
-     (1024, 96, {"bnb-nf4": True, "bnb-nf4-double": True, "none": False, "torchao-int8": False})],
-)  # fmt: skip
+    [
+        (256, 256, {"bnb-nf4": False, "bnb-nf4-double": False}),
+        (16, 256, {"bnb-fp4": False, "bnb-fp4-double": True}),
+        (1024, 96, {"bnb-nf4": True, "bnb-nf4-double": True, "none": False, "torchao-int8": False}),
+    ],
+)
 def test_blocks_that_span_two_matrices_are_refused(rows: int, columns: int, refused: dict[str, bool]) -> None:
     """Of those that are joined: a matrix after them may have any."""
     plain = facts("random:Llama-3-8B")

@@ -28,9 +28,19 @@ KINDS: tuple[ShapesKind, ...] = ("exact", "padded", "buckets", "dynamic")
 
 @pytest.mark.parametrize(
     ("tokens", "padded", "bucket"),
-    [(1, 512, 64), (64, 512, 64), (65, 512, 128), (300, 512, 512), (512, 512, 512), (513, 1024, 1024),
-     (1024, 1024, 1024), (1025, 1536, 2048), (2048, 2048, 2048), (100_000, 100_352, 100_352)],
-)  # fmt: skip
+    [
+        (1, 512, 64),
+        (64, 512, 64),
+        (65, 512, 128),
+        (300, 512, 512),
+        (512, 512, 512),
+        (513, 1024, 1024),
+        (1024, 1024, 1024),
+        (1025, 1536, 2048),
+        (2048, 2048, 2048),
+        (100_000, 100_352, 100_352),
+    ],
+)
 def test_lengths_are_rounded_up_and_stay_when_they_are_round(tokens: int, padded: int, bucket: int) -> None:
     assert [rounded(kind, tokens) for kind in KINDS] == [tokens, padded, bucket, tokens]
     for kind in KINDS:
@@ -120,9 +130,13 @@ def test_an_encoder_is_padded_on_the_right_and_reads_the_same() -> None:
     from transformers import AutoModel, BertConfig
 
     config = BertConfig(
-        vocab_size=97, hidden_size=32, intermediate_size=32, num_attention_heads=4, num_hidden_layers=2,
+        vocab_size=97,
+        hidden_size=32,
+        intermediate_size=32,
+        num_attention_heads=4,
+        num_hidden_layers=2,
         max_position_embeddings=100,
-    )  # fmt: skip
+    )
     torch.manual_seed(0)
     model, given = AutoModel.from_config(config).eval(), prompt(30)
     padded = pad(given, "buckets", 0, "right", 100)

@@ -158,9 +158,14 @@ def test_a_text_that_offers_nothing_to_propose_or_to_accept_is_no_fault(
 ) -> None:
     due_drafts, due_accepted = due or (None, None)
     counts = RunCounts(
-        lookups=8, steps=8, draft_tokens=drafts, accepted_tokens=accepted, passes=8, due_drafts=due_drafts,
+        lookups=8,
+        steps=8,
+        draft_tokens=drafts,
+        accepted_tokens=accepted,
+        passes=8,
+        due_drafts=due_drafts,
         due_accepted=due_accepted,
-    )  # fmt: skip
+    )
     assert AXIS.find(seen(counts)).outcome == outcome
 
 

@@ -62,7 +62,9 @@ def test_the_key_tells_settings_shapes_and_models_apart() -> None:
 
     other = msgspec.structs.replace(PLAN, generate=GeneratePlan(STATIC, "max-autotune", "artefacts"))
     model = msgspec.structs.replace(PLAN, load=LoadPlan(ModelSource("random"), dtype="float32"))
-    keys = [artefacts.key_of(plan, batch, length) for plan, batch, length in
-            ((PLAN, 1, 64), (PLAN, 2, 64), (PLAN, 1, 65), (other, 1, 64), (model, 1, 64))]  # fmt: skip
+    keys = [
+        artefacts.key_of(plan, batch, length)
+        for plan, batch, length in ((PLAN, 1, 64), (PLAN, 2, 64), (PLAN, 1, 65), (other, 1, 64), (model, 1, 64))
+    ]
     assert len(set(keys)) == 5 and artefacts.key_of(PLAN, 1, 64) == keys[0]
     assert all(key.isalnum() for key in keys)

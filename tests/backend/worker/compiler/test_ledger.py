@@ -32,9 +32,13 @@ from tokendyno.backend.worker.compiler.ledger import Compiling  # noqa: E402
 
 MODELS: dict[str, dict[str, Any]] = {
     "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1},
-    "mistral": {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 16,
-                "num_hidden_layers": 1},
-}  # fmt: skip
+    "mistral": {
+        "model_type": "mistral",
+        "architectures": ["MistralForCausalLM"],
+        "sliding_window": 16,
+        "num_hidden_layers": 1,
+    },
+}
 COMPILED: dict[str, Any] = {"cache": "static", "compile": "default"}
 slow, full = pytest.mark.slow, pytest.mark.full
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]  # warnings of the compiler's own
@@ -113,8 +117,9 @@ def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -
         step(torch.ones(size))
     found = ledger.ledger()
     assert found is not None and [graph.guard[:33] for graph in found.graphs] == [
-        "", *["tensor 'x' size mismatch at index"] * 7
-    ]  # fmt: skip
+        "",
+        *["tensor 'x' size mismatch at index"] * 7,
+    ]
     assert found.breaks == {"not compiled: Dynamo recompile limit exceeded": 1}
     assert (counts.graphs, counts.recompiles, counts.graph_breaks) == (8, 7, 1)
     assert found.cold_s == 0 and (found.hits, found.misses) == (0, 0)
@@ -129,9 +134,10 @@ def test_generate_silently_compiles_nothing_with_a_growing_cache_as_the_rule_say
     config._compile_all_devices = True
     with torch.inference_mode():
         model.generate(
-            torch.tensor([[1, 2, 3]]), past_key_values=DynamicCache(config=model.config),
+            torch.tensor([[1, 2, 3]]),
+            past_key_values=DynamicCache(config=model.config),
             generation_config=GenerationConfig(max_new_tokens=3, pad_token_id=0, compile_config=config),
-        )  # fmt: skip
+        )
     assert not hasattr(model, "_compiled_call")
 
 
@@ -183,8 +189,9 @@ def test_the_step_of_the_own_loop_is_compiled_too(folder: Path) -> None:
     bench = Bench(f"random:{folder / 'mistral'}")
     finished = bench.run(**COMPILED, loop="own")
     assert {axis: finding(finished, axis).effective for axis in ("compile", "loop")} == {
-        "compile": "default", "loop": "own",
-    }  # fmt: skip
+        "compile": "default",
+        "loop": "own",
+    }
     assert finished.compiled is not None and len(finished.compiled.graphs) == 1, "one graph, past the window too"
     assert not [mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")]
 
@@ -276,9 +283,10 @@ def test_generate_silently_compiles_no_model_of_these_libraries(library: str, co
     counters.clear()
     with torch.inference_mode():
         model.generate(
-            torch.tensor([[1, 2, 3]]), past_key_values=StaticCache(config=model.config, max_cache_len=16),
+            torch.tensor([[1, 2, 3]]),
+            past_key_values=StaticCache(config=model.config, max_cache_len=16),
             generation_config=GenerationConfig(max_new_tokens=2, pad_token_id=0, compile_config=config),
-        )  # fmt: skip
+        )
     assert (counters["stats"]["unique_graphs"] > 0) is compiled
 
 

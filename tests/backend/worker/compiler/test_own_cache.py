@@ -60,9 +60,15 @@ def test_a_file_that_was_not_written_to_its_end_is_told_by_its_bytes(
 def test_what_is_complete_gets_to_the_next_worker_and_nothing_else_does(cache: Path) -> None:
     mine = paths.make_scratch()
     put(
-        mine, inductor__ab__whole_so=LIBRARY, inductor__ab__torn_so=LIBRARY[:-1], inductor__ab__empty=b"",
-        inductor__locks__key=b"x", inductor__memoizer=b"{}", triton__key__cubin=b"x", headers__header=b"x",
-    )  # fmt: skip
+        mine,
+        inductor__ab__whole_so=LIBRARY,
+        inductor__ab__torn_so=LIBRARY[:-1],
+        inductor__ab__empty=b"",
+        inductor__locks__key=b"x",
+        inductor__memoizer=b"{}",
+        triton__key__cubin=b"x",
+        headers__header=b"x",
+    )
     put(mine / "triton" / "tmp.pid_1", half=b"x")
     assert publish("torch") == (2, 4), "two of the four are torn"
     shared = {"inductor/ab/whole_so", "triton/key/cubin", "headers/header"}

@@ -11,9 +11,16 @@ from tokendyno.backend.worker.load.drawn import Scratch, drawn_state
 def model() -> GptOssForCausalLM:
     """Tiny, tied, with biases, sinks, norms and experts, on the meta device."""
     config = GptOssConfig(
-        hidden_size=32, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        head_dim=8, num_local_experts=4, vocab_size=64, tie_word_embeddings=True,
-    )  # fmt: skip
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        num_local_experts=4,
+        vocab_size=64,
+        tie_word_embeddings=True,
+    )
     with torch.device("meta"):
         return GptOssForCausalLM(config)
 

@@ -98,9 +98,15 @@ def test_a_buffer_may_hold_a_mask(value: float, refused: bool) -> None:
 
 
 FORMATS = (
-    torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.complex64, torch.float8_e4m3fn,
-    torch.float8_e5m2, torch.float8_e8m0fnu,
-)  # fmt: skip
+    torch.float64,
+    torch.float32,
+    torch.bfloat16,
+    torch.float16,
+    torch.complex64,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.float8_e8m0fnu,
+)
 
 
 @pytest.mark.parametrize("dtype", FORMATS)

@@ -41,10 +41,17 @@ RUN_HERE = [
 NEW = 6
 """Tokens: each length costs a CPU new kernels in bfloat16."""
 SHAPE = {
-    "model_type": "llama", "vocab_size": 300, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
-    "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32, "max_position_embeddings": 512,
+    "model_type": "llama",
+    "vocab_size": 300,
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "max_position_embeddings": 512,
     "dtype": "bfloat16",
-}  # fmt: skip
+}
 
 
 def checked(model: str, **choices: str) -> Checked:

@@ -17,9 +17,18 @@ from tokendyno.backend.worker.loop.sampling import Sampling
 
 def test_a_model_that_counts_positions_by_the_cache_writes_the_text_of_generate() -> None:
     config = AutoConfig.for_model(
-        "bart", vocab_size=97, d_model=32, encoder_layers=2, decoder_layers=2, decoder_attention_heads=4,
-        decoder_ffn_dim=48, max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0,
-    )  # fmt: skip
+        "bart",
+        vocab_size=97,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        decoder_attention_heads=4,
+        decoder_ffn_dim=48,
+        max_position_embeddings=64,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=0,
+    )
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config).eval()
     model.generation_config = GenerationConfig(pad_token_id=0)

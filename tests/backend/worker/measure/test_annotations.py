@@ -74,8 +74,14 @@ def test_python_tells_of_its_collections_while_a_run_is_watched_and_only_then() 
 
 
 def record(compile_id: str, **more: Any) -> Any:
-    every: dict[str, Any] = {"is_runtime": False, "fail_type": None, "fail_reason": None, "recompile_reason": None,
-                             "cudagraph_skip_reason": None, "co_name": "forward"}  # fmt: skip
+    every: dict[str, Any] = {
+        "is_runtime": False,
+        "fail_type": None,
+        "fail_reason": None,
+        "recompile_reason": None,
+        "cudagraph_skip_reason": None,
+        "co_name": "forward",
+    }
     return SimpleNamespace(compile_id=compile_id, **every | more)
 
 
@@ -106,7 +112,7 @@ def test_a_recompile_bears_its_guard_its_seconds_and_its_token(monkeypatch: pyte
         ({"fail_type": "Unsupported", "fail_reason": "recompile limit reached\nmore"}, [("graph_skip", "limit")]),
         ({"cudagraph_skip_reason": "skipping cudagraphs: cpu device"}, [("compile", ""), ("graph_skip", "cpu device")]),
     ],
-)  # fmt: skip
+)
 def test_what_else_dynamo_records(monkeypatch: pytest.MonkeyPatch, more: Any, expected: list[tuple[str, str]]) -> None:
     records: list[Any] = []
     skips = [0]

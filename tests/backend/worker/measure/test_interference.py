@@ -108,10 +108,16 @@ def test_without_nvml_there_is_none() -> None:
 @pytest.mark.parametrize(
     ("bits", "words"),
     [
-        (0x0, []), (0x1, []), (0x2, []), (0x100, []), (0x4, ["power cap"]), (0x8, ["hardware slowdown"]),
-        (0x24, ["power cap", "heat (driver)"]), (0x40 | 0x80, ["heat (hardware)", "power brake"]),
+        (0x0, []),
+        (0x1, []),
+        (0x2, []),
+        (0x100, []),
+        (0x4, ["power cap"]),
+        (0x8, ["hardware slowdown"]),
+        (0x24, ["power cap", "heat (driver)"]),
+        (0x40 | 0x80, ["heat (hardware)", "power brake"]),
     ],
-)  # fmt: skip
+)
 def test_an_idle_gpu_is_not_slowed_and_a_capped_one_is(bits: int, words: list[str]) -> None:
     assert gpu(nvmlDeviceGetCurrentClocksEventReasons=bits).slowed() == words
     assert gpu(nvmlDeviceGetCurrentClocksThrottleReasons=bits).slowed() == words, "an older driver"
@@ -170,9 +176,13 @@ def test_figures_are_means_but_the_lowest_clock_the_highest_temperature_and_the_
     probe.check()
     probe.check()
     assert probe.figures() == {
-        "sm_clock_mhz": 1590, "sm_clock_low_mhz": 1200, "memory_clock_mhz": 2619, "temperature_c": 64,
-        "power_w": 500, "energy_j": 4.0,
-    }  # fmt: skip
+        "sm_clock_mhz": 1590,
+        "sm_clock_low_mhz": 1200,
+        "memory_clock_mhz": 2619,
+        "temperature_c": 64,
+        "power_w": 500,
+        "energy_j": 4.0,
+    }
 
 
 def test_other_workers_of_this_engine_are_no_strangers() -> None:

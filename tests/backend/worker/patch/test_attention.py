@@ -78,8 +78,11 @@ def test_its_text_is_that_of_sdpa_and_it_copies_no_head(architecture: str, cache
     mask = torch.ones_like(ids)
     mask[0, :3] = 0
     kwargs: dict[str, Any] = {
-        "attention_mask": mask, "max_new_tokens": 24, "do_sample": False, "cache_implementation": cache,
-    }  # fmt: skip
+        "attention_mask": mask,
+        "max_new_tokens": 24,
+        "do_sample": False,
+        "cache_implementation": cache,
+    }
     plain, grouped = (build(architecture, name) for name in ("sdpa", "sdpa-gqa"))
     wanted = plain.generate(ids, **kwargs)
     with Heads() as heads:

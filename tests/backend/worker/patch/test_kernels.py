@@ -64,8 +64,14 @@ def package(folder: Path, name: str, code: str) -> Path:
     """A kernel package for CPUs."""
     inside = folder / "build" / "torch-cpu"
     inside.mkdir(parents=True)
-    metadata = {"id": f"{name}_cpu_{abs(hash(str(folder)))}", "name": name, "version": 1, "license": "Apache-2.0",
-                "python-depends": [], "backend": {"type": "cpu"}}  # fmt: skip
+    metadata = {
+        "id": f"{name}_cpu_{abs(hash(str(folder)))}",
+        "name": name,
+        "version": 1,
+        "license": "Apache-2.0",
+        "python-depends": [],
+        "backend": {"type": "cpu"},
+    }
     (inside / "metadata.json").write_text(json.dumps(metadata))
     (inside / "__init__.py").write_text("from . import layers\n")
     (inside / "layers.py").write_text(code)
@@ -238,9 +244,15 @@ def test_the_rules_know_what_transformers_maps() -> None:
     from tests.support.machines import CPU, H200, facts
     from tokendyno.backend.optimizations.conditions import hub_kernel_repositories
 
-    names = {"llama": "random:Llama-3-8B", "qwen3": "random:Qwen3-0.6B", "mistral": "random:Mistral-7B-v0.1",
-             "olmo3": "random:Olmo-3-7B", "gemma3_text": "random:Gemma-3-1b", "gpt_oss": "random:gpt-oss-20b",
-             "gpt2": "random:gpt2"}  # fmt: skip
+    names = {
+        "llama": "random:Llama-3-8B",
+        "qwen3": "random:Qwen3-0.6B",
+        "mistral": "random:Mistral-7B-v0.1",
+        "olmo3": "random:Olmo-3-7B",
+        "gemma3_text": "random:Gemma-3-1b",
+        "gpt_oss": "random:gpt-oss-20b",
+        "gpt2": "random:gpt2",
+    }
     known = get_kernel_mapping_transformers()
     for architecture, name in names.items():
         points = kernels.replaceable_layers(build(architecture))

@@ -53,26 +53,32 @@ LLAMA = "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_
     [
         ("llama-3", "", "", f"<|begin_of_text|>{LLAMA}"),
         (
-            "llama-3", "", "Be concise.",
+            "llama-3",
+            "",
+            "Be concise.",
             f"<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe concise.<|eot_id|>{LLAMA}",
         ),
         ("qwen-3", "", "", QWEN),
         ("qwen-3", "on", "", QWEN),
         ("qwen-3", "off", "", f"{QWEN}<think>\n\n</think>\n\n"),
         (
-            "qwen-3", "off", "Be concise.",
+            "qwen-3",
+            "off",
+            "Be concise.",
             f"<|im_start|>system\nBe concise.<|im_end|>\n{QWEN}<think>\n\n</think>\n\n",
         ),
         ("gpt-oss", "", "", f"{HARMONY.replace('EFFORT', 'medium')}{ASKED}"),
         ("gpt-oss", "low", "", f"{HARMONY.replace('EFFORT', 'low')}{ASKED}"),
         (
-            "gpt-oss", "high", "Always respond in riddles",
+            "gpt-oss",
+            "high",
+            "Always respond in riddles",
             f"{HARMONY.replace('EFFORT', 'high')}<|start|>developer<|message|># Instructions\n\n"
             f"Always respond in riddles\n\n<|end|>{ASKED}",
         ),
         ("gemma", "", "", "<bos><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n"),
     ],
-)  # fmt: skip
+)
 def test_published_formats_get_the_system_message_and_the_effort(
     family: str, effort: str, system: str, told: str
 ) -> None:

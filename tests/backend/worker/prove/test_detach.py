@@ -31,8 +31,10 @@ def library(folder: Path, major: int, source: str) -> Path:
     name = f"libcupti.so.{major}"
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-x", "c", "-", f"-Wl,-soname,{name}", "-o", str(folder / name)],
-        input=source, text=True, check=True,
-    )  # fmt: skip
+        input=source,
+        text=True,
+        check=True,
+    )
     return folder / name
 
 

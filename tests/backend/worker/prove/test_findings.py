@@ -22,10 +22,19 @@ from tokendyno.backend.plan import Plan
 torch = pytest.importorskip("torch")
 
 SHAPE: dict[str, Any] = {
-    "vocab_size": 300, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 256, "bos_token_id": 0, "eos_token_id": 1,
-    "pad_token_id": 2, "dtype": "float32",
-}  # fmt: skip
+    "vocab_size": 300,
+    "hidden_size": 32,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 256,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "pad_token_id": 2,
+    "dtype": "float32",
+}
 MODELS: dict[str, dict[str, Any]] = {
     "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"]},
     "mistral": {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 16},
@@ -112,9 +121,10 @@ def test_cache_is_verified_by_the_layers_that_were_filled(cache: str, folder: Pa
     assert found(worker)["cache"].effective == cache
     config = worker.model.model.config
     made = {
-        "dynamic": DynamicCache(config=config), "unwindowed": DynamicCache(),
+        "dynamic": DynamicCache(config=config),
+        "unwindowed": DynamicCache(),
         "static": StaticCache(config=config, max_cache_len=16),
-    }  # fmt: skip
+    }
     for kind, filled in made.items():
         worker.model.model(torch.tensor([[1, 2, 3]]), past_key_values=filled)
         assert only_true("cache", worker, filled, plan) == kind, "the plan was believed, not the cache"

@@ -66,10 +66,15 @@ def test_a_prompt_in_chunks_is_seen_even_before_compiled_steps(hidden: Any) -> N
 @pytest.mark.parametrize(
     ("given", "right"),
     [
-        ([[5, 6], [7]], 2), ([[5, 6], [7, 8, 9]], 2), ([[5, 6, 7]], 0), ([[5], [6], [7]], 0), ([[5, 7], [6]], 0),
-        ([[5, 6], [5, 6]], 1), ([[5, 6], [8]], 1),
+        ([[5, 6], [7]], 2),
+        ([[5, 6], [7, 8, 9]], 2),
+        ([[5, 6, 7]], 0),
+        ([[5], [6], [7]], 0),
+        ([[5, 7], [6]], 0),
+        ([[5, 6], [5, 6]], 1),
+        ([[5, 6], [8]], 1),
     ],
-)  # fmt: skip
+)
 def test_passes_are_those_of_the_plan_or_others(given: list[list[int]], right: int) -> None:
     """Drafts may be behind the last one."""
     model = tiny("llama")

@@ -33,13 +33,17 @@ def op(name: str, begin_us: int, end_us: int, *shapes: tuple[int, ...], number: 
 
 def test_each_moment_belongs_to_the_operator_that_runs_and_to_the_host_between_them() -> None:
     found = divided(
-        op("aten::linear", -10, 10), op("aten::mm", 1, 9),  # begins in the prefill
-        op("aten::add", 20, 30), op("aten::empty", 22, 24),
-        op("aten::scaled_dot_product_attention", 40, 70), op("aten::bmm", 45, 50, (1, 4, 8), (1, 8, 4)),
+        op("aten::linear", -10, 10),
+        op("aten::mm", 1, 9),  # begins in the prefill
+        op("aten::add", 20, 30),
+        op("aten::empty", 22, 24),
+        op("aten::scaled_dot_product_attention", 40, 70),
+        op("aten::bmm", 45, 50, (1, 4, 8), (1, 8, 4)),
         op("aten::clone", 60, 65),
-        op("tokendyno: a range of its own", 80, 99), op("c10d::allreduce_", 90, 95),
+        op("tokendyno: a range of its own", 80, 99),
+        op("c10d::allreduce_", 90, 95),
         op("aten::mul", 99, 120),
-    )  # fmt: skip
+    )
     assert parts_us(found) == {"products": 10, "other": 11, "attention": 30, "collectives": 5, "host": 44}
     assert {name: round(1e6 * took) for name, took in found.others.items()} == {"aten::add": 10, "aten::mul": 1}
     assert not found.gpu and found.steps == 1
@@ -58,10 +62,12 @@ def test_each_moment_belongs_to_the_operator_that_runs_and_to_the_host_between_t
         ("aten::softmax", ((1, 8), ()), "other"),  # a router's
         ("aten::index", ((8, 64, 192), ()), "products"),  # an expert's weights are copied
         ("aten::index", ((1, 192), ()), "other"),
-        ("aten::_weight_int8pack_mm", (), "products"), ("flash_attn::_flash_attn_forward", (), "attention"),
-        ("aten::clamp", (), "other"), ("c10d::allreduce_", (), "collectives"),
+        ("aten::_weight_int8pack_mm", (), "products"),
+        ("flash_attn::_flash_attn_forward", (), "attention"),
+        ("aten::clamp", (), "other"),
+        ("c10d::allreduce_", (), "collectives"),
     ],
-)  # fmt: skip
+)
 def test_an_operator_is_told_by_its_name_and_the_shapes_of_its_inputs(
     name: str, shapes: tuple[tuple[int, ...], ...], part: str
 ) -> None:
@@ -70,11 +76,13 @@ def test_an_operator_is_told_by_its_name_and_the_shapes_of_its_inputs(
 
 def test_compiled_code_is_no_time_of_the_host_and_flex_attention_is_attention() -> None:
     found = divided(
-        op("Torch-Compiled Region: 0/0", 0, 60), op("## Call CompiledFxGraph abc ##", 10, 50),
+        op("Torch-Compiled Region: 0/0", 0, 60),
+        op("## Call CompiledFxGraph abc ##", 10, 50),
         op("aten::addmm", 20, 35, (1, 4), (4, 4)),
-        op("Torch-Compiled Region: 1/0", 70, 90), op("## Call CompiledFxGraph def ##", 75, 85),
+        op("Torch-Compiled Region: 1/0", 70, 90),
+        op("## Call CompiledFxGraph def ##", 75, 85),
         flex=("Torch-Compiled Region: 1/0",),
-    )  # fmt: skip
+    )
     assert parts_us(found) == {"products": 15, "other": 25, "attention": 20, "host": 40}
     assert list(found.others) == ["fused loops of compiled code"]
     assert "attention" not in divided(op("## Call CompiledFxGraph abc ##", 0, 100)).parts_s, "fused, not 0"
@@ -101,25 +109,39 @@ def launch(number: int, begin_us: int, end_us: int) -> Span:
 
 def test_the_gpu_works_waits_for_a_launch_or_has_a_gap_between_kernels() -> None:
     found = divided(
-        kernel("prefill", -30, 10, 1), launch(1, -40, -38),
-        launch(2, 2, 4), kernel("ampere_bf16_gemm", 12, 30, 2),  # was launched before the prefill's last kernel ended
-        launch(3, 40, 45), kernel("flash_fwd_kernel", 47, 60, 3),  # the GPU waited from 30 to 45
-        launch(4, 50, 52), kernel("vectorized_elementwise", 58, 80, 4),  # overlaps the one before it
-        launch(5, 61, 62), kernel("ncclDevKernel_AllReduce", 80, 90, 5),
-        launch(6, 101, 102), kernel("of the next step", 103, 200, 6),
+        kernel("prefill", -30, 10, 1),
+        launch(1, -40, -38),
+        launch(2, 2, 4),
+        kernel("ampere_bf16_gemm", 12, 30, 2),  # was launched before the prefill's last kernel ended
+        launch(3, 40, 45),
+        kernel("flash_fwd_kernel", 47, 60, 3),  # the GPU waited from 30 to 45
+        launch(4, 50, 52),
+        kernel("vectorized_elementwise", 58, 80, 4),  # overlaps the one before it
+        launch(5, 61, 62),
+        kernel("ncclDevKernel_AllReduce", 80, 90, 5),
+        launch(6, 101, 102),
+        kernel("of the next step", 103, 200, 6),
         cuda=True,
-    )  # fmt: skip
+    )
     assert parts_us(found) == {
-        "products": 18, "attention": 13, "other": 20, "collectives": 10, "gaps": 2 + 2, "host": 15,
-    }  # fmt: skip
+        "products": 18,
+        "attention": 13,
+        "other": 20,
+        "collectives": 10,
+        "gaps": 2 + 2,
+        "host": 15,
+    }
     assert found.gpu and found.seconds == pytest.approx(80e-6), "from the end of the prefill's last kernel"
 
 
 def test_kernels_of_a_replayed_graph_have_gaps_and_no_launches_of_their_own() -> None:
     found = divided(
-        op("cudaGraphLaunch", 1, 20, number=7), kernel("tokendyno_attention", 30, 40, 7),
-        kernel("tokendyno_stream_product", 41, 60, 7), kernel("rms_norm_kernel", 60, 66, 7), cuda=True,
-    )  # fmt: skip
+        op("cudaGraphLaunch", 1, 20, number=7),
+        kernel("tokendyno_attention", 30, 40, 7),
+        kernel("tokendyno_stream_product", 41, 60, 7),
+        kernel("rms_norm_kernel", 60, 66, 7),
+        cuda=True,
+    )
     assert parts_us(found) == {"attention": 10, "products": 19, "other": 6, "gaps": 1}
 
 
@@ -129,9 +151,15 @@ def test_a_kernel_belongs_to_the_operator_that_launched_it() -> None:
     linear, inner = op("aten::linear", 30, 50, number=51), op("aten::copy_", 32, 36, number=52)
     runtime = op("cudaLaunchKernel", 12, 13, number=51)  # its numbers are not those of operators
     found = divided(
-        eager, linear, inner, runtime, kernel("gemv2T_kernel", 15, 25, 51, 50),
-        launch(61, 33, 34), kernel("elementwise_kernel", 40, 44, 61, 52), cuda=True,
-    )  # fmt: skip
+        eager,
+        linear,
+        inner,
+        runtime,
+        kernel("gemv2T_kernel", 15, 25, 51, 50),
+        launch(61, 33, 34),
+        kernel("elementwise_kernel", 40, 44, 61, 52),
+        cuda=True,
+    )
     assert parts_us(found) == {"attention": 10, "products": 4, "host": 9, "gaps": 6}
     none, why = step_time(Spans([eager, linear]), [0, 100 * US], True, EXPERTS)
     assert none is None and "no kernel" in why
@@ -141,13 +169,20 @@ def test_a_kernel_belongs_to_the_operator_that_launched_it() -> None:
     ("name", "part"),
     [
         ("void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnFwdSm90<...>>>", "attention"),
-        ("fmha_cutlassF_bf16_aligned_64x64_rf_sm80", "attention"), ("nvjet_tst_64x8_64x16_4x1_v_bz_TNT", "products"),
-        ("void gemv2T_kernel_val<int, __nv_bfloat16>", "products"), ("triton_tem_fused_addmm_3", "products"),
-        ("triton_red_fused_mm_0", "products"), ("triton_poi_fused_add_mul_silu_1", "other"),
-        ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "collectives"), ("Memcpy DtoH (Device -> Pinned)", "other"),
-        ("splitKreduce_kernel", "products"), ("tokendyno_tile_product", "products"), ("rms_norm_kernel_early", "other"),
-        ("tokendyno_attention_whole", "attention"), ("communicate_summary", "other"),
+        ("fmha_cutlassF_bf16_aligned_64x64_rf_sm80", "attention"),
+        ("nvjet_tst_64x8_64x16_4x1_v_bz_TNT", "products"),
+        ("void gemv2T_kernel_val<int, __nv_bfloat16>", "products"),
+        ("triton_tem_fused_addmm_3", "products"),
+        ("triton_red_fused_mm_0", "products"),
+        ("triton_poi_fused_add_mul_silu_1", "other"),
+        ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "collectives"),
+        ("Memcpy DtoH (Device -> Pinned)", "other"),
+        ("splitKreduce_kernel", "products"),
+        ("tokendyno_tile_product", "products"),
+        ("rms_norm_kernel_early", "other"),
+        ("tokendyno_attention_whole", "attention"),
+        ("communicate_summary", "other"),
     ],
-)  # fmt: skip
+)
 def test_a_kernel_of_a_graph_is_told_by_its_name(name: str, part: str) -> None:
     assert part_of_name(name) == part

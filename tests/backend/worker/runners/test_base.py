@@ -56,9 +56,18 @@ def test_a_run_of_many_requests_keeps_no_cache_either(worker: LocalWorker) -> No
     plan, work = plan_of("pocket", dtype="float32"), workload_of(TRAFFIC)
     generate = msgspec.structs.replace(plan.generate, batch=BatchPlan(kind="static"))
     job = Generate(
-        msgspec.structs.replace(plan, generate=generate), "", work.prompt_tokens, work.max_new_tokens, work.batch_size,
-        0.0, 0, True, False, prove=False, traffic=TRAFFIC,
-    )  # fmt: skip
+        msgspec.structs.replace(plan, generate=generate),
+        "",
+        work.prompt_tokens,
+        work.max_new_tokens,
+        work.batch_size,
+        0.0,
+        0,
+        True,
+        False,
+        prove=False,
+        traffic=TRAFFIC,
+    )
     made, left = caches_left(worker, job)
     assert made and left == 0
 

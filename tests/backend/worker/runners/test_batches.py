@@ -32,9 +32,18 @@ class Served:
         plan, work = plan_of("pocket", dtype="float32"), workload_of(traffic)
         generate = msgspec.structs.replace(plan.generate, batch=BatchPlan(**{"page_tokens": 16} | batch))
         job = Generate(
-            msgspec.structs.replace(plan, generate=generate), "", work.prompt_tokens, work.max_new_tokens,
-            work.batch_size, 0.0, 0, ignore_eos, False, prove=prove, traffic=traffic,
-        )  # fmt: skip
+            msgspec.structs.replace(plan, generate=generate),
+            "",
+            work.prompt_tokens,
+            work.max_new_tokens,
+            work.batch_size,
+            0.0,
+            0,
+            ignore_eos,
+            False,
+            prove=prove,
+            traffic=traffic,
+        )
         self.finished: Finished = worker.run(job)
         self.events = list(worker.events)
         self.batch = BatchSeries()

@@ -105,9 +105,13 @@ def test_prompt_lookup_makes_the_same_text_in_fewer_steps(bench: Bench) -> None:
 def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Bench, greedy: list[int]) -> None:
     made: dict[str, list[int]] = {}
     sampled: dict[str, dict[str, Any]] = {
-        "seed 1": {"seed": 1}, "seed 1 again": {"seed": 1}, "seed 2": {"seed": 2},
-        "top_k 1": {"seed": 1, "top_k": 1}, "top_p 0": {"seed": 1, "top_p": 1e-9}, "top_k 2": {"seed": 1, "top_k": 2},
-    }  # fmt: skip
+        "seed 1": {"seed": 1},
+        "seed 1 again": {"seed": 1},
+        "seed 2": {"seed": 2},
+        "top_k 1": {"seed": 1, "top_k": 1},
+        "top_p 0": {"seed": 1, "top_p": 1e-9},
+        "top_k 2": {"seed": 1, "top_k": 2},
+    }
     for name, work in sampled.items():
         bench.run(work={"temperature": 4.0, "prove": False, **work})
         made[name] = list(bench.ids)

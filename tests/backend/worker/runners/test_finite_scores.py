@@ -32,9 +32,14 @@ from tokendyno.backend.worker.runners.choice import runner_for
 
 OWN = {"cache": "static", "loop": "own"}
 WAYS: list[tuple[dict[str, str], float]] = [
-    ({}, 0.0), ({}, 1.0), ({"cache": "static"}, 0.0), ({"shapes": "buckets"}, 0.0), (OWN, 0.0), (OWN, 1.0),
+    ({}, 0.0),
+    ({}, 1.0),
+    ({"cache": "static"}, 0.0),
+    ({"shapes": "buckets"}, 0.0),
+    (OWN, 0.0),
+    (OWN, 1.0),
     ({"speculation": "prompt-lookup"}, 0.0),
-]  # fmt: skip
+]
 NEW = 10
 
 
@@ -210,10 +215,19 @@ def served(worker: LocalWorker, ways: dict[str, str], **batch: Any) -> Finished:
     generate = msgspec.structs.replace(plan.generate, batch=BatchPlan(**{"page_tokens": 16} | batch))
     return worker.run(
         Generate(
-            msgspec.structs.replace(plan, generate=generate), "", work.prompt_tokens, work.max_new_tokens,
-            work.batch_size, 0.0, 0, True, False, prove=False, traffic=TRAFFIC,
+            msgspec.structs.replace(plan, generate=generate),
+            "",
+            work.prompt_tokens,
+            work.max_new_tokens,
+            work.batch_size,
+            0.0,
+            0,
+            True,
+            False,
+            prove=False,
+            traffic=TRAFFIC,
         )
-    )  # fmt: skip
+    )
 
 
 BATCHES: list[tuple[dict[str, str], dict[str, Any]]] = [
@@ -246,10 +260,18 @@ def test_many_requests_fail_with_the_step_that_broke(
 # --- an encoder -----------------------------------------------------------------------------------
 
 BERT = {
-    "model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": 300, "hidden_size": 32,
-    "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 64,
-    "type_vocab_size": 2, "pad_token_id": 0, "dtype": "float32",
-}  # fmt: skip
+    "model_type": "bert",
+    "architectures": ["BertForMaskedLM"],
+    "vocab_size": 300,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "type_vocab_size": 2,
+    "pad_token_id": 0,
+    "dtype": "float32",
+}
 
 
 @pytest.mark.parametrize("element", [None, 17])

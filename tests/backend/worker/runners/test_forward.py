@@ -24,10 +24,18 @@ from tokendyno.backend.worker.prove.tokens import find_states
 torch = pytest.importorskip("torch")
 
 SHAPE: dict[str, Any] = {
-    "model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": 300, "hidden_size": 32,
-    "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 64,
-    "type_vocab_size": 2, "pad_token_id": 0, "dtype": "float32",
-}  # fmt: skip
+    "model_type": "bert",
+    "architectures": ["BertForMaskedLM"],
+    "vocab_size": 300,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "type_vocab_size": 2,
+    "pad_token_id": 0,
+    "dtype": "float32",
+}
 TOKENS = len(SENTENCE)  # a random model's tokenizer makes one of each byte
 
 
@@ -234,18 +242,22 @@ def test_compiled_passes_are_proved_and_a_new_shape_compiles_again(name: str) ->
 @pytest.mark.parametrize(
     "choices",
     [
-        {"quantization": "bnb-int8"}, {"quantization": "bnb-nf4"}, {"quantization": "torchao-int8"},
-        {"quantization": "quanto-int8"}, {"projections": "fused"},
+        {"quantization": "bnb-int8"},
+        {"quantization": "bnb-nf4"},
+        {"quantization": "torchao-int8"},
+        {"quantization": "quanto-int8"},
+        {"projections": "fused"},
         *(
             pytest.param(choices, marks=pytest.mark.full)  # they compile
             for choices in (
-                {"attention": "flex_attention"}, {"compile": "default", "shapes": "dynamic"},
+                {"attention": "flex_attention"},
+                {"compile": "default", "shapes": "dynamic"},
                 {"compile": "default", "quantization": "torchao-int8"},
             )
         ),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_the_rules_allow_runs_and_is_proved(choices: dict[str, str], tmp_path: Path) -> None:
     wide = {**SHAPE, "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2}  # blocks of 64, of 128
     (tmp_path / "wide").mkdir()

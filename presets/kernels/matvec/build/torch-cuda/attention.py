@@ -23,9 +23,23 @@ MOST_PROGRAMS = 256  # about as many as run at once on an H200: where there woul
 
 @triton.jit
 def _turned(
-    at, valid, cos, sin, norm, last_norm, shrink, last_shrink, eps, NORMED: tl.constexpr, WHOLE: tl.constexpr,
-    OFFSET: tl.constexpr, TWO: tl.constexpr, R: tl.constexpr, D: tl.constexpr, ANGLES: tl.constexpr,
-):  # fmt: skip
+    at,
+    valid,
+    cos,
+    sin,
+    norm,
+    last_norm,
+    shrink,
+    last_shrink,
+    eps,
+    NORMED: tl.constexpr,
+    WHOLE: tl.constexpr,
+    OFFSET: tl.constexpr,
+    TWO: tl.constexpr,
+    R: tl.constexpr,
+    D: tl.constexpr,
+    ANGLES: tl.constexpr,
+):
     """R vectors of D elements, each starting at `at` (R,): normalized if there is a norm, and rotated.
 
     TWO: the last vector has its own norm; ANGLES: D of them, D / 2, each for both halves of a vector, or none: neither
@@ -74,11 +88,40 @@ def _shrink(vector, eps, N: tl.constexpr):
 
 @triton.jit
 def tokendyno_attention(
-    qkv, cos, sin, q_norm, k_norm, sinks, keys, values, slot, filled, parts, tops, sums, out, turns, L, eps,
-    scaling, G: tl.constexpr, GP: tl.constexpr, HKV: tl.constexpr, D: tl.constexpr, ANGLES: tl.constexpr,
-    BT: tl.constexpr, SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, JOINED: tl.constexpr, NORMED: tl.constexpr,
-    WHOLE: tl.constexpr, OFFSET: tl.constexpr, SINKS: tl.constexpr, FOLDED: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    qkv,
+    cos,
+    sin,
+    q_norm,
+    k_norm,
+    sinks,
+    keys,
+    values,
+    slot,
+    filled,
+    parts,
+    tops,
+    sums,
+    out,
+    turns,
+    L,
+    eps,
+    scaling,
+    G: tl.constexpr,
+    GP: tl.constexpr,
+    HKV: tl.constexpr,
+    D: tl.constexpr,
+    ANGLES: tl.constexpr,
+    BT: tl.constexpr,
+    SPLITS: tl.constexpr,
+    AT_ONCE: tl.constexpr,
+    JOINED: tl.constexpr,
+    NORMED: tl.constexpr,
+    WHOLE: tl.constexpr,
+    OFFSET: tl.constexpr,
+    SINKS: tl.constexpr,
+    FOLDED: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """One program handles one KV head and one part of the slots of one text, the third axis of the grid.
 
     qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head
@@ -123,20 +166,62 @@ def tokendyno_attention(
         is_key = group == R - 1
         at = qkv + tl.where(is_key, HKV * G + head, head * G + group) * D
         query = _turned(
-            at, (group < G) | is_key, cos, sin, q_norm, k_norm, q_shrink, k_shrink, eps, NORMED, WHOLE, OFFSET,
-            True, R, D, ANGLES,
-        )  # fmt: skip
+            at,
+            (group < G) | is_key,
+            cos,
+            sin,
+            q_norm,
+            k_norm,
+            q_shrink,
+            k_shrink,
+            eps,
+            NORMED,
+            WHOLE,
+            OFFSET,
+            True,
+            R,
+            D,
+            ANGLES,
+        )
         new_key = tl.sum(tl.where(is_key[:, None], query, 0.0), 0)[None, :]
     else:
         query = _turned(
-            qkv + (head * G + group) * D, group < G, cos, sin, q_norm, q_norm, q_shrink, q_shrink, eps, NORMED,
-            WHOLE, OFFSET, False, R, D, ANGLES,
-        )  # fmt: skip
+            qkv + (head * G + group) * D,
+            group < G,
+            cos,
+            sin,
+            q_norm,
+            q_norm,
+            q_shrink,
+            q_shrink,
+            eps,
+            NORMED,
+            WHOLE,
+            OFFSET,
+            False,
+            R,
+            D,
+            ANGLES,
+        )
         one = tl.full((1,), 1, tl.int1)
         new_key = _turned(
-            ours + tl.arange(0, 1), one, cos, sin, k_norm, k_norm, k_shrink, k_shrink, eps, NORMED, WHOLE,
-            OFFSET, False, 1, D, ANGLES,
-        )  # fmt: skip
+            ours + tl.arange(0, 1),
+            one,
+            cos,
+            sin,
+            k_norm,
+            k_norm,
+            k_shrink,
+            k_shrink,
+            eps,
+            NORMED,
+            WHOLE,
+            OFFSET,
+            False,
+            1,
+            D,
+            ANGLES,
+        )
     new_key = new_key.to(keys.dtype.element_ty)
     top = tl.full((R,), float("-inf"), tl.float32)
     total = tl.zeros((R,), tl.float32)
@@ -206,9 +291,16 @@ def tokendyno_attention(
 
 @triton.jit
 def tokendyno_attention_whole(
-    parts, tops, sums, out, G: tl.constexpr, GP: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
+    parts,
+    tops,
+    sums,
+    out,
+    G: tl.constexpr,
+    GP: tl.constexpr,
+    D: tl.constexpr,
+    SPLITS: tl.constexpr,
     EARLY: tl.constexpr,
-):  # fmt: skip
+):
     """Combines the parts, one program per query head of each text."""
     query = tl.program_id(0)
     lines = (query // G * SPLITS + tl.arange(0, SPLITS)) * GP + query % G
@@ -243,12 +335,29 @@ def _cut(
 
 
 def attend(
-    qkv: torch.Tensor, cos: torch.Tensor | None, sin: torch.Tensor | None, keys: torch.Tensor, values: torch.Tensor,
-    slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
-    k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
-    warps: int = 0, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, offset: float = 0.0,
-    key_scales: torch.Tensor | None = None, value_scales: torch.Tensor | None = None, l1_next: bool = False,
-) -> None:  # fmt: skip
+    qkv: torch.Tensor,
+    cos: torch.Tensor | None,
+    sin: torch.Tensor | None,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    slot: torch.Tensor,
+    filled: torch.Tensor,
+    out: torch.Tensor,
+    scaling: float,
+    q_norm: torch.Tensor | None = None,
+    k_norm: torch.Tensor | None = None,
+    eps: float = 0.0,
+    early: bool | None = None,
+    splits: int = 0,
+    block: int = 0,
+    warps: int = 0,
+    turns: torch.Tensor | None = None,
+    sinks: torch.Tensor | None = None,
+    offset: float = 0.0,
+    key_scales: torch.Tensor | None = None,
+    value_scales: torch.Tensor | None = None,
+    l1_next: bool = False,
+) -> None:
     """Write (B, H * D) into `out`, flat, and the new keys and values into the cache: keys, values (B, HKV, L, D).
 
     q_norm, k_norm  of D weights, or of all heads' (Olmo 3); offset is added to them
@@ -281,14 +390,37 @@ def attend(
     parts = torch.empty(texts * kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
     tops, sums = torch.empty(2, texts * kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
     given = (
-        qkv, *(qkv if one is None else one for one in (cos, sin, q_norm, k_norm, sinks)), keys, values, slot, filled,
-        parts, tops, sums, out, turns if folded else slot, length, eps, scaling,
-    )  # fmt: skip
+        qkv,
+        *(qkv if one is None else one for one in (cos, sin, q_norm, k_norm, sinks)),
+        keys,
+        values,
+        slot,
+        filled,
+        parts,
+        tops,
+        sums,
+        out,
+        turns if folded else slot,
+        length,
+        eps,
+        scaling,
+    )
     flags = {
-        "G": group, "GP": padded, "HKV": kv_heads, "D": size, "ANGLES": 0 if cos is None else cos.shape[-1],
-        "BT": block, "SPLITS": splits, "NORMED": q_norm is not None, "OFFSET": offset, "SINKS": sinks is not None,
-        "FOLDED": folded, "EARLY": early, "launch_pdl": early, "num_warps": warps,
-    }  # fmt: skip
+        "G": group,
+        "GP": padded,
+        "HKV": kv_heads,
+        "D": size,
+        "ANGLES": 0 if cos is None else cos.shape[-1],
+        "BT": block,
+        "SPLITS": splits,
+        "NORMED": q_norm is not None,
+        "OFFSET": offset,
+        "SINKS": sinks is not None,
+        "FOLDED": folded,
+        "EARLY": early,
+        "launch_pdl": early,
+        "num_warps": warps,
+    }
     if rounded:
         eight_bits.attend((*given, key_scales, value_scales), flags, (kv_heads, splits, texts), l1_next)
     elif far:
@@ -298,11 +430,24 @@ def attend(
         carveout.prefer(made, by_warps.CARVEOUT)
     else:
         tokendyno_attention[(kv_heads, splits, texts)](
-            *given, AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, WHOLE=whole,
+            *given,
+            AT_ONCE=max(1, min(padded, 8192 // (splits * size))),
+            JOINED=JOINED and group < 16,
+            WHOLE=whole,
             **flags,
-        )  # fmt: skip
+        )
     if folded or splits == 1:
         return
     tokendyno_attention_whole[(texts * kv_heads * group,)](
-        parts, tops, sums, out, G=group, GP=padded, D=size, SPLITS=splits, EARLY=early, launch_pdl=early, num_warps=4,
-    )  # fmt: skip
+        parts,
+        tops,
+        sums,
+        out,
+        G=group,
+        GP=padded,
+        D=size,
+        SPLITS=splits,
+        EARLY=early,
+        launch_pdl=early,
+        num_warps=4,
+    )

@@ -62,11 +62,38 @@ def _turned(here, across, along, beside, eps, NORMED: gl.constexpr, D: gl.conste
 
 @gluon.jit
 def tokendyno_attention_by_warps(
-    qkv, cos, sin, q_norm, k_norm, sinks, keys, values, slot, filled, parts, tops, sums, out, turns, L, eps,
-    scaling, G: gl.constexpr, GP: gl.constexpr, HKV: gl.constexpr, D: gl.constexpr, ANGLES: gl.constexpr,
-    BT: gl.constexpr, SPLITS: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr, SINKS: gl.constexpr,
-    FOLDED: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
-):  # fmt: skip
+    qkv,
+    cos,
+    sin,
+    q_norm,
+    k_norm,
+    sinks,
+    keys,
+    values,
+    slot,
+    filled,
+    parts,
+    tops,
+    sums,
+    out,
+    turns,
+    L,
+    eps,
+    scaling,
+    G: gl.constexpr,
+    GP: gl.constexpr,
+    HKV: gl.constexpr,
+    D: gl.constexpr,
+    ANGLES: gl.constexpr,
+    BT: gl.constexpr,
+    SPLITS: gl.constexpr,
+    NORMED: gl.constexpr,
+    OFFSET: gl.constexpr,
+    SINKS: gl.constexpr,
+    FOLDED: gl.constexpr,
+    EARLY: gl.constexpr,
+    num_warps: gl.constexpr,
+):
     """As `attention.tokendyno_attention` for one query a program; SPLITS * BT slots are at least all of them.
 
     turns   (HKV * G,): the parts of each query are combined alone

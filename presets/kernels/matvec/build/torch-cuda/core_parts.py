@@ -33,8 +33,12 @@ def digits(near):
         xor.b32 $2, c, 0x80808080;
         mov.b32 $3, 0;
         }""",
-        "=r,=r,=r,=r,r,r,r,r", [near], dtype=gl.int32, is_pure=True, pack=4,
-    )  # fmt: skip
+        "=r,=r,=r,=r,r,r,r,r",
+        [near],
+        dtype=gl.int32,
+        is_pure=True,
+        pack=4,
+    )
 
 
 @gluon.jit
@@ -67,8 +71,12 @@ def halves(vector):
         mul.f32 b, b, 0f45000000;
         cvt.rn.f16x2.f32 $3, b, a;
         }""",
-        "=&r,=&r,=&r,=&r,f,f,f,f", [vector], dtype=gl.int32, is_pure=True, pack=4,
-    )  # fmt: skip
+        "=&r,=&r,=&r,=&r,f,f,f,f",
+        [vector],
+        dtype=gl.int32,
+        is_pure=True,
+        pack=4,
+    )
 
 
 @gluon.jit
@@ -85,9 +93,12 @@ def multiplied(top, bottom, vector, total):
         mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {$0, $1, $2, $3}, {$6, $10, $7, $11}, {$14, $15},
             {a, b, c, d};
         }""",
-        "=r,=r,=r,=r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r", [top, bottom, vector, total], dtype=gl.int32, is_pure=False,
+        "=r,=r,=r,=r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r",
+        [top, bottom, vector, total],
+        dtype=gl.int32,
+        is_pure=False,
         pack=4,
-    )  # fmt: skip
+    )
 
 
 @gluon.jit
@@ -128,9 +139,12 @@ def multiplied_floats(top, bottom, first, second, total):
         cvt.rn.f16x2.e4m3x2 p, y;
         mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0, $1, $2, $3}, {e, f, o, p}, {$15, $19}, {a, b, c, d};
         }""",
-        "=f,=f,=f,=f,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,f,f,f,f", [top, bottom, first, second, total], dtype=gl.float32,
-        is_pure=False, pack=4,
-    )  # fmt: skip
+        "=f,=f,=f,=f,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,f,f,f,f",
+        [top, bottom, first, second, total],
+        dtype=gl.float32,
+        is_pure=False,
+        pack=4,
+    )
 
 
 @gluon.jit

@@ -52,15 +52,30 @@ def _multiplied(top, bottom, low, high):
         lop3.b32 p, $11, 0xF0F0F0F0, 0x80808080, 0x6A;
         mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {$0, $1, $2, $3}, {e, f, o, p}, {$18, $19}, {a, b, c, d};
         }""",
-        "=r,=r,=r,=r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r", [top, bottom, low, high], dtype=gl.int32, is_pure=False, pack=4,
-    )  # fmt: skip
+        "=r,=r,=r,=r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r",
+        [top, bottom, low, high],
+        dtype=gl.int32,
+        is_pure=False,
+        pack=4,
+    )
 
 
 @gluon.jit
 def _ask(
-    ring, scales, at, from_here, row, group_row, turn, N, K: gl.constexpr, PARTS: gl.constexpr, GROUPS: gl.constexpr,
-    SIDES: gl.constexpr, FULL: gl.constexpr,
-):  # fmt: skip
+    ring,
+    scales,
+    at,
+    from_here,
+    row,
+    group_row,
+    turn,
+    N,
+    K: gl.constexpr,
+    PARTS: gl.constexpr,
+    GROUPS: gl.constexpr,
+    SIDES: gl.constexpr,
+    FULL: gl.constexpr,
+):
     """Ask for a part of the columns, GROUPS of 128, of 16 rows, or of 16 and the 16 that they gate, with their scales
     and zeros. at, from_here: where these are in the first tile."""
     tile = gl.program_id(0) + turn // PARTS * gl.num_programs(0)
@@ -91,12 +106,30 @@ def _scaled(exact, pairs, lump, total, summed: gl.constexpr, GROUPS: gl.constexp
 
 @gluon.jit
 def tokendyno_core_tile_product(
-    x, norm, w, scale, bias, residual, out, N, eps, K: gl.constexpr,
-    NORM: gl.constexpr, OFFSET: gl.constexpr, BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr,
-    GELU: gl.constexpr, FULL: gl.constexpr,
-    PARTS: gl.constexpr, CHUNKS: gl.constexpr, DEPTH: gl.constexpr, EARLY: gl.constexpr, PAIRS: gl.constexpr,
+    x,
+    norm,
+    w,
+    scale,
+    bias,
+    residual,
+    out,
+    N,
+    eps,
+    K: gl.constexpr,
+    NORM: gl.constexpr,
+    OFFSET: gl.constexpr,
+    BIAS: gl.constexpr,
+    RESIDUAL: gl.constexpr,
+    GATED: gl.constexpr,
+    GELU: gl.constexpr,
+    FULL: gl.constexpr,
+    PARTS: gl.constexpr,
+    CHUNKS: gl.constexpr,
+    DEPTH: gl.constexpr,
+    EARLY: gl.constexpr,
+    PAIRS: gl.constexpr,
     num_warps: gl.constexpr,
-):  # fmt: skip
+):
     """As `tiles.tokendyno_tile_product`.
 
     FULL   N is a multiple of 16; PAIRS: which lanes have which scales and zeros
@@ -137,8 +170,21 @@ def tokendyno_core_tile_product(
     from_here = scale + (from_here[:, None] + group_row[None, :])
     for d in gl.static_range(DEPTH):
         if d < turns:
-            _ask(ring.index(d), scales.index(d), at, from_here, row, group_row, d, N, K, PARTS, CHUNKS * GROUPS, SIDES,
-                 FULL)  # fmt: skip
+            _ask(
+                ring.index(d),
+                scales.index(d),
+                at,
+                from_here,
+                row,
+                group_row,
+                d,
+                N,
+                K,
+                PARTS,
+                CHUNKS * GROUPS,
+                SIDES,
+                FULL,
+            )
         async_copy.commit_group()
 
     below = gl.arange(0, 2, gl.SliceLayout(0, tile))[None, :] * 8
@@ -207,8 +253,21 @@ def tokendyno_core_tile_product(
                 pairs = scales_here.slice((c * SIDES + 1) * GROUPS, GROUPS, 0).load(PAIRS)
                 other = _scaled(_multiplied(top, bottom, low, high), pairs, of_part, other, summed, GROUPS)
         if turn + DEPTH < turns:
-            _ask(here, scales_here, at, from_here, row, group_row, turn + DEPTH, N, K, PARTS, CHUNKS * GROUPS, SIDES,
-                 FULL)  # fmt: skip
+            _ask(
+                here,
+                scales_here,
+                at,
+                from_here,
+                row,
+                group_row,
+                turn + DEPTH,
+                N,
+                K,
+                PARTS,
+                CHUNKS * GROUPS,
+                SIDES,
+                FULL,
+            )
         async_copy.commit_group()
         if part == PARTS - 1:
             if GATED:
@@ -231,18 +290,40 @@ def tokendyno_core_tile_product(
 def pairs_layout(warps: int) -> gl.DistributedLinearLayout:
     """Of (2 * warps groups, 16 rows): each lane has the rows of its words, of which four lanes have parts."""
     return gl.DistributedLinearLayout(
-        reg_bases=[[0, 8], [warps, 0]], lane_bases=[[0, 0], [0, 0], [0, 1], [0, 2], [0, 4]],
-        warp_bases=[[1 << bit, 0] for bit in range(warps.bit_length() - 1)], block_bases=[], shape=[2 * warps, 16],
-    )  # fmt: skip
+        reg_bases=[[0, 8], [warps, 0]],
+        lane_bases=[[0, 0], [0, 0], [0, 1], [0, 2], [0, 4]],
+        warp_bases=[[1 << bit, 0] for bit in range(warps.bit_length() - 1)],
+        block_bases=[],
+        shape=[2 * warps, 16],
+    )
 
 
 def launch(
-    x: torch.Tensor, norm: torch.Tensor, w: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor,
-    residual: torch.Tensor, out: torch.Tensor, rows: int, columns: int, eps: float, how: dict[str, object],
-) -> None:  # fmt: skip
+    x: torch.Tensor,
+    norm: torch.Tensor,
+    w: torch.Tensor,
+    scale: torch.Tensor,
+    bias: torch.Tensor,
+    residual: torch.Tensor,
+    out: torch.Tensor,
+    rows: int,
+    columns: int,
+    eps: float,
+    how: dict[str, object],
+) -> None:
     """`how`: as of `cut`; scale: int32 (K / 128, rows)."""
     programs, flags = cut(rows, columns, 8, how)
     tokendyno_core_tile_product[(programs,)](
-        x, norm, w, scale, bias, residual, out, rows, eps, K=columns,
-        PAIRS=pairs_layout(flags["num_warps"]), **flags,
-    )  # fmt: skip
+        x,
+        norm,
+        w,
+        scale,
+        bias,
+        residual,
+        out,
+        rows,
+        eps,
+        K=columns,
+        PAIRS=pairs_layout(flags["num_warps"]),
+        **flags,
+    )

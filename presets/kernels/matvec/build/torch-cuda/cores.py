@@ -20,9 +20,15 @@ from .parts import act, gate
 
 @gluon.jit
 def _multiplied(
-    rows, digits, total, c: gl.constexpr, half: gl.constexpr, operand: gl.constexpr, BAND: gl.constexpr,
+    rows,
+    digits,
+    total,
+    c: gl.constexpr,
+    half: gl.constexpr,
+    operand: gl.constexpr,
+    BAND: gl.constexpr,
     FLOAT: gl.constexpr,
-):  # fmt: skip
+):
     """total + a chunk of 16 rows times the vector; half: of which eight rows, of both sides, it has the first."""
     top = rows.slice(half * BAND, BAND, 0).load(operand)
     bottom = rows.slice((half + 1) * BAND, BAND, 0).load(operand)
@@ -37,8 +43,16 @@ def _multiplied(
 
 @gluon.jit
 def _ask(
-    ring, at, row, turn, N, K: gl.constexpr, PARTS: gl.constexpr, PART: gl.constexpr, FULL: gl.constexpr,
-):  # fmt: skip
+    ring,
+    at,
+    row,
+    turn,
+    N,
+    K: gl.constexpr,
+    PARTS: gl.constexpr,
+    PART: gl.constexpr,
+    FULL: gl.constexpr,
+):
     """Ask for a part of the columns of 16 rows, or of 16 and the 16 that they gate. at: where it is in the first."""
     down = (gl.program_id(0) + turn // PARTS * gl.num_programs(0)) * 16
     here = at + (gl.to_tensor(down).to(gl.int64) * (K // 4) + turn % PARTS * PART)
@@ -50,11 +64,31 @@ def _ask(
 
 @gluon.jit
 def tokendyno_core_product(
-    x, norm, w, scale, bias, residual, out, N, eps, K: gl.constexpr,
-    NORM: gl.constexpr, OFFSET: gl.constexpr, BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr,
-    ACTED: gl.constexpr, GELU: gl.constexpr, FLOAT: gl.constexpr, FULL: gl.constexpr,
-    PARTS: gl.constexpr, CHUNKS: gl.constexpr, DEPTH: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
-):  # fmt: skip
+    x,
+    norm,
+    w,
+    scale,
+    bias,
+    residual,
+    out,
+    N,
+    eps,
+    K: gl.constexpr,
+    NORM: gl.constexpr,
+    OFFSET: gl.constexpr,
+    BIAS: gl.constexpr,
+    RESIDUAL: gl.constexpr,
+    GATED: gl.constexpr,
+    ACTED: gl.constexpr,
+    GELU: gl.constexpr,
+    FLOAT: gl.constexpr,
+    FULL: gl.constexpr,
+    PARTS: gl.constexpr,
+    CHUNKS: gl.constexpr,
+    DEPTH: gl.constexpr,
+    EARLY: gl.constexpr,
+    num_warps: gl.constexpr,
+):
     """As `products.tokendyno_stream_product`, with 8-bit weights in words of four, (N, K / 4), and a scale a row.
 
     FLOAT  they are e4m3, else int8; FULL: N is a multiple of 16
@@ -173,12 +207,31 @@ def tokendyno_core_product(
 
 
 def launch(
-    x: torch.Tensor, norm: torch.Tensor, shift: torch.Tensor, w: torch.Tensor, scale: torch.Tensor,
-    bias: torch.Tensor, residual: torch.Tensor, out: torch.Tensor, rows: int, eps: float, how: dict[str, object],
-) -> None:  # fmt: skip
+    x: torch.Tensor,
+    norm: torch.Tensor,
+    shift: torch.Tensor,
+    w: torch.Tensor,
+    scale: torch.Tensor,
+    bias: torch.Tensor,
+    residual: torch.Tensor,
+    out: torch.Tensor,
+    rows: int,
+    eps: float,
+    how: dict[str, object],
+) -> None:
     """`how`: as of `cut`; not CENTRED, so `shift` is not read."""
     programs, flags = cut(rows, w.shape[1], 4, how)
     tokendyno_core_product[(programs,)](
-        x, norm, w.view(torch.int32), scale, bias, residual, out, rows, eps, K=w.shape[1],
-        FLOAT=w.dtype == torch.float8_e4m3fn, **flags,
-    )  # fmt: skip
+        x,
+        norm,
+        w.view(torch.int32),
+        scale,
+        bias,
+        residual,
+        out,
+        rows,
+        eps,
+        K=w.shape[1],
+        FLOAT=w.dtype == torch.float8_e4m3fn,
+        **flags,
+    )

@@ -49,8 +49,11 @@ def describe(module: nn.Module) -> Parts | None:
     names = ("input_layernorm", "", "post_attention_layernorm", "")
     if hasattr(module, "post_feedforward_layernorm"):  # it normalizes what it adds to its input
         names = (
-            "input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm",
-        )  # fmt: skip
+            "input_layernorm",
+            "post_attention_layernorm",
+            "pre_feedforward_layernorm",
+            "post_feedforward_layernorm",
+        )
     norms = [getattr(module, name, None) for name in names]
     one = norms[3] or norms[2]
     eps, offset = (one.eps, 1.0) if hasattr(one, "eps") else (one.variance_epsilon, 0.0)  # Gemma's adds 1
@@ -73,9 +76,16 @@ def _describe_gpt2(module: nn.Module) -> Parts | None:
         return None
     before, between = module.ln_1, module.ln_2
     return Parts(
-        attention, products, _weights([before, None, between, None]), before.eps, 0.0, [None, None],
-        type(mlp.act) in _GELU, shifts=(before.bias, None, between.bias, None), gated=False,
-    )  # fmt: skip
+        attention,
+        products,
+        _weights([before, None, between, None]),
+        before.eps,
+        0.0,
+        [None, None],
+        type(mlp.act) in _GELU,
+        shifts=(before.bias, None, between.bias, None),
+        gated=False,
+    )
 
 
 def rows_of(product: nn.Module) -> torch.Tensor:

@@ -33,8 +33,12 @@ def _halves(pairs):
         cvt.rn.f16x2.e4m3x2 $0, x;
         cvt.rn.f16x2.e4m3x2 $1, y;
         }""",
-        "=r,=r,r", [pairs], dtype=(gl.float16, gl.float16), is_pure=True, pack=2,
-    )  # fmt: skip
+        "=r,=r,r",
+        [pairs],
+        dtype=(gl.float16, gl.float16),
+        is_pure=True,
+        pack=2,
+    )
 
 
 @gluon.jit
@@ -49,8 +53,12 @@ def _sides(pairs):
         cvt.rn.f16x2.e4m3x2 $0, x;
         cvt.rn.f16x2.e4m3x2 $1, y;
         }""",
-        "=&r,=r,r", [pairs], dtype=(gl.float16, gl.float16), is_pure=True, pack=2,
-    )  # fmt: skip
+        "=&r,=r,r",
+        [pairs],
+        dtype=(gl.float16, gl.float16),
+        is_pure=True,
+        pack=2,
+    )
 
 
 @gluon.jit
@@ -82,17 +90,51 @@ def _rounded(vector):
         mov.b32 {x, y}, both;
         cvt.f32.f16 $0, x;
         }""",
-        "=f,f", [vector], dtype=gl.float32, is_pure=True, pack=1,
-    )  # fmt: skip
+        "=f,f",
+        [vector],
+        dtype=gl.float32,
+        is_pure=True,
+        pack=1,
+    )
 
 
 @gluon.jit
 def tokendyno_attention_rounded(
-    qkv, cos, sin, q_norm, k_norm, sinks, keys, values, slot, filled, parts, tops, sums, out, turns, L, eps,
-    scaling, key_scales, value_scales, G: gl.constexpr, GP: gl.constexpr, HKV: gl.constexpr, D: gl.constexpr,
-    ANGLES: gl.constexpr, BT: gl.constexpr, SPLITS: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr,
-    SINKS: gl.constexpr, FOLDED: gl.constexpr, EARLY: gl.constexpr, STAGES: gl.constexpr, num_warps: gl.constexpr,
-):  # fmt: skip
+    qkv,
+    cos,
+    sin,
+    q_norm,
+    k_norm,
+    sinks,
+    keys,
+    values,
+    slot,
+    filled,
+    parts,
+    tops,
+    sums,
+    out,
+    turns,
+    L,
+    eps,
+    scaling,
+    key_scales,
+    value_scales,
+    G: gl.constexpr,
+    GP: gl.constexpr,
+    HKV: gl.constexpr,
+    D: gl.constexpr,
+    ANGLES: gl.constexpr,
+    BT: gl.constexpr,
+    SPLITS: gl.constexpr,
+    NORMED: gl.constexpr,
+    OFFSET: gl.constexpr,
+    SINKS: gl.constexpr,
+    FOLDED: gl.constexpr,
+    EARLY: gl.constexpr,
+    STAGES: gl.constexpr,
+    num_warps: gl.constexpr,
+):
     """As `long.tokendyno_attention_long`; keys and values: float8_e4m3fn.
 
     key_scales, value_scales  (HKV, L) float32, read and written
@@ -135,9 +177,16 @@ def tokendyno_attention_rounded(
     words = gl.arange(0, H, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
     for stage in gl.static_range(STAGES):
         ask(
-            key_rooms.index(stage), value_rooms.index(stage), key_words, value_words, lines + stage * BT,
-            begin + stage * BT, end, words, H,
-        )  # fmt: skip
+            key_rooms.index(stage),
+            value_rooms.index(stage),
+            key_words,
+            value_words,
+            lines + stage * BT,
+            begin + stage * BT,
+            end,
+            words,
+            H,
+        )
     places = slots_of(begin, of_scores, SLOTS, num_warps)
     seen = attended(filled, places, here, end)
     key_scale, value_scale = _scales(key_scales, places, end), _scales(value_scales, places, end)
@@ -195,17 +244,45 @@ def tokendyno_attention_rounded(
         mixed_too = mma_v2(weights, value_too, mixed_too * shrink[:, :, None])
         top = best
         ask(
-            key_rooms.index(stage), value_rooms.index(stage), key_words, value_words,
-            lines + (t - begin + STAGES * BT), t + STAGES * BT, end, words, H,
-        )  # fmt: skip
+            key_rooms.index(stage),
+            value_rooms.index(stage),
+            key_words,
+            value_words,
+            lines + (t - begin + STAGES * BT),
+            t + STAGES * BT,
+            end,
+            words,
+            H,
+        )
         seen, key_scale, value_scale = following, next_key, next_value
         stage = gl.where(stage == STAGES - 1, 0, stage + 1)
     async_copy.wait_group(0)
     mixed = gl.reshape(gl.join(mixed, mixed_too), [num_warps, 16, D])
     finish(
-        top, total, mixed, score, also, sinks, parts, tops, sums, out, turns, lane, head, split, met, G, GP, D, SPLITS,
-        SINKS, FOLDED, num_warps, LARGEST,
-    )  # fmt: skip
+        top,
+        total,
+        mixed,
+        score,
+        also,
+        sinks,
+        parts,
+        tops,
+        sums,
+        out,
+        turns,
+        lane,
+        head,
+        split,
+        met,
+        G,
+        GP,
+        D,
+        SPLITS,
+        SINKS,
+        FOLDED,
+        num_warps,
+        LARGEST,
+    )
 
 
 def reads(attention: object, norm: torch.Tensor | None, dtype: torch.dtype) -> bool:

@@ -71,9 +71,21 @@ def _received(place, here, turn):
 
 @triton.jit
 def tokendyno_all_reduce(
-    mine, out, inboxes, turns, words, ids, columns, ROWS: tl.constexpr, KIND: tl.constexpr, RANK: tl.constexpr,
-    RANKS: tl.constexpr, PLACES: tl.constexpr, WORDS: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    mine,
+    out,
+    inboxes,
+    turns,
+    words,
+    ids,
+    columns,
+    ROWS: tl.constexpr,
+    KIND: tl.constexpr,
+    RANK: tl.constexpr,
+    RANKS: tl.constexpr,
+    PLACES: tl.constexpr,
+    WORDS: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """out (words,) = the sum over all ranks of `mine` (words,), of 4 bytes with numbers of type KIND: in float32 and in
     the order of ranks, so that it is the same on each.
 
@@ -113,9 +125,17 @@ def tokendyno_all_reduce(
 
 @triton.jit
 def tokendyno_all_gather(
-    mine, out, inboxes, turns, words, RANK: tl.constexpr, RANKS: tl.constexpr, PLACES: tl.constexpr,
-    WORDS: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    mine,
+    out,
+    inboxes,
+    turns,
+    words,
+    RANK: tl.constexpr,
+    RANKS: tl.constexpr,
+    PLACES: tl.constexpr,
+    WORDS: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """out (RANKS, words) = what each rank had in `mine` (words,)."""
     at = tl.program_id(0) * WORDS + tl.arange(0, WORDS)
     here = at < words
@@ -193,10 +213,20 @@ _KINDS = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32:
 def _exchange(kernel: object, part: torch.Tensor, out: torch.Tensor, words: int, early: bool | None, **more: object):
     shared, early = peers(), can_be_early() if early is None else early
     kernel[(triton.cdiv(words, _WORDS),)](
-        part.view(-1).view(torch.int32), out.view(-1).view(torch.int32), shared.addresses, shared.turns, words, **more,
-        RANK=shared.rank, RANKS=shared.inbox.shape[1], PLACES=_PLACES, WORDS=_WORDS, EARLY=early, launch_pdl=early,
+        part.view(-1).view(torch.int32),
+        out.view(-1).view(torch.int32),
+        shared.addresses,
+        shared.turns,
+        words,
+        **more,
+        RANK=shared.rank,
+        RANKS=shared.inbox.shape[1],
+        PLACES=_PLACES,
+        WORDS=_WORDS,
+        EARLY=early,
+        launch_pdl=early,
         num_warps=4,
-    )  # fmt: skip
+    )
 
 
 def _words(tensor: torch.Tensor) -> int:
@@ -214,9 +244,16 @@ def looked_up(ids: torch.Tensor, table: torch.Tensor, early: bool | None = None)
     """Rows of a table of which each rank has as many, (*ids.shape, columns); where the result is `direct`."""
     out = torch.empty(*ids.shape, table.shape[1], dtype=table.dtype, device=table.device)
     _exchange(
-        tokendyno_all_reduce, table, out, _words(out), early, ids=ids, columns=_words(table[0]), ROWS=table.shape[0],
+        tokendyno_all_reduce,
+        table,
+        out,
+        _words(out),
+        early,
+        ids=ids,
+        columns=_words(table[0]),
+        ROWS=table.shape[0],
         KIND=_KINDS[table.dtype],
-    )  # fmt: skip
+    )
     return out
 
 

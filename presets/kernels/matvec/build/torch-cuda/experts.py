@@ -96,8 +96,12 @@ def _offset(pairs, ASM: tl.constexpr):
             dp2a.lo.s32.s32 t, $3, m, t;
             dp2a.lo.s32.s32 $0, $4, m, t;
             }""",
-            "=r,r,r,r,r", [pairs[0], pairs[1], pairs[2], pairs[3]], dtype=tl.int32, is_pure=True, pack=1,
-        )  # fmt: skip
+            "=r,r,r,r,r",
+            [pairs[0], pairs[1], pairs[2], pairs[3]],
+            dtype=tl.int32,
+            is_pure=True,
+            pack=1,
+        )
     return found
 
 
@@ -127,8 +131,10 @@ def _dot8(word, pairs, offset, zero, ASM: tl.constexpr):
             }""",
             "=r,r,r,r,r,r,r,r,r",
             [word, pairs[0], pairs[1], pairs[2], pairs[3], offset, zero + 0x06040200, zero + 0x090A0B0C],
-            dtype=tl.int32, is_pure=True, pack=1,
-        )  # fmt: skip
+            dtype=tl.int32,
+            is_pure=True,
+            pack=1,
+        )
     else:
         total = tl.zeros_like(word + offset)
         for i in tl.static_range(8):
@@ -172,9 +178,16 @@ def scales_of(scales, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, P
 
 @triton.jit
 def vector_of(
-    codes, unit, codes_at, unit_at, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr,
+    codes,
+    unit,
+    codes_at,
+    unit_at,
+    CHUNKS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PER: tl.constexpr,
+    UNIT: tl.constexpr,
     ASM: tl.constexpr,
-):  # fmt: skip
+):
     """What is kept in registers, for all rows, of vectors that begin at codes_at and unit_at (W,): of MXFP4 six tensors
     for each chunk, its units, the four parts of its codes, and their offsets; else nothing."""
     found = ()
@@ -198,9 +211,21 @@ def vector_of(
 
 @triton.jit
 def multiplied(
-    words, powers, vector, unit, unit_at, zero, kind, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, PER: tl.constexpr,
-    UNIT: tl.constexpr, R: tl.constexpr, W: tl.constexpr, ASM: tl.constexpr,
-):  # fmt: skip
+    words,
+    powers,
+    vector,
+    unit,
+    unit_at,
+    zero,
+    kind,
+    CHUNKS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PER: tl.constexpr,
+    UNIT: tl.constexpr,
+    R: tl.constexpr,
+    W: tl.constexpr,
+    ASM: tl.constexpr,
+):
     """(W, R) of words times vectors, which in MXFP4 `vector_of` has loaded, and else begin at unit_at (W,)."""
     totals = ()
     for _ in tl.static_range(R):
@@ -250,9 +275,21 @@ def multiplied(
 
 @triton.jit
 def tokendyno_router(
-    x, norm, w, bias, logits, codes, unit, eps, E: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, PER: tl.constexpr,
-    UNIT: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    x,
+    norm,
+    w,
+    bias,
+    logits,
+    codes,
+    unit,
+    eps,
+    E: tl.constexpr,
+    K: tl.constexpr,
+    BK: tl.constexpr,
+    PER: tl.constexpr,
+    UNIT: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """logits (E,) = w (E, K) @ norm(x) (K,) + bias, a program each; one more program hands on norm(x)."""
     row = tl.program_id(0)
     if EARLY:
@@ -280,11 +317,32 @@ def tokendyno_router(
 
 @triton.jit
 def tokendyno_experts_up(
-    codes, unit, logits, w, scales, bias, codes_out, unit_out, limit, alpha,
-    E: tl.constexpr, K: tl.constexpr, N: tl.constexpr, EP: tl.constexpr, TOP: tl.constexpr, TOPP: tl.constexpr,
-    R: tl.constexpr, W: tl.constexpr, CHUNKS: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr,
-    UNIT_OUT: tl.constexpr, STAGES: tl.constexpr, ASM: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    codes,
+    unit,
+    logits,
+    w,
+    scales,
+    bias,
+    codes_out,
+    unit_out,
+    limit,
+    alpha,
+    E: tl.constexpr,
+    K: tl.constexpr,
+    N: tl.constexpr,
+    EP: tl.constexpr,
+    TOP: tl.constexpr,
+    TOPP: tl.constexpr,
+    R: tl.constexpr,
+    W: tl.constexpr,
+    CHUNKS: tl.constexpr,
+    PER: tl.constexpr,
+    UNIT: tl.constexpr,
+    UNIT_OUT: tl.constexpr,
+    STAGES: tl.constexpr,
+    ASM: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """For the expert in each slot (axis 1 of the grid), its N rows of gate and up, R * W at once: N / 2 activations.
 
     w, scales   int32 (E, N, K / PER), uint8 (E, N, K / 32); W: warps, each of which handles R rows
@@ -314,9 +372,21 @@ def tokendyno_experts_up(
         later = first + tl.num_programs(0) * (R * W)
         further = scales_of(scales, expert * N + later, later < N, CHUNKS, K // PER, PER, R)
         total = multiplied(
-            words, powers, vector, unit, start, number >> 20, bias.dtype.element_ty, CHUNKS, K // PER, PER, UNIT, R, W,
+            words,
+            powers,
+            vector,
+            unit,
+            start,
+            number >> 20,
+            bias.dtype.element_ty,
+            CHUNKS,
+            K // PER,
+            PER,
+            UNIT,
+            R,
+            W,
             ASM,
-        )  # fmt: skip
+        )
         powers = further
         gate, up = tl.split(tl.reshape(total + constant, (R * W // 2, 2)))
         gate = tl.minimum(gate, limit)
@@ -328,11 +398,29 @@ def tokendyno_experts_up(
 
 @triton.jit
 def tokendyno_experts_down(
-    codes, unit, logits, w, scales, bias, residual, out,
-    E: tl.constexpr, K: tl.constexpr, N: tl.constexpr, EP: tl.constexpr, TOP: tl.constexpr, TOPP: tl.constexpr,
-    R: tl.constexpr, W: tl.constexpr, CHUNKS: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr,
-    STAGES: tl.constexpr, ASM: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    codes,
+    unit,
+    logits,
+    w,
+    scales,
+    bias,
+    residual,
+    out,
+    E: tl.constexpr,
+    K: tl.constexpr,
+    N: tl.constexpr,
+    EP: tl.constexpr,
+    TOP: tl.constexpr,
+    TOPP: tl.constexpr,
+    R: tl.constexpr,
+    W: tl.constexpr,
+    CHUNKS: tl.constexpr,
+    PER: tl.constexpr,
+    UNIT: tl.constexpr,
+    STAGES: tl.constexpr,
+    ASM: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """out (N,) = residual + the sum over slots of share * (w of its expert (N, K) @ its activations (K,) + bias).
 
     W / TOPP of the warps handle the expert of one slot.
@@ -371,9 +459,21 @@ def tokendyno_experts_down(
         later = first + tl.num_programs(0) * (R * each)
         further = scales_of(scales, expert * N + later, (later < N) & (slot < TOP), CHUNKS, K // PER, PER, R)
         total = multiplied(
-            words, powers, vector, unit, start * units, (number >> 20)[:, None], bias.dtype.element_ty, CHUNKS,
-            K // PER, PER, UNIT, R, W, ASM,
-        )  # fmt: skip
+            words,
+            powers,
+            vector,
+            unit,
+            start * units,
+            (number >> 20)[:, None],
+            bias.dtype.element_ty,
+            CHUNKS,
+            K // PER,
+            PER,
+            UNIT,
+            R,
+            W,
+            ASM,
+        )
         powers = further
         weighted = tl.where(inside, (total + constant) * share[:, None], 0.0)
         whole = tl.sum(tl.reshape(weighted, (TOPP, each * R)), 0)
@@ -434,26 +534,55 @@ def config(per: int, columns: int, down: bool) -> dict[str, int]:
 
 
 def router(
-    x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor, bias: torch.Tensor, per: int,
-    early: bool | None = None, warps: int = 8, out: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    x: torch.Tensor,
+    norm: torch.Tensor,
+    eps: float,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    per: int,
+    early: bool | None = None,
+    warps: int = 8,
+    out: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """x (K,), weight (E, K) -> logits (E,) float32, those of `out` if given, and norm(x) as (codes, unit)."""
     early = can_be_early() if early is None else early
     experts, columns = weight.shape
     logits = torch.empty(experts, dtype=torch.float32, device=x.device) if out is None else out
     codes, unit = buffers(1, columns, per, BLOCK, x.device)
     tokendyno_router[(experts + 1,)](
-        x, norm, weight, bias, logits, codes, unit, eps, E=experts, K=columns, BK=triton.next_power_of_2(columns),
-        PER=per, UNIT=BLOCK, EARLY=early, launch_pdl=early, num_warps=warps,
-    )  # fmt: skip
+        x,
+        norm,
+        weight,
+        bias,
+        logits,
+        codes,
+        unit,
+        eps,
+        E=experts,
+        K=columns,
+        BK=triton.next_power_of_2(columns),
+        PER=per,
+        UNIT=BLOCK,
+        EARLY=early,
+        launch_pdl=early,
+        num_warps=warps,
+    )
     return logits, codes, unit
 
 
 def up(
-    codes: torch.Tensor, unit: torch.Tensor, logits: torch.Tensor, weight: torch.Tensor, scales: torch.Tensor | None,
-    bias: torch.Tensor, top: int, limit: float, alpha: float, early: bool | None = None,
+    codes: torch.Tensor,
+    unit: torch.Tensor,
+    logits: torch.Tensor,
+    weight: torch.Tensor,
+    scales: torch.Tensor | None,
+    bias: torch.Tensor,
+    top: int,
+    limit: float,
+    alpha: float,
+    early: bool | None = None,
     tuned: dict[str, int] | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The activations of the `top` experts, as (codes, unit)."""
     experts, rows, columns = sizes(weight)
     per = per_word(weight)
@@ -462,18 +591,37 @@ def up(
     found = buffers(top, rows // 2, per, unit_out, weight.device)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * how["num_warps"]))
     tokendyno_experts_up[(programs, top)](
-        codes, unit, logits, weight.view(torch.int32), weight if scales is None else scales, bias, *found, limit, alpha,
-        **_constants(experts, rows, columns, top, per, early), UNIT=columns // unit.shape[1], UNIT_OUT=unit_out,
-        W=how["num_warps"], **how,
-    )  # fmt: skip
+        codes,
+        unit,
+        logits,
+        weight.view(torch.int32),
+        weight if scales is None else scales,
+        bias,
+        *found,
+        limit,
+        alpha,
+        **_constants(experts, rows, columns, top, per, early),
+        UNIT=columns // unit.shape[1],
+        UNIT_OUT=unit_out,
+        W=how["num_warps"],
+        **how,
+    )
     return found
 
 
 def down(
-    codes: torch.Tensor, unit: torch.Tensor, logits: torch.Tensor, weight: torch.Tensor, scales: torch.Tensor | None,
-    bias: torch.Tensor, top: int, residual: torch.Tensor, out: torch.Tensor, early: bool | None = None,
+    codes: torch.Tensor,
+    unit: torch.Tensor,
+    logits: torch.Tensor,
+    weight: torch.Tensor,
+    scales: torch.Tensor | None,
+    bias: torch.Tensor,
+    top: int,
+    residual: torch.Tensor,
+    out: torch.Tensor,
+    early: bool | None = None,
     tuned: dict[str, int] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write residual + the weighted sum of the `top` experts into `out` (N,)."""
     experts, rows, columns = sizes(weight)
     per = per_word(weight)
@@ -481,15 +629,33 @@ def down(
     each = how["num_warps"] // triton.next_power_of_2(top)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * each))
     tokendyno_experts_down[(programs,)](
-        codes, unit, logits, weight.view(torch.int32), weight if scales is None else scales, bias, residual, out,
-        **_constants(experts, rows, columns, top, per, early), UNIT=columns // unit.shape[1], W=how["num_warps"], **how,
-    )  # fmt: skip
+        codes,
+        unit,
+        logits,
+        weight.view(torch.int32),
+        weight if scales is None else scales,
+        bias,
+        residual,
+        out,
+        **_constants(experts, rows, columns, top, per, early),
+        UNIT=columns // unit.shape[1],
+        W=how["num_warps"],
+        **how,
+    )
 
 
 def _constants(experts: int, rows: int, columns: int, top: int, per: int, early: bool | None) -> dict[str, int | bool]:
     early = can_be_early() if early is None else early
     return {
-        "E": experts, "K": columns, "N": rows, "EP": triton.next_power_of_2(experts), "TOP": top,
-        "TOPP": triton.next_power_of_2(top), "CHUNKS": triton.cdiv(columns, per * WORDS.value), "PER": per, "ASM": ASM,
-        "EARLY": early, "launch_pdl": early,
-    }  # fmt: skip
+        "E": experts,
+        "K": columns,
+        "N": rows,
+        "EP": triton.next_power_of_2(experts),
+        "TOP": top,
+        "TOPP": triton.next_power_of_2(top),
+        "CHUNKS": triton.cdiv(columns, per * WORDS.value),
+        "PER": per,
+        "ASM": ASM,
+        "EARLY": early,
+        "launch_pdl": early,
+    }

@@ -35,7 +35,7 @@ def fastest(key: tuple[object, ...], ways: dict[str, object], run: Callable[[str
 
 def settle(
     weights: dict[Key, torch.Tensor], chosen: dict[Key, Measured], ways: dict[str, object], run: Callable[[], object]
-) -> None:  # fmt: skip
+) -> None:
     """Choose for the matrices of a layer, by key, in which `run` multiplies with them in the ways that `chosen` has.
 
     What is fastest alone may leave the next kernel no room to begin early, so one matrix after the other is tried in

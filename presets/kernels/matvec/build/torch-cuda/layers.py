@@ -88,9 +88,15 @@ class DecoderLayer(nn.Module):
         if ops.fits(self, hidden_states, past_key_values):
             return ops.layer(self, hidden_states, past_key_values, *position_embeddings)
         return type(self).forward(
-            self, hidden_states, attention_mask=attention_mask, position_ids=position_ids,
-            past_key_values=past_key_values, use_cache=use_cache, position_embeddings=position_embeddings, **kwargs,
-        )  # fmt: skip
+            self,
+            hidden_states,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            use_cache=use_cache,
+            position_embeddings=position_embeddings,
+            **kwargs,
+        )
 
 
 class DecoderLayerOfGemma(nn.Module):
@@ -100,15 +106,25 @@ class DecoderLayerOfGemma(nn.Module):
     has_backward = False
 
     def forward(
-        self, hidden_states, position_embeddings=None, attention_mask=None, position_ids=None, past_key_values=None,
+        self,
+        hidden_states,
+        position_embeddings=None,
+        attention_mask=None,
+        position_ids=None,
+        past_key_values=None,
         **kwargs,
-    ):  # fmt: skip
+    ):
         if ops.fits(self, hidden_states, past_key_values):
             return ops.layer(self, hidden_states, past_key_values, *position_embeddings)
         return type(self).forward(
-            self, hidden_states, position_embeddings=position_embeddings, attention_mask=attention_mask,
-            position_ids=position_ids, past_key_values=past_key_values, **kwargs,
-        )  # fmt: skip
+            self,
+            hidden_states,
+            position_embeddings=position_embeddings,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            **kwargs,
+        )
 
 
 class DecoderLayerOfGPT2(nn.Module):
@@ -118,15 +134,27 @@ class DecoderLayerOfGPT2(nn.Module):
     has_backward = False
 
     def forward(
-        self, hidden_states, past_key_values=None, attention_mask=None, encoder_hidden_states=None,
-        encoder_attention_mask=None, use_cache=False, **kwargs,
-    ):  # fmt: skip
+        self,
+        hidden_states,
+        past_key_values=None,
+        attention_mask=None,
+        encoder_hidden_states=None,
+        encoder_attention_mask=None,
+        use_cache=False,
+        **kwargs,
+    ):
         if ops.fits(self, hidden_states, past_key_values):
             return ops.layer(self, hidden_states, past_key_values)
         return type(self).forward(
-            self, hidden_states, past_key_values, attention_mask, encoder_hidden_states,
-            encoder_attention_mask=encoder_attention_mask, use_cache=use_cache, **kwargs,
-        )  # fmt: skip
+            self,
+            hidden_states,
+            past_key_values,
+            attention_mask,
+            encoder_hidden_states,
+            encoder_attention_mask=encoder_attention_mask,
+            use_cache=use_cache,
+            **kwargs,
+        )
 
 
 class RotaryEmbedding(nn.Module):

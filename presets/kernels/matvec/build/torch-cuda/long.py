@@ -24,11 +24,39 @@ REGISTERS = 160  # of a thread at most: more, and a program begins later, beside
 
 @gluon.jit
 def tokendyno_attention_long(
-    qkv, cos, sin, q_norm, k_norm, sinks, keys, values, slot, filled, parts, tops, sums, out, turns, L, eps,
-    scaling, G: gl.constexpr, GP: gl.constexpr, HKV: gl.constexpr, D: gl.constexpr, ANGLES: gl.constexpr,
-    BT: gl.constexpr, SPLITS: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr, SINKS: gl.constexpr,
-    FOLDED: gl.constexpr, EARLY: gl.constexpr, STAGES: gl.constexpr, num_warps: gl.constexpr,
-):  # fmt: skip
+    qkv,
+    cos,
+    sin,
+    q_norm,
+    k_norm,
+    sinks,
+    keys,
+    values,
+    slot,
+    filled,
+    parts,
+    tops,
+    sums,
+    out,
+    turns,
+    L,
+    eps,
+    scaling,
+    G: gl.constexpr,
+    GP: gl.constexpr,
+    HKV: gl.constexpr,
+    D: gl.constexpr,
+    ANGLES: gl.constexpr,
+    BT: gl.constexpr,
+    SPLITS: gl.constexpr,
+    NORMED: gl.constexpr,
+    OFFSET: gl.constexpr,
+    SINKS: gl.constexpr,
+    FOLDED: gl.constexpr,
+    EARLY: gl.constexpr,
+    STAGES: gl.constexpr,
+    num_warps: gl.constexpr,
+):
     """As `attention.tokendyno_attention`, for fewer than 16 queries a KV head. If any slot behind `slot` is filled, the
     last one is.
 
@@ -67,9 +95,16 @@ def tokendyno_attention_long(
     dims = gl.arange(0, D, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
     for stage in gl.static_range(STAGES):
         ask(
-            key_rooms.index(stage), value_rooms.index(stage), keys, values, lines + stage * BT, begin + stage * BT, end,
-            dims, D,
-        )  # fmt: skip
+            key_rooms.index(stage),
+            value_rooms.index(stage),
+            keys,
+            values,
+            lines + stage * BT,
+            begin + stage * BT,
+            end,
+            dims,
+            D,
+        )
     places = slots_of(begin, of_scores, SLOTS, num_warps)
     seen = attended(filled, places, here, end)
     if EARLY:
@@ -110,16 +145,43 @@ def tokendyno_attention_long(
         mixed = mma_v2(weights, value, mixed * shrink[:, :, None])
         top = best
         ask(
-            key_rooms.index(stage), value_rooms.index(stage), keys, values, lines + (t - begin + STAGES * BT),
-            t + STAGES * BT, end, dims, D,
-        )  # fmt: skip
+            key_rooms.index(stage),
+            value_rooms.index(stage),
+            keys,
+            values,
+            lines + (t - begin + STAGES * BT),
+            t + STAGES * BT,
+            end,
+            dims,
+            D,
+        )
         seen = following
         stage = gl.where(stage == STAGES - 1, 0, stage + 1)
     async_copy.wait_group(0)
     finish(
-        top, total, mixed, score, also, sinks, parts, tops, sums, out, turns, lane, head, split, met, G, GP, D, SPLITS,
-        SINKS, FOLDED, num_warps,
-    )  # fmt: skip
+        top,
+        total,
+        mixed,
+        score,
+        also,
+        sinks,
+        parts,
+        tops,
+        sums,
+        out,
+        turns,
+        lane,
+        head,
+        split,
+        met,
+        G,
+        GP,
+        D,
+        SPLITS,
+        SINKS,
+        FOLDED,
+        num_warps,
+    )
 
 
 def fits(group: int, size: int, dtype: torch.dtype, whole: bool) -> bool:

@@ -47,9 +47,21 @@ def attended(filled, places, here, end):
 
 @gluon.jit
 def rotated(
-    qkv, cos, sin, q_norm, k_norm, head, eps, layout: gl.constexpr, G: gl.constexpr, HKV: gl.constexpr,
-    D: gl.constexpr, ANGLES: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr,
-):  # fmt: skip
+    qkv,
+    cos,
+    sin,
+    q_norm,
+    k_norm,
+    head,
+    eps,
+    layout: gl.constexpr,
+    G: gl.constexpr,
+    HKV: gl.constexpr,
+    D: gl.constexpr,
+    ANGLES: gl.constexpr,
+    NORMED: gl.constexpr,
+    OFFSET: gl.constexpr,
+):
     """(16, D) float32: the queries of a KV head, and in the last row its new key; normalized if there is a norm, and
     rotated if by any angles."""
     dims = gl.arange(0, D, gl.SliceLayout(0, layout))
@@ -75,10 +87,30 @@ def rotated(
 
 @gluon.jit
 def finish(
-    top, total, mixed, score, also, sinks, parts, tops, sums, out, turns, lane, head, split, met: gl.constexpr,
-    G: gl.constexpr, GP: gl.constexpr, D: gl.constexpr, SPLITS: gl.constexpr, SINKS: gl.constexpr,
-    FOLDED: gl.constexpr, num_warps: gl.constexpr, LARGER: gl.constexpr = 1,
-):  # fmt: skip
+    top,
+    total,
+    mixed,
+    score,
+    also,
+    sinks,
+    parts,
+    tops,
+    sums,
+    out,
+    turns,
+    lane,
+    head,
+    split,
+    met: gl.constexpr,
+    G: gl.constexpr,
+    GP: gl.constexpr,
+    D: gl.constexpr,
+    SPLITS: gl.constexpr,
+    SINKS: gl.constexpr,
+    FOLDED: gl.constexpr,
+    num_warps: gl.constexpr,
+    LARGER: gl.constexpr = 1,
+):
     """Of each warp: the largest scores (W, 16), the sums of the weights, and of weighted values (W, 16, D), which are
     LARGER by that factor; and of the new token its scores (16,), -inf where it is in another part, and its value (D,).
     `met`: the layout in which warps meet."""
@@ -119,9 +151,18 @@ def finish(
 
 @gluon.jit
 def _combine(
-    parts, tops, sums, out, lane, head, G: gl.constexpr, GP: gl.constexpr, D: gl.constexpr, SPLITS: gl.constexpr,
+    parts,
+    tops,
+    sums,
+    out,
+    lane,
+    head,
+    G: gl.constexpr,
+    GP: gl.constexpr,
+    D: gl.constexpr,
+    SPLITS: gl.constexpr,
     num_warps: gl.constexpr,
-):  # fmt: skip
+):
     """Write the weighted sum of all parts of a KV head, a query each warp. Other programs wrote them, so L1 may be
     stale."""
     PIECE: gl.constexpr = D // 2 if SPLITS * D > 2048 else D  # a thread holds all of its numbers at once
@@ -147,9 +188,15 @@ def _combine(
 
 
 def launch(
-    kernel: object, given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int], warps: int,
-    stages: int, registers: int, l1_next: bool,
-) -> None:  # fmt: skip
+    kernel: object,
+    given: tuple[object, ...],
+    flags: dict[str, object],
+    grid: tuple[int, int, int],
+    warps: int,
+    stages: int,
+    registers: int,
+    l1_next: bool,
+) -> None:
     """Launch one of both, with so many registers a thread at most. l1_next: see `attention.attend`."""
     made = kernel[grid](*given, **{**flags, "num_warps": warps}, STAGES=stages, maxnreg=registers)
     carveout.prefer(made, SPARING if l1_next else carveout.DRIVERS_CHOICE)

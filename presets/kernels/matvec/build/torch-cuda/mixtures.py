@@ -45,9 +45,18 @@ def _powers(scales, first, rows, k, N: tl.constexpr, K: tl.constexpr, BK: tl.con
 
 @triton.jit
 def _tile(
-    w, power, first, rows, k, N: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, PACKED: tl.constexpr,
-    kind: tl.constexpr, ASM: tl.constexpr,
-):  # fmt: skip
+    w,
+    power,
+    first,
+    rows,
+    k,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    BK: tl.constexpr,
+    PACKED: tl.constexpr,
+    kind: tl.constexpr,
+    ASM: tl.constexpr,
+):
     """(BN, BK) of an expert's matrix, of `rows` (BN,) and columns from k on, in whole blocks; decoded by ASM, SMALLER
     times it."""
     BN: tl.constexpr = rows.shape[0]
@@ -80,10 +89,27 @@ def _tile(
 
 @triton.jit
 def tokendyno_experts_tiles(
-    x, w, scales, bias, order, begins, shares, out, limit, alpha,
-    K: tl.constexpr, N: tl.constexpr, PER_TOKEN: tl.constexpr, BT: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
-    PACKED: tl.constexpr, UP: tl.constexpr, TURNED: tl.constexpr, ASM: tl.constexpr,
-):  # fmt: skip
+    x,
+    w,
+    scales,
+    bias,
+    order,
+    begins,
+    shares,
+    out,
+    limit,
+    alpha,
+    K: tl.constexpr,
+    N: tl.constexpr,
+    PER_TOKEN: tl.constexpr,
+    BT: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    PACKED: tl.constexpr,
+    UP: tl.constexpr,
+    TURNED: tl.constexpr,
+    ASM: tl.constexpr,
+):
     """A program handles BN of the N rows of one expert, for all (token, slot) pairs routed to it, BT at a time.
 
     order   pairs, sorted by expert; those of expert e begin at begins[e]
@@ -158,9 +184,15 @@ def compute(
 
 @torch.library.custom_op("tokendyno_experts::mixture", mutates_args=())
 def mixture(
-    x: torch.Tensor, chosen: torch.Tensor, shares: torch.Tensor, weights: list[torch.Tensor],
-    scales: list[torch.Tensor | None], biases: list[torch.Tensor], limit: float, alpha: float,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    chosen: torch.Tensor,
+    shares: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor],
+    limit: float,
+    alpha: float,
+) -> torch.Tensor:
     """x (T, K), experts chosen (T, TOP) and their shares -> (T, K). Matrices: gate and up, down."""
     up, down = zip(weights, scales, biases, strict=True)
     return forward(x.contiguous(), chosen, shares, up, down, limit, alpha)
@@ -172,9 +204,15 @@ def _(x, chosen, shares, weights, scales, biases, limit, alpha):
 
 
 def forward(
-    x: torch.Tensor, chosen: torch.Tensor, shares: torch.Tensor, up: experts.Part, down: experts.Part, limit: float,
-    alpha: float, tuned: dict[str, int] | None = None,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    chosen: torch.Tensor,
+    shares: torch.Tensor,
+    up: experts.Part,
+    down: experts.Part,
+    limit: float,
+    alpha: float,
+    tuned: dict[str, int] | None = None,
+) -> torch.Tensor:
     """The same for parts as `experts.of` returns them."""
     tokens, top = chosen.shape
     number, wide, columns = sizes(up[0])
@@ -186,8 +224,22 @@ def forward(
     for part, source, out, rows, width in ((up, x, middle, wide, columns), (down, middle, each, columns, wide // 2)):
         weight, scales, bias = part
         tokendyno_experts_tiles[(triton.cdiv(rows, how["BN"]), number)](
-            source, weight, weight if scales is None else scales, bias, order, begins, shares, out, limit, alpha,
-            K=width, N=rows, PER_TOKEN=top, PACKED=weight.dtype == torch.uint8, UP=part is up,
-            ASM=ASM and x.dtype == torch.bfloat16, **how,
-        )  # fmt: skip
+            source,
+            weight,
+            weight if scales is None else scales,
+            bias,
+            order,
+            begins,
+            shares,
+            out,
+            limit,
+            alpha,
+            K=width,
+            N=rows,
+            PER_TOKEN=top,
+            PACKED=weight.dtype == torch.uint8,
+            UP=part is up,
+            ASM=ASM and x.dtype == torch.bfloat16,
+            **how,
+        )
     return each.view(tokens, top, columns).sum(1).to(x.dtype)

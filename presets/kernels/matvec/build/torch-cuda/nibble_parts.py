@@ -41,17 +41,25 @@ def lookup(code, W: gl.constexpr):
     once, have banks of their own. The address passes through assembly after the barrier, so that no look-up can be
     moved before it."""
     base = gl.inline_asm_elementwise(
-        "{ .shared .align 128 .b8 tokendyno_pairs[32768]; mov.u32 $0, tokendyno_pairs; }", "=r", [], dtype=gl.int32,
-        is_pure=False, pack=1,
-    )  # fmt: skip
+        "{ .shared .align 128 .b8 tokendyno_pairs[32768]; mov.u32 $0, tokendyno_pairs; }",
+        "=r",
+        [],
+        dtype=gl.int32,
+        is_pure=False,
+        pack=1,
+    )
     spread: gl.constexpr = gl.BlockedLayout([1, 1], [2, 16], [W, 1], [1, 0])
     byte = gl.arange(0, 256, gl.SliceLayout(1, spread))[:, None]
     copy = gl.arange(0, 16, gl.SliceLayout(0, spread))[None, :]
     first, second = gl.load(code + byte // 16 + 0 * copy), gl.load(code + byte % 16 + 0 * copy)
     gl.inline_asm_elementwise(
-        "st.shared.v2.f32 [$1], {$2, $3}; mov.b32 $0, 0;", "=r,r,f,f", [base + byte * 128 + copy * 8, first, second],
-        dtype=gl.int32, is_pure=False, pack=1,
-    )  # fmt: skip
+        "st.shared.v2.f32 [$1], {$2, $3}; mov.b32 $0, 0;",
+        "=r,r,f,f",
+        [base + byte * 128 + copy * 8, first, second],
+        dtype=gl.int32,
+        is_pure=False,
+        pack=1,
+    )
     gl.thread_barrier()
     return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [base], dtype=gl.int32, is_pure=False, pack=1)
 
@@ -65,9 +73,13 @@ def scale_of(absmax, codes, units, offset, line, block, known, DOUBLE: gl.conste
         unit = gl.load(units + block // 256, mask=known, other=0.0)
         plus = gl.load(offset + (line + 0 * block) * OFFSETS, mask=known, other=0.0)
         found = gl.inline_asm_elementwise(
-            "{ .reg .f32 t; mul.rn.f32 t, $1, $2; add.rn.f32 $0, t, $3; }", "=f,f,f,f", [number, unit, plus],
-            dtype=gl.float32, is_pure=True, pack=1,
-        )  # fmt: skip
+            "{ .reg .f32 t; mul.rn.f32 t, $1, $2; add.rn.f32 $0, t, $3; }",
+            "=f,f,f,f",
+            [number, unit, plus],
+            dtype=gl.float32,
+            is_pure=True,
+            pack=1,
+        )
     return found
 
 
@@ -101,9 +113,13 @@ def room(turns: int, warps: int) -> str:
 def leave(at, top, bottom):
     """Leave a warp's sums of eight rows, where `at` says, and of the eight that follow there; all of one shape."""
     gl.inline_asm_elementwise(
-        "st.shared.f32 [$1], $2; st.shared.f32 [$1 + 32], $3; mov.b32 $0, 0;", "=r,r,f,f", [at, top, bottom],
-        dtype=gl.int32, is_pure=False, pack=1,
-    )  # fmt: skip
+        "st.shared.f32 [$1], $2; st.shared.f32 [$1 + 32], $3; mov.b32 $0, 0;",
+        "=r,r,f,f",
+        [at, top, bottom],
+        dtype=gl.int32,
+        is_pure=False,
+        pack=1,
+    )
 
 
 @gluon.jit

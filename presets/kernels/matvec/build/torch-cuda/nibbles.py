@@ -34,9 +34,21 @@ _MARGIN_BYTES = 1 << 10  # of that, for what Triton itself needs to add up betwe
 
 @gluon.jit
 def _rows(
-    w, scales, begin, apart, past, N, row, place, word, K: gl.constexpr, W: gl.constexpr, CHUNKS: gl.constexpr,
-    DOUBLE: gl.constexpr, OFFSETS: gl.constexpr,
-):  # fmt: skip
+    w,
+    scales,
+    begin,
+    apart,
+    past,
+    N,
+    row,
+    place,
+    word,
+    K: gl.constexpr,
+    W: gl.constexpr,
+    CHUNKS: gl.constexpr,
+    DOUBLE: gl.constexpr,
+    OFFSETS: gl.constexpr,
+):
     """Words (W, 8, 4, 4) and scales (W, 8, 4, 1), for each chunk, of eight rows and of the eight that lie `apart`, each
     of which exists if the row `past` further does."""
     top, bottom, of_top, of_bottom = (), (), (), ()
@@ -60,9 +72,14 @@ def _rows(
 
 @gluon.jit
 def _chunk(
-    held, c: gl.constexpr, K: gl.constexpr, W: gl.constexpr, SHARED: gl.constexpr, wide: gl.constexpr,
+    held,
+    c: gl.constexpr,
+    K: gl.constexpr,
+    W: gl.constexpr,
+    SHARED: gl.constexpr,
+    wide: gl.constexpr,
     tile: gl.constexpr,
-):  # fmt: skip
+):
     """Of each thread's columns of a chunk four (W, 1, 4, 4): pair j of each word. held: shared memory, or a pointer."""
     of_pairs: gl.constexpr = gl.SliceLayout(1, wide)
     if SHARED:
@@ -77,19 +94,47 @@ def _chunk(
     first, third = gl.split(even)
     second, fourth = gl.split(odd)
     return (
-        gl.convert_layout(first, tile), gl.convert_layout(second, tile), gl.convert_layout(third, tile),
+        gl.convert_layout(first, tile),
+        gl.convert_layout(second, tile),
+        gl.convert_layout(third, tile),
         gl.convert_layout(fourth, tile),
-    )  # fmt: skip
+    )
 
 
 @gluon.jit
 def tokendyno_nibble_product(
-    x, norm, w, absmax, code, codes, units, offset, bias, residual, out, N, eps,
-    K: gl.constexpr, DOUBLE: gl.constexpr, OFFSETS: gl.constexpr, NORM: gl.constexpr, OFFSET: gl.constexpr,
-    BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr, GELU: gl.constexpr,
-    ASM: gl.constexpr, SUMS: gl.constexpr, TURNS: gl.constexpr, CHUNKS: gl.constexpr, ROOM: gl.constexpr,
-    KEPT: gl.constexpr, AHEAD: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
-):  # fmt: skip
+    x,
+    norm,
+    w,
+    absmax,
+    code,
+    codes,
+    units,
+    offset,
+    bias,
+    residual,
+    out,
+    N,
+    eps,
+    K: gl.constexpr,
+    DOUBLE: gl.constexpr,
+    OFFSETS: gl.constexpr,
+    NORM: gl.constexpr,
+    OFFSET: gl.constexpr,
+    BIAS: gl.constexpr,
+    RESIDUAL: gl.constexpr,
+    GATED: gl.constexpr,
+    GELU: gl.constexpr,
+    ASM: gl.constexpr,
+    SUMS: gl.constexpr,
+    TURNS: gl.constexpr,
+    CHUNKS: gl.constexpr,
+    ROOM: gl.constexpr,
+    KEPT: gl.constexpr,
+    AHEAD: gl.constexpr,
+    EARLY: gl.constexpr,
+    num_warps: gl.constexpr,
+):
     """As `products.tokendyno_block_product`, by programs that take one tile after another: 16 rows, or GATED 8 of gate
     and the 8 of up that belong to them.
 
@@ -176,11 +221,27 @@ def tokendyno_nibble_product(
             else:
                 vector = _chunk(held, c, K, W, NORM, wide, tile)
             sums = gl.inline_asm_elementwise(
-                ASM, "=f,=f,=f,=f,r,r,f,f,r,r,r,r,r,f,f,f,f",
-                [top[c], bottom[c], of_top[c], of_bottom[c], table, vector[0], vector[1], vector[2], vector[3],
-                 sums[0], sums[1], sums[2], sums[3]],
-                dtype=(gl.float32, gl.float32, gl.float32, gl.float32), is_pure=True, pack=1,
-            )  # fmt: skip
+                ASM,
+                "=f,=f,=f,=f,r,r,f,f,r,r,r,r,r,f,f,f,f",
+                [
+                    top[c],
+                    bottom[c],
+                    of_top[c],
+                    of_bottom[c],
+                    table,
+                    vector[0],
+                    vector[1],
+                    vector[2],
+                    vector[3],
+                    sums[0],
+                    sums[1],
+                    sums[2],
+                    sums[3],
+                ],
+                dtype=(gl.float32, gl.float32, gl.float32, gl.float32),
+                is_pure=True,
+                pack=1,
+            )
         leave(left + turn * (64 * W), gl.sum(sums[0], 3), gl.sum(sums[2], 3))
         if AHEAD:
             top, bottom, of_top, of_bottom = next_top, next_bottom, next_of_top, next_of_bottom
@@ -212,11 +273,22 @@ def config(rows: int, columns: int, gated: bool) -> dict[str, int | bool]:
 
 
 def product(
-    x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
-    scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
-    gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None, offset: float = 0.0,
-    gelu: bool = False, shift: torch.Tensor | None = None, acted: bool = False,
-) -> None:  # fmt: skip
+    x: torch.Tensor,
+    w: torch.Tensor,
+    out: torch.Tensor,
+    norm: torch.Tensor | None = None,
+    eps: float = 0.0,
+    scale: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    gated: bool = False,
+    early: bool | None = None,
+    tuned: dict[str, int] | None = None,
+    offset: float = 0.0,
+    gelu: bool = False,
+    shift: torch.Tensor | None = None,
+    acted: bool = False,
+) -> None:
     """Write into `out`, flat. `x`: as many elements as `w` has columns; w, scale: as of `matrix`; gated: gate above up.
     ValueError for a LayerNorm (`shift`), an activation without a gate (`acted`), or a vector in float32."""
     if shift is not None or acted:
@@ -237,9 +309,31 @@ def product(
         # past what a kernel is launched with as it is, Triton asks for more only if this part alone is past it
         space = triton.cdiv(STATIC_BYTES + 1, warps * 256)
     tokendyno_nibble_product[(programs,)](
-        x, norm if norm is not None else x, w.view(torch.int32), absmax, *tables, bias if bias is not None else x,
-        residual if residual is not None else x, out, rows, eps, K=columns, DOUBLE=absmax.dtype == torch.uint8,
-        OFFSETS=int(tables[3].numel() > ALIGNED // 4), NORM=norm is not None, OFFSET=offset, BIAS=bias is not None,
-        RESIDUAL=residual is not None, GATED=gated, GELU=gelu, ASM=ASSEMBLY[x.dtype],
-        SUMS=room(turns, warps), TURNS=turns, CHUNKS=chunks, ROOM=space, EARLY=early, launch_pdl=early, **how,
-    )  # fmt: skip
+        x,
+        norm if norm is not None else x,
+        w.view(torch.int32),
+        absmax,
+        *tables,
+        bias if bias is not None else x,
+        residual if residual is not None else x,
+        out,
+        rows,
+        eps,
+        K=columns,
+        DOUBLE=absmax.dtype == torch.uint8,
+        OFFSETS=int(tables[3].numel() > ALIGNED // 4),
+        NORM=norm is not None,
+        OFFSET=offset,
+        BIAS=bias is not None,
+        RESIDUAL=residual is not None,
+        GATED=gated,
+        GELU=gelu,
+        ASM=ASSEMBLY[x.dtype],
+        SUMS=room(turns, warps),
+        TURNS=turns,
+        CHUNKS=chunks,
+        ROOM=space,
+        EARLY=early,
+        launch_pdl=early,
+        **how,
+    )

@@ -52,10 +52,17 @@ SUMMED = True  # False: a norm of a sum's part is always a kernel of its own
 
 
 def add(
-    x: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor | None, bias: torch.Tensor | None,
-    residual: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None, eps: float, offset: float,
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    scale: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    residual: torch.Tensor,
+    out: torch.Tensor,
+    norm: torch.Tensor | None,
+    eps: float,
+    offset: float,
     ask: tuple[torch.Tensor, ...] = (),
-) -> None:  # fmt: skip
+) -> None:
     """`out` = `residual` + norm(`weight` @ `x` + `bias`), without a norm in one kernel."""
     if norm is None:
         product(x, weight, out, scale=scale, bias=bias, residual=residual, ask=ask)
@@ -144,9 +151,12 @@ def to_prefetch(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
 
 
 def layer(
-    module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor | None = None,
+    module: nn.Module,
+    hidden: torch.Tensor,
+    cache: object,
+    cos: torch.Tensor | None = None,
     sin: torch.Tensor | None = None,
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """Run one token of each text through a decoder layer; keys and values are written to the cache. cos, sin: of the
     rotary embedding, if there is one."""
     parts = describe(module)
@@ -169,13 +179,32 @@ def layer(
     def run() -> torch.Tensor:
         if hidden.shape[0] > 1:
             return texts.decoder_layer_of_texts(
-                *state, weights, scales, biases, parts.norms, parts.shifts, parts.heads, parts.eps, scaling, turns,
+                *state,
+                weights,
+                scales,
+                biases,
+                parts.norms,
+                parts.shifts,
+                parts.heads,
+                parts.eps,
+                scaling,
+                turns,
                 **more,
-            )  # fmt: skip
+            )
         return decoder_layer(
-            *state, weights, scales, biases, parts.norms, parts.shifts, parts.heads, parts.eps, scaling, turns,
-            getattr(parts.attention, "sinks", None), **more,
-        )  # fmt: skip
+            *state,
+            weights,
+            scales,
+            biases,
+            parts.norms,
+            parts.shifts,
+            parts.heads,
+            parts.eps,
+            scaling,
+            turns,
+            getattr(parts.attention, "sinks", None),
+            **more,
+        )
 
     if router is None and not torch.compiler.is_compiling():
         if hidden.shape[0] > 1:
@@ -189,9 +218,13 @@ def layer(
 
 
 def shared_layer(
-    parts: Parts, hidden: torch.Tensor, held: object, cos: torch.Tensor, sin: torch.Tensor,
+    parts: Parts,
+    hidden: torch.Tensor,
+    held: object,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
     matrices: list[tuple[torch.Tensor, torch.Tensor | None]],
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """The same in a model that is split over ranks: after each half of the layer they add up their parts, of which
     the first rank's has the residual and the bias."""
     whole, output, up, down = parts.products
@@ -208,9 +241,21 @@ def shared_layer(
         )
     else:
         part = decoder_layer_attention(
-            hidden, cos, sin, *cache, weights[:2], scales[:2], biases, before, heads, weights[2:], eps, scaling,
-            first, turns,
-        )  # fmt: skip
+            hidden,
+            cos,
+            sin,
+            *cache,
+            weights[:2],
+            scales[:2],
+            biases,
+            before,
+            heads,
+            weights[2:],
+            eps,
+            scaling,
+            first,
+            turns,
+        )
     middle = add_up(output, part)
     if several:
         part = texts.feed_forward_of_texts(middle, weights[2:], scales[2:], wide_biases, between, eps, first)
@@ -226,11 +271,24 @@ def add_up(module: nn.Module, part: torch.Tensor) -> torch.Tensor:
 
 @torch.library.custom_op("tokendyno_matvec::decoder_layer_attention", mutates_args=("keys", "values"))
 def decoder_layer_attention(
-    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
-    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
-    biases: list[torch.Tensor | None], norm: torch.Tensor, head_norms: list[torch.Tensor | None],
-    following: list[torch.Tensor], eps: float, scaling: float, residual: bool, turns: torch.Tensor | None = None,
-) -> torch.Tensor:  # fmt: skip
+    hidden: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    slot: torch.Tensor,
+    filled: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    norm: torch.Tensor,
+    head_norms: list[torch.Tensor | None],
+    following: list[torch.Tensor],
+    eps: float,
+    scaling: float,
+    residual: bool,
+    turns: torch.Tensor | None = None,
+) -> torch.Tensor:
     """The first half of `decoder_layer`. `residual`: whether the layer's input is added; `following`: to prefetch."""
 
     def empty(numbers: int) -> torch.Tensor:
@@ -241,8 +299,9 @@ def decoder_layer_attention(
     attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns)
     middle = torch.empty_like(hidden)
     asked = to_prefetch(following)
-    product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden if residual else None,
-            ask=asked)  # fmt: skip
+    product(
+        mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden if residual else None, ask=asked
+    )
     return middle
 
 
@@ -253,9 +312,14 @@ def _(hidden, *args, **kwargs):
 
 @torch.library.custom_op("tokendyno_matvec::feed_forward", mutates_args=())
 def feed_forward(
-    middle: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
-    biases: list[torch.Tensor | None], norm: torch.Tensor, eps: float, residual: bool,
-) -> torch.Tensor:  # fmt: skip
+    middle: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    norm: torch.Tensor,
+    eps: float,
+    residual: bool,
+) -> torch.Tensor:
     """The second half of `decoder_layer`."""
     wide = torch.empty(sizes(weights[1])[1], dtype=middle.dtype, device=middle.device)
     out = torch.empty_like(middle)
@@ -273,14 +337,33 @@ def _(middle, *args, **kwargs):
     "tokendyno_matvec::decoder_layer", mutates_args=("keys", "values", "key_scales", "value_scales")
 )
 def decoder_layer(
-    hidden: torch.Tensor, cos: torch.Tensor | None, sin: torch.Tensor | None, keys: torch.Tensor, values: torch.Tensor,
-    key_scales: torch.Tensor | None, value_scales: torch.Tensor | None, slot: torch.Tensor, filled: torch.Tensor,
-    weights: list[torch.Tensor], scales: list[torch.Tensor | None], biases: list[torch.Tensor | None],
-    norms: list[torch.Tensor | None], shifts: list[torch.Tensor | None], head_norms: list[torch.Tensor | None],
-    eps: float, scaling: float, turns: torch.Tensor | None = None,
-    sinks: torch.Tensor | None = None, top: int = 0, limit: float = 0.0, alpha: float = 0.0, gelu: bool = False,
-    offset: float = 0.0, gated: bool = True, scored: torch.Tensor | None = None,
-) -> torch.Tensor:  # fmt: skip
+    hidden: torch.Tensor,
+    cos: torch.Tensor | None,
+    sin: torch.Tensor | None,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    key_scales: torch.Tensor | None,
+    value_scales: torch.Tensor | None,
+    slot: torch.Tensor,
+    filled: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    norms: list[torch.Tensor | None],
+    shifts: list[torch.Tensor | None],
+    head_norms: list[torch.Tensor | None],
+    eps: float,
+    scaling: float,
+    turns: torch.Tensor | None = None,
+    sinks: torch.Tensor | None = None,
+    top: int = 0,
+    limit: float = 0.0,
+    alpha: float = 0.0,
+    gelu: bool = False,
+    offset: float = 0.0,
+    gated: bool = True,
+    scored: torch.Tensor | None = None,
+) -> torch.Tensor:
     """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, router, gate and up, down; norms
     and shifts as of `described.Parts`.
 
@@ -302,10 +385,25 @@ def decoder_layer(
         hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0], offset=offset, shift=shifts[0]
     )
     attend(
-        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps,
-        turns=turns, sinks=sinks, offset=offset, key_scales=key_scales, value_scales=value_scales,
+        qkv,
+        cos,
+        sin,
+        keys,
+        values,
+        slot,
+        filled,
+        mixed,
+        scaling,
+        head_norms[0],
+        head_norms[1],
+        eps,
+        turns=turns,
+        sinks=sinks,
+        offset=offset,
+        key_scales=key_scales,
+        value_scales=value_scales,
         l1_next=weights[1].dtype == torch.uint8,
-    )  # fmt: skip
+    )
     middle, out = torch.empty_like(hidden), torch.empty_like(hidden)
     if top:
         product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
@@ -323,9 +421,20 @@ def decoder_layer(
     else:
         add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked)
     product(
-        vector, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=gated,
-        acted=not gated, gelu=gelu, offset=offset, shift=shifts[2], **more,
-    )  # fmt: skip
+        vector,
+        weights[2],
+        wide,
+        norm=norms[2],
+        eps=eps,
+        scale=scales[2],
+        bias=biases[2],
+        gated=gated,
+        acted=not gated,
+        gelu=gelu,
+        offset=offset,
+        shift=shifts[2],
+        **more,
+    )
     add(wide, weights[3], scales[3], biases[3], middle, out, norms[3], eps, offset)
     return out
 

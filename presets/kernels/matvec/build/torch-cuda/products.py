@@ -88,8 +88,12 @@ def _dot4(words, high, low):
         mad.lo.s32 l, h, 128, l;
         add.f32 $0, l, 0fCB400000;
         }""",
-        "=f,r,r,r", [words, high, low], dtype=tl.float32, is_pure=True, pack=1,
-    )  # fmt: skip
+        "=f,r,r,r",
+        [words, high, low],
+        dtype=tl.float32,
+        is_pure=True,
+        pack=1,
+    )
 
 
 @triton.jit
@@ -110,11 +114,32 @@ def _moments(x, K, eps, BK: tl.constexpr):
 
 @triton.jit
 def tokendyno_block_product(
-    x, norm, shift, w, scale, bias, residual, out, N, K, eps,
-    NORM: tl.constexpr, OFFSET: tl.constexpr, CENTRED: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr,
-    RESIDUAL: tl.constexpr, GATED: tl.constexpr, ACTED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr,
-    BK: tl.constexpr, STAGES: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    x,
+    norm,
+    shift,
+    w,
+    scale,
+    bias,
+    residual,
+    out,
+    N,
+    K,
+    eps,
+    NORM: tl.constexpr,
+    OFFSET: tl.constexpr,
+    CENTRED: tl.constexpr,
+    SCALED: tl.constexpr,
+    BIAS: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    GATED: tl.constexpr,
+    ACTED: tl.constexpr,
+    GELU: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    STAGES: tl.constexpr,
+    AHEAD: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = act(first) * second.
 
     Many programs with a few rows each, reduced at the end.
@@ -183,11 +208,36 @@ def tokendyno_block_product(
 
 @triton.jit
 def tokendyno_stream_product(
-    x, norm, shift, w, scale, bias, residual, out, ask, ask_too, N, K, lines, lines_too, eps,
-    NORM: tl.constexpr, OFFSET: tl.constexpr, CENTRED: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr,
-    RESIDUAL: tl.constexpr, GATED: tl.constexpr, ACTED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr,
-    BK: tl.constexpr, STAGES: tl.constexpr, ASKS: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    x,
+    norm,
+    shift,
+    w,
+    scale,
+    bias,
+    residual,
+    out,
+    ask,
+    ask_too,
+    N,
+    K,
+    lines,
+    lines_too,
+    eps,
+    NORM: tl.constexpr,
+    OFFSET: tl.constexpr,
+    CENTRED: tl.constexpr,
+    SCALED: tl.constexpr,
+    BIAS: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    GATED: tl.constexpr,
+    ACTED: tl.constexpr,
+    GELU: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    STAGES: tl.constexpr,
+    ASKS: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """The same with whole rows, loaded before the vector is ready; programs may be persistent.
 
     SCALED   w is int8 with a scale per row, four elements to a word. Groups of four elements of the vector become
@@ -287,7 +337,7 @@ def tokendyno_stream_product(
 @triton.jit
 def tokendyno_add_norm(
     x, norm, residual, out, K, eps, OFFSET: tl.constexpr, COLUMNS: tl.constexpr, EARLY: tl.constexpr
-):  # fmt: skip
+):
     """out (K,) = residual + norm(x), by one program, rounded before and after the sum, as in a model's own code."""
     if EARLY:
         gdc_launch_dependents()
@@ -398,12 +448,24 @@ def ways(w: torch.Tensor) -> dict[str, dict[str, int]]:
 
 
 def product(
-    x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
-    scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
-    gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
-    ask: tuple[torch.Tensor, ...] = (), offset: float = 0.0, gelu: bool = False, added: slabs.Added | None = None,
-    shift: torch.Tensor | None = None, acted: bool = False,
-) -> None:  # fmt: skip
+    x: torch.Tensor,
+    w: torch.Tensor,
+    out: torch.Tensor,
+    norm: torch.Tensor | None = None,
+    eps: float = 0.0,
+    scale: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    gated: bool = False,
+    early: bool | None = None,
+    tuned: dict[str, int] | None = None,
+    ask: tuple[torch.Tensor, ...] = (),
+    offset: float = 0.0,
+    gelu: bool = False,
+    added: slabs.Added | None = None,
+    shift: torch.Tensor | None = None,
+    acted: bool = False,
+) -> None:
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `w`: contiguous rows; gated: gate above up.
 
     offset, shift   added to the weights of the norm; the bias of a LayerNorm, else it is an RMSNorm
@@ -420,8 +482,24 @@ def product(
     if tuned is None and added is None and card not in SWEPT:
 
         def run(way: str) -> None:
-            product(x, w, out, norm, eps, scale, bias, residual, gated, early, ways(w)[way], ask, offset, gelu,
-                    shift=shift, acted=acted)  # fmt: skip
+            product(
+                x,
+                w,
+                out,
+                norm,
+                eps,
+                scale,
+                bias,
+                residual,
+                gated,
+                early,
+                ways(w)[way],
+                ask,
+                offset,
+                gelu,
+                shift=shift,
+                acted=acted,
+            )
 
         key = key_of(w, gated)
         if key not in CHOSEN and not torch.cuda.is_current_stream_capturing():
@@ -433,14 +511,26 @@ def product(
     elif w.dtype == torch.float8_e4m3fn and tuned is None:
         how = _of_floats(how, columns)
     beside = (
-        norm if norm is not None else x, shift if shift is not None else x, w, scale if scale is not None else x,
-        bias if bias is not None else x, residual if residual is not None else x, out,
-    )  # fmt: skip
+        norm if norm is not None else x,
+        shift if shift is not None else x,
+        w,
+        scale if scale is not None else x,
+        bias if bias is not None else x,
+        residual if residual is not None else x,
+        out,
+    )
     flags = {
-        "NORM": norm is not None, "OFFSET": offset, "CENTRED": shift is not None, "BIAS": bias is not None,
-        "RESIDUAL": residual is not None, "GATED": gated, "ACTED": acted, "GELU": gelu, "EARLY": early,
+        "NORM": norm is not None,
+        "OFFSET": offset,
+        "CENTRED": shift is not None,
+        "BIAS": bias is not None,
+        "RESIDUAL": residual is not None,
+        "GATED": gated,
+        "ACTED": acted,
+        "GELU": gelu,
+        "EARLY": early,
         "launch_pdl": early,
-    }  # fmt: skip
+    }
     if "ROWS" in how:
         slabs.launch(x, *beside, rows, eps, flags | how, added)
         return
@@ -459,9 +549,18 @@ def product(
     asked = [*ask, x, x][:2]
     lines = [one.numel() * one.element_size() // 128 for one in asked]
     tokendyno_stream_product[(min(programs, grid),)](
-        x, *beside, *asked, rows, columns, *lines, eps, BK=triton.next_power_of_2(columns),
-        ASKS=len(ask) if early else 0, **flags, **how,
-    )  # fmt: skip
+        x,
+        *beside,
+        *asked,
+        rows,
+        columns,
+        *lines,
+        eps,
+        BK=triton.next_power_of_2(columns),
+        ASKS=len(ask) if early else 0,
+        **flags,
+        **how,
+    )
 
 
 def sums(w: torch.Tensor, scale: torch.Tensor | None, gated: bool) -> bool:
@@ -487,13 +586,27 @@ def settle(weights: list[torch.Tensor], gated: bool, run: Callable[[], object]) 
 
 
 def add_norm(
-    x: torch.Tensor, norm: torch.Tensor, residual: torch.Tensor, out: torch.Tensor, eps: float, offset: float = 0.0,
+    x: torch.Tensor,
+    norm: torch.Tensor,
+    residual: torch.Tensor,
+    out: torch.Tensor,
+    eps: float,
+    offset: float = 0.0,
     early: bool | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write residual + norm(x) into `out`; all flat. A norm needs all rows of the product before it, hence a kernel."""
     early = can_be_early() if early is None else early
     columns = triton.next_power_of_2(x.numel())
     tokendyno_add_norm[(1,)](
-        x, norm, residual, out, x.numel(), eps, OFFSET=offset, COLUMNS=columns, EARLY=early, launch_pdl=early,
+        x,
+        norm,
+        residual,
+        out,
+        x.numel(),
+        eps,
+        OFFSET=offset,
+        COLUMNS=columns,
+        EARLY=early,
+        launch_pdl=early,
         num_warps=min(16, max(1, columns // 256)),
-    )  # fmt: skip
+    )

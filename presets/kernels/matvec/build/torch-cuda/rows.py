@@ -41,9 +41,19 @@ CHOSEN: dict[kept.Key, kept.Measured] = {}
 
 @triton.jit
 def tokendyno_rows_norm(
-    x, norm, shift, residual, out, K, eps, OFFSET: tl.constexpr, CENTRED: tl.constexpr, RESIDUAL: tl.constexpr,
-    COLUMNS: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    x,
+    norm,
+    shift,
+    residual,
+    out,
+    K,
+    eps,
+    OFFSET: tl.constexpr,
+    CENTRED: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """out (B, K) = norm(x), by a program for each row; RESIDUAL is added to the norm, which is rounded first as in a
     model's own code. CENTRED: it is a LayerNorm, with a bias, `shift`."""
     if EARLY:
@@ -89,18 +99,40 @@ def widened(codes, kind: tl.constexpr):
             fma.rn.bf16x2 $0, c, a, b;
             fma.rn.bf16x2 $1, d, a, b;
             }""",
-            "=r,=r,r", [codes.to(tl.uint8, bitcast=True)], dtype=tl.bfloat16, is_pure=True, pack=4,
-        )  # fmt: skip
+            "=r,=r,r",
+            [codes.to(tl.uint8, bitcast=True)],
+            dtype=tl.bfloat16,
+            is_pure=True,
+            pack=4,
+        )
     return codes.to(kind)
 
 
 @triton.jit
 def tokendyno_rows_product(
-    x, w, scale, bias, residual, out, B, N, K: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr,
-    RESIDUAL: tl.constexpr, GATED: tl.constexpr, ACTED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr,
-    BK: tl.constexpr, BB: tl.constexpr, TURNED: tl.constexpr, WHOLE: tl.constexpr, AHEAD: tl.constexpr,
+    x,
+    w,
+    scale,
+    bias,
+    residual,
+    out,
+    B,
+    N,
+    K: tl.constexpr,
+    SCALED: tl.constexpr,
+    BIAS: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    GATED: tl.constexpr,
+    ACTED: tl.constexpr,
+    GELU: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    BB: tl.constexpr,
+    TURNED: tl.constexpr,
+    WHOLE: tl.constexpr,
+    AHEAD: tl.constexpr,
     EARLY: tl.constexpr,
-):  # fmt: skip
+):
     """out (B, N) = residual + x (B, K) @ w (N, K).T + bias; gated: w is (2N, K), out = act(first) * second.
 
     SCALED  w is of 8 bits, with a scale for each row
@@ -172,24 +204,46 @@ def fits(weight: torch.Tensor) -> bool:
 
 
 def norm(
-    x: torch.Tensor, weight: torch.Tensor, eps: float, offset: float = 0.0, residual: torch.Tensor | None = None,
-    early: bool | None = None, shift: torch.Tensor | None = None,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    eps: float,
+    offset: float = 0.0,
+    residual: torch.Tensor | None = None,
+    early: bool | None = None,
+    shift: torch.Tensor | None = None,
+) -> torch.Tensor:
     """residual + norm(x) of (..., K). shift: the bias of a LayerNorm, else it is an RMSNorm."""
     early = can_be_early() if early is None else early
     out, columns = torch.empty_like(x), triton.next_power_of_2(x.shape[-1])
     tokendyno_rows_norm[(x.shape[:-1].numel(),)](
-        x, weight, x if shift is None else shift, x if residual is None else residual, out, x.shape[-1], eps,
-        OFFSET=offset, CENTRED=shift is not None, RESIDUAL=residual is not None, COLUMNS=columns, EARLY=early,
-        launch_pdl=early, num_warps=min(16, max(1, columns // 256)),
-    )  # fmt: skip
+        x,
+        weight,
+        x if shift is None else shift,
+        x if residual is None else residual,
+        out,
+        x.shape[-1],
+        eps,
+        OFFSET=offset,
+        CENTRED=shift is not None,
+        RESIDUAL=residual is not None,
+        COLUMNS=columns,
+        EARLY=early,
+        launch_pdl=early,
+        num_warps=min(16, max(1, columns // 256)),
+    )
     return out
 
 
 def product(
-    x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
-    gated: bool = False, gelu: bool = False, acted: bool = False, scale: torch.Tensor | None = None,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    w: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    gated: bool = False,
+    gelu: bool = False,
+    acted: bool = False,
+    scale: torch.Tensor | None = None,
+) -> torch.Tensor:
     """x (..., K) -> residual + x @ w.T + bias (..., N), in the way that is fastest for this shape. acted: activated,
     ungated; scale: (rows of w,), of those of 8 bits."""
     key, ways = key_of(w, gated, x.shape[:-1].numel()), ALL if scale is None else OF_8_BITS
@@ -222,9 +276,14 @@ def preferred(found: kept.Measured) -> kept.Measured:
 
 
 def by_library(
-    x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None, gated: bool,
-    gelu: bool, acted: bool = False,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    w: torch.Tensor,
+    bias: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    gated: bool,
+    gelu: bool,
+    acted: bool = False,
+) -> torch.Tensor:
     """The product as a model's own code computes it, rounded in between."""
     out, second = torch.nn.functional.linear(x, w, bias), None
     if gated:
@@ -236,20 +295,41 @@ def by_library(
 
 
 def by_tiles(
-    x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None, gated: bool,
-    gelu: bool, how: dict[str, int], early: bool | None = None, acted: bool = False, scale: torch.Tensor | None = None,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    w: torch.Tensor,
+    bias: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    gated: bool,
+    gelu: bool,
+    how: dict[str, int],
+    early: bool | None = None,
+    acted: bool = False,
+    scale: torch.Tensor | None = None,
+) -> torch.Tensor:
     """The same in one kernel."""
     early = can_be_early() if early is None else early
     count, columns = x.shape[:-1].numel(), w.shape[1]
     rows = w.shape[0] // (2 if gated else 1)
     out = torch.empty(*x.shape[:-1], rows, dtype=x.dtype, device=x.device)
     tokendyno_rows_product[(triton.cdiv(rows, how["BN"]),)](
-        x, w, *(x if one is None else one for one in (scale, bias, residual)), out, count, rows, K=columns,
-        SCALED=scale is not None, BIAS=bias is not None, RESIDUAL=residual is not None, GATED=gated, ACTED=acted,
+        x,
+        w,
+        *(x if one is None else one for one in (scale, bias, residual)),
+        out,
+        count,
+        rows,
+        K=columns,
+        SCALED=scale is not None,
+        BIAS=bias is not None,
+        RESIDUAL=residual is not None,
+        GATED=gated,
+        ACTED=acted,
         GELU=gelu,
         BB=max(8 if how["TURNED"] else 16, triton.next_power_of_2(count)),
         WHOLE=rows % how["BN"] == 0 and columns % how["BK"] == 0,
-        AHEAD=512 if columns >= 512 else max(64, 128 // w.element_size()), EARLY=early, launch_pdl=early, **how,
-    )  # fmt: skip
+        AHEAD=512 if columns >= 512 else max(64, 128 // w.element_size()),
+        EARLY=early,
+        launch_pdl=early,
+        **how,
+    )
     return out

@@ -26,11 +26,33 @@ def _weights(at, OFFSET: gl.constexpr):
 
 @gluon.jit
 def tokendyno_slab_product(
-    x, norm, shift, w, bias, residual, out, added, old, sum, N, eps, K: gl.constexpr, NORM: gl.constexpr,
-    OFFSET: gl.constexpr, CENTRED: gl.constexpr, BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr,
-    ACTED: gl.constexpr, GELU: gl.constexpr, ADDED: gl.constexpr, ROWS: gl.constexpr, CHUNK: gl.constexpr,
-    EARLY: gl.constexpr, num_warps: gl.constexpr,
-):  # fmt: skip
+    x,
+    norm,
+    shift,
+    w,
+    bias,
+    residual,
+    out,
+    added,
+    old,
+    sum,
+    N,
+    eps,
+    K: gl.constexpr,
+    NORM: gl.constexpr,
+    OFFSET: gl.constexpr,
+    CENTRED: gl.constexpr,
+    BIAS: gl.constexpr,
+    RESIDUAL: gl.constexpr,
+    GATED: gl.constexpr,
+    ACTED: gl.constexpr,
+    GELU: gl.constexpr,
+    ADDED: gl.constexpr,
+    ROWS: gl.constexpr,
+    CHUNK: gl.constexpr,
+    EARLY: gl.constexpr,
+    num_warps: gl.constexpr,
+):
     """As `products.tokendyno_block_product`. Each warp has ROWS rows, or pairs of them, and no other warp's are needed.
 
     ADDED  the vector is old + norm(x), with the weights `added` of that norm, as `products.tokendyno_add_norm` computes
@@ -43,9 +65,10 @@ def tokendyno_slab_product(
     if EARLY:
         gdc_launch_dependents()
     slab = gl.allocate_shared_memory(
-        w.dtype.element_ty, [(2 if GATED else 1) * CHUNKS, ROWS, num_warps, CHUNK],
+        w.dtype.element_ty,
+        [(2 if GATED else 1) * CHUNKS, ROWS, num_warps, CHUNK],
         gl.SwizzledSharedLayout(1, 1, 1, [2, 1, 0]),
-    )  # fmt: skip
+    )
     lines = gl.arange(0, ROWS, gl.SliceLayout(1, of_rows))[:, None] * num_warps
     rows = gl.program_id(0) * (ROWS * num_warps) + lines + gl.arange(0, num_warps, gl.SliceLayout(0, of_rows))[None, :]
     inside = rows < N
@@ -152,16 +175,37 @@ Added = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 def launch(
-    x: torch.Tensor, norm: torch.Tensor, shift: torch.Tensor, w: torch.Tensor, scale: torch.Tensor,
-    bias: torch.Tensor, residual: torch.Tensor, out: torch.Tensor, rows: int, eps: float, how: dict[str, object],
+    x: torch.Tensor,
+    norm: torch.Tensor,
+    shift: torch.Tensor,
+    w: torch.Tensor,
+    scale: torch.Tensor,
+    bias: torch.Tensor,
+    residual: torch.Tensor,
+    out: torch.Tensor,
+    rows: int,
+    eps: float,
+    how: dict[str, object],
     added: Added | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """`how`: ROWS, num_warps and the kernel's flags. w: not SCALED; `ValueError` where its columns do not divide."""
     columns = w.shape[1]
     if columns % COLUMNS:
         raise ValueError(f"A slab has a multiple of {COLUMNS} columns, not {columns}.")
     chunk = 2 * COLUMNS if w.element_size() == 2 and columns % (2 * COLUMNS) == 0 else COLUMNS
     tokendyno_slab_product[(triton.cdiv(rows, how["ROWS"] * how["num_warps"]),)](
-        x, norm, shift, w, bias, residual, out, *(added or (x, x, out)), rows, eps, K=columns, CHUNK=chunk,
-        ADDED=added is not None, **how,
-    )  # fmt: skip
+        x,
+        norm,
+        shift,
+        w,
+        bias,
+        residual,
+        out,
+        *(added or (x, x, out)),
+        rows,
+        eps,
+        K=columns,
+        CHUNK=chunk,
+        ADDED=added is not None,
+        **how,
+    )

@@ -33,11 +33,38 @@ def _next(counter, size):
 
 @triton.jit
 def tokendyno_step_end(
-    logits, stride, best, turns, token, positions, out, scored, done, ends, counters, sizes, full, sliding, full_added,
-    sliding_added, full_size, sliding_size, V, L, pad, FULL: tl.constexpr, SLIDING: tl.constexpr, ADDED: tl.constexpr,
-    B: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr, ENDS: tl.constexpr,
-    WORDS: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
+    logits,
+    stride,
+    best,
+    turns,
+    token,
+    positions,
+    out,
+    scored,
+    done,
+    ends,
+    counters,
+    sizes,
+    full,
+    sliding,
+    full_added,
+    sliding_added,
+    full_size,
+    sliding_size,
+    V,
+    L,
+    pad,
+    FULL: tl.constexpr,
+    SLIDING: tl.constexpr,
+    ADDED: tl.constexpr,
+    B: tl.constexpr,
+    ROWS: tl.constexpr,
+    PARTS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    ENDS: tl.constexpr,
+    WORDS: tl.constexpr,
+    EARLY: tl.constexpr,
+):
     """Reads and writes the tensors of the decode loop's `Step`, and of its cache's slots, where it has them, `filled`
     and with ADDED `added`.
 
@@ -112,23 +139,51 @@ def end(logits: torch.Tensor, step: object, early: bool | None = None) -> None:
     slots = (step.cache.full, step.cache.sliding)
     added = [getattr(one, "added", None) for one in slots]
     tokendyno_step_end[(parts, batch)](
-        logits, logits.stride(0), best, step.turns, step.token, step.positions, step.out, step.scores,
-        step.done.view(torch.uint8), step.eos, step.cache.counters, step.cache.sizes,
+        logits,
+        logits.stride(0),
+        best,
+        step.turns,
+        step.token,
+        step.positions,
+        step.out,
+        step.scores,
+        step.done.view(torch.uint8),
+        step.eos,
+        step.cache.counters,
+        step.cache.sizes,
         *(step.turns if one is None else one.filled.view(torch.uint8) for one in slots),
         *(step.turns if one is None else one for one in added),
-        *(0 if one is None else one.size for one in slots), vocabulary, step.out.shape[0], step.pad,
-        FULL=slots[0] is not None, SLIDING=slots[1] is not None, ADDED=any(one is not None for one in added), B=batch,
+        *(0 if one is None else one.size for one in slots),
+        vocabulary,
+        step.out.shape[0],
+        step.pad,
+        FULL=slots[0] is not None,
+        SLIDING=slots[1] is not None,
+        ADDED=any(one is not None for one in added),
+        B=batch,
         ROWS=triton.next_power_of_2(batch),
-        PARTS=parts, COLUMNS=triton.next_power_of_2(parts), ENDS=step.eos.numel(), WORDS=_WORDS, EARLY=early,
-        launch_pdl=early, num_warps=4,
-    )  # fmt: skip
+        PARTS=parts,
+        COLUMNS=triton.next_power_of_2(parts),
+        ENDS=step.eos.numel(),
+        WORDS=_WORDS,
+        EARLY=early,
+        launch_pdl=early,
+        num_warps=4,
+    )
 
 
 @triton.jit
 def tokendyno_rotary(
-    frequencies, positions, cos, sin, scaling, HALF: tl.constexpr, COPIES: tl.constexpr, COLUMNS: tl.constexpr,
+    frequencies,
+    positions,
+    cos,
+    sin,
+    scaling,
+    HALF: tl.constexpr,
+    COPIES: tl.constexpr,
+    COLUMNS: tl.constexpr,
     EARLY: tl.constexpr,
-):  # fmt: skip
+):
     """cos and sin (tokens, COPIES * HALF) of position * frequency, computed in float32; one program per token."""
     column = tl.arange(0, COLUMNS)
     inside = column < HALF
@@ -153,15 +208,28 @@ def can_rotate(module: object, x: torch.Tensor, positions: torch.Tensor, layer_t
 
 
 def rotary(
-    frequencies: torch.Tensor, positions: torch.Tensor, scaling: float, dtype: torch.dtype, early: bool | None = None,
+    frequencies: torch.Tensor,
+    positions: torch.Tensor,
+    scaling: float,
+    dtype: torch.dtype,
+    early: bool | None = None,
     copies: int = 2,
-) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Positions (B, T) -> cos and sin (B, T, copies * frequencies)."""
     early = can_be_early() if early is None else early
     half = frequencies.numel()
     cos, sin = torch.empty(2, *positions.shape, copies * half, dtype=dtype, device=positions.device)
     tokendyno_rotary[(positions.numel(),)](
-        frequencies, positions, cos, sin, scaling, HALF=half, COPIES=copies, COLUMNS=triton.next_power_of_2(half),
-        EARLY=early, launch_pdl=early, num_warps=1,
-    )  # fmt: skip
+        frequencies,
+        positions,
+        cos,
+        sin,
+        scaling,
+        HALF=half,
+        COPIES=copies,
+        COLUMNS=triton.next_power_of_2(half),
+        EARLY=early,
+        launch_pdl=early,
+        num_warps=1,
+    )
     return cos, sin

@@ -10,13 +10,28 @@ from .attention import attend
     "tokendyno_matvec::decoder_layer_of_texts", mutates_args=("keys", "values", "key_scales", "value_scales")
 )
 def decoder_layer_of_texts(
-    hidden: torch.Tensor, cos: torch.Tensor | None, sin: torch.Tensor | None, keys: torch.Tensor, values: torch.Tensor,
-    key_scales: torch.Tensor | None, value_scales: torch.Tensor | None, slot: torch.Tensor, filled: torch.Tensor,
-    weights: list[torch.Tensor], scales: list[torch.Tensor | None], biases: list[torch.Tensor | None],
-    norms: list[torch.Tensor | None], shifts: list[torch.Tensor | None], head_norms: list[torch.Tensor | None],
-    eps: float, scaling: float, turns: torch.Tensor | None = None, gelu: bool = False, offset: float = 0.0,
+    hidden: torch.Tensor,
+    cos: torch.Tensor | None,
+    sin: torch.Tensor | None,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    key_scales: torch.Tensor | None,
+    value_scales: torch.Tensor | None,
+    slot: torch.Tensor,
+    filled: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    norms: list[torch.Tensor | None],
+    shifts: list[torch.Tensor | None],
+    head_norms: list[torch.Tensor | None],
+    eps: float,
+    scaling: float,
+    turns: torch.Tensor | None = None,
+    gelu: bool = False,
+    offset: float = 0.0,
     gated: bool = True,
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """`ops.decoder_layer` for hidden (B, 1, H): products on tensor cores, and norms in kernels of their own, since each
     program of a product would compute them for all texts."""
 
@@ -35,9 +50,23 @@ def decoder_layer_of_texts(
     qkv = product(normed(hidden, 0), 0)
     mixed = hidden.new_empty(*hidden.shape[:-1], weights[1].shape[1])
     attend(
-        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns,
-        offset=offset, key_scales=key_scales, value_scales=value_scales,
-    )  # fmt: skip
+        qkv,
+        cos,
+        sin,
+        keys,
+        values,
+        slot,
+        filled,
+        mixed,
+        scaling,
+        head_norms[0],
+        head_norms[1],
+        eps,
+        turns=turns,
+        offset=offset,
+        key_scales=key_scales,
+        value_scales=value_scales,
+    )
     middle = added(mixed, 1, hidden, 1)
     wide = product(normed(middle, 2), 2, gated=gated, gelu=gelu, acted=not gated)
     return added(wide, 3, middle, 3)
@@ -50,11 +79,23 @@ def _(hidden, *args, **kwargs):
 
 @torch.library.custom_op("tokendyno_matvec::attention_of_texts", mutates_args=("keys", "values"))
 def attention_of_texts(
-    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
-    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
-    biases: list[torch.Tensor | None], norm: torch.Tensor, head_norms: list[torch.Tensor | None], eps: float,
-    scaling: float, residual: bool, turns: torch.Tensor | None = None,
-) -> torch.Tensor:  # fmt: skip
+    hidden: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    slot: torch.Tensor,
+    filled: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    norm: torch.Tensor,
+    head_norms: list[torch.Tensor | None],
+    eps: float,
+    scaling: float,
+    residual: bool,
+    turns: torch.Tensor | None = None,
+) -> torch.Tensor:
     """The first half of a layer that is split over ranks. `residual`: whether the layer's input is added."""
     qkv = rows.product(rows.norm(hidden, norm, eps), weights[0], biases[0], scale=scales[0])
     mixed = hidden.new_empty(*hidden.shape[:-1], weights[1].shape[1])
@@ -69,9 +110,14 @@ def _(hidden, *args, **kwargs):
 
 @torch.library.custom_op("tokendyno_matvec::feed_forward_of_texts", mutates_args=())
 def feed_forward_of_texts(
-    middle: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
-    biases: list[torch.Tensor | None], norm: torch.Tensor, eps: float, residual: bool,
-) -> torch.Tensor:  # fmt: skip
+    middle: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    norm: torch.Tensor,
+    eps: float,
+    residual: bool,
+) -> torch.Tensor:
     """The second half."""
     wide = rows.product(rows.norm(middle, norm, eps), weights[0], biases[0], gated=True, scale=scales[0])
     return rows.product(wide, weights[1], biases[1], middle if residual else None, scale=scales[1])

@@ -57,8 +57,12 @@ def _dot8(words, high, low, high_odd, low_odd):
         dp4a.u32.u32 l, odd, $5, l;
         mad.lo.s32 $0, h, 256, l;
         }""",
-        "=r,r,r,r,r,r", [words, high, low, high_odd, low_odd], dtype=tl.int32, is_pure=True, pack=1,
-    )  # fmt: skip
+        "=r,r,r,r,r,r",
+        [words, high, low, high_odd, low_odd],
+        dtype=tl.int32,
+        is_pure=True,
+        pack=1,
+    )
 
 
 @triton.jit
@@ -72,8 +76,12 @@ def _packed(first, second, third, fourth):
         prmt.b32 $0, here, there, 0x7531;
         prmt.b32 $1, here, there, 0x6420;
         }""",
-        "=r,=r,r,r,r,r", [first, second, third, fourth], dtype=(tl.int32, tl.int32), is_pure=True, pack=1,
-    )  # fmt: skip
+        "=r,=r,r,r,r,r",
+        [first, second, third, fourth],
+        dtype=(tl.int32, tl.int32),
+        is_pure=True,
+        pack=1,
+    )
 
 
 @triton.jit
@@ -122,11 +130,28 @@ def _product(words, pairs, even_high, even_low, odd_high, odd_low, unit, lump):
 
 @triton.jit
 def tokendyno_tile_product(
-    x, norm, w, scale, bias, residual, out, N, K, eps,
-    NORM: tl.constexpr, OFFSET: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
-    GELU: tl.constexpr, BN: tl.constexpr, G: tl.constexpr, STAGES: tl.constexpr, SPREAD: tl.constexpr,
+    x,
+    norm,
+    w,
+    scale,
+    bias,
+    residual,
+    out,
+    N,
+    K,
+    eps,
+    NORM: tl.constexpr,
+    OFFSET: tl.constexpr,
+    BIAS: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    GATED: tl.constexpr,
+    GELU: tl.constexpr,
+    BN: tl.constexpr,
+    G: tl.constexpr,
+    STAGES: tl.constexpr,
+    SPREAD: tl.constexpr,
     EARLY: tl.constexpr,
-):  # fmt: skip
+):
     """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = act(first) * second.
 
     Whole rows, loaded before the vector is ready; programs may be persistent, with BN rows per iteration.
@@ -229,11 +254,22 @@ def _on_cores(columns: int, gated: bool) -> dict[str, int]:
 
 
 def product(
-    x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
-    scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
-    gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None, offset: float = 0.0,
-    gelu: bool = False, shift: torch.Tensor | None = None, acted: bool = False,
-) -> None:  # fmt: skip
+    x: torch.Tensor,
+    w: torch.Tensor,
+    out: torch.Tensor,
+    norm: torch.Tensor | None = None,
+    eps: float = 0.0,
+    scale: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    gated: bool = False,
+    early: bool | None = None,
+    tuned: dict[str, int] | None = None,
+    offset: float = 0.0,
+    gelu: bool = False,
+    shift: torch.Tensor | None = None,
+    acted: bool = False,
+) -> None:
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
     gated: gate above up. ValueError for a LayerNorm (`shift`) or an activation without a gate (`acted`)."""
     if shift is not None or acted:
@@ -247,13 +283,24 @@ def product(
     early = can_be_early() if early is None else early
     how = dict(tuned or config(rows, columns, gated))
     given = (
-        x, norm if norm is not None else x, w, scale.view(torch.int32), bias if bias is not None else x,
-        residual if residual is not None else x, out,
-    )  # fmt: skip
+        x,
+        norm if norm is not None else x,
+        w,
+        scale.view(torch.int32),
+        bias if bias is not None else x,
+        residual if residual is not None else x,
+        out,
+    )
     flags = {
-        "NORM": norm is not None, "OFFSET": offset, "BIAS": bias is not None, "RESIDUAL": residual is not None,
-        "GATED": gated, "GELU": gelu, "EARLY": early, "launch_pdl": early,
-    }  # fmt: skip
+        "NORM": norm is not None,
+        "OFFSET": offset,
+        "BIAS": bias is not None,
+        "RESIDUAL": residual is not None,
+        "GATED": gated,
+        "GELU": gelu,
+        "EARLY": early,
+        "launch_pdl": early,
+    }
     if "CHUNKS" in how:
         core_tiles.launch(*given, rows, columns, eps, flags | how)
         return

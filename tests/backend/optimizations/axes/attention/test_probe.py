@@ -161,8 +161,14 @@ def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         inside = tmp_path / name / "build" / "torch-cpu"
         inside.mkdir(parents=True)
         identity = f"{name.replace('-', '_')}_{abs(hash(str(tmp_path)))}"
-        metadata = {"id": identity, "name": name, "version": 1, "license": "Apache-2.0", "python-depends": [],
-                    "backend": {"type": "cpu"}}  # fmt: skip
+        metadata = {
+            "id": identity,
+            "name": name,
+            "version": 1,
+            "license": "Apache-2.0",
+            "python-depends": [],
+            "backend": {"type": "cpu"},
+        }
         (inside / "metadata.json").write_text(json.dumps(metadata))
         (inside / "__init__.py").write_text(FLASH_CODE)
         folders.append(f"{repo}={tmp_path / name}")

@@ -65,9 +65,12 @@ def test_generate_with_a_static_cache_is_too_much_for_flex_attention() -> None:
     model = build("llama", "flex_attention")
     with pytest.raises(AttributeError, match="'BlockMask' object has no attribute 'contiguous'"):
         model.generate(
-            torch.tensor([[5, 6, 7]]), max_new_tokens=4, cache_implementation="static", disable_compile=True,
+            torch.tensor([[5, 6, 7]]),
+            max_new_tokens=4,
+            cache_implementation="static",
+            disable_compile=True,
             attention_mask=torch.ones(1, 3, dtype=torch.long),
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.full
@@ -180,10 +183,13 @@ def test_sdpa_on_hopper_says_what_growing_costs() -> None:
     said = verdicts("sdpa", machine=gpu(9, 0))["note"]
     assert "cuDNN" in said and "static cache" in said
     for quiet in (
-        verdicts("sdpa", machine=gpu(8, 0)), verdicts("sdpa", machine=gpu(9, 0), dtype="float32"),
-        verdicts("sdpa", machine=gpu(9, 0), cache="static"), verdicts("sdpa"), verdicts("auto", machine=gpu(9, 0)),
+        verdicts("sdpa", machine=gpu(8, 0)),
+        verdicts("sdpa", machine=gpu(9, 0), dtype="float32"),
+        verdicts("sdpa", machine=gpu(9, 0), cache="static"),
+        verdicts("sdpa"),
+        verdicts("auto", machine=gpu(9, 0)),
         verdicts("sdpa", facts("random:bert-base-uncased"), gpu(9, 0)),
-    ):  # fmt: skip
+    ):
         assert "cuDNN" not in str(quiet)
 
 

@@ -127,11 +127,22 @@ def test_layers_are_those_whose_keys_were_cached() -> None:
 
 def test_layers_that_read_the_keys_of_another_one_attend_too() -> None:
     config = AutoConfig.for_model(
-        "gemma3n_text", vocab_size=32, vocab_size_per_layer_input=32, hidden_size=16, hidden_size_per_layer_input=4,
-        intermediate_size=[16] * 4, num_hidden_layers=4, num_attention_heads=2, num_key_value_heads=1, head_dim=8,
-        layer_types=["sliding_attention", "full_attention"] * 2, num_kv_shared_layers=2, laurel_rank=2,
-        altup_num_inputs=2, activation_sparsity_pattern=[0.0] * 4,
-    )  # fmt: skip
+        "gemma3n_text",
+        vocab_size=32,
+        vocab_size_per_layer_input=32,
+        hidden_size=16,
+        hidden_size_per_layer_input=4,
+        intermediate_size=[16] * 4,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=8,
+        layer_types=["sliding_attention", "full_attention"] * 2,
+        num_kv_shared_layers=2,
+        laurel_rank=2,
+        altup_num_inputs=2,
+        activation_sparsity_pattern=[0.0] * 4,
+    )
     model = AutoModelForCausalLM.from_config(config).eval()
     cache = model(input_ids=torch.tensor([[1, 2, 3]])).past_key_values
     assert len(cache.layers) == 2
@@ -176,8 +187,10 @@ def test_without_a_trace_each_layer_should_have_called_once(name: str, monkeypat
 
 
 def test_graphs_of_flex_attention_are_its_calls_and_other_graphs_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = [SimpleNamespace(compile_id="0/0", co_name="flex_attention", co_filename="flex_attention.py"),
-             SimpleNamespace(compile_id="1/0", co_name="forward", co_filename="modeling_llama.py")]  # fmt: skip
+    known = [
+        SimpleNamespace(compile_id="0/0", co_name="flex_attention", co_filename="flex_attention.py"),
+        SimpleNamespace(compile_id="1/0", co_name="forward", co_filename="modeling_llama.py"),
+    ]
     monkeypatch.setattr("torch._dynamo.utils.get_compilation_metrics", lambda: known)
     made = Trace(Counter({f"{REGION}0/0": 12, f"{REGION}1/0": 5}), Counter(), Counter(), STEPS)
     assert calls(made, Heads(4, 2)).flex == 12

@@ -37,18 +37,29 @@ def test_a_norm_that_calls_its_operator_twice_does_not_speak_for_another(times: 
 
 def event(name: str, begin: int, end: int, device: str = "CPU", link: int = 0) -> Any:
     return SimpleNamespace(
-        name=lambda: name, start_ns=lambda: begin, duration_ns=lambda: end - begin, correlation_id=lambda: link,
+        name=lambda: name,
+        start_ns=lambda: begin,
+        duration_ns=lambda: end - begin,
+        correlation_id=lambda: link,
         device_type=lambda: SimpleNamespace(name=device),
-    )  # fmt: skip
+    )
 
 
 def test_a_kernel_belongs_to_the_norm_that_launched_it_whenever_it_ran() -> None:
     """The GPU may run it late; another kernel, or a launch outside of the norms, is none of theirs."""
     ranges = [event(_RANGE, 0, 10), event(_RANGE, 20, 30), event(_RANGE, 40, 50)]
-    launches = [event("cudaLaunchKernel", 5, 6, link=1), event("cuLaunchKernelEx", 25, 26, link=2),
-                event("cudaLaunchKernel", 35, 36, link=3), event("cudaLaunchKernel", 45, 46, link=4)]  # fmt: skip
-    kernels = [event("norm_kernel_0", 60, 70, "CUDA", 1), event("norm_kernel_0", 70, 80, "CUDA", 2),
-               event("norm_kernel_0", 80, 90, "CUDA", 3), event("elementwise", 90, 95, "CUDA", 4)]  # fmt: skip
+    launches = [
+        event("cudaLaunchKernel", 5, 6, link=1),
+        event("cuLaunchKernelEx", 25, 26, link=2),
+        event("cudaLaunchKernel", 35, 36, link=3),
+        event("cudaLaunchKernel", 45, 46, link=4),
+    ]
+    kernels = [
+        event("norm_kernel_0", 60, 70, "CUDA", 1),
+        event("norm_kernel_0", 70, 80, "CUDA", 2),
+        event("norm_kernel_0", 80, 90, "CUDA", 3),
+        event("elementwise", 90, 95, "CUDA", 4),
+    ]
     assert _heard([*ranges, *launches, *kernels], {"norm_kernel"}) == 2
     assert _heard([*ranges, *launches, *kernels[1:]], {"norm_kernel"}) == 1
     assert _heard([*ranges, event("ours::norm", 41, 42)], {"ours::"}) == 1
@@ -81,8 +92,12 @@ def test_a_kernel_whose_result_is_thrown_away_is_silent() -> None:
     [("cpu", 0, (3, 6)), ("cuda", 0, (1, 2)), ("cuda", 6, (1, 2)), ("cuda", 2, (0, 2))],
 )
 def test_what_the_sum_hides_is_against_the_row(
-    device: str, kernels: int, reached: tuple[int, int], replaced: list[Layer], monkeypatch: pytest.MonkeyPatch,  # noqa: F811
-) -> None:  # fmt: skip
+    device: str,
+    kernels: int,
+    reached: tuple[int, int],
+    replaced: list[Layer],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """As many calls as there should be, of one norm."""
     replaced[:] = [Layer("RMSNorm", "ours", "local", "package", Norm(n)) for n in (2, 0)]
     monkeypatch.setattr(axis, "own_names", lambda packages: {"ours::norm", "norm_kernel", *OWN})

@@ -223,9 +223,14 @@ def test_our_kernels_carry_a_licence_and_a_name() -> None:
     assert len(list(Path(kernel_packages.BUNDLED).glob("*/build/*/metadata.json"))) >= 2
 
 
-@pytest.mark.parametrize(("loop", "layers", "ends"), [
-    ("own", ("RMSNorm", "StepEnd"), True), ("generate", ("RMSNorm", "StepEnd"), False), ("own", ("RMSNorm",), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("loop", "layers", "ends"),
+    [
+        ("own", ("RMSNorm", "StepEnd"), True),
+        ("generate", ("RMSNorm", "StepEnd"), False),
+        ("own", ("RMSNorm",), False),
+    ],
+)
 def test_only_the_custom_loop_has_the_end_of_a_step_that_a_kernel_computes(
     loop: LoopKind, layers: tuple[str, ...], ends: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,9 +267,13 @@ OF_THE_HUB = SimpleNamespace(repo_id="org/norms", revision="0123456789")
     ],
 )
 def test_a_replaced_layer_names_its_kernel_and_where_that_is_from(
-    loaded: bool, repository: Any, folders: bool, expected: tuple[str, str, str], tmp_path: Path,
+    loaded: bool,
+    repository: Any,
+    folders: bool,
+    expected: tuple[str, str, str],
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     class Norm(torch.nn.Module):  # type: ignore[misc]
         kernel_layer_name = "RMSNorm"
 
@@ -367,9 +376,14 @@ def test_what_warm_up_found_fastest_is_said(replaced: list[Layer], monkeypatch: 
     assert "3 vectors" not in proof
 
 
-@pytest.mark.parametrize(("ranks", "layers", "exchanges"), [
-    (2, ("RMSNorm", "SummedLinear"), True), (1, ("RMSNorm", "SummedLinear"), False), (2, ("RMSNorm",), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ranks", "layers", "exchanges"),
+    [
+        (2, ("RMSNorm", "SummedLinear"), True),
+        (1, ("RMSNorm", "SummedLinear"), False),
+        (2, ("RMSNorm",), False),
+    ],
+)
 def test_only_ranks_exchange_what_a_kernel_sums(
     ranks: int, layers: tuple[str, ...], exchanges: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,9 +112,11 @@ def test_fused_projections_and_kernels_work_on_the_parts_of_plain_layers_alone()
 def test_compiled_steps_across_ranks_say_what_was_seen_and_experts_are_untried() -> None:
     compiled = {"cache": "static", "compile": "default"}
     checked = check(
-        make_config("random:Qwen3-0.6B", {"parallel": "tensor-2", **compiled}), facts("random:Qwen3-0.6B"), EIGHT,
+        make_config("random:Qwen3-0.6B", {"parallel": "tensor-2", **compiled}),
+        facts("random:Qwen3-0.6B"),
+        EIGHT,
         Workload(prompt="Once"),
-    )  # fmt: skip
+    )
     assert not checked.blocked
     assert any("no recompilation" in verdict.reason for verdict in checked.verdicts if verdict.axis == "parallel")
     assert "not with experts" in refusal("random:gpt-oss-20b", EIGHT, parallel="tensor-2", **compiled)[0]
@@ -127,9 +129,12 @@ def test_packed_weights_that_cannot_be_split_are_refused() -> None:
 
 def test_many_requests_are_refused() -> None:
     checked = check(
-        make_config("pocket", {"parallel": "tensor-2"}), facts("pocket"), CPU,
-        Workload(prompt_tokens=8), traffic=TRAFFIC,
-    )  # fmt: skip
+        make_config("pocket", {"parallel": "tensor-2"}),
+        facts("pocket"),
+        CPU,
+        Workload(prompt_tokens=8),
+        traffic=TRAFFIC,
+    )
     assert "a single prompt" in checked.blocked[0].reason
 
 
@@ -182,9 +187,11 @@ def test_each_rank_is_predicted_alone_and_a_cpu_has_to_hold_all_of_them() -> Non
 
 def test_a_device_map_says_what_it_costs_and_plans_layers_on_the_gpus_of_one_process() -> None:
     checked = check(
-        make_config("random:Llama-3-8B", {"parallel": "device-map-2"}), facts("random:Llama-3-8B"), EIGHT,
+        make_config("random:Llama-3-8B", {"parallel": "device-map-2"}),
+        facts("random:Llama-3-8B"),
+        EIGHT,
         Workload(prompt="Once"),
-    )  # fmt: skip
+    )
     said = next(v for v in checked.verdicts if v.axis == "parallel")
     assert not checked.blocked and said.level == "note" and "one after the other" in said.reason
     assert checked.plan.load.parallel == ParallelPlan("device-map", devices=2, layers=32)
@@ -224,9 +231,13 @@ def test_the_script_of_a_device_map_is_plain_from_pretrained() -> None:
 
 @pytest.mark.parametrize(
     ("load", "made", "biases"),
-    [({}, False, True), ({"projections": "fused"}, True, True), ({"kernels": "local"}, True, True),
-     ({"parallel": ParallelPlan("expert", 2)}, False, False)],
-)  # fmt: skip
+    [
+        ({}, False, True),
+        ({"projections": "fused"}, True, True),
+        ({"kernels": "local"}, True, True),
+        ({"parallel": ParallelPlan("expert", 2)}, False, False),
+    ],
+)
 def test_a_script_puts_plain_parts_where_something_is_replaced(load: dict[str, Any], made: bool, biases: bool) -> None:
     script = Script()
     AXIS.write(script, Plan(LoadPlan(ModelSource("random"), **{"parallel": ParallelPlan("tensor", 2)} | load)))

@@ -92,9 +92,13 @@ def of_two_ranks(monkeypatch: pytest.MonkeyPatch, trace: Trace, ranks: int = 2, 
 
 def exchanged(all_reduce: int = 18, steps: int = 1, **more: Any) -> Trace:
     return Trace(
-        Counter(), more.pop("kernels", Counter()), Counter(), steps,
-        collectives=Counter(all_reduce=all_reduce, all_gather=1), **more,
-    )  # fmt: skip
+        Counter(),
+        more.pop("kernels", Counter()),
+        Counter(),
+        steps,
+        collectives=Counter(all_reduce=all_reduce, all_gather=1),
+        **more,
+    )
 
 
 @pytest.mark.parametrize(

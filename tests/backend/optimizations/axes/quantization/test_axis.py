@@ -164,10 +164,14 @@ def mixture(weight: torch.Tensor, *names: str) -> Any:
 
 def test_experts_are_told_by_their_dimensions_and_their_bias() -> None:
     stacked, flat = torch.zeros(2, 64, 3), torch.zeros(2, 64)
-    model = torch.nn.ModuleList([
-        mixture(stacked, "gate_up_proj_bias"), mixture(stacked), mixture(flat, "gate_up_proj_bias"),
-        torch.nn.Linear(2, 2),
-    ])  # fmt: skip
+    model = torch.nn.ModuleList(
+        [
+            mixture(stacked, "gate_up_proj_bias"),
+            mixture(stacked),
+            mixture(flat, "gate_up_proj_bias"),
+            torch.nn.Linear(2, 2),
+        ]
+    )
     assert [weight.shape for weight in _dense_experts(model)] == [stacked.shape]
 
 

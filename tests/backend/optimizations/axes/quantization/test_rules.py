@@ -40,11 +40,17 @@ def test_a_missing_package_is_named_with_its_install_line_and_stops_only_its_own
         (gpu(8, 6), {"quantization": "torchao-fp8"}, "random:Qwen3-0.6B", "note", {"quantization": "torchao-int8"}),
         (gpu(8, 9), {"quantization": "torchao-fp8"}, "random:Qwen3-0.6B", "", {}),
         (
-            gpu(8, 6), {"quantization": "torchao-fp8", "compile": "default", "cache": "static"}, "random:Qwen3-0.6B",
-            "blocked", {"quantization": "torchao-int8"},
+            gpu(8, 6),
+            {"quantization": "torchao-fp8", "compile": "default", "cache": "static"},
+            "random:Qwen3-0.6B",
+            "blocked",
+            {"quantization": "torchao-int8"},
         ),
         (
-            gpu(7, 0), {"quantization": "bnb-int8", "dtype": "float16"}, "random:gpt2", "blocked",
+            gpu(7, 0),
+            {"quantization": "bnb-int8", "dtype": "float16"},
+            "random:gpt2",
+            "blocked",
             {"quantization": "bnb-nf4"},
         ),
         (gpu(7, 5), {"quantization": "bnb-int8", "dtype": "float16"}, "random:gpt2", "", {}),
@@ -53,7 +59,10 @@ def test_a_missing_package_is_named_with_its_install_line_and_stops_only_its_own
         (gpu(7, 5), {"quantization": "torchao-int4"}, "random:Qwen3-0.6B", "blocked", {"quantization": "torchao-int8"}),
         (CPU, {"quantization": "torchao-int4"}, "random:Qwen3-0.6B", "blocked", {"quantization": "torchao-int8"}),
         (
-            H200, {"quantization": "torchao-int4", "dtype": "float16"}, "random:Llama-3-8B", "blocked",
+            H200,
+            {"quantization": "torchao-int4", "dtype": "float16"},
+            "random:Llama-3-8B",
+            "blocked",
             {"dtype": "bfloat16"},
         ),
         (H200, {"quantization": "torchao-int4"}, "random:gpt-oss-20b", "note", {}),
@@ -63,7 +72,7 @@ def test_a_missing_package_is_named_with_its_install_line_and_stops_only_its_own
         (H200, {"quantization": "bnb-nf4"}, "random:gpt-oss-20b", "note", {}),
         (H200, {"quantization": "quanto-int8"}, "random:bert-base-uncased", "", {}),
     ],
-)  # fmt: skip
+)
 def test_what_each_needs(
     machine: Machine, choices: dict[str, str], model: str, level: str, fix: dict[str, str]
 ) -> None:
