@@ -54,7 +54,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert len(flat) > 20 and len(set(flat)) == 1
     assert b["y"][-1] > flat[-1] and sorted(set(b["y"])) == b["y"]
 
-    assert user.text(".td-digest") == "5 verified, 9 off, 2 not applicable; A and B differ in KV cache"
+    assert user.text(".td-digest") == "6 verified, 9 off, 2 not applicable; A and B differ in KV cache"
     ledger = user.text(".td-ledger")
     assert ledger.count("\u2713 verified") == 2 and "DynamicSlidingWindowLayer" in ledger
     user.page.click("#live .td-all")

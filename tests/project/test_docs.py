@@ -139,12 +139,5 @@ def test_the_figures_are_those_of_their_files() -> None:
     assert figures.FILE.read_text(encoding="utf-8") == figures.text()
 
 
-def test_export_lacks_what_its_page_says() -> None:
-    known = commands()
-    common = set.intersection(*(options(known[name]) for name in ("compare", "run", "check")))
-    said = re.search(r"`export` has no (.*?), and its", DOCS)
-    assert said and set(re.findall(r"`(--[\w-]+)`", said[1])) == common - options(known["export"])
-
-
 def test_every_preset_parses() -> None:
     assert {preset.name for preset in arm_presets()} == {p.stem for p in (ROOT / "presets" / "arms").glob("*.toml")}

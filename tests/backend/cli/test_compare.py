@@ -80,7 +80,7 @@ def test_the_document_on_standard_output_has_every_key_of_the_promise(
         assert arm["load"]["stages_s"]["read"] > 0 and arm["load"]["peak_bytes"]["host"] > arm["weight_bytes"]
         for record in ("requested", "planned", "effective"):
             assert set(arm[record]) == set(axis_names())
-        assert [row["axis"] for row in arm["evidence"]] == list(axis_names())
+        assert [row["axis"] for row in arm["evidence"]] == [*axis_names(), "tokens"]
         assert all({"axis", "requested", "planned", "effective", "proof"} <= set(row) for row in arm["evidence"])
         assert all(row["proof"] for row in arm["evidence"])
         assert {"load", "warmup", "run"} <= set(arm["phases_s"])

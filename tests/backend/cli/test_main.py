@@ -91,7 +91,7 @@ BAD = [
     (["--json", "empty"], "cannot be written (Is a directory)"),
     (["--json", ""], "cannot be written"),
     (["--models-dir", "missing"], "There is no models folder missing"),
-    (["--history", "empty"], "cannot be written (Is a directory)"),
+    (["--history", "empty"], "cannot be written (it is not a regular file)"),
     (["--history", "/proc/none/history.sqlite"], "cannot be written"),
     (["--nonsense"], "unrecognized arguments: --nonsense. See tokendyno run --help."),
     (["--a", "cache=static"], "unrecognized arguments: --a cache=static. Did you mean --arm or --all?"),

@@ -384,7 +384,7 @@ def test_a_new_file_is_a_row_of_the_ledger(turbo: Checked, steps: int, status: s
     assert found["turbo"].proof == "heard it"
     planned = ArmPlanned("A", dict(turbo.requested), dict(turbo.planned), list(turbo.verdicts))
     done = Finished("length", "x", 0.1, 1.0, 1, "RSS", "clock", [found["turbo"]], RunCounts())
-    (row,) = ledger_of(planned, done)
+    row, _ = ledger_of(planned, done)
     assert (row.requested, row.planned, row.status) == ("on", "on", status)
 
 

@@ -51,6 +51,8 @@ ARCHITECTURES = (
     "qwen3",
     "llama",
     "gpt_oss",
+    "prophetnet",
+    "zamba2",
     "a_new_one",
 )
 CHECKPOINTS = (

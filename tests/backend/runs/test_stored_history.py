@@ -98,7 +98,7 @@ def test_the_file_opens_and_its_run_is_whole(tmp_path: Path) -> None:
         summary = run.summary(name)
         assert (summary.tokens, summary.runs) == (8, 2)
         assert summary.roofline_s is not None and summary.kv_bytes == summary.kv_predicted_bytes
-        assert run.arms[name].predicted_memory["total"] > 0 and len(run.ledger(name)) == 14
+        assert run.arms[name].predicted_memory["total"] > 0 and len(run.ledger(name)) == 15
 
 
 def test_a_stored_roofline_is_read_under_its_old_names() -> None:
@@ -137,7 +137,7 @@ def test_a_whole_file_of_format_6_is_listed_searched_folded_renamed_and_deleted_
     }
     assert [folded[short].status for short in ("b6ff", "8f0c")] == ["done", "interrupted"]
     assert folded["418c"].arms["A"].text.startswith(", there was a lonely boy")
-    assert all(folded["1272"].summary(arm).latency_mean_s for arm in "AB") and len(folded["1272"].ledger("B")) == 24
+    assert all(folded["1272"].summary(arm).latency_mean_s for arm in "AB") and len(folded["1272"].ledger("B")) == 25
     assert [summary.served for summary in folded["ae6e"].snapshot().batch_summaries.values()] == [3, 3]
 
     kept.changes.rename(ids["418c"], "a boy", LOCAL_USER)

@@ -31,6 +31,6 @@ def test_weights_half_as_large_as_predicted_turn_the_row_of_the_dtype(weights: i
     loaded = ArmEvent("A", 0, 0.0, Loaded(weights, 10, False))
     for record in (predicted, loaded, *records[:-1], ArmEvent("A", 0, 1.0, finished("x"))):
         run.append(record)
-    (row,) = run.ledger("A")
+    row, _ = run.ledger("A")
     assert row.status == status
     assert ("-50.0%" in row.reason) is (status == "partial")

@@ -82,6 +82,6 @@ def test_the_terminal_tells_the_list_and_one_story(capsys: pytest.CaptureFixture
     assert len(listed.splitlines()) == len(stories())
     assert main(["story", "launch-bound"]) == 0
     told = capsys.readouterr().out
-    assert "Recorded on NVIDIA H200" in told and "less time per token" in told and "tokendyno compare" in told
+    assert "Recorded on NVIDIA H100" in told and "less time per token" in told and "tokendyno compare" in told
     assert main(["story", "lunch-bound"]) == 2
     assert "Did you mean 'launch-bound'?" in capsys.readouterr().err

@@ -38,6 +38,7 @@ def test_the_document_has_the_shape_that_was_promised() -> None:
         ("attention", "fallback"),
         ("cache", "verified"),
         ("compile", "failed"),
+        ("tokens", "unchecked"),
     ]
     assert a["evidence"][0] == {
         "axis": "attention",

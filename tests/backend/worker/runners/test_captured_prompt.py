@@ -45,7 +45,7 @@ def test_the_prompts_positions_are_counted_where_the_replay_finds_their_ids(capt
     for batch_size in (1, 3):
         row = captured(batch_size=batch_size)
         assert (row.effective, row.reached, row.expected) == ("captured", 1, 1)
-        assert f"1 replay read {TOKENS} positions" in row.proof
+        assert f"1 replay read the {TOKENS} positions" in row.proof
     assert captured(graphs=False).effective == "whole"
 
 

@@ -357,15 +357,3 @@ def test_a_static_cache_that_moves_is_none_in_those_layers(name: str, moved: int
     found = AXIS.find(replace(seen(filled(cache, 4), model, name), counts=RunCounts(moved_layers=moved)))
     assert (found.effective, found.reached, found.expected) == (name, reached, 4)
     assert ("1 of 4 layers moved to other addresses" in found.proof) is (reached < 4)
-
-
-@pytest.mark.parametrize("name", ["dynamic", "static"])
-def test_a_layer_that_keeps_more_than_its_tokens_is_missed(name: str) -> None:
-    """Such as copies of what it packed; a counter of its length is no matter."""
-    model = tiny("llama")
-    cache = filled(StaticCache(model.config, 32) if name == "static" else DynamicCache(config=model.config), 4)
-    assert AXIS.find(seen(cache, model, name)).reached == 4
-    cache.layers[1].spare = [torch.zeros(512)]
-    found = AXIS.find(seen(cache, model, name))
-    assert (found.effective, found.reached, found.expected) == (name, 3, 4)
-    assert "up to 2,0" in found.proof and "bytes of other tensors in a layer" in found.proof
