@@ -48,7 +48,9 @@ class Two:
 
     def _start(self, name: str, command: list[str], variables: dict[str, str]) -> "subprocess.Popen[bytes]":
         with (self._folder / name).open("wb") as said:
-            return subprocess.Popen(command, env={**os.environ, **variables}, stdout=subprocess.DEVNULL, stderr=said)
+            cwd = self._folder if name == "other" else None  # a checkout's own metadata would come before PYTHONPATH
+            env = {**os.environ, **variables}
+            return subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.DEVNULL, stderr=said)
 
 
 @contextmanager
