@@ -105,7 +105,8 @@ class LoopRunner(GenerateRunner):
 
     def _positions(self, measured: Measured) -> int:
         """Of the cache's tokens, those that no decode step wrote."""
-        return cached_tokens(measured.cache) - int(measured.cache.step)
+        cache = measured.cache
+        return cached_tokens(cache) - (0 if cache.counters is None else int(cache.step))  # None: no step was made
 
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
         self._loop_counts["own_steps"] = 0  # those of the warm-up prove nothing about the run
