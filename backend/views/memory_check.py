@@ -33,8 +33,8 @@ class MemoryCheck(NamedTuple):
 
     @property
     def margin_percent(self) -> float:
-        """The margin in percent of the prediction."""
-        return 100 * self.margin / self.predicted if self.predicted else 0.0
+        """The margin in percent of the prediction, to a tenth: bytes are whole."""
+        return round(100 * self.margin / self.predicted, 1) if self.predicted else 0.0
 
     @property
     def error_percent(self) -> float | None:
