@@ -24,12 +24,6 @@ def layer_bytes(layer: Any) -> int:
     return plain + sum(int(tensor.nbytes) for part in quantized_parts(layer) for tensor in inner_tensors(part))
 
 
-def beside_bytes(layer: Any) -> int:
-    """Bytes of tensors that a cache layer keeps and `layer_bytes` does not count, such as copies of what it packed."""
-    every = [tensor for part in vars(layer).values() for tensor in inner_tensors(part)]
-    return sum(int(tensor.nbytes) for tensor in {id(tensor): tensor for tensor in every}.values()) - layer_bytes(layer)
-
-
 def quantized_parts(layer: Any) -> list[Any]:
     """Quantized keys and values of a cache layer; empty for a plain layer."""
     parts = getattr(layer, "_quantized_keys", None), getattr(layer, "_quantized_values", None)

@@ -72,7 +72,8 @@ def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) ->
     if not reason and any(len(text.prompt) + len(text.generated) > most_read for text in checked):
         reason = f"an indexer chooses {most_read:,} tokens to attend to, and may choose others in one pass"
     if not reason and not checked:
-        reason = f"prompt and text are longer than {MOST_TOKENS:,} tokens" if texts else "no text is complete"
+        longer = any(not text.fits for text in texts)
+        reason = f"prompt and text are longer than {MOST_TOKENS:,} tokens" if longer else "no token was generated"
     if not reason:
         try:
             right, every = 0, 0
@@ -81,10 +82,8 @@ def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) ->
                 right, every = right + int(chosen.sum()), every + len(chosen)
             proof = f"{right} of {every} tokens are those that the model chooses in one pass over prompt and text"
             return Finding(TOKENS, effective, proof, right, every)
-        except torch.OutOfMemoryError:
-            reason = "the pass over the text needs more memory than is free"
-        except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
-            reason = f"the pass over the text failed: {type(error).__name__}: {error}"[:300]
+        except Exception as error:
+            reason = _failure(error)
     return Finding(TOKENS, effective, reason, outcome="unchecked")
 
 
@@ -93,14 +92,24 @@ def find_states(model: Any, plan: Plan, ids: torch.Tensor, mask: torch.Tensor, s
     over ids and mask (B, S). A position counts if they differ by no more than rounding does."""
     if plan.load.attention == "flex_attention":
         return Finding(TOKENS, "states", "flex_attention would compile a graph for this one pass", outcome="unchecked")
-    with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-        wanted = model(input_ids=ids, attention_mask=mask)[0].float()
+    try:
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            wanted = model(input_ids=ids, attention_mask=mask)[0].float()
+    except Exception as error:
+        return Finding(TOKENS, "states", _failure(error), outcome="unchecked")
     real = mask.bool()
     apart = (states.float() - wanted).norm(dim=-1)
     allowed = FLOAT32_ROUNDING if states.dtype == torch.float32 else SIXTEEN_BITS_ROUNDING
     right, every = int((real & (apart <= wanted.norm(dim=-1) * allowed)).sum()), int(real.sum())  # NaN is not right
     proof = f"{right} of {every} positions of the last pass hold what a pass without compilation and capture gives"
     return Finding(TOKENS, "states", proof, right, every)
+
+
+def _failure(error: Exception) -> str:
+    """Why a pass gave nothing. No user asked for it, and the run that it would end is complete."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return "the pass needs more memory than is free"
+    return f"the pass failed: {type(error).__name__}: {error}"[:300]
 
 
 def _chosen(model: Any, text: Text) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """Generates tokens with transformers' `generate`: prompt, cache, warm-up and settings of a run."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -307,14 +307,16 @@ class GenerateRunner(MeasuredRunner):
         if job.batch_size > 1 and self._measured_texts is not None:
             begin = measured.task.prompt.tokens
             others = self._measured_texts[:, begin : begin + len(ids)].tolist()
-            texts += [one for one in map(self._to_its_end, others) if one not in texts][:1]
+            eos = () if job.ignore_eos else self.model.eos
+            texts += [one for one in (_to_its_end(ids, eos) for ids in others) if one not in texts][:1]
         every = [Text(self._prompt, one) for one in texts]
         return find_tokens(self.model.model, job.plan, job.temperature > 0, every)
 
-    def _to_its_end(self, ids: list[int]) -> list[int]:
-        """Without the padding behind a token that ends the text."""
-        end = next((place + 1 for place, one in enumerate(ids) if one in self.model.eos), len(ids))
-        return ids[:end]
+
+def _to_its_end(ids: list[int], eos: Collection[int]) -> list[int]:
+    """Without the padding behind a token that ends the text."""
+    end = next((place + 1 for place, one in enumerate(ids) if one in eos), len(ids))
+    return ids[:end]
 
 
 def cached_tokens(cache: Any) -> int:

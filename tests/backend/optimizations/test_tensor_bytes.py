@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from tokendyno.backend.optimizations.tensor_bytes import (
-    beside_bytes,
     bnb_scales,
     bytes_by_device,
     bytes_on,
@@ -109,10 +108,10 @@ def test_the_hubs_own_experts_are_counted_with_their_scales(scaled: bool) -> Non
     assert parameter_count(model) == 64
 
 
-def test_all_that_a_layer_of_a_cache_keeps_is_counted_and_what_lies_beside_is_told_apart() -> None:
+def test_all_that_a_layer_of_a_cache_keeps_is_counted_and_nothing_beside_it() -> None:
     number = torch.zeros(3)
     plain = SimpleNamespace(keys=torch.zeros(2), values=torch.zeros(2), conv_states={0: number}, recurrent_states=None)
-    assert (layer_bytes(plain), beside_bytes(plain)) == (28, 0)
+    assert layer_bytes(plain) == 28
     state = SimpleNamespace(conv_states=number, recurrent_states=(number, [torch.zeros(1)]))
     assert (layer_bytes(state), keeps_tokens(state), keeps_tokens(plain)) == (28, False, True)
     packed = SimpleNamespace(
@@ -123,7 +122,7 @@ def test_all_that_a_layer_of_a_cache_keeps_is_counted_and_what_lies_beside_is_to
         copy=torch.zeros(5),
         again=number,
     )
-    assert (layer_bytes(packed), beside_bytes(packed)) == (28, 20)
+    assert layer_bytes(packed) == 28
     empty = SimpleNamespace(keys=None, values=None)
     assert (layer_bytes(empty), list(cache_tensors(SimpleNamespace(layers=[empty])))) == (0, [])
     assert sum(one.numel() for one in cache_tensors(SimpleNamespace(layers=[plain, state, packed]))) == 7 + 7 + 7

@@ -307,3 +307,12 @@ def test_the_states_of_the_last_pass_are_held_against_one_more(encoder: Encoder,
     assert (row.effective, row.reached, row.expected) == ("states", 2 * (9 - off), 18)
     (row,) = [one for one in encoder.passes(prove=True).findings if one.axis == "tokens"]
     assert row.reached == row.expected == TOKENS
+
+
+def test_states_that_cannot_be_compared_end_no_run(encoder: Encoder) -> None:
+    def full(*args: Any, **kwargs: Any) -> None:
+        raise torch.OutOfMemoryError("full")
+
+    states = torch.zeros(1, 2, 32)
+    row = find_states(full, encoder.checked.plan, torch.ones(1, 2), torch.ones(1, 2), states)
+    assert row.outcome == "unchecked" and "memory" in row.proof
