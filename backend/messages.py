@@ -105,7 +105,8 @@ Command = Load | Generate | Probe | Score | Cancel | Shutdown
 
 
 class Ready(Message, frozen=True, tag="ready"):
-    """Imports are done and commands are accepted. `versions`: package -> version."""
+    """Imports are done and commands are accepted. `versions`: package -> version; `import_s`: 0 where the process was
+    forked from one that had done them."""
 
     pid: int
     import_s: float

@@ -202,6 +202,7 @@ class Conductor:
         self._log(arm, Progress("start", "begin", worker.start_s or time.monotonic() - worker.begin_s, None, note))
         self._exchange.wait_ready(arm)
         assert worker.start_s is not None
+        note = "; ".join(part for part in (note, worker.executor.note) if part)
         self._log(arm, Progress("start", "end", worker.start_s, 1.0, note))
 
     def _command(self, arm: str) -> Generate:

@@ -26,10 +26,13 @@ class Executor(Protocol):
     alive           whether it can still carry out commands: it has neither died nor been ended
     pids            its own processes, for whoever watches them; empty where it has none
     resident_bytes  memory that its own processes occupy now, by device; devices that it cannot measure are absent
+    note            what a user should know of how it was started, "" if nothing
     """
 
     load_key: str
 
+    @property
+    def note(self) -> str: ...
     @property
     def alive(self) -> bool: ...
     @property

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.engine.executor import ExecutorKind
+from tokendyno.backend.executors.forked import ForkedWorker
 from tokendyno.backend.executors.in_process import IN_PROCESS
 from tokendyno.backend.executors.ranks import of_ranks
 from tokendyno.backend.executors.several_machines import Machines
@@ -14,8 +15,14 @@ from tokendyno.backend.plan import Plan
 
 __all__ = ["KINDS", "open_bench"]
 
-KINDS = {"subprocess": ExecutorKind(WorkerProcess), "in-process": IN_PROCESS, "zero-gpu": ZERO_GPU}
-"""Every kind for a model in one process, by name. Modules of kinds import no torch: what they start does."""
+KINDS = {
+    "subprocess": ExecutorKind(ForkedWorker),
+    "cold": ExecutorKind(WorkerProcess),
+    "in-process": IN_PROCESS,
+    "zero-gpu": ZERO_GPU,
+}
+"""Every kind for a model in one process, by name. Modules of kinds import no torch: what they start does. "cold": each
+worker does its imports itself, for whoever measures how long a start takes."""
 
 
 def open_bench(

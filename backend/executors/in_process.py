@@ -46,6 +46,11 @@ class InProcessWorker:
         self._thread.start()
 
     @property
+    def note(self) -> str:
+        """Nothing."""
+        return ""
+
+    @property
     def alive(self) -> bool:
         """Whether it accepts commands: its thread runs and it was not told to end."""
         return self.busy and not self._ending

@@ -11,6 +11,7 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import IO, Protocol
 
 import psutil
 
@@ -42,6 +43,21 @@ ABORTS = ("what(): ", "terminate called", "Fatal Python error", "Assertion ")
 """How C++, Python and C report that they abort; of an exception C++ gives its type first, and then what it says."""
 
 
+class Process(Protocol):
+    """What a worker needs of its process, as `subprocess.Popen` has it. `pid`: None while there is none yet."""
+
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def stdin(self) -> IO[bytes] | None: ...
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+    @property
+    def stderr(self) -> IO[bytes] | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
 class WorkerProcess:
     """One worker process. StartError where it cannot be started.
 
@@ -59,12 +75,11 @@ class WorkerProcess:
             raise StartError(str(error)) from error
         except OSError as error:
             raise StartError(f"The worker process could not be started ({error.strerror or error}).") from error
-        self.pid = self._process.pid
         self._stderr_tail: deque[str] = deque(maxlen=120)  # Python 3.14 prints the C stack too
         self._ending = False
-        self._reader = threading.Thread(target=self._read_events, name=f"worker-{self.pid}-out", daemon=True)
-        self._listener = threading.Thread(target=self._read_errors, name=f"worker-{self.pid}-err", daemon=True)
-        self._waiter = threading.Thread(target=self._wait, name=f"worker-{self.pid}-wait", daemon=True)
+        self._reader = threading.Thread(target=self._read_events, name="worker-out", daemon=True)
+        self._listener = threading.Thread(target=self._read_errors, name="worker-err", daemon=True)
+        self._waiter = threading.Thread(target=self._wait, name="worker-wait", daemon=True)
         try:
             for thread in (self._reader, self._listener, self._waiter):
                 thread.start()
@@ -75,7 +90,7 @@ class WorkerProcess:
                     pipe.close()
             raise StartError(f"The worker process could not be watched ({error}).") from error
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Process:
         """The process, with pipes, as leader of a group of its own."""
         return subprocess.Popen(
             python_command(*self._module()),
@@ -96,15 +111,26 @@ class WorkerProcess:
         return self._process.poll() is None and not self._ending
 
     @property
+    def note(self) -> str:
+        """What a user should know of how it was started."""
+        return ""
+
+    @property
+    def pid(self) -> int:
+        """The process's id. Only where there is one by now."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
     def pids(self) -> Sequence[int]:
-        """The process's id, which is also that of its group."""
-        return (self.pid,)
+        """The process's id, which is also that of its group; empty while there is none."""
+        return () if self._process.pid is None else (self._process.pid,)
 
     @property
     def resident_bytes(self) -> Mapping[int, int]:
         """Resident host memory now; empty once the process is gone."""
         with contextlib.suppress(psutil.Error):
-            return {HOST: int(psutil.Process(self.pid).memory_info().rss)}
+            return {HOST: sum(int(psutil.Process(pid).memory_info().rss) for pid in self.pids)}
         return {}
 
     def send(self, command: Command) -> None:
@@ -127,7 +153,7 @@ class WorkerProcess:
         self._signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5)
-        remove_scratch(self.pid)
+        self._remove_scratch()
         self._close_stdin()
 
     def _close_stdin(self) -> None:
@@ -136,8 +162,13 @@ class WorkerProcess:
                 self._process.stdin.close()
 
     def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+        for pid in self.pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, number)
+
+    def _remove_scratch(self) -> None:
+        for pid in self.pids:
+            remove_scratch(pid)
 
     def _read_events(self) -> None:
         assert self._process.stdout is not None
@@ -164,7 +195,7 @@ class WorkerProcess:
         self._reader.join(0.3)  # its last events come before Died; a grandchild may keep the pipe open
         self._listener.join(0.1)
         self._signal(signal.SIGKILL)  # leave no grandchild behind
-        remove_scratch(self.pid)
+        self._remove_scratch()
         self._close_stdin()
         if not self._ending:
             self._inbox.put(Letter(self, Died(self._cause(code))))

@@ -36,7 +36,12 @@ def read_commands(commands: "Commands") -> None:
 def main() -> None:
     """Tie this process to its parent before the slow imports, then serve until Shutdown."""
     die_with_parent(int(sys.argv[1]))
-    guard_group()
+    work()
+
+
+def work(forked: bool = False) -> None:
+    """Serve until Shutdown; never returns. `forked`: from a process that has done the imports (see `template`)."""
+    guard_group(commands=0)
     events_fd = keep_events_apart()
     from tokendyno.backend.worker.channel import PipeChannel
     from tokendyno.backend.worker.commands import Commands
@@ -50,7 +55,7 @@ def main() -> None:
     settle_heap()
     commands = Commands()
     threading.Thread(target=read_commands, args=(commands,), name="commands", daemon=True).start()
-    serve(commands, PipeChannel(events_fd, broken=lambda: os._exit(0)))
+    serve(commands, PipeChannel(events_fd, broken=lambda: os._exit(0)), forked=forked)
     os._exit(0)  # without waiting for threads, compilers or atexit handlers
 
 

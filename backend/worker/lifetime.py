@@ -1,13 +1,14 @@
 """No worker process outlives its parent, and none of its children outlives the worker.
 
-The parent's death is noticed in two ways: by the kernel's parent-death signal and by the end of the command pipe. The
-signal works even while native code holds the GIL; the pipe (see `__main__`) works on systems without prctl. The signal
-is tied to the thread that started this process, so the engine starts workers from a thread that lives as long as it
-does.
+The parent's death is noticed by the kernel's parent-death signal, and by the end of the command pipe, which a worker
+reads and its guard watches: the guard works while native code holds the worker's GIL, and for a worker that was forked
+by another process than the one that it works for. The signal is tied to the thread that started this process, so the
+engine starts workers from a thread that lives as long as it does.
 """
 
 import ctypes
 import os
+import select
 import signal
 import sys
 
@@ -31,8 +32,9 @@ def keep_events_apart() -> int:
     return events_fd
 
 
-def guard_group() -> None:
-    """Fork a tiny process that kills this one's whole process group once this one is gone, for whatever reason.
+def guard_group(commands: int | None = None) -> None:
+    """Fork a tiny process that kills this one's whole process group once this one is gone, for whatever reason, or
+    once nobody can write to `commands`, a pipe of which this process reads.
 
     Otherwise a compiler or compile worker started here would go on as an orphan after a SIGKILL. Called before any
     thread and any large import, so the fork is safe and cheap. Does nothing unless this process leads its group.
@@ -45,7 +47,11 @@ def guard_group() -> None:
         return
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.close(held)
-    for fd in (0, 1, 2):
+    for fd in {0, 1, 2} - {commands}:
         os.close(fd)
-    os.read(watched, 1)
+    ends = select.poll()
+    ends.register(watched, 0)  # no event but that the other end was closed
+    if commands is not None:
+        ends.register(commands, 0)
+    ends.poll()
     os.killpg(0, signal.SIGKILL)

@@ -87,18 +87,23 @@ class Worker:
 
 
 def serve(
-    commands: Commands, channel: Channel, shared_process: bool = False, cancelled: threading.Event | None = None
+    commands: Commands,
+    channel: Channel,
+    shared_process: bool = False,
+    cancelled: threading.Event | None = None,
+    forked: bool = False,
 ) -> None:
     """Send Ready, then carry out commands until they end, or until one fails so that the process cannot be used again.
 
     shared_process  other work runs in this process too, so its memory is not this worker's alone
     cancelled       in place of the commands' own, where a group of ranks decides together
+    forked          the imports were done before, by the process that this one was forked from
     """
     transformers.utils.logging.disable_progress_bar()
     worker = Worker(channel, cancelled or commands.cancelled, shared_process)
     reports = Reports()
     announce.set(channel.send)
-    channel.send(ready())
+    channel.send(ready(0.0 if forked else IMPORT_S))
     for command in commands:
         try:
             with reports.listening():
@@ -110,12 +115,12 @@ def serve(
                 return
 
 
-def ready() -> Ready:
+def ready(import_s: float) -> Ready:
     """This process and the versions of what it imported."""
     versions = {**hardware.versions(), "torch": str(torch.__version__)}
     if torch.cuda.is_available():
         versions["cuda"] = str(torch.version.cuda)
-    return Ready(os.getpid(), IMPORT_S, versions)
+    return Ready(os.getpid(), import_s, versions)
 
 
 def failure(error: Exception, channel: Channel, logged: str = "") -> Failed:

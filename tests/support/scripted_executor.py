@@ -36,7 +36,7 @@ class ScriptedExecutor:
 
     def __init__(self, inbox: Inbox, fault: Fault = "", started: "list[ScriptedExecutor] | None" = None) -> None:
         self._inbox, self._fault = inbox, fault
-        self.load_key = ""
+        self.load_key = self.note = ""
         self.alive = True
         self.pids: tuple[int, ...] = ()
         self.commands: list[Command] = []

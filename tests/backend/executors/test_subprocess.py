@@ -14,7 +14,7 @@ import pytest
 from tests.support.processes import gone, group, sitecustomize, wait_for, with_path
 from tests.support.worker import Talk, plan_of
 from tokendyno.backend.engine.executor import Died, Inbox, StartError
-from tokendyno.backend.executors.subprocess import WorkerProcess
+from tokendyno.backend.executors.subprocess import Process, WorkerProcess
 from tokendyno.backend.paths import ROOT
 
 pytestmark = pytest.mark.serial
@@ -22,16 +22,18 @@ pytestmark = pytest.mark.serial
 WEB = """
 import sys, time
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.executors.forked import TEMPLATE
 from tests.support.worker import request
 bench = open_bench()
 bench.start()
 {submit}
 while True:
-    print(*bench.pool.pids, *(next(iter(run.arms.values())).state for run in bench.runs._runs.values()),
+    print(*([TEMPLATE.pid] if TEMPLATE.pid else []), *bench.pool.pids, *(next(iter(run.arms.values())).state for run in bench.runs._runs.values()),
           *(p for run in bench.runs._runs.values() for p in next(iter(run.arms.values())).phases), flush=True)
     time.sleep(0.05)
 """
-"""A process with an engine, like the web process; prints its workers' pids and the phases of arm A."""
+"""A process with an engine, like the web process; prints the pids of what forks workers and of workers, and the phases
+of arm A."""
 
 HOLD_THE_LOCK = """
 import ctypes, os, sys, threading, time
@@ -39,7 +41,12 @@ def hold():
     while not os.path.exists({trigger!r}): time.sleep(0.01)
     open({trigger!r} + "-held", "w").close()
     ctypes.PyDLL(None).sleep(600)  # PyDLL keeps the interpreter lock
-if {name!r} in sys.orig_argv: threading.Thread(target=hold, daemon=True).start()
+def begin():
+    if not begun:
+        begun.append(threading.Thread(target=hold, daemon=True))
+        begun[0].start()
+begun = []
+if {name!r} in sys.orig_argv: os.register_at_fork(after_in_child=begin)  # in a worker, and not again in its guard
 """
 
 
@@ -59,9 +66,9 @@ def until(process: subprocess.Popen[str], *words: str) -> list[str]:
 
 
 def test_a_worker_that_cannot_be_watched_is_ended_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[subprocess.Popen[bytes]] = []
+    begun: list[Process] = []
 
-    def start(self: WorkerProcess) -> subprocess.Popen[bytes]:
+    def start(self: WorkerProcess) -> Process:
         begun.append(plain(self))
         return begun[-1]
 
@@ -74,7 +81,7 @@ def test_a_worker_that_cannot_be_watched_is_ended_and_says_so(monkeypatch: pytes
     with pytest.raises(StartError, match="can't start new thread"):
         WorkerProcess(Inbox())
     (process,) = begun
-    assert process.returncode is not None
+    assert process.poll() is not None
     assert all(pipe is not None and pipe.closed for pipe in (process.stdin, process.stdout, process.stderr))
 
 
@@ -83,6 +90,11 @@ def test_a_cache_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path, monk
     monkeypatch.setenv("TOKENDYNO_CACHE", str(tmp_path / "cache"))
     with pytest.raises(StartError, match="Set TOKENDYNO_CACHE to another"):
         WorkerProcess(queue.SimpleQueue())
+
+
+def pids_of(line: list[str]) -> list[int]:
+    """What a line of the web process begins with."""
+    return [int(word) for word in line if word.isdecimal()]
 
 
 def kill_and_count(process: subprocess.Popen[str], pids: list[int]) -> list[int]:
@@ -100,15 +112,15 @@ def kill_and_count(process: subprocess.Popen[str], pids: list[int]) -> list[int]
 @pytest.mark.slow
 def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_starts() -> None:
     process = web("bench.pool.wanted_spares = 1; bench.wake()")
-    pids = [int(until(process, "")[0])]
+    pids = pids_of(until(process, ""))
     time.sleep(0.3)
     assert kill_and_count(process, pids) == []
 
 
 def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_generates() -> None:
     process = web("bench.submit(request({}, max_new_tokens=3000))")
-    pids = [int(until(process, "run")[0])]
-    assert len(group(pids[0])) >= 1
+    pids = pids_of(until(process, "run"))
+    assert len(pids) == 2 and all(group(pid) for pid in pids)
     assert kill_and_count(process, pids) == []
 
 
@@ -117,10 +129,10 @@ def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_native_code
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trigger = tmp_path / "now"
-    sitecustomize(tmp_path, HOLD_THE_LOCK.format(trigger=str(trigger), name="tokendyno.backend.worker"))
+    sitecustomize(tmp_path, HOLD_THE_LOCK.format(trigger=str(trigger), name="tokendyno.backend.worker.template"))
     monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
     process = web("bench.submit(request({}, max_new_tokens=3000))")
-    pids = [int(until(process, "run")[0])]
+    pids = pids_of(until(process, "run"))
     trigger.touch()
     wait_for(Path(f"{trigger}-held").exists, what="the lock to be held")
     assert kill_and_count(process, pids) == []
@@ -137,7 +149,7 @@ def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_
     monkeypatch.setenv("CXX", str(compiler))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
     process = web("bench.submit(request({'cache': 'static', 'compile': 'default'}))")
-    pids = [int(until(process, "compile")[0])]
+    pids = pids_of(until(process, "compile"))[-1:]
     wait_for(lambda: any("sleep" in command_of(pid) for pid in group(pids[0])), 120, "the compiler to be at work")
     assert len(group(pids[0])) >= 3
     descendants = group(pids[0])

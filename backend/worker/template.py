@@ -1,0 +1,170 @@
+"""A process that has done a worker's imports, and forks workers: `python -m tokendyno.backend.worker.template FD`.
+
+A worker's imports take seconds, and are the same for every worker. They are done here once; a fork has them after some
+milliseconds. Nothing of a run may be in what is forked: this process has a single thread, loads no model and never
+touches a GPU's driver, which no forked process could use
+(https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cuda-in-multiprocessing).
+
+FD is its end of a socket to the program that asks for workers; messages are JSON:
+
+  to it     {"name": "value", ...}: a worker's environment, with three descriptors: standard input, output and error
+  from it   {"ready": SECONDS}: the imports are done; {"cannot": REASON}: nothing can be forked here
+            {"born": PID}: a worker, in the order of the requests; {"ended": PID, "code": CODE}
+
+It ends with the socket. Its workers do not end with it: each watches its own standard input (see `lifetime`).
+"""
+
+import contextlib
+import ctypes
+import json
+import mmap
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+
+from tokendyno.backend.worker.lazy_imports import kept_imports
+
+MOST_BYTES = 1 << 17
+"""Of a message: environments are smaller (`getconf ARG_MAX` counts in MiB, and is never met)."""
+
+LOOK_S = 0.25
+"""How often this process asks, while it imports, whether anybody still wants it."""
+
+MADV_POPULATE_READ = 22  # man 2 madvise
+CUDA_ERROR_NOT_INITIALIZED = 3
+
+
+def main() -> None:
+    """Import, then fork whenever asked."""
+    link = socket.socket(fileno=int(sys.argv[1]))
+    begin_s = time.perf_counter()
+    signal.signal(signal.SIGALRM, lambda *_: _end_if_unwanted(link))
+    signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+    # Whether there is a GPU is asked without its driver, and numpy starts no threads: no worker computes with it.
+    os.environ |= {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "OPENBLAS_NUM_THREADS": "1"}
+    with kept_imports():
+        import tokendyno.backend.worker.serve  # noqa: F401
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    if reason := _why_not():
+        link.send(json.dumps({"cannot": reason}).encode())
+        return
+    link.send(json.dumps({"ready": time.perf_counter() - begin_s}).encode())
+    _serve(link)
+
+
+def _end_if_unwanted(link: socket.socket) -> None:
+    hung_up = select.poll()
+    hung_up.register(link, 0)
+    if hung_up.poll(0):
+        os._exit(0)
+
+
+def _why_not() -> str:
+    """Why no worker can be forked from here, as part of a sentence; "" if it can."""
+    if len(os.listdir("/proc/self/task")) > 1 or threading.active_count() > 1:
+        return "an imported package started a thread"
+    with open("/proc/self/maps") as maps:
+        loaded = "libcuda.so" in maps.read()
+    if (
+        loaded
+        and ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(ctypes.c_int())) != CUDA_ERROR_NOT_INITIALIZED
+    ):
+        return "an imported package initialized the GPU's driver"
+    return ""
+
+
+def _serve(link: socket.socket) -> None:
+    """Fork when asked, tell of every end, and end with the link."""
+    mapped = _mapped()
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.set_wakeup_fd(wakes)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    while True:
+        ready, _, _ = select.select([link.fileno(), woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            _tell_ends(link)
+        if link.fileno() in ready:
+            message, fds, _, _ = socket.recv_fds(link, MOST_BYTES, 3)
+            if not message:
+                return
+            begun, begins = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for fd in (woken, wakes, begun, link.detach()):
+                    os.close(fd)
+                _become_worker(json.loads(message), fds, begins, mapped)
+            os.close(begins)
+            os.read(begun, 1)  # it leads its group: whoever knows its number can kill that
+            for fd in (begun, *fds):
+                os.close(fd)
+            link.send(json.dumps({"born": pid}).encode())
+
+
+def _tell_ends(link: socket.socket) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            with contextlib.suppress(OSError):
+                link.send(json.dumps({"ended": pid, "code": os.waitstatus_to_exitcode(status)}).encode())
+
+
+def _become_worker(env: dict[str, str], fds: list[int], begins: int, mapped: list[tuple[int, int]]) -> None:
+    """Go on as a worker; never returns."""
+    from tokendyno.backend.worker.__main__ import work
+
+    os.setsid()
+    for number, fd in enumerate(fds):
+        os.dup2(fd, number)
+        os.close(fd)
+    os.environ.clear()
+    os.environ.update(env)
+    os.close(begins)
+    _map_again(mapped)
+    try:
+        work(forked=True)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
+
+
+def _mapped() -> list[tuple[int, int]]:
+    """Where files are mapped into this process's memory and present there: (address, bytes)."""
+    page, found = mmap.PAGESIZE, list[tuple[int, int]]()
+    with open("/proc/self/maps") as maps, open("/proc/self/pagemap", "rb", buffering=0) as pages:
+        for line in maps:
+            place, rights, _, _, inode, *_ = line.split()
+            if inode == "0" or not rights.startswith("r"):
+                continue
+            begin, end = (int(bound, 16) for bound in place.split("-"))
+            pages.seek(begin // page * 8)
+            for index, (entry,) in enumerate(struct.iter_unpack("=Q", pages.read((end - begin) // page * 8))):
+                at = begin + index * page
+                if entry >> 63 and found and sum(found[-1]) == at:
+                    found[-1] = (found[-1][0], found[-1][1] + page)
+                elif entry >> 63:
+                    found.append((at, page))
+    return found
+
+
+def _map_again(places: list[tuple[int, int]]) -> None:
+    """Map what was mapped before the fork, which leaves that to the first use: it would count as memory of a run."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for at, length in places:
+        libc.madvise(ctypes.c_void_p(at), ctypes.c_size_t(length), MADV_POPULATE_READ)
+
+
+if __name__ == "__main__":
+    main()
