@@ -51,5 +51,7 @@ def with_path(folder: Path) -> str:
 
 
 def pid_of(bench: Bench, slot: str) -> int:
-    """The process of the worker in a bench's slot."""
-    return bench.pool.slots[slot].executor.pids[0]
+    """The process of the worker in a bench's slot, once it has one."""
+    executor = bench.pool.slots[slot].executor
+    wait_for(lambda: executor.pids, what="the worker's process")
+    return executor.pids[0]

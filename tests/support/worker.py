@@ -8,7 +8,7 @@ from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import ArmRequest, Request, Workload, workload_of
 from tokendyno.backend.engine.executor import Died, Inbox
-from tokendyno.backend.executors.subprocess import WorkerProcess
+from tokendyno.backend.executors.forked import ForkedWorker
 from tokendyno.backend.messages import Command, Event, Failed, Finished, Generate, Load, Loaded, Ready, Tokens
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import Plan
@@ -44,7 +44,7 @@ class Talk:
 
     def __init__(self, wait: bool = True) -> None:
         self.inbox: Inbox = Inbox()
-        self.worker = WorkerProcess(self.inbox)
+        self.worker = ForkedWorker(self.inbox)
         self.ready = self.until(Ready)[-1] if wait else None
 
     def send(self, command: Command) -> None:

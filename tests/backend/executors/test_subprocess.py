@@ -28,8 +28,9 @@ bench = open_bench()
 bench.start()
 {submit}
 while True:
-    print(*([TEMPLATE.pid] if TEMPLATE.pid else []), *bench.pool.pids, *(next(iter(run.arms.values())).state for run in bench.runs._runs.values()),
-          *(p for run in bench.runs._runs.values() for p in next(iter(run.arms.values())).phases), flush=True)
+    arms = [next(iter(run.arms.values())) for run in bench.runs._runs.values()]
+    print(*filter(None, [TEMPLATE.pid]), *bench.pool.pids, *(arm.state for arm in arms),
+          *(phase for arm in arms for phase in arm.phases), flush=True)
     time.sleep(0.05)
 """
 """A process with an engine, like the web process; prints the pids of what forks workers and of workers, and the phases

@@ -1,6 +1,7 @@
 """The worker's protocol, spoken with a real process and the embedded model."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -280,7 +281,7 @@ def test_a_worker_ends_on_shutdown_and_another_when_its_pipe_is_closed() -> None
     assert polite.worker._process.wait(5) == 0
     assert cut.worker._process.stdin is not None
     cut.worker._process.stdin.close()
-    assert cut.worker._process.wait(5) == 0
+    assert cut.worker._process.wait(5) in (0, -signal.SIGKILL)  # itself, or its guard
 
 
 def test_a_worker_whose_parent_is_another_process_leaves_at_once() -> None:
