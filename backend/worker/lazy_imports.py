@@ -1,8 +1,8 @@
-"""A worker's imports. hqq and torchao come lazily: few plans need them, and they cost 48 MiB and 1.2 s of CPU.
+"""A worker's imports, without what few plans need: hqq and torchao, which come lazily, and scipy.
 
-transformers imports hqq (for one kind of KV cache) and torchao (to save one kind of weights) wherever they are
-installed; hqq imports the whole compiler. With both a worker held 390 MiB after its imports, which took 5.1 s of CPU
-time; without, 342 MiB and 3.9 s (median of three on two cores, torch 2.13, transformers 5.22).
+transformers imports hqq (for one kind of KV cache), torchao (to save one kind of weights) and scipy (for losses)
+wherever they are installed; hqq imports the whole compiler. With the first two a worker held 390 MiB after its imports,
+which took 5.1 s of CPU time; without, 342 MiB and 3.9 s (median of three on two cores, torch 2.13, transformers 5.22).
 """
 
 import contextlib
@@ -21,6 +21,8 @@ _LATE = (  # distribution, the transformers module that imports a name from it, 
         "flatten_tensor_state_dict",
     ),
 )
+
+_UNUSED = "scipy"  # of losses, which nothing here computes
 
 NEVER = 1_000_000
 """Collections of middle-aged objects after which all are gone through."""
@@ -67,14 +69,14 @@ def light_imports() -> Iterator[None]:
     from transformers.utils import import_utils
 
     plain = import_utils._is_package_available
-    hidden = {late[0] for late in _LATE}
-    asked = (import_utils.is_hqq_available, import_utils.is_torchao_available)  # both cache their answer
+    hidden = {_UNUSED, *(late[0] for late in _LATE)}
+    asked = (import_utils.is_hqq_available, import_utils.is_torchao_available, import_utils.is_scipy_available)
 
     def look(name: str, return_version: bool = False) -> Any:
         return (False, "N/A") if name in hidden else plain(name, return_version)
 
     def forget() -> None:
-        for remembers in asked:
+        for remembers in asked:  # they cache their answers
             remembers.cache_clear()
 
     forget()

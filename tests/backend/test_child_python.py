@@ -1,8 +1,11 @@
 """What a Python that this program starts imports from, and what is told of its last words."""
 
 import os
+import py_compile
 import site
 import subprocess
+import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -49,3 +52,18 @@ def test_the_last_words_are_the_error_of_a_traceback_without_secrets() -> None:
     ]
     assert last_words(said) == "OSError: [redacted] failed"
     assert last_words(["", " "]) == ""
+
+
+@pytest.mark.parametrize(("written", "kept"), [(True, False), (False, True)])
+def test_bytecode_of_a_torch_that_has_none_is_kept_in_the_cache(
+    written: bool, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container's image whose packages were installed without, and whose Python is told to write none."""
+    module = tmp_path / "__init__.py"
+    module.touch()
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(child_python, "find_spec", lambda name: ModuleSpec(name, None, origin=str(module)))
+    if written:
+        py_compile.compile(str(module))
+    found = import_variables()
+    assert (found.get("PYTHONDONTWRITEBYTECODE"), "PYTHONPYCACHEPREFIX" in found) == ("" if kept else None, kept)
