@@ -503,6 +503,8 @@ def product(
 
         key = key_of(w, gated)
         if key not in CHOSEN and not torch.cuda.is_current_stream_capturing():
+            if kept.postponed(key, ways(w), run):
+                return
             CHOSEN[key] = kept.fastest(key, ways(w), run)
         tuned = ways(w)[CHOSEN[key][0]] if key in CHOSEN else None
     how = dict(tuned or config(rows, columns, w.element_size(), gated))
