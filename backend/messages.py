@@ -14,7 +14,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.traffic.requests import Traffic
 
-PhaseName = Literal["start", "download", "load", "quantize", "compile", "warmup", "run", "prove"]
+PhaseName = Literal["start", "import", "download", "load", "quantize", "compile", "warmup", "run", "prove"]
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"):
@@ -340,6 +340,8 @@ class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hits, misses   graphs loaded from Inductor's cache on disk, and compiled anew
     loaded_bytes, saved_bytes  size of compile artefacts
     cold_before_s  cold_s of the run that saved those artefacts; 0 without them
+    stages_s       seconds of all graphs in dynamo (tracing), inductor (with AOTAutograd: lowering, fusing), codegen
+                   (generated code, compiled or loaded) and autotune, as torch counts them
     """
 
     cold_s: float
@@ -352,6 +354,7 @@ class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loaded_bytes: int = 0
     saved_bytes: int = 0
     cold_before_s: float = 0.0
+    stages_s: dict[str, float] = {}
 
 
 class RankMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

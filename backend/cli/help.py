@@ -28,6 +28,9 @@ tokendyno run --model gpt2 --prompt 'The future of AI is' --max-new-tokens 64  #
 tokendyno run --arm cache=static --prompt-tokens 512 --all  # a synthetic prompt; every figure and row
 tokendyno run --arm parallel=tensor-4 --nnodes 2 --rdzv-endpoint node1:29500  # two machines
 
+tokendyno start --b cache=static,compile=default  # from how many tokens on compiling pays
+tokendyno start --model random:gpt2 --json start.json  # where the start of one arm goes, as a document
+
 tokendyno check --model gpt-oss-20b --arm attention=sdpa  # verdicts, without running
 tokendyno check --arm compiled --all  # what every axis is planned as
 

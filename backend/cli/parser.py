@@ -11,7 +11,7 @@ from tokendyno.backend.cli.terminal import Color
 from tokendyno.backend.errors import InputError, near_names, shown
 
 COMMANDS = {
-    "compare": "commands", "run": "commands", "check": "check", "export": "check",
+    "compare": "commands", "run": "commands", "start": "start", "check": "check", "export": "check",
     "ablate": "ablate", "sweep": "sweep", "batch": "batch", "quality": "quality", "replay": "replay",
     "import": "replay", "story": "story", "report": "report", "claims": "claims", "history": "history", "fit": "fit",
     "list": "list", "models": "list", "open": "page", "users": "page", "doctor": "doctor",

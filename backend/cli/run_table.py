@@ -49,7 +49,13 @@ def run_blocks(run: Run, everything: bool = False, find: FindReading = no_readin
     verdict = verdict_of(now, ELSEWHERE, gate)
     return [
         title(now),
-        _verdict(verdict.sentence, verdict.basis, f"{verdict.gate}." if verdict.gate else "", verdict.unasked),
+        _verdict(
+            verdict.sentence,
+            verdict.basis,
+            f"{verdict.gate}." if verdict.gate else "",
+            verdict.pays,
+            verdict.unasked,
+        ),
         _main_figures(now),
         _figures(now, [step_tiles(step_text(now, name, now.summary(name))) for name in now.arms]),
         _figures(

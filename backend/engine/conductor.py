@@ -203,7 +203,10 @@ class Conductor:
         self._exchange.wait_ready(arm)
         assert worker.start_s is not None
         note = "; ".join(part for part in (note, worker.executor.note) if part)
-        self._log(arm, Progress("start", "end", worker.start_s, 1.0, note))
+        self._log(arm, Progress("start", "end", worker.start_s - worker.import_s, 1.0, note))
+        if worker.import_s:
+            for state in ("begin", "end"):
+                self._log(arm, Progress("import", state, worker.import_s, 1.0))
 
     def _command(self, arm: str) -> Generate:
         asked = self._run.request

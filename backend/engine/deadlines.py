@@ -8,6 +8,7 @@ from tokendyno.backend.messages import PartUse, PhaseName
 
 DEADLINE_S: dict[PhaseName, float] = {
     "start": 120,
+    "import": 120,
     "download": 300,
     "load": 600,
     "quantize": 600,

@@ -47,6 +47,7 @@ CANCEL_GRACE_S = 1.0
 
 PHASES: dict[PhaseName, str] = {
     "start": "startup",
+    "import": "imports",
     "download": "download",
     "load": "load",
     "quantize": "quantization",

@@ -21,7 +21,7 @@ class Worker:
     """An executor, and what the pool knows about it.
 
     begin_s     when it was started (time.monotonic)
-    start_s     seconds from its start to `Ready`, None until then
+    start_s     seconds from its start to `Ready`, None until then; `import_s` of them for imports
     held_bytes  memory by device that ending it frees: measured where that is possible, else as planned
     residue     what its runs left in its memory
     remark      why it was started, where a worker that held the model could not be used again
@@ -31,6 +31,7 @@ class Worker:
     kind: ExecutorKind
     begin_s: float
     start_s: float | None = None
+    import_s: float = 0.0
     held_bytes: Mapping[int, int] = field(default_factory=dict)
     residue: Residue = field(default_factory=Residue)
     remark: str = ""
@@ -115,8 +116,9 @@ class WorkerPool:
         if worker is None:
             return []
         match letter.body:
-            case Ready():
+            case Ready() as ready:
                 worker.start_s = time.monotonic() - worker.begin_s
+                worker.import_s = min(ready.import_s, worker.start_s)
                 self._start_failures = 0
             case Died():
                 if not worker.ready:

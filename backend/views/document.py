@@ -163,6 +163,7 @@ def _compile_report(found: Compiled) -> CompileReport:
         artefacts_saved_bytes=found.saved_bytes,
         cold_before_s=found.cold_before_s or None,
         saved_s=found.cold_before_s - found.cold_s if found.cold_before_s else None,
+        stages_s=found.stages_s or msgspec.UNSET,
     )
 
 

@@ -29,6 +29,7 @@ from tokendyno.backend.views.sentences import (
     interference_of,
     texts_sentence,
 )
+from tokendyno.backend.views.start import start_text
 from tokendyno.backend.views.step_time import StepText, step_text
 from tokendyno.backend.views.tile import Tile
 from tokendyno.backend.views.tiles import PHASE_TITLES, tiles
@@ -120,6 +121,7 @@ class ArmHead(
     pace: Pace = Pace([], [])
     ranks: RankCurves | None = None
     step: StepText | None = None
+    start: StepText | None = None
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -273,6 +275,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         pace=Pace([t_s for t_s, _ in arm.pace], [size for _, size in arm.pace]) if run.ended else Pace([], []),
         ranks=_rank_curves(arm),
         step=step_text(run, name, summary),
+        start=start_text(run, name, summary) if run.ended else None,
     )
 
 

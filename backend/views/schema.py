@@ -142,6 +142,7 @@ class CompileReport(Part, frozen=True):
     artefacts_saved_bytes: int
     cold_before_s: float | None
     saved_s: float | None
+    stages_s: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
 
 
 class StepDocument(Part, frozen=True):

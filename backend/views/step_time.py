@@ -5,8 +5,6 @@ arms are compared: where the traced step is longer, its shares are taken of the 
 rest is not explained. Either is said.
 """
 
-from typing import Literal
-
 import msgspec
 
 from tokendyno.backend.counts import StepPart, StepTime
@@ -34,7 +32,7 @@ class PartText(msgspec.Struct, frozen=True):
     """One part of a step; `seconds` is None where it was fused with others. `reads`: the bytes that it must read and
     the time these need; `reads_s`: that time, None where it is unknown or the part reads nothing that is counted."""
 
-    key: StepPart | Literal["unexplained"]
+    key: str
     label: str
     seconds: float | None
     text: str

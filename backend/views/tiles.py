@@ -17,6 +17,7 @@ PhaseSeconds = Mapping[PhaseName, float]
 
 PHASE_TITLES: dict[PhaseName, str] = {
     "start": "start",
+    "import": "imports",
     "download": "download",
     "load": "load",
     "quantize": "quantize",
@@ -25,7 +26,7 @@ PHASE_TITLES: dict[PhaseName, str] = {
     "run": "run",
     "prove": "verify",
 }
-_SETUP: tuple[PhaseName, ...] = ("start", "download", "load", "quantize", "compile", "warmup")
+_SETUP: tuple[PhaseName, ...] = ("start", "import", "download", "load", "quantize", "compile", "warmup")
 _WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
 
 

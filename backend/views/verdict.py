@@ -20,6 +20,7 @@ from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
 from tokendyno.backend.units import bytes_text, three
 from tokendyno.backend.views.gate import GateText, gate_text
+from tokendyno.backend.views.start import pays_sentence
 
 SAME_SPEED = 0.001
 """A gain below 0.1% is no gain, however narrow its interval is. Our choice."""
@@ -58,6 +59,7 @@ class VerdictText(msgspec.Struct, frozen=True):
     gate      what is known of the quality of one arm against the other, "" where there is nothing to know
     gate_run  id of the run that says so, "" without one
     unasked   in what the arms differ although nobody asked for it, "" for nothing
+    pays      from when on waiting for the arm that starts later pays, "" where neither has to catch up
     """
 
     sentence: str = ""
@@ -65,6 +67,7 @@ class VerdictText(msgspec.Struct, frozen=True):
     gate: str = ""
     gate_run: str = ""
     unasked: str = ""
+    pays: str = ""
 
 
 class Bytes(NamedTuple):
@@ -105,7 +108,11 @@ def verdict_of(run: Snapshot, asks: Asks = PAGE, gate: Gate | None = None) -> Ve
         both = f"{min(s.tokens for s in summaries):,} {_step(run.unit)}s"
         said = msgspec.structs.replace(said, basis=f"{said.basis.rstrip('.')}; compared over the first {both} of both")
     return msgspec.structs.replace(
-        said, gate=quality.line, gate_run=gate.run if gate else "", unasked=unasked_sentence(run)
+        said,
+        gate=quality.line,
+        gate_run=gate.run if gate else "",
+        unasked=unasked_sentence(run),
+        pays=pays_sentence(run),
     )
 
 

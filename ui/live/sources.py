@@ -46,6 +46,7 @@ TEMPLATE = f"""
     <span class="td-digest" hidden></span><span class="td-interference"></span>
     <span class="td-connection" role="status"></span>
 {RUN_LINK}  </p>
+  <p class="td-pays"></p>
   <p class="td-unasked"></p>
   <p class="td-unkept" role="status"></p>
 </div>
@@ -80,6 +81,7 @@ TEMPLATE = f"""
 </div>
 <p class="td-annotations" role="group" aria-label="Annotations on the latency chart"></p>
 <section class="td-parts" aria-label="Where the time of a step goes" hidden></section>
+<section class="td-parts td-start" aria-label="From process to first token" hidden></section>
 <dialog class="td-spread" aria-labelledby="td-spread-title">
   <header><h2 id="td-spread-title">Distribution of latencies</h2>
   <button type="button" class="td-close" aria-label="Close">×</button></header>

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -201,6 +201,7 @@ class Compiling:
             skips=dict(+skips),
             hits=cache["hit"],
             misses=cache["miss"],
+            stages_s=_stages_s(records),
         )
         self._count(found)
         return found if found.graphs else None
@@ -244,6 +245,21 @@ class _Start:
         missed = inductor["fxgraph_cache_miss"] + inductor["fxgraph_cache_bypass"]  # not there, or not to be kept
         cache = Counter(hit=inductor["fxgraph_cache_hit"], miss=missed)
         return _Start(len(get_compilation_metrics()), inductor["cudagraph_skips"], breaks, cache)
+
+
+def _stages_s(records: Sequence[Any]) -> dict[str, float]:
+    """Seconds by stage, see `Compiled`, of records of `torch._dynamo.utils.CompilationMetrics`."""
+    whole, backend, codegen = (
+        sum(getattr(record, name) or 0.0 for record in records)
+        for name in ("entire_frame_compile_time_s", "backend_compile_time_s", "code_gen_time_s")
+    )
+    autotune = sum(record.compile_time_autotune_time_us or 0 for record in records) / 1e6
+    return {
+        "dynamo": max(0.0, whole - backend),
+        "inductor": max(0.0, backend - codegen),
+        "codegen": max(0.0, codegen - autotune),
+        "autotune": autotune,
+    }
 
 
 def _generated() -> tuple[int, int]:

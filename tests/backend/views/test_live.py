@@ -175,6 +175,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
         "quality",
     }
     assert sent["head"]["arms"][0].keys() == {
+        "start",
         "name",
         "label",
         "state",

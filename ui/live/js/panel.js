@@ -17,12 +17,18 @@ const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), fi
 const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest);
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
-const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'), find('.td-gate'));
+const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'), find('.td-gate'), find('.td-pays'));
 const quality = makeQuality(find('.td-quality'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
-const stepTime = makeStepTime(find('.td-parts'));
+const stepTime = makeParts(find('.td-parts'), {
+  of: arm => arm.step, title: 'Where the time of a step goes', hint: 'the line under a part is the time that its bytes need',
+  whole: 'Measured', numbers: 'Parts of a step as numbers', lacking: 'Not traced: ',
+});
+const start = makeParts(find('.td-start'), {
+  of: arm => arm.start, title: 'From process to first token', whole: 'Together', numbers: 'Parts of a start as numbers',
+});
 
 let run = '', series = [], head = null, version = -1, asked = 0, heard = 0, closing = false, behind = false, over = false, quiet = false;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
@@ -89,6 +95,7 @@ function takeHead(reply) {
   showAnnotations(find('.td-annotations'), head.arms, head.unit);
   ledger.take(head.arms, head.digest);
   stepTime.take(head.arms);
+  start.take(head.arms);
   showRemarks(find('.td-remarks'), head.arms);
   const broken = showMessage(reply.status, head.message);
   if (broken) bare(!head.arms.some(arm => arm.prompt_tokens));
@@ -152,7 +159,7 @@ function open(id) {
   find('.td-remarks').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
   delete find('.td-remarks').dataset.shown;
-  race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear();
+  race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear();
   charts.reset(run);
   setText(find('.td-empty-run'), run || !settings.links ? '' : [EMPTY, settings.first].filter(Boolean).join(' '));
   if (!run) bare(true);

@@ -1,28 +1,28 @@
-// Where the time of a step goes: a bar for each arm, on one scale, which ends at the measured time, with what its bytes
+// Where time goes: that of a step, or of an arm's start. A bar for each arm, on one scale, which ends at the measured time, with what its bytes
 // need under it; and the same in a table. An arm without a traced step says why; without any arm there is nothing.
-function makeStepTime(box) {
+function makeParts(box, { of, title: named, hint, whole, numbers, lacking }) {
   let shown = '';
 
   function take(arms) {
-    const known = arms.filter(arm => arm.step), now = JSON.stringify(known.map(arm => [arm.name, arm.step]));
+    const known = arms.map(arm => ({ name: arm.name, step: of(arm) })).filter(arm => arm.step), now = JSON.stringify(known);
     if (now === shown) return;
     shown = now;
     box.hidden = !known.length;
     const traced = known.filter(arm => !arm.step.missing), longest = Math.max(...traced.map(arm => arm.step.seconds));
-    const title = el('h3', '', 'Where the time of a step goes');
-    if (traced.some(arm => arm.step.parts.some(part => part.reads_s !== null))) title.append(el('span', 'td-part-hint', 'the line under a part is the time that its bytes need'));
+    const title = el('h3', '', named);
+    if (traced.some(arm => arm.step.parts.some(part => part.reads_s !== null))) title.append(el('span', 'td-part-hint', hint));
     box.replaceChildren(title, ...traced.map(arm => bar(arm, longest)));
     if (traced.length) {
       const scroll = el('div', 'td-part-scroll');
       scroll.tabIndex = 0;
       scroll.setAttribute('role', 'region');
-      scroll.setAttribute('aria-label', 'Parts of a step as numbers');
+      scroll.setAttribute('aria-label', numbers);
       scroll.append(table(traced));
       box.append(scroll);
     }
     for (const arm of known) {
       const line = el('p', 'arm-' + arm.name.toLowerCase());
-      line.append(el('span', 'td-arm', arm.name), document.createTextNode(arm.step.missing ? 'Not traced: ' + arm.step.missing + '.' : sentence(arm.step.said)));
+      line.append(el('span', 'td-arm', arm.name), document.createTextNode(arm.step.missing ? lacking + arm.step.missing + '.' : sentence(arm.step.said)));
       box.append(line);
     }
   }
@@ -62,7 +62,7 @@ function makeStepTime(box) {
       row.append(name, ...arms.map(arm => cellOf(arm.step.parts.find(part => part.key === key))));
       body.append(row);
     }
-    const row = el('tr', ''), name = el('th', '', 'Measured');
+    const row = el('tr', ''), name = el('th', '', whole);
     name.scope = 'row';
     row.append(name, ...arms.map(arm => el('td', '', arm.step.text)));
     body.append(row);

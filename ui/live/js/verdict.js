@@ -1,11 +1,12 @@
 // The verdict: one sentence on the whole run, and below it what the sentence is based on, and in what the arms differ
 // although nobody asked for it. While a run is under way the sentence says what is being done.
-function makeVerdict(sentence, basis, digest, unasked, gate) {
+function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
   function take(head, status) {
     setText(sentence, wording(head, status));
     sentence.classList.toggle('td-underway', !head.verdict.sentence);
     setText(basis, head.verdict.basis);
     setText(unasked, head.verdict.unasked);
+    if (pays) setText(pays, head.verdict.pays);
     showGate(head.verdict);
     digest.hidden = !head.digest;
     if (!head.digest) return;
@@ -39,6 +40,7 @@ function makeVerdict(sentence, basis, digest, unasked, gate) {
     setText(sentence, '');
     setText(basis, '');
     setText(unasked, '');
+    if (pays) setText(pays, '');
     showGate({});
     digest.hidden = true;
   }

@@ -1,0 +1,210 @@
+"""Where the start of an arm went, from its process to its first token, and from how many tokens on waiting pays.
+
+The spans are those of the run's own record: phases that the worker reported, stages of the load, stages of compiling as
+torch counts them, captures of CUDA graphs. A worker that was kept from an earlier run has started and loaded before: of
+its arm nothing is said here.
+"""
+
+import math
+from typing import NamedTuple
+
+import msgspec
+
+from tokendyno.backend.messages import Compiled
+from tokendyno.backend.runs.arm_series import ArmSeries
+from tokendyno.backend.runs.records import Unit
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Summary
+from tokendyno.backend.units import seconds_text, three
+from tokendyno.backend.views.step_time import PartText, StepText
+
+TITLES = {
+    "start": "Start of the process",
+    "import": "Imports",
+    "download": "Download",
+    "context": "CUDA context",
+    "read": "Reading the files",
+    "fill": "Random weights",
+    "move": "Moving to the GPU",
+    "quantize": "Quantizing",
+    "dynamo": "Compiling: tracing (Dynamo)",
+    "inductor": "Compiling: fusing (Inductor)",
+    "codegen": "Compiling: generated code",
+    "autotune": "Compiling: autotuning",
+    "capture": "Capturing CUDA graphs",
+    "warmup": "Warm-up",
+    "between": "Between these",
+    "prefill": "First token",
+}
+"""What a start consists of, in the order in which it happens."""
+
+_STAGES = {"context": "context", "fill": "fill", "move": "move", "warm_up": "move", "quantize": "quantize"}
+"""Stages of a load, as a worker names them, and the spans that they belong to; the rest of it is reading."""
+
+_LEAST_S = 0.005
+"""A shorter span is left out: it is part of none that a reader could see."""
+
+_CLEAR_S = 0.1
+"""Starts that differ by less are said to take the same time. Our choice: they vary by that much."""
+
+_SAME_SPEED = 0.02
+"""Of one pair of runs, a gain in time a token below this is none to count on. Our choice."""
+
+
+class Start(NamedTuple):
+    """Seconds by span, in the order of TITLES, and what was compiled, if anything was."""
+
+    spans_s: dict[str, float]
+    compiled: Compiled | None
+
+    @property
+    def total_s(self) -> float:
+        """To the first token."""
+        return sum(self.spans_s.values())
+
+
+class Started(NamedTuple):
+    """The start of an arm, and its figures after it."""
+
+    start: Start
+    summary: Summary
+
+
+def start_of(arm: ArmSeries, alone: bool) -> Start | None:
+    """The start of an arm's first run; None where its worker was kept from an earlier one, or it has not ended. Of an
+    arm that ran `alone`, the spans add up to the seconds from its process to its first token; what passed between the
+    phases of one of two is mostly the other's."""
+    phases = {name: phase.seconds for name, phase in arm.phases.items()}
+    first = arm.finishes.get(0)
+    if first is None or arm.loaded is None or arm.loaded.reused or "start" not in phases or "run" not in phases:
+        return None
+    found = dict.fromkeys(TITLES, 0.0) | {name: phases.get(name, 0.0) for name in ("start", "import", "download")}
+    stages_s, load_s = arm.loaded.stages_s, phases.get("load", 0.0) + phases.get("quantize", 0.0)
+    for stage, span in _STAGES.items():
+        found[span] += stages_s.get(stage, 0.0)
+    found["read"] = max(0.0, load_s + stages_s.get("context", 0.0) - sum(found[span] for span in set(_STAGES.values())))
+    left_s = phases.get("compile", 0.0) + phases.get("warmup", 0.0)
+    inside = first.compiled.stages_s if first.compiled else {}
+    for span, seconds in {**inside, "capture": first.extra.capture_s or 0.0}.items():
+        found[span] = min(seconds, left_s)
+        left_s -= found[span]
+    found["warmup"], found["prefill"] = left_s, first.ttft_s
+    if alone:
+        whole_s = arm.phases["run"].begin_s + first.ttft_s - arm.phases["start"].begin_s
+        found["between"] = max(0.0, whole_s - sum(found.values()))
+    return Start({name: seconds for name, seconds in found.items() if seconds >= _LEAST_S}, first.compiled)
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def start_text(run: Snapshot, name: str, summary: Summary) -> StepText | None:
+    """The start of an arm as parts with shares; None where nothing is known of it."""
+    found = start_of(run.arms[name], len(run.arms) == 1)
+    if found is None:
+        return None
+    total_s = found.total_s
+    parts = [
+        PartText(span, TITLES[span], seconds, _joined(seconds), seconds / total_s)
+        for span, seconds in found.spans_s.items()
+    ]
+    said = f"steady after {_joined(total_s)}"
+    if summary.latency_mean_s:
+        said += f", then {_joined(summary.latency_mean_s)} a {'token' if run.unit == 'token' else 'forward pass'}"
+    return StepText(total_s, _joined(total_s), parts, "; ".join(filter(None, [said, origin(found.compiled)])))
+
+
+def origin(compiled: Compiled | None) -> str:
+    """Whether what was compiled was compiled anew."""
+    if compiled is None:
+        return ""
+    graphs = f"{len(compiled.graphs)} graph{'s' * (len(compiled.graphs) != 1)}"
+    if compiled.loaded_bytes:
+        return f"{graphs} from artefacts, {compiled.hits} loaded and {compiled.misses} compiled anew"
+    if compiled.hits and not compiled.misses:
+        return f"{graphs} from the compile cache"
+    return f"{graphs} compiled" + (f", {compiled.hits} from the compile cache" if compiled.hits else "")
+
+
+class BreakEven(msgspec.Struct, frozen=True):
+    """From when on an arm that starts later, but takes less time a token, is ahead.
+
+    later_s   by how much it starts later
+    saved_s   what it saves a token
+    tokens    from how many on it is ahead; `low`, `high`: 95% interval, `high` None where it has no end, and both None
+              where nothing was repeated
+    """
+
+    later_s: float
+    saved_s: float
+    tokens: float
+    low: float | None = None
+    high: float | None = None
+
+
+def break_even(early: Started, late: Started) -> BreakEven | None:
+    """When the arm that starts later catches up; None where it need not or cannot."""
+    later_s = late.start.total_s - early.start.total_s
+    slow, fast = early.summary, late.summary
+    if later_s < _CLEAR_S or not slow.latency_mean_s or not fast.latency_mean_s:
+        return None
+    saved_s, low, high = slow.latency_mean_s - fast.latency_mean_s, None, None
+    if saved_s <= 0:
+        return None
+    if slow.latency_interval_s and fast.latency_interval_s:
+        most_s = slow.latency_interval_s[1] - fast.latency_interval_s[0]
+        least_s = slow.latency_interval_s[0] - fast.latency_interval_s[1]
+        low, high = later_s / most_s, later_s / least_s if least_s > 0 else None
+    elif saved_s < _SAME_SPEED * slow.latency_mean_s:
+        return None
+    return BreakEven(later_s, saved_s, later_s / saved_s, low, high)
+
+
+def pays_sentence(run: Snapshot) -> str:
+    """Whether waiting for an arm pays, in a sentence; "" where neither starts later and is faster."""
+    if len(run.arms) != 2 or not run.ended:
+        return ""
+    found = {name: start_of(arm, alone=False) for name, arm in run.arms.items()}
+    known = {name: Started(start, run.summary(name)) for name, start in found.items() if start is not None}
+    if len(known) != 2:
+        return ""
+    early, name = sorted(known, key=lambda name: known[name].start.total_s)
+    pays = break_even(known[early], known[name])
+    return paid_back(name, pays, run.unit, run.request.workload.max_new_tokens) if pays else ""
+
+
+def standing(first: Started, name: str, other: Started, unit: Unit, tokens: int) -> str:
+    """Whether the arm `name` pays against the first one, also where neither has to catch up; "" where nothing tells
+    them apart. `tokens`: of a run."""
+    if found := break_even(first, other):
+        return paid_back(name, found, unit, tokens)
+    later_s, slow, fast = (
+        other.start.total_s - first.start.total_s,
+        *(one.summary.latency_mean_s for one in (first, other)),
+    )
+    if not slow or not fast or abs(slow - fast) < _SAME_SPEED * slow:
+        return ""
+    step = "token" if unit == "token" else "forward pass"
+    if fast > slow:
+        return f"{name} takes longer a {step} and starts no sooner: it never pays." if later_s > -_CLEAR_S else ""
+    return f"{name} takes less a {step} and starts no later: it pays at once."
+
+
+def paid_back(name: str, found: BreakEven, unit: Unit, tokens: int) -> str:
+    """When waiting for an arm pays. `tokens`: of a run."""
+    step, steps = ("token", "tokens") if unit == "token" else ("forward pass", "forward passes")
+    said = f"{name} starts {_joined(found.later_s)} later and saves {_joined(found.saved_s)} a {step}"
+    if found.low is not None and found.high is None:
+        return f"{said}: whether that ever pays is not settled (from {_count(found.low)} {steps} on at best)."
+    between = f" ({_count(found.low)} to {_count(found.high)})" if found.low is not None and found.high else ""
+    runs = math.ceil(found.tokens / tokens)
+    after = f", in run {runs:,} of this length" if runs > 1 else ""
+    return f"{said}: it pays from {_count(found.tokens)} {steps} on{between}{after}."
+
+
+def _count(tokens: float) -> str:
+    return three(tokens) if tokens >= 100 else f"{tokens:.0f}"
+
+
+def _joined(seconds: float) -> str:
+    return " ".join(seconds_text(seconds))

@@ -1,0 +1,157 @@
+"""Where the start of an arm goes, from records with clocks of their own, and from when on waiting pays."""
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from tests.support.runs import created, ended
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.messages import (
+    Compiled,
+    CompiledGraph,
+    Event,
+    Finished,
+    Loaded,
+    PhaseName,
+    Progress,
+    Started,
+    Tokens,
+)
+from tokendyno.backend.runs.records import ArmEvent, Record
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.start import Started as StartedArm
+from tokendyno.backend.views.start import break_even, pays_sentence, start_of, start_text
+
+SECONDS: Mapping[PhaseName, float] = {"start": 0.5, "import": 3.0, "load": 2.0, "compile": 10.0, "warmup": 1.0}
+STAGES = {"tokenizer": 0.2, "read": 1.0, "quantize": 0.5, "move": 0.2}
+COMPILED = Compiled(
+    10.0,
+    [CompiledGraph(9.0)],
+    {},
+    {},
+    0,
+    0,
+    1,
+    stages_s={"dynamo": 2.0, "inductor": 4.0, "codegen": 3.0, "autotune": 0.0},
+)
+TTFT_S = 0.25
+
+
+def arm_of(
+    name: str,
+    seconds: Mapping[PhaseName, float] = SECONDS,
+    token_s: float = 0.01,
+    compiled: Compiled | None = COMPILED,
+    repeats: int = 1,
+    gap_s: float = 0.0,
+    reused: bool = False,
+) -> list[Record]:
+    """The records of an arm whose phases took so long, one after the other, `gap_s` apart."""
+    records, at_s = list[Record](), 0.0
+
+    def note(event: Event, repeat: int = 0) -> None:
+        records.append(ArmEvent(name, repeat, at_s, event))
+
+    for phase, took_s in seconds.items():
+        note(Progress(phase, "begin", 0.0))
+        at_s += took_s
+        note(Progress(phase, "end", took_s))
+        at_s += gap_s
+    note(Loaded(1, 1, reused, STAGES))
+    for repeat in range(repeats):
+        near = token_s * (1 + 0.01 * repeat)
+        note(Started(10, 1, 64, []), repeat)
+        note(Progress("run", "begin", 0.0), repeat)
+        times = [TTFT_S + near * i for i in range(20)]
+        note(Tokens(0, times, [TTFT_S] + [near] * 19, [1] * 20, [1] * 20, [1] * 20, list(range(20)), "a" * 20), repeat)
+        note(
+            Finished("length", "a" * 20, TTFT_S, 1.0, 1, "RSS", "clock", [], RunCounts(capture_s=0.5), compiled), repeat
+        )
+    return records
+
+
+def run_of(*arms: list[Record], repeats: int = 1) -> Run:
+    run = Run(created(arms="AB"[: len(arms)], repeats=repeats))
+    for record in [*(one for arm in arms for one in arm), ended()]:
+        run.append(record)
+    return run
+
+
+def test_spans_add_up_to_the_seconds_from_process_to_first_token() -> None:
+    arm = run_of(arm_of("A")).snapshot().arms["A"]
+    found = start_of(arm, alone=True)
+    assert found is not None
+    assert found.spans_s == pytest.approx(
+        {
+            "start": 0.5,
+            "import": 3.0,
+            "read": 1.3,  # all of the load that is neither moved nor quantized
+            "move": 0.2,
+            "quantize": 0.5,
+            "dynamo": 2.0,
+            "inductor": 4.0,
+            "codegen": 3.0,
+            "capture": 0.5,
+            "warmup": 1.5,  # what the compile phase ran besides, and the warm-up without the capture
+            "prefill": TTFT_S,
+        }
+    )
+    assert found.total_s == pytest.approx(sum(SECONDS.values()) + TTFT_S)
+
+
+@pytest.mark.parametrize(
+    ("phase", "span"),
+    [("start", "start"), ("import", "import"), ("load", "read"), ("compile", "warmup"), ("warmup", "warmup")],
+)
+def test_a_delay_lands_in_its_span_and_between_phases_in_none_of_them(phase: PhaseName, span: str) -> None:
+    plain, late = (
+        start_of(run_of(arm_of("A", seconds, gap_s=gap_s)).snapshot().arms["A"], alone=True)
+        for seconds, gap_s in ((SECONDS, 0.0), ({**SECONDS, phase: SECONDS[phase] + 7.0}, 0.1))
+    )
+    assert plain is not None and late is not None
+    grown = {name: took_s - plain.spans_s.get(name, 0.0) for name, took_s in late.spans_s.items()}
+    assert {name: took_s for name, took_s in grown.items() if took_s > 1e-9} == pytest.approx(
+        {span: 7.0, "between": 0.5}
+    )
+
+
+def test_of_a_worker_that_was_kept_nothing_is_said() -> None:
+    kept = run_of(arm_of("A", reused=True)).snapshot()
+    assert start_of(kept.arms["A"], alone=True) is None and start_text(kept, "A", kept.summary("A")) is None
+
+
+def test_waiting_pays_from_so_many_tokens_on() -> None:
+    quick = {"start": 0.5, "import": 3.0, "load": 2.0, "warmup": 1.0}
+    run = run_of(arm_of("A", quick, 0.02, None), arm_of("B"))  # type: ignore[arg-type]
+    assert pays_sentence(run.snapshot()) == (
+        "B starts 10.0 s later and saves 10.0 ms a token: it pays from 1,000 tokens on, in run 16 of this length."
+    )
+    slower = run_of(arm_of("A", quick, 0.01, None), arm_of("B"))  # type: ignore[arg-type]
+    assert pays_sentence(slower.snapshot()) == ""
+
+
+def test_repeats_give_an_interval_which_has_no_end_where_arms_may_be_as_fast() -> None:
+    quick = {"start": 0.5, "import": 3.0, "load": 2.0, "warmup": 1.0}
+
+    def found(token_s: float) -> str:
+        arms = arm_of("A", quick, token_s, None, 3), arm_of("B", repeats=3)  # type: ignore[arg-type]
+        return pays_sentence(run_of(*arms, repeats=3).snapshot())
+
+    assert "it pays from 990 tokens on (" in found(0.02)
+    assert "whether that ever pays is not settled" in found(0.0101)
+
+
+def test_the_text_says_where_graphs_came_from() -> None:
+    cached = msgspec.structs.replace(COMPILED, hits=1, misses=0)
+    run = run_of(arm_of("A", compiled=cached)).snapshot()
+    text = start_text(run, "A", run.summary("A"))
+    assert text is not None and text.said == "steady after 16.8 s, then 10.0 ms a token; 1 graph from the compile cache"
+    assert sum(part.share for part in text.parts) == pytest.approx(1.0)
+
+
+def test_an_arm_that_starts_no_later_need_not_catch_up() -> None:
+    now = run_of(arm_of("A")).snapshot()
+    start = start_of(now.arms["A"], alone=True)
+    assert start is not None
+    assert break_even(StartedArm(start, now.summary("A")), StartedArm(start, now.summary("A"))) is None
