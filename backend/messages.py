@@ -150,6 +150,8 @@ class Loaded(Message, frozen=True, tag="loaded"):
 
     stages_s    seconds of each stage of the load, e.g. read, quantize, move
     peak_bytes  peak memory during the load: "host" and, on a GPU, "device"
+    cached      share of the weights' files that was in the system's page cache before; None where nothing was read, or
+                that is not known
     """
 
     weight_bytes: int
@@ -157,6 +159,7 @@ class Loaded(Message, frozen=True, tag="loaded"):
     reused: bool
     stages_s: dict[str, float] = {}
     peak_bytes: dict[str, int] = {}
+    cached: float | None = None
 
 
 class Started(Message, frozen=True, tag="started"):

@@ -19,12 +19,23 @@ from tokendyno.backend.executors import open_bench
 from tokendyno.backend.runs.records import Unit
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.units import seconds_text
-from tokendyno.backend.views.start import TITLES, BreakEven, Started, break_even, origin, standing, start_of
+from tokendyno.backend.views.start import (
+    TITLES,
+    BreakEven,
+    Start,
+    Started,
+    break_even,
+    cache_text,
+    origin,
+    standing,
+    start_of,
+)
 
 
 class ArmStart(msgspec.Struct, frozen=True):
     """The start of one arm. `spans_s`: seconds by span; `token_s`: mean seconds a token, or a forward pass, after it;
-    `compiled`: where compiled graphs came from, "" where nothing was compiled; `pays`: against the first arm."""
+    `compiled`: where compiled graphs came from, "" where nothing was compiled; `cached`: share of the weights' files
+    that was in the page cache; `pays`: against the first arm."""
 
     name: str
     choices: dict[str, str]
@@ -33,6 +44,7 @@ class ArmStart(msgspec.Struct, frozen=True):
     spans_s: dict[str, float]
     token_s: float | None
     compiled: str
+    cached: float | None
     pays: BreakEven | None
 
 
@@ -124,7 +136,7 @@ def _blocks(rows: list[Row]) -> list[Block]:
     tokens = created.request.workload.max_new_tokens
     first = rows[0].started
     said = [standing(first, row.label, row.started, created.unit, tokens) for row in rows[1:]]
-    notes = [f"{row.label}: {found}." for row in rows if (found := origin(row.started.start.compiled))]
+    notes = [f"{row.label}: {note}." for row in rows if (note := _origins(row.started.start))]
     return [
         [f"{created.model_label}, from process to first token"],
         [Table(columns, lines)],
@@ -153,11 +165,17 @@ def _document(rows: list[Row]) -> StartDocument:
                 found.spans_s,
                 summary.latency_mean_s,
                 origin(found.compiled),
+                found.cached,
                 pays.get(label),
             )
             for label, run, (found, summary) in rows
         ],
     )
+
+
+def _origins(found: Start) -> str:
+    files = cache_text(found) and f"files {cache_text(found)}"
+    return "; ".join(filter(None, [files, origin(found.compiled)]))
 
 
 def _seconds(seconds: float | None) -> str:

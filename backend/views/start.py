@@ -52,10 +52,12 @@ _SAME_SPEED = 0.02
 
 
 class Start(NamedTuple):
-    """Seconds by span, in the order of TITLES, and what was compiled, if anything was."""
+    """Seconds by span, in the order of TITLES; what was compiled, if anything was; the share of the weights' files that
+    was in the page cache."""
 
     spans_s: dict[str, float]
     compiled: Compiled | None
+    cached: float | None
 
     @property
     def total_s(self) -> float:
@@ -92,7 +94,9 @@ def start_of(arm: ArmSeries, alone: bool) -> Start | None:
     if alone:
         whole_s = arm.phases["run"].begin_s + first.ttft_s - arm.phases["start"].begin_s
         found["between"] = max(0.0, whole_s - sum(found.values()))
-    return Start({name: seconds for name, seconds in found.items() if seconds >= _LEAST_S}, first.compiled)
+    return Start(
+        {name: seconds for name, seconds in found.items() if seconds >= _LEAST_S}, first.compiled, arm.loaded.cached
+    )
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -105,13 +109,22 @@ def start_text(run: Snapshot, name: str, summary: Summary) -> StepText | None:
         return None
     total_s = found.total_s
     parts = [
-        PartText(span, TITLES[span], seconds, _joined(seconds), seconds / total_s)
+        PartText(span, TITLES[span], seconds, _joined(seconds), seconds / total_s, cache_text(found) * (span == "read"))
         for span, seconds in found.spans_s.items()
     ]
     said = f"steady after {_joined(total_s)}"
     if summary.latency_mean_s:
         said += f", then {_joined(summary.latency_mean_s)} a {'token' if run.unit == 'token' else 'forward pass'}"
     return StepText(total_s, _joined(total_s), parts, "; ".join(filter(None, [said, origin(found.compiled)])))
+
+
+def cache_text(found: Start) -> str:
+    """From where the files were read; "" where that is not known."""
+    if found.cached is None:
+        return ""
+    if found.cached > 0.99:
+        return "from the page cache"
+    return "from the disk" if found.cached < 0.01 else f"{found.cached:.0%} from the page cache, the rest from the disk"
 
 
 def origin(compiled: Compiled | None) -> str:

@@ -80,7 +80,7 @@ class Worker:
                 torch.cuda.empty_cache()  # memory that only the load needed would count as the run's
         assert self._model is not None
         observed = self._model.observed
-        stages = ({}, {}) if reused else (observed.stages_s, observed.peak_bytes)  # nothing was loaded this time
+        stages = ({}, {}, None) if reused else (observed.stages_s, observed.peak_bytes, observed.cached)
         parameters = parameter_count(self._model.model)
         own_group().exchange(b"loaded")  # a rank that could not load fails the load
         self._channel.send(Loaded(self._weight_bytes, parameters, reused, *stages))

@@ -29,12 +29,14 @@ class Observed:
                 random weights took, where they are quantized afterwards)
     counts      load_warmup_bytes, load_moved_bytes
     note        for the user where the load took an unusual path, else ""
+    cached      share of the weights' files that was in the page cache before they were read; None where unknown
     """
 
     stages_s: dict[str, float] = field(default_factory=dict)
     peak_bytes: dict[str, int] = field(default_factory=dict)
     counts: dict[str, float] = field(default_factory=dict)
     note: str = ""
+    cached: float | None = None
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -23,6 +23,7 @@ from tokendyno.backend.worker.load.device import Observed, close_gaps, device_ke
 from tokendyno.backend.worker.load.download import download
 from tokendyno.backend.worker.load.finite import refuse_broken
 from tokendyno.backend.worker.load.own_choices import forget_own_choices, guard_kernels
+from tokendyno.backend.worker.load.page_cache import cached_share
 from tokendyno.backend.worker.load.progress import LoadProgress
 from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
 from tokendyno.backend.worker.load.random_model import byte_tokenizer, random_model
@@ -151,6 +152,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
         if plan.attention is not None:
             more["attn_implementation"] = plan.attention
         more |= device_keywords(plan)
+        observed.cached = cached_share([Path(source.path)] if source.kind == "gguf" else path.glob("*.safetensors"))
         with _gguf_read_once() if source.kind == "gguf" else contextlib.nullcontext():
             whole = Path(source.path) if source.kind == "gguf" else path
             with reading(named("config", whole, ("config.json",))):

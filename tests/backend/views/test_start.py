@@ -58,7 +58,7 @@ def arm_of(
         at_s += took_s
         note(Progress(phase, "end", took_s))
         at_s += gap_s
-    note(Loaded(1, 1, reused, STAGES))
+    note(Loaded(1, 1, reused, STAGES, {}, 0.5))
     for repeat in range(repeats):
         near = token_s * (1 + 0.01 * repeat)
         note(Started(10, 1, 64, []), repeat)
@@ -148,6 +148,7 @@ def test_the_text_says_where_graphs_came_from() -> None:
     text = start_text(run, "A", run.summary("A"))
     assert text is not None and text.said == "steady after 16.8 s, then 10.0 ms a token; 1 graph from the compile cache"
     assert sum(part.share for part in text.parts) == pytest.approx(1.0)
+    assert {part.key: part.reads for part in text.parts}["read"] == "50% from the page cache, the rest from the disk"
 
 
 def test_an_arm_that_starts_no_later_need_not_catch_up() -> None:
