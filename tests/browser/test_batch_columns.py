@@ -89,14 +89,6 @@ def test_the_map_of_pages_follows_each_change_of_hands(js: BatchPage) -> None:
     assert js.call("mapLines", 600, PAGES) == 6 and js.call("mapLines", 100_000, PAGES) == 240
 
 
-def test_slots_are_weighted_by_time(js: BatchPage) -> None:
-    columns = "(batch, width) => slotColumns(batch.steps, width, 2.5)"
-    found = js.of([replies(static_events())], [], columns, 5)
-    assert found["work"] == pytest.approx([2, 1, 1, 1, 1]) and found["idle"] == pytest.approx([0, 1, 1, 0, 0])
-    whole = js.of([replies(static_events())], [], columns, 1)
-    assert whole["work"] == pytest.approx([6 / 5]) and whole["idle"] == pytest.approx([2 / 5])
-
-
 @pytest.mark.parametrize(("last", "end"), [(0.0, 1), (0.97, 1), (0.1, 0.15), (7.0, 8), (64.7, 80), (99.0, 100)])
 def test_the_axis_ends_at_a_round_number_while_a_run_streams(js: BatchPage, last: float, end: float) -> None:
     assert js.call("axisEnd", last, False) == pytest.approx(end)

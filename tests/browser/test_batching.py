@@ -66,6 +66,7 @@ def ink(user: Driver, strip: int) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: Open) -> None:
     user = open_page(width=1440, height=900)
     page = open_batching(user)
@@ -133,32 +134,3 @@ def test_stop_leaves_what_was_served_and_cancels_the_rest(open_page: Open) -> No
     page.keyboard.press("End")
     assert "cancelled while it waited for the static batch before it" in text(user, ".td-words")
     user.shot("batching-stopped")
-
-
-@pytest.mark.slow
-def test_bad_traffic_is_refused_with_what_to_do(open_page: Open) -> None:
-    user = open_page()
-    page = open_batching(user)
-    said = "document.querySelector('#batch-message .td-line-text').textContent"
-    shown = page.locator("#batch-live .td-permalink").text_content()
-    fill(user, "batch-requests", "0")
-    until(user, f"{said}.includes('from 1 to 2,000')")
-    page.click("#batch-run")
-    until(user, f"{said}.includes('from 1 to 2,000')")
-    assert page.locator("#batch-live .td-permalink").text_content() == shown, "no run was started"
-    page.click("#batch-more-button")
-    fill(user, "batch-trace", '{"prompt_tokens": 8, "max_new_tokens": 4}\n{"prompt_tokens": 8}')
-    until(user, f"{said}.includes('line 2')")
-    fill(user, "batch-trace", "/nowhere/requests.jsonl")
-    until(user, f"{said}.includes('cannot be read')")
-    fill(user, "batch-trace", '{"prompt_tokens": 8, "max_new_tokens": 4}')
-    until(user, f"!{said}")
-
-
-@pytest.mark.slow
-def test_on_a_phone_nothing_is_wider_than_the_page(open_page: Open) -> None:
-    user = open_page("?run=batch&__theme=dark", 390, 844)
-    over(user, "batch")
-    assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert ink(user, 1) > 500
-    user.shot("batching-phone", full=True)

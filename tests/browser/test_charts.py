@@ -6,8 +6,6 @@ import pytest
 
 from tests.browser.chart_page import ChartPage, Line, long_run, only, reply
 from tests.support.runs import PROMPT, TOKEN_BYTES, WINDOW, arm_records, created, encoder, passes
-from tokendyno.backend.messages import Annotation
-from tokendyno.backend.runs.records import ArmEvent, Record
 
 A_COLOUR, B_COLOUR = "#4269d0", "#ff725c"
 
@@ -87,11 +85,6 @@ def test_all_charts_count_tokens_or_seconds(js: ChartPage, run: Any, lines: list
     assert predicted.y == pytest.approx(only(timed, chart="kv", arm="A", kind="sliding", curve="")[0].y)
 
 
-def test_every_chart_has_its_own_axes(lines: list[Line]) -> None:
-    for chart, axes in (("latency", ("x", "y")), ("memory", ("x2", "y2")), ("kv", ("x3", "y3"))):
-        assert {line.axes for line in only(lines, chart=chart)} == {axes}
-
-
 def test_an_arm_keeps_its_colour_and_dash_and_a_prediction_is_dotted(js: ChartPage, run: Any) -> None:
     styles = {
         (t["meta"]["arm"], t["line"]["color"], t["line"]["dash"], bool(t["meta"]["curve"]))
@@ -129,11 +122,6 @@ def test_memory_of_the_other_ranks_is_one_line_with_gaps_on_either_axis(js: Char
     assert (legends["A"], legends["other devices"], legends["full"]) == ("legend", "legend2", "legend3")
 
 
-def test_a_single_arm_is_drawn_alone(js: ChartPage) -> None:
-    alone = js.lines([reply([created(arms=["A"]), *arm_records("A", 20)], [[0, 0, 0]])])
-    assert {line.arm for line in alone} == {"A"} and {line.chart for line in alone} == {"latency", "memory", "kv"}
-
-
 def test_the_first_pass_of_an_encoder_is_drawn_like_the_others_and_its_cache_has_no_lines(js: ChartPage) -> None:
     found = js.lines([reply([encoder(), *passes("A", 20)], [[0, 0, 0]])])
     (line,) = only(found, chart="latency")
@@ -141,40 +129,7 @@ def test_the_first_pass_of_an_encoder_is_drawn_like_the_others_and_its_cache_has
     assert not only(found, chart="kv")
 
 
-def test_a_kind_of_layer_that_the_model_lacks_is_left_out(js: ChartPage, run: Any) -> None:
-    lanes = [lane | {"kvs": [0] * len(lane["kvs"])} for lane in run["lanes"]]
-    arms = [arm | {"predicted": arm["predicted"] | {"sliding": [0, 0, 0]}} for arm in run["head"]["arms"]]
-    found = js.traces([run | {"lanes": lanes, "head": run["head"] | {"arms": arms}}])
-    assert {t["meta"]["kind"] for t in found if t.get("meta", {}).get("chart") == "kv" and "arm" in t["meta"]} == {
-        "full"
-    }
-    assert [t["meta"]["legend"] for t in found if t["showlegend"]] == ["A", "B", "roofline", "full", "predicted"]
-
-
-def test_before_the_first_pull_the_axes_are_there_and_nothing_else(js: ChartPage) -> None:
-    found = js.traces([])
-    assert [t["xaxis"] for t in found] == ["x", "x2", "x3"] and {t["line"]["width"] for t in found} == {0}
-
-
 # --- annotations ----------------------------------------------------------------------------------
-
-
-def test_an_annotation_stands_on_the_value_of_its_token_and_none_on_the_prefill(js: ChartPage) -> None:
-    records: list[Record] = [created(), *arm_records("A", 64), *arm_records("B", 40)]
-    for arm, token in (("A", 7), ("A", 0), ("A", 7), ("B", 99), ("B", 12)):
-        records.append(ArmEvent(arm, 0, 1.0, Annotation("recompile", token, 0.5, 2.9, f"{arm} {token}")))
-    sent = reply(records)
-    assert [one["token"] for one in sent["head"]["arms"][0]["marks"]] == [0, 7, 7], "in order"
-    a, b = (t for t in js.traces([sent]) if "annotations" in t.get("meta", {}))
-    assert (a["x"], b["x"]) == ([7], [12]) and a["y"] + b["y"] == pytest.approx([10.0, 10.0])
-    assert (a["marker"]["symbol"], b["marker"]["symbol"]) == (["diamond"], ["diamond-open"])
-    assert {t["meta"]["chart"] for t in (a, b)} == {"latency"} and {t["mode"] for t in (a, b)} == {"markers"}
-
-
-def test_an_annotation_on_an_encoders_first_pass_is_shown(js: ChartPage) -> None:
-    records = [encoder(), *passes("A", 20), ArmEvent("A", 0, 1.0, Annotation("gc", 0, 0.1, 0.2, "first"))]
-    (found,) = (t for t in js.traces([reply(records, [[0, 0, 0]])]) if "annotations" in t.get("meta", {}))
-    assert found["x"] == [0, 3] and found["marker"]["symbol"] == ["circle", "cross"]
 
 
 # --- what a user does: hide, zoom -----------------------------------------------------------------

@@ -42,12 +42,6 @@ def test_new_points_go_on_from_the_last_that_was_painted(js: ChartPage) -> None:
     assert 38 <= found["from"] <= 42 and 66 <= found["to"] <= 71, "from token 4, the last that was painted, to token 7"
 
 
-def test_the_prefill_is_not_drawn_nor_a_hidden_arm_nor_what_was_painted(js: ChartPage) -> None:
-    assert drawn(js, 0, [[9.0, 0.002, 0.003]])["from"] >= 9, "token 0 is the prefill, far above the axis"
-    assert drawn(js, 5, [[0.003]], ("A", "B"))["from"] is None
-    assert drawn(js, 5, [])["from"] is None
-
-
 def test_what_lies_beyond_the_axes_asks_for_a_paint(js: ChartPage) -> None:
     assert drawn(js, 5, [[0.003], [0.011]])["said"] == [False, True], "11 ms on an axis of 10"
     assert drawn(js, 20, [[0.003] * 2])["said"] == [True], "token 21 on an axis of 20"

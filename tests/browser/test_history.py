@@ -119,12 +119,3 @@ def test_a_run_is_named_deleted_and_had_back(open_page: Open) -> None:
     page.keyboard.press("Delete")
     page.keyboard.press("Enter")
     wait(page, "document.querySelector('.td-name a')?.textContent.startsWith('Pocket, 6')")
-
-
-def test_an_address_that_asks_for_what_cannot_be_is_answered_in_a_sentence(open_page: Open) -> None:
-    user = open_page("?view=history&axis=cashe&at=zero", 1024, 768)
-    page = user.page
-    wait(page, "document.querySelector('#history .td-failure').textContent.includes('There is no page')")
-    page.get_by_role("button", name="Clear").click()
-    page.wait_for_selector(ROW.format("two"))
-    assert user.text("#history .td-failure") == "" and "axis" not in page.url

@@ -16,18 +16,6 @@ def test_overlapping_replies_count_nothing_twice(js: ChartPage) -> None:
     assert all(not line.x for line in only(gap, chart="latency", arm="A", curve=""))
 
 
-def test_only_what_lies_past_the_cursor_is_appended(js: ChartPage) -> None:
-    take = """(first, second) => {
-      const series = emptySeries(), grew = [first, second].map(part => appendReply(series, part));
-      return [series.lat, series.t, series.sm, series.st, grew.map(one => [one.tokens, one.samples])];
-    }"""
-    whole = columns([0.1, 0.2, 0.3, 0.4, 0.5], [10, 20, 30, 40])
-    first = columns([0.1, 0.2, 0.3], [10, 20])
-    second = whole | {key: whole[key][1:] for key in ("t", "lat", "kvs", "kvf", "st", "sm")} | {"first": 1, "sfirst": 1}
-    wanted = [whole["lat"], whole["t"], whole["sm"], whole["st"], [[3, 2], [2, 2]]]
-    assert js.call(take, first, second) == wanted
-
-
 def test_text_is_cut_at_the_cursor_in_code_points(js: ChartPage) -> None:
     take = """(first, second) => {
       const series = emptySeries(), added = [first, second].map(part => appendReply(series, part).added);

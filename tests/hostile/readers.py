@@ -23,7 +23,6 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.hostile import corpus
-from tokendyno.backend.arms.presets import read_arm
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import check_loadable, resolve
 from tokendyno.backend.models.files.folder import chat_template, read_weights
@@ -63,32 +62,6 @@ def _name(folder: Path, text: str) -> None:
         resolve(text, folder, local_paths=False)
 
 
-def _history(folder: Path, data: bytes) -> None:
-    from tokendyno.backend.runs.log import RunLog
-    from tokendyno.backend.runs.store import Store
-
-    store = Store(_file(folder, "h.sqlite", data))
-    for run_id in ("a", "b"):
-        RunLog(store).get(run_id)
-    store.newest("")
-    store.close()
-
-
-def histories() -> st.SearchStrategy[bytes]:
-    """Damaged histories of two runs."""
-    from tests.backend.runs.test_store import whole
-    from tokendyno.backend.runs.store import Store
-
-    with tempfile.TemporaryDirectory() as name:
-        store = Store(Path(name) / "h.sqlite")
-        for run_id in "ab":
-            for record in whole(run_id):
-                store.add(run_id, record)
-        store.close()
-        data = (Path(name) / "h.sqlite").read_bytes()
-    return corpus.damaged(data)
-
-
 def _recording(folder: Path, data: bytes) -> None:
     from tokendyno.backend.recordings.files import read_recording
 
@@ -122,52 +95,6 @@ def small_numbers(value: Any) -> Any:
         case dict():
             return {small_numbers(key): small_numbers(one) for key, one in value.items()}
     return value
-
-
-def _story(folder: Path, data: bytes) -> None:
-    from tokendyno.backend.stories.story import stories
-
-    stories(_file(folder, "a.md", data).parent)
-
-
-def _claims(folder: Path, data: bytes) -> None:
-    from tokendyno.backend.claims.declared import read_claims
-
-    read_claims(_file(folder, "a.toml", data).parent)
-
-
-def _result(folder: Path, data: bytes) -> None:
-    from tokendyno.backend.claims.declared import shipped_claims
-    from tokendyno.backend.claims.results import read_results
-
-    read_results(shipped_claims().tests, _file(folder, "a.json", data).parent)
-
-
-def results() -> st.SearchStrategy[bytes]:
-    """Damaged results of claims, some with a digest that fits."""
-    from tokendyno.backend.claims.results import RESULTS
-
-    path = min(RESULTS.glob("*.json"))
-    line = corpus.changed_lines([msgspec.json.decode(path.read_bytes())], corpus.json_lines)
-    return st.one_of(corpus.damaged(path.read_bytes()), line)
-
-
-def _journal(folder: Path, data: bytes) -> None:
-    from tests.backend.ablation.test_journal import HEADING
-    from tokendyno.backend.ablation.journal import Journal, heading_of
-
-    path = _file(folder, "a.jsonl", data)
-    with suppress(InputError):
-        heading_of(path)
-    Journal(path, HEADING).close()
-
-
-def journals() -> st.SearchStrategy[bytes]:
-    """Damaged journals of ablations."""
-    from tests.backend.ablation.test_journal import COST, HEADING, TRIALS
-
-    lines = msgspec.to_builtins([HEADING, *TRIALS, COST])
-    return st.one_of(corpus.changed_lines(lines, corpus.json_lines), corpus.damaged(corpus.json_lines(lines)))
 
 
 def _trace(folder: Path, data: bytes) -> None:
@@ -257,13 +184,7 @@ KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any
     "indices": (lambda: corpus.configs, lambda folder, data: _model(folder, "model.safetensors.index.json", data)),
     "safetensors": (lambda: corpus.safetensors, lambda folder, data: read_header(_file(folder, "m.safetensors", data))),
     "ggufs": (lambda: corpus.ggufs, lambda folder, data: read_gguf(_file(folder, "m.gguf", data))),
-    "tomls": (lambda: corpus.tomls, lambda folder, data: read_arm(_file(folder, "autotuned.toml", data))),
-    "histories": (histories, _history),
     "recordings": (recordings, _recording),
-    "stories": (lambda: corpus.stories, _story),
-    "claims": (lambda: corpus.claims, _claims),
-    "results": (results, _result),
-    "journals": (journals, _journal),
     "traces": (lambda: corpus.traces, _trace),
     "calls": (calls, _api),
     "controls": (controls, _controls),

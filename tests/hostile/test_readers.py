@@ -22,7 +22,7 @@ from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.traffic.trace_file import MAX_TRACE_BYTES
 
 FEW, SOME, MANY = 8, 60, 300
-QUICK = sorted(KINDS.keys() - {"histories", "calls"})
+QUICK = sorted(KINDS.keys() - {"calls"})
 
 
 @pytest.mark.parametrize("kind", QUICK)
@@ -38,7 +38,7 @@ def limited(kind: str, count: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["safetensors", "ggufs", "configs", "calls"])
+@pytest.mark.parametrize("kind", ["safetensors", "configs", "calls"])
 def test_some_inputs_within_200_mb(kind: str) -> None:
     limited(kind, SOME)
 
@@ -51,9 +51,7 @@ def test_many_inputs_within_200_mb(kind: str) -> None:
 
 TENSOR = b',"%d":{"dtype":"F32","shape":[],"data_offsets":[0,0]}'
 BIG: dict[str, bytes] = {
-    "a tensor of six million dimensions": b'{"w":{"dtype":"F32","shape":[' + b"257," * 6_000_000 + b"1]}}",
     "400,000 tensors": b'{"__metadata__":0' + b"".join(TENSOR % n for n in range(400_000)) + b"}",
-    "an index of 32 MiB": b'{"weight_map":{' + b'"":"a.safetensors",' * 1_766_000 + b'"":""}}',
     "a vocabulary of 128 MiB": b'{"model":{' + b'"":0,' * ((128 << 20) // 5 - 4) + b'"":0}}',
     "an index of other things": b"{" + b'"":0,' * 6_700_000 + b'"":0}',
     "a recording of short texts": b"",

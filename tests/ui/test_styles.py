@@ -36,11 +36,3 @@ def test_no_rule_of_a_page_reaches_into_another(page: str) -> None:
     named = {rule: CLASS.findall(rule) for rule in rules if "#" not in rule}
     leaks = [rule for rule, names in named.items() if names and elsewhere.issuperset(names)]
     assert leaks == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_rule_of_a_page_reaches_into_what_it_shares_with_the_live_panel(page: str) -> None:
-    own = {name for path in (FOLDER / page).rglob("*.js") for name in CLASS.findall(path.read_text(encoding="utf-8"))}
-    both = own & classes_of(FOLDER / "live")
-    rules = selectors((FOLDER / page / "style.css").read_text(encoding="utf-8"))
-    assert [rule for rule in rules if (names := CLASS.findall(rule)) and both.issuperset(names)] == []

@@ -14,7 +14,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.quality import PROMPT, TOO_SHORT, quality_view
+from tokendyno.backend.views.quality import PROMPT
 from tokendyno.ui.compare.request import (
     CUSTOM,
     Fields,
@@ -101,11 +101,6 @@ def test_a_choice_that_does_not_exist_is_refused(choice: object) -> None:
         read_request(values(a=[choice, *DEFAULTS[1:]]))
 
 
-def test_an_arm_can_be_checked_before_the_prompt_is_written() -> None:
-    assert read_request(values(prompt=""), need_prompt=False).workload.prompt
-    assert read_request(values(prompt="", prompt_tokens=5)).workload.prompt == ""
-
-
 def test_presets_and_choices_are_inverse_to_each_other() -> None:
     for preset in arm_presets():
         shown = choice_values(preset_choices(preset.name))
@@ -131,14 +126,6 @@ def test_a_bundle_comes_to_what_the_model_and_machine_can_run() -> None:
     assert matching_preset(chosen, "lowest-latency", model, CPU) == "lowest-latency"
     assert matching_preset(chosen, "", model, CPU) == "own-loop"  # which is all that it comes to here
     assert matching_preset(chosen, "lowest-latency", facts("SmolLM2-135M-Instruct"), CPU) == "own-loop"
-
-
-def test_of_presets_that_come_to_the_same_the_shown_one_stays() -> None:
-    model = facts("Mistral-7B-v0.1")
-    assert preset_choices("gpt-oss", model, CPU) == {}
-    assert matching_preset({}, "gpt-oss", model, CPU) == "gpt-oss"
-    assert matching_preset({}, "", model, CPU) == "baseline"
-    assert matching_preset({"quantization": "bnb-nf4"}, "", model, CPU) == "nf4"  # and what longest-context comes to
 
 
 def test_the_presets_that_the_arms_show_are_part_of_the_request_if_they_are_bundles() -> None:
@@ -250,16 +237,3 @@ def test_a_short_prompt_is_read_with_what_arm_a_wrote() -> None:
         (reading(), run_of(over=False)),
     ):
         assert PROMPT not in texts(request, run), "not what this arm wrote to this prompt"
-
-
-@pytest.mark.parametrize(("prompt", "note"), [(SHORT, TOO_SHORT), (LONG, "")])
-def test_before_both_arms_have_read_every_text_has_its_row(prompt: str, note: str) -> None:
-    first = created()
-    run = Run(
-        type(first)(first.id, first.created, quality_request(reading(prompt), None), first.arms, "", "", {}, "cpu")
-    )
-    view = quality_view(run.snapshot(), "")
-    assert view is not None and view.note == note and view.rows[0].kl == "\u2013"
-    assert [row.title for row in view.rows][-1] == "All texts" and len(view.rows) == (6 if prompt == LONG else 5)
-    assert view.progress.startswith("Read so far: A 0 of ")
-    assert quality_view(run_of().snapshot(), "") is None

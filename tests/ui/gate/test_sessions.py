@@ -103,12 +103,6 @@ def test_a_stream_is_there_once_something_was_asked_for() -> None:
     assert site.ask("GET", stream).status_code == 200
 
 
-def test_without_a_cookie_there_is_no_session() -> None:
-    site = Site(Visitors(LIMITS["public"]))
-    for path in ("/gradio_api/queue/data?session_hash=a", "/gradio_api/heartbeat/a"):
-        assert site.ask("GET", path).status_code == 401
-
-
 def test_what_nobody_fetches_is_forgotten_that_of_the_busiest_address_first(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = gr.Blocks()
     unread = blocks._queue.pending_event_ids_session
