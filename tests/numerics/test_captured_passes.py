@@ -80,12 +80,16 @@ def test_without_a_graph_of_the_step_there_is_none_of_the_prompt(monkeypatch: py
     assert made.graphs.pools == []
 
 
-TRACED = [name if name == "gemma3_text" else pytest.param(name, marks=pytest.mark.full) for name in DENSE]
-"""Its windows and norms are the most that a trace meets."""
+IN_CI, FULL = pytest.mark.slow, pytest.mark.full
+TRACED = [
+    pytest.param(name, graphs, marks=IN_CI if (name, graphs) == ("gemma3_text", True) else FULL)
+    for name in DENSE
+    for graphs in (False, True)
+]
+"""Gemma 3's windows and norms are the most that a trace meets."""
 
 
-@pytest.mark.parametrize("graphs", [pytest.param(False, marks=pytest.mark.full), True], ids=["launched", "replayed"])
-@pytest.mark.parametrize("architecture", TRACED)
+@pytest.mark.parametrize(("architecture", "graphs"), TRACED)
 def test_compiled_passes_are_one_graph_for_each_length_and_give_the_same_text(
     architecture: str, graphs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

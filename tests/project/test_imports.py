@@ -37,7 +37,7 @@ def modules_outside_the_worker() -> list[str]:
     ]
 
 
-def test_no_module_outside_the_worker_imports_torch() -> None:
+def test_no_module_outside_the_worker_imports_torch_nor_does_the_page_that_is_built() -> None:
     names = modules_outside_the_worker()
     assert {
         "tokendyno.app",
@@ -47,13 +47,9 @@ def test_no_module_outside_the_worker_imports_torch() -> None:
         "tokendyno.ui.page",
     } <= set(names)
     assert "tokendyno.backend.worker.runners.decode" not in names
-    assert loaded("import " + ", ".join(names)) == "[]"
-
-
-def test_the_page_is_built_without_torch() -> None:
-    code = "from tokendyno.backend.executors import open_bench; from tokendyno.ui.page import build\n"
-    code += "bench = open_bench(None, None); page = build(bench); assert page.blocks; bench.close()"
-    assert loaded(code) == "[]"
+    build = "bench = open_bench(None, None); page = build(bench); assert page.blocks; bench.close()"
+    code = f"from tokendyno.backend.executors import open_bench; from tokendyno.ui.page import build; {build}"
+    assert loaded(f"import {', '.join(names)}\n{code}") == "[]"
 
 
 def test_the_command_line_needs_no_gradio() -> None:

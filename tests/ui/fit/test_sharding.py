@@ -56,8 +56,3 @@ def test_a_model_by_its_catalogue_name_is_split_as_random_weights_of_its_shape(
     assert [part["__type__"] for part in kept] == ["update", "update"] and "value" not in kept[0] | kept[1]
     for model, gpus in ((" Llama-3-8B ", 4), ("gpt2", 2), (None, None)):
         assert unless_of(model, gpus, shown) == ("", "")
-
-
-@pytest.mark.parametrize("shown", ["", None, 7, "{", "[]", '{"of": 3}', {"of": ["gpt2", 2]}])
-def test_without_a_table_of_ours_there_is_nothing_to_keep(shown: object) -> None:
-    assert unless_of("gpt2", 2, shown) == ("", "")

@@ -136,25 +136,6 @@ def test_one_users_history_is_not_anothers(team: Served) -> None:
     assert "Ada's secret prompt" not in attached(team, bob)
 
 
-def test_anothers_session_cannot_be_read(team: Served) -> None:
-    """Its stream of answers, by the word that the other one's browser chose."""
-    ada, bob = log_in(team, "ada", "correct horse"), log_in(team, "bob", "battery staple")
-    load = next(d for d in team.config_of(ada)["dependencies"] if len(d["outputs"]) > 20 and not d["inputs"])
-    sent = {"data": [], "fn_index": load["id"], "session_hash": "word", "trigger_id": None}
-    assert team.post("/gradio_api/queue/join", sent, {"Cookie": ada}).status == 200
-    stream = "/gradio_api/queue/data?session_hash=word"
-    assert team.ask(stream, headers={"Cookie": bob}).status == 404
-    assert b"process_completed" in team.ask(stream, headers={"Cookie": ada}).body
-
-
-def test_no_script_depends_on_properties_that_an_event_may_empty(team: Served) -> None:
-    """Gradio drops those of a component that is not shown yet when an event leaves it as it is: on Claims, opened from
-    Fit, no chart was drawn, and none on any page from then on."""
-    components = team.config_of(log_in(team, "ada", "correct horse"))["components"]
-    made_here = [c["props"] for c in components if c["type"] == "html"]
-    assert len(made_here) > 10 and not any(props["props"] for props in made_here)
-
-
 def test_a_header_that_never_ends_is_cut_off(team: Served) -> None:
     with socket.create_connection(("127.0.0.1", team.port)) as endless:
         endless.settimeout(10)
@@ -226,37 +207,6 @@ def test_a_program_runs_two_arms_in_five_lines_as_the_user_of_its_token(team: Se
         found = ada.predict(run=run, wait_s=60, api_name="/result")
     assert found["status"] == "done", found["message"]
     assert [len(arm["latency_s"]) for arm in found["arms"]] == [8, 8]
-
-
-def test_requests_go_on_while_others_of_their_address_read_no_answers(team: Served) -> None:
-    """Sixteen connections that asked for reports and read none held all turns of their address."""
-    cookie, most = log_in(team, "ada", "correct horse"), LIMITS["team"].address_requests
-    assert most is not None
-
-    def answered_meanwhile() -> bool:
-        links = [unread(team, SMALL_REPORT, 40, f"Cookie: {cookie}\r\n") for _ in range(most)]
-        try:
-            wait_until_idle(team)
-            sent = {"data": [], "fn_index": 99_999, "session_hash": "s"}
-            assert team.post("/gradio_api/run/predict", sent, {"Cookie": cookie}).status == 400
-            return not any(map(reset, links))
-        finally:
-            for link in links:
-                link.close()
-
-    assert any(answered_meanwhile() for _ in range(3)), "each time only once the others had been given up"
-
-
-def wait_until_idle(app: Served) -> None:
-    """Until the app has done nothing for half a second."""
-    process = psutil.Process(app.process.pid)
-
-    def idle() -> bool:
-        begin_s = process.cpu_times().user
-        time.sleep(0.5)
-        return bool(process.cpu_times().user - begin_s < 0.1)
-
-    wait_for(idle)
 
 
 def test_answers_that_nobody_reads_are_bounded(team: Served) -> None:
