@@ -20,10 +20,7 @@ PURE = (
     "chart_data",
     "annotations",
     "download",
-    "readout",
-    "distribution",
     "race",
-    "fresh",
 )
 """Files whose functions need no component of the page."""
 

@@ -116,21 +116,3 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     page.get_by_role("tab", name="Compare").click()
     page.wait_for_selector("#live .td-empty-run")
     assert page.locator("#live .td-permalink").text_content() == "", "Compare shows no run of many requests"
-
-
-@pytest.mark.slow
-def test_stop_leaves_what_was_served_and_cancels_the_rest(open_page: Open) -> None:
-    user = open_page()
-    page = open_batching(user)
-    few_requests(user, 300)
-    run_id = press_run(user)
-    until(user, f"{BATCH}.batch.batches[0]?.ends > 1", 90)
-    page.click("#batch-stop")
-    over(user, run_id)
-    assert text(user, ".td-status") == "Stopped"
-    states = page.evaluate(f"[...{BATCH}.batch.batches[0].rows.values()].map(row => row.reason)")
-    assert states.count("cancelled") > 20 and "length" in states
-    page.locator("#batch-live canvas[tabindex]").first.focus()
-    page.keyboard.press("End")
-    assert "cancelled while it waited for the static batch before it" in text(user, ".td-words")
-    user.shot("batching-stopped")

@@ -5,7 +5,6 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -74,24 +73,6 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
         user.page.set_viewport_size({"width": 1440, "height": 900})
         user.page.wait_for_timeout(1500)
         user.page.screenshot(path=str(ROOT / "docs" / "screenshot.png"))
-
-
-@pytest.mark.slow
-def test_a_prompt_preset_fills_at_once_and_never_overwrites_what_is_typed_after_it(open_page: Open) -> None:
-    user = open_page()
-    held: list[Any] = []
-    user.page.route("**/gradio_api/**", lambda route: held.append(route))  # the server does not answer meanwhile
-    user.type("prompt", "x")
-    user.choose("prompt-preset", "long")
-    user.wait("document.querySelector('#max-new-tokens input').value === '1000'")
-    assert "a little fox" in user.value("prompt")
-    user.type("max-new-tokens", "600")
-    assert held
-    for route in held:
-        route.continue_()
-    user.page.unroute_all()
-    user.page.wait_for_timeout(1000)
-    assert user.value("max-new-tokens") == "600"
 
 
 def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:

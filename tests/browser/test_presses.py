@@ -11,14 +11,6 @@ import pytest
 from tests.browser.driver import LIVE, Driver
 
 Open = Callable[..., Driver]
-ROW = ".td-runs tr[data-run={}]"
-REDRAWN = """new Promise(resolve => {
-  const marked = document.querySelector('.td-runs table');
-  marked.dataset.old = 'yes';
-  document.dispatchEvent(new Event('visibilitychange'));  // as when the tab comes back: the list is asked for again
-  const look = () => marked.isConnected ? setTimeout(look, 20) : resolve();
-  look();
-})"""
 
 
 def hold(page: Any, selector: str) -> None:
@@ -60,33 +52,3 @@ def test_run_that_is_pressed_twice_in_quick_succession_runs_once(open_page: Open
     user.wait("!document.querySelector('#run').disabled")
     user.page.wait_for_timeout(300)  # were there a second run, it would have begun
     assert {user.shown()} == runs_in(history) - before
-
-
-@pytest.mark.slow
-def test_a_list_that_is_redrawn_loses_no_press_no_focus_and_nothing_that_is_typed(open_page: Open) -> None:
-    user = open_page("?view=history", 1440, 900)
-    page = user.page
-    page.wait_for_selector(ROW.format("two"))
-    hold(page, f"{ROW.format('two')} .td-pin")
-    with page.expect_response("**/component_server/**"):
-        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    page.evaluate("new Promise(resolve => setTimeout(resolve, 100))")  # were it not held back, it would be drawn now
-    page.mouse.up()
-    page.wait_for_selector(f"{ROW.format('two')} .td-pin[aria-pressed=true]")
-
-    page.locator(f"{ROW.format('marked')} .td-pin").first.click()
-    page.get_by_role("button", name="Unpin all").focus()
-    page.evaluate(REDRAWN)
-    assert page.evaluate("document.activeElement.textContent") == "Unpin all"
-
-    page.locator(f"{ROW.format('two')} .td-edit-run").click()
-    page.keyboard.type("half a na")
-    page.locator(".td-search [name=q]").fill("two")
-    page.wait_for_function("document.querySelectorAll('.td-runs tr[data-run]').length === 1")
-    assert page.locator(".td-edit input").input_value() == "half a na"
-    page.locator(".td-edit input").focus()
-    page.evaluate(REDRAWN)
-    page.keyboard.type("me")
-    assert page.locator(".td-edit input").input_value() == "half a name"
-    page.locator(".td-cancel").click()
-    page.get_by_role("button", name="Unpin all").click()

@@ -2,7 +2,6 @@
 KIND COUNT`. Prints how many were read and refused; anything else than an answer or an InputError ends it with a code.
 """
 
-import functools
 import logging
 import lzma
 import os
@@ -103,77 +102,6 @@ def _trace(folder: Path, data: bytes) -> None:
     read_trace(_file(folder, "a.jsonl", data))
 
 
-def _api(folder: Path, call: tuple[str, list[Any]]) -> None:
-    """A call of an endpoint for programs; an error of it counts as refused, the general one as a failure."""
-    import gradio as gr
-
-    from tests.support.event_loops import finished
-    from tokendyno.ui.errors import UNEXPECTED
-
-    try:
-        finished(getattr(_endpoints(), call[0])(*call[1]))
-    except gr.Error as error:
-        assert UNEXPECTED not in str(error), call
-        raise InputError(str(error)) from None
-
-
-@functools.cache
-def _endpoints() -> Any:
-    """Those of a public page. It is not started: what is queued waits."""
-    from tokendyno.backend.executors import open_bench
-    from tokendyno.backend.hosting.limits import LIMITS
-    from tokendyno.ui.api import Api
-
-    return Api(open_bench(None, limits=LIMITS["public"]))
-
-
-def calls() -> st.SearchStrategy[tuple[str, list[Any]]]:
-    """Calls of the endpoints: what programs send, with anything in its place."""
-    from tests.ui.test_api import request_of
-
-    usual: dict[str, list[Any]] = {
-        "check": ["pocket", "cache=static", "Once", 0, 8, 1],
-        "run": ["pocket", "", "loop=own", "Once", 0, 8, 1, 0.0, 0, 1, False, False, ""],
-        "status": ["a"],
-        "result": ["a", 0.0],
-        "stop": ["a"],
-        "fit": ["pocket", None, "8GiB", None, 1, 1],
-    }
-
-    @st.composite
-    def call(draw: st.DrawFn) -> tuple[str, list[Any]]:
-        name = draw(st.sampled_from(sorted(usual)))
-        given = list(usual[name])
-        for _ in range(draw(st.integers(1, 3))):
-            given[draw(st.integers(0, len(given) - 1))] = draw(st.one_of(corpus.values, corpus.texts))
-        return name, ([request_of("guest")] if name in ("run", "stop") else []) + given
-
-    return call()
-
-
-def _controls(folder: Path, values: list[Any]) -> None:
-    from tokendyno.ui.compare.request import read_request
-
-    read_request(values)
-
-
-def controls() -> st.SearchStrategy[list[Any]]:
-    """Values of the page's controls, a few of which are anything."""
-    from tokendyno.backend.optimizations import prompt_axes
-
-    usual: list[Any] = ["pocket", "Once", 8, 1, 0.0, 0, 1, 0, False, 0, 1.0, False, "", ""]
-    usual += [axis.default for axis in prompt_axes()] * 2
-
-    @st.composite
-    def some(draw: st.DrawFn) -> list[Any]:
-        given = list(usual)
-        for _ in range(draw(st.integers(1, 3))):
-            given[draw(st.integers(0, len(given) - 1))] = draw(st.one_of(corpus.values, corpus.texts))
-        return given
-
-    return some()
-
-
 KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any], object]]] = {
     "names": (lambda: corpus.texts, _name),
     "configs": (lambda: corpus.configs, lambda folder, data: _model(folder, "config.json", data)),
@@ -186,8 +114,6 @@ KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any
     "ggufs": (lambda: corpus.ggufs, lambda folder, data: read_gguf(_file(folder, "m.gguf", data))),
     "recordings": (recordings, _recording),
     "traces": (lambda: corpus.traces, _trace),
-    "calls": (calls, _api),
-    "controls": (controls, _controls),
 }
 """Each kind of input: what is drawn, and how the app reads it."""
 

@@ -22,10 +22,9 @@ from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.traffic.trace_file import MAX_TRACE_BYTES
 
 FEW, SOME, MANY = 8, 60, 300
-QUICK = sorted(KINDS.keys() - {"calls"})
 
 
-@pytest.mark.parametrize("kind", QUICK)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_few_inputs_of_each_kind_are_read_or_refused(kind: str) -> None:
     assert sum(read(kind, FEW).values()) >= FEW
 
@@ -38,7 +37,7 @@ def limited(kind: str, count: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["safetensors", "configs", "calls"])
+@pytest.mark.parametrize("kind", ["safetensors", "configs"])
 def test_some_inputs_within_200_mb(kind: str) -> None:
     limited(kind, SOME)
 

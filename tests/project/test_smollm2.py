@@ -133,17 +133,6 @@ def test_every_choice_was_in_effect_and_kv_bytes_are_as_predicted(arms: dict[str
 
 
 @pytest.mark.full
-def test_the_exported_script_prints_the_same_text(gguf: Path, arms: dict[str, dict[str, Any]], tmp_path: Path) -> None:
-    work = ["--model", str(gguf), "--prompt", PROMPT, "--max-new-tokens", str(TOKENS), "--ignore-eos"]
-    path = tmp_path / "script.py"
-    subprocess.run([sys.executable, "-m", "tokendyno", "export", *work, "-o", str(path)], cwd=ROOT, check=True)
-    ran = subprocess.run([sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, timeout=240)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith(arms["dynamic"]["text"] + "\n")
-    assert "decode speed: " in ran.stdout
-
-
-@pytest.mark.full
 def test_quantized_caches_and_draft_tokens_answer_a_chat_alike(gguf: Path) -> None:
     """4 bits a number are enough to repeat a sentence; drafting from the prompt saves steps."""
     asked = "Repeat exactly three times: the red fox jumps over the blue fence."

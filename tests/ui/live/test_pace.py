@@ -9,13 +9,10 @@ from tokendyno.ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, WAIT_S, Pace, 
     ("every_ms", "load", "next_ms"),
     [
         (FASTEST_MS, 0.0, FASTEST_MS),
-        (80, 1.0, 80),
         (80, 1.5, 120),
         (80, 9.0, 160),
-        (900, 9.0, SLOWEST_MS),
         (SLOWEST_MS, 9.0, SLOWEST_MS),
         (SLOWEST_MS, 0.0, 400),
-        (100, 0.0, FASTEST_MS),
     ],
 )
 def test_the_period_follows_the_load_by_at_most_a_factor_of_two(every_ms: float, load: float, next_ms: float) -> None:
