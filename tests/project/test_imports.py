@@ -55,8 +55,3 @@ def test_no_module_outside_the_worker_imports_torch_nor_does_the_page_that_is_bu
 def test_the_command_line_needs_no_gradio() -> None:
     code = "from tokendyno.backend.cli.main import main; main(['doctor']); main(['models']); main(['check'])"
     assert loaded(code, (*HEAVY, "gradio", "plotly", "pandas")) == "[]"
-
-
-def test_a_command_is_parsed_without_the_modules_of_others_and_without_what_draws_tables() -> None:
-    code = "from tokendyno.backend.cli.parser import make_parser; make_parser('models').parse_args(['models'])"
-    assert loaded(code, ("rich", "tokendyno.backend.engine.bench", "tokendyno.backend.cli.claims", "ui")) == "[]"

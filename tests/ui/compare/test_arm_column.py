@@ -2,34 +2,11 @@
 
 import json
 
-import gradio as gr
 import pytest
 
 from tests.support.machines import CPU, H200, facts
-from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.optimizations import axis_names, prompt_axes
-from tokendyno.ui.compare import arm_column, request
 from tokendyno.ui.compare.arm_column import UNSUPPORTED, fold_button, folded, folded_axes, titles
-
-
-@pytest.fixture
-def arm() -> arm_column.ArmControls:
-    with gr.Blocks(analytics_enabled=False):
-        return arm_column.arm_controls("B", "unwindowed", None, titles(None, CPU))
-
-
-def test_every_axis_has_a_dropdown_with_all_its_choices(arm: arm_column.ArmControls) -> None:
-    assert [box.label for box in arm.axes] == [axis.title for axis in prompt_axes()]
-    for box, axis in zip(arm.axes, prompt_axes(), strict=True):
-        assert box.choices == [(choice.title, choice.name) for choice in axis.choices]
-        assert box.elem_id == f"axis-b-{axis.name}"
-
-
-def test_an_arm_begins_at_its_preset(arm: arm_column.ArmControls) -> None:
-    assert [box.value for box in arm.axes] == request.choice_values(request.preset_choices("unwindowed"))
-    assert arm.preset.value == "unwindowed"
-    assert [name for _, name in arm.preset.choices] == [*(preset.name for preset in arm_presets()), request.CUSTOM]
-
 
 # --- titles ---------------------------------------------------------------------------------------
 
