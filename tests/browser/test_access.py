@@ -151,7 +151,6 @@ def test_no_text_lies_over_another_from_a_phone_to_a_large_screen(open_page: Ope
                 user.wait(DRAWN)
             user.still()
             found += [f"{tab} at {width}: {one}" for one in overlaps(user.page)]
-            user.shot(f"{tab.lower()}-{width}", full=True)
         user.page.set_viewport_size({"width": 1440, "height": 900})
     user.page.get_by_role("tab", name="Compare").click()
     user.wait(DRAWN)

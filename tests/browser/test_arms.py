@@ -58,7 +58,6 @@ def test_an_arm_is_what_differs_and_the_palette_adds_to_it_by_keyboard(open_page
     user.page.locator(".td-palette input").fill("<img src=x onerror=alert(1)>")
     assert "Nothing matches" in user.text(".td-entries")
     user.page.keyboard.press("Escape")
-    user.shot("chips-1366")
 
 
 def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
@@ -80,7 +79,6 @@ def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     with user.page.expect_download() as saved:
         user.page.locator("#code-a a[download]").click()
     assert saved.value.suggested_filename == "pocket-A-cache-static.py"
-    user.shot("code-1366", full=True)
 
 
 @pytest.mark.slow

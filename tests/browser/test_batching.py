@@ -75,7 +75,6 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     run_id = press_run(user)
     assert page.locator("#batch-run").is_disabled() and page.locator("#batch-stop").is_enabled()
     until(user, f"{BATCH}.batch.batches[0]?.steps.end.length > 3")
-    user.shot("batching-streaming")
     over(user, run_id)
     assert text(user, ".td-status") == "Done"
     until(user, "!document.querySelector('#batch-run').disabled")
@@ -103,7 +102,6 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     assert "done" in row
     page.locator(".td-pick").nth(2).click()
     assert page.locator("#batch-live .td-number").input_value() == "3"
-    user.shot("batching-done")
 
     stale = "document.querySelector('#batch-stale .td-line-text').textContent"
     fill(user, "batch-concurrent", "3")

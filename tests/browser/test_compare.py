@@ -40,7 +40,6 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     user.wait_tokens(0, 20)
     early = user.page.evaluate(f"{LIVE}.live.series[0].t.length")
     user.wait_tokens(1, 100)
-    user.shot("streaming-1366")
     user.wait_over(run_id)
     assert early < 200 and user.page.evaluate(f"{LIVE}.live.series.map(columns => columns.t.length)") == [200, 200]
     assert user.text(".td-status") == "Done"
@@ -64,7 +63,6 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert "One pair of runs: B took" in user.text(".td-sentence")
     assert "more KV cache, and writes the same text." in user.text(".td-sentence")
     assert "texts" in user.text(".td-text-comparison")
-    user.shot("finished-1366", full=True)
     user.page.set_viewport_size({"width": 390, "height": 844})
     user.still()
     assert user.page.evaluate(OUT_OF_PLACE) == []
@@ -82,7 +80,6 @@ def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
     user.choose("axis-a-loop", "own")
     fix = user.page.locator("#verdicts-a .td-verdict.blocked .td-fix")
     fix.wait_for()
-    user.shot("blocked-1366")
     user.wait_chosen("preset-a", "custom")
     user.page.click("#run")
     user.wait("document.querySelector('#message .td-line-text').textContent.includes('static')")
@@ -117,8 +114,6 @@ def test_bad_input_is_said_and_nothing_is_lost(open_page: Open, tmp_path: Path) 
         assert user.value(control).startswith(typed)
         assert control == "prompt" or user.value("prompt") == "My very own prompt"
         assert user.shown() == before and user.page.locator("#run").is_enabled()
-        if typed == "poket":
-            user.shot("bad-input-1366")
         user.type(control, good[control])
         user.wait(f"{message} === ''")
 
@@ -136,7 +131,6 @@ def test_an_encoder_is_shown_in_passes(open_page: Open) -> None:
     assert user.line("latency", "A")["x"][0] == 0
     labels = user.page.locator(".td-tile h3").all_inner_texts()
     assert not any("first token" in label or "KV" in label for label in labels)
-    user.shot("encoder-1366", full=True)
 
 
 @pytest.mark.slow
@@ -202,7 +196,6 @@ def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page:
     found = {rows.nth(i).get_attribute("data-key"): rows.nth(i).inner_text() for i in range(rows.count())}
     assert "needs 2 runs" in found["interval"]
     assert "needs 662 steps" in found["p99"] and "n/a" in found["energy"]
-    user.shot("figures-1366", full=True)
 
 
 def test_a_broken_run_and_an_unknown_one_are_said(open_page: Open) -> None:
@@ -213,9 +206,7 @@ def test_a_broken_run_and_an_unknown_one_are_said(open_page: Open) -> None:
         assert user.page.get_by_label(label, exact=True).count() >= 1, label
     assert user.page.locator(".td-status[role=status][aria-live=polite]").count() == 1
     assert user.page.locator("#live .td-failure[role=alert]").count() == 1
-    user.shot("failed-1366")
     user.open("?run=nosuchrun")
     user.page.get_by_text("There is no run 'nosuchrun' here").wait_for()
     assert user.page.locator("#run").is_enabled()
     assert "Press Run" in user.text(".td-empty-run")
-    user.shot("empty-1366")

@@ -70,7 +70,6 @@ def test_chart_and_table_are_what_is_computed(open_page: Open) -> None:
     assert abs(line - pixel * (24_564 << 20)) < 2
     page.locator(".td-fit-tools .td-all").click()
     assert len(page.evaluate(SHOWN)) == len(expected.rows) > len(main)
-    user.shot("fit-1440", full=True)
 
 
 TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -101,7 +100,6 @@ def test_at_every_width_nothing_overlaps_or_sticks_out(open_page: Open) -> None:
         for target in page.locator(".td-fit-tools .td-all, .td-run-this, .td-amount input").all():
             if target.is_visible():
                 assert target.bounding_box()["height"] >= 24, (width, target)
-        user.shot(f"fit-{width}", full=True)
 
 
 @pytest.mark.slow

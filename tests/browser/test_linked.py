@@ -23,7 +23,6 @@ def test_charts_point_zoom_and_count_together_and_hide_no_data(open_page: Open) 
     drawn = "[...document.querySelectorAll('.td-moment')].map(line => parseFloat(line.style.left))"
     assert [round(x) for x in user.page.evaluate(drawn)] == [round(x) for x in user.page.evaluate(left)]
     assert user.page.locator(".td-plot .hoverlayer .hovertext, .td-plot .modebar-btn").count() == 0
-    user.shot("hover-1440")
     user.page.mouse.move(5, 5)
     user.wait("document.querySelectorAll('.td-readout, .td-moment').length === 0")
 
@@ -58,7 +57,6 @@ def test_charts_point_zoom_and_count_together_and_hide_no_data(open_page: Open) 
     row = dialog.locator("tr").all_inner_texts()[1]
     assert " ".join(row.split()) == "Arm A 63 10 10 10 10 needs 64 needs 662 10"
     assert dialog.locator(".td-spread-plot[aria-hidden=true] .main-svg").count() > 0
-    user.shot("distribution-1440")
 
 
 @pytest.mark.slow
@@ -79,6 +77,5 @@ def test_the_parts_of_a_step_are_a_bar_and_a_table_and_an_arm_without_a_trace_sa
         and "Not traced: the run has a single token." in said[1]
     )
     box.scroll_into_view_if_needed()
-    user.shot("parts-1440")
     user.open("?run=broken").wait_over("broken")
     assert user.page.locator(".td-parts:visible").count() == 0, "no empty instrument"

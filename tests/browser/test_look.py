@@ -25,7 +25,6 @@ def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> Non
         box = user.page.locator(selector).bounding_box()
         assert above <= box["y"] and box["y"] + box["height"] <= 900, (selector, box)
         above = box["y"]
-    user.shot("stored-1440")
     for width in (1440, 1024, 768, 390):
         user.page.set_viewport_size({"width": width, "height": 900})
         user.wait(
@@ -85,7 +84,6 @@ def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     texts = [f".{part}.arm-{arm}" for arm in "ab" for part in ("td-phases", "td-text")]  # each below its arm's name
     shown = [user.page.locator(f"#live {one}").bounding_box()["y"] for one in (".td-sentence", *texts, ".td-plot")]
     assert [b["y"], *shown] == sorted([b["y"], *shown])
-    user.shot("phone-390", full=True)
 
 
 def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page: Open) -> None:
@@ -110,4 +108,3 @@ def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page
     user.point(0, 30)
     user.wait("document.querySelector('.td-noted').textContent.startsWith('B token 30: <script>')")
     assert user.page.locator(".td-noted script, .td-noted img").count() == 0
-    user.shot("marks", full=True)

@@ -25,7 +25,6 @@ def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> No
     for before, after in itertools.pairwise(boxes):
         start = before["x"] if before is not boxes[0] else before["x"] + before["width"]
         assert after["x"] + after["width"] == pytest.approx(start, abs=3), "each begins where the one before ends"
-    user.shot("worth-1440", full=True)
     user.page.set_viewport_size({"width": 390, "height": 844})
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
 
@@ -47,7 +46,6 @@ def test_a_sweep_comes_back_by_its_link_with_lines_heat_maps_and_what_no_other_b
         "one.querySelector('.main-svg').clientWidth])"
     )
     assert all(inner <= outer for outer, inner in widths), "no plot lies over the one beside it"
-    user.shot("sweep-1440", full=True)
     user.page.set_viewport_size({"width": 390, "height": 844})
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
     panel.locator(".td-sweep-values").first.fill("1, two")
