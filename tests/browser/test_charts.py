@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.chart_page import ChartPage, Line, columns, long_run, only, reply
-from tests.support.runs import PROMPT, TOKEN_BYTES, WINDOW, arm_records, created, encoder, passes
+from tests.support.runs import PROMPT, TOKEN_BYTES, WINDOW, arm_records, created
 from tokendyno.ui.live.charts import LATENCY
 
 MOST = 400
@@ -52,25 +52,6 @@ def test_the_roofline_bound_lies_under_the_latency_and_stops_rising_at_the_windo
     assert (a.label, b.label) == ("A roofline", "B roofline")
 
 
-def test_all_charts_count_tokens_or_seconds(js: ChartPage, run: Any, lines: list[Line]) -> None:
-    """A sample of memory lies at the token that was being made: at 0.5 s that is token 40, of which B has 39."""
-    a, b = only(lines, chart="memory")
-    assert (a.arm, b.arm) == ("A", "B") and a.y == b.y == [512, 513]  # MiB
-    assert a.x == pytest.approx([0, 40]) and b.x == pytest.approx([0, 39])
-    timed = js.lines([run], axis="second")
-    assert only(timed, chart="memory", arm="A")[0].x == [0.0, 0.5]
-    for one in only(timed, curve="", arm="B"):
-        whole = only(lines, chart=one.chart, arm="B", kind=one.kind, curve="")[0]
-        assert one.y == whole.y
-        assert one.chart == "memory" or one.x == pytest.approx([0.1 + 0.01 * token for token in whole.x])
-    (bound,) = only(timed, chart="latency", arm="A", curve="floor")
-    rise = WINDOW - 1 - PROMPT
-    assert bound.x[rise - 1] == pytest.approx(0.1 + 0.01 * rise)
-    assert bound.y[0] < bound.y[rise // 2] < bound.y[rise - 1] == bound.y[-1]
-    (predicted,) = only(timed, chart="kv", arm="A", kind="sliding", curve="predicted")
-    assert predicted.y == pytest.approx(only(timed, chart="kv", arm="A", kind="sliding", curve="")[0].y)
-
-
 def test_an_arm_keeps_its_colour_and_dash_and_a_prediction_is_dotted(js: ChartPage, run: Any) -> None:
     styles = {
         (t["meta"]["arm"], t["line"]["color"], t["line"]["dash"], bool(t["meta"]["curve"]))
@@ -95,13 +76,6 @@ def test_memory_of_the_other_ranks_is_one_line_with_gaps_on_either_axis(js: Char
     assert "other devices" in labels
     legends = {t["meta"]["legend"]: t["legend"] for t in js.traces([several]) if t["showlegend"]}
     assert (legends["A"], legends["other devices"], legends["full"]) == ("legend", "legend2", "legend3")
-
-
-def test_the_first_pass_of_an_encoder_is_drawn_like_the_others_and_its_cache_has_no_lines(js: ChartPage) -> None:
-    found = js.lines([reply([encoder(), *passes("A", 20)], [[0, 0, 0]])])
-    (line,) = only(found, chart="latency")
-    assert line.x == list(range(20)) and line.y == pytest.approx([10.0] * 20)
-    assert not only(found, chart="kv")
 
 
 # --- annotations ----------------------------------------------------------------------------------

@@ -47,12 +47,6 @@ def test_every_folder_and_loose_module_of_the_backend_is_in_the_tree_of_the_arch
     assert (folders | modules) - paths == set()
 
 
-def test_no_import_contract_has_an_exception() -> None:
-    contracts = PYPROJECT["tool"]["importlinter"]["contracts"]
-    assert len(contracts) >= 4
-    assert [contract["name"] for contract in contracts if contract.get("ignore_imports")] == []
-
-
 SPACE = {"python_version": "3.11"}
 """Of the front matter of README."""
 
