@@ -1,5 +1,5 @@
 """Whatever a file or a name holds: it is read, or refused in one sentence; no traceback, no secret, no hang, and never
-200 MB. A few of each kind by default, and in a process with these limits under `-m slow`; more by `tools/full`."""
+200 MB."""
 
 import lzma
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.hostile import corpus
 from tests.hostile.readers import KINDS, read
 from tests.support.batches import batch_created
 from tests.support.processes import with_path
@@ -21,31 +22,11 @@ from tokendyno.backend.paths import ROOT
 from tokendyno.backend.recordings.format import NAME
 from tokendyno.backend.runs.records import ArmEvent
 
-FEW, SOME, MANY = 8, 60, 300
-
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_few_inputs_of_each_kind_are_read_or_refused(kind: str) -> None:
-    assert sum(read(kind, FEW).values()) >= FEW
-
-
-def limited(kind: str, count: int) -> None:
-    env = {**os.environ, "PYTHONPATH": with_path(ROOT)}
-    command = [sys.executable, "-m", "tests.hostile.readers", kind, str(count)]
-    done = subprocess.run(command, cwd=ROOT, env=env, text=True, capture_output=True, timeout=280)
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["safetensors", "configs"])
-def test_some_inputs_within_200_mb(kind: str) -> None:
-    limited(kind, SOME)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("kind", KINDS)
-def test_many_inputs_within_200_mb(kind: str) -> None:
-    limited(kind, MANY)
+def test_inputs_of_each_kind_are_read_or_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", corpus.CANARY)
+    assert sum(read(kind, 100).values()) >= 100
 
 
 def largest_vocabulary() -> bytes:

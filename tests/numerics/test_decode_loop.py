@@ -1,14 +1,11 @@
 """The custom decode loop takes the steps of `generate`, on every architecture of the catalogue and on others."""
 
-from typing import Any
-
 import pytest
 import torch
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from tests.support.decode_loop import NEW, Told, generated, greedy, own, prompt
 from tests.support.tiny_models import CONFIGS, OTHERS, WINDOW, build, tiny
-from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling, gumbel
 from tokendyno.backend.worker.patch.projections import fuse
@@ -77,11 +74,3 @@ def test_a_sampled_token_is_what_transformers_warpers_and_the_noise_of_the_seed_
             noise = gumbel(logits.shape, torch.tensor([seed]), torch.tensor([step]))
             ids = torch.cat([ids, (warpers(ids, logits) + noise).argmax(-1, keepdim=True)], 1)
     assert torch.equal(own(model, asked, sampling=sampling, seed=seed), ids)
-
-
-def test_a_window_holds_as_many_tokens_as_its_layer_attends_to() -> None:
-    model: Any = tiny("olmo3")
-    cache = StaticSlotCache(model.config, 60)
-    own(model, prompt(20), cache=cache)
-    assert cache.sliding is not None and cache.full is not None
-    assert (cache.sliding.size, cache.full.size) == (WINDOW, 60)

@@ -27,7 +27,6 @@ from tokendyno.ui.compare.request import (
     read_draft,
     read_request,
     stale,
-    what_runs,
 )
 from tokendyno.ui.components.stale_line import UNREADABLE
 
@@ -132,19 +131,6 @@ def test_the_presets_that_the_arms_show_are_part_of_the_request_if_they_are_bund
     assert [arm.preset for arm in read_request(values()).arms] == ["", ""]
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({}, "Run: one pair of runs. Measure: 5 pairs."),
-        ({"repeats": 5}, "Run and Measure: 5 pairs of runs."),
-        ({"repeats": 3, "batch_size": 8}, "Run: 3 pairs of runs. Measure: 5 pairs; batch size 8."),
-        ({"prompt_tokens": 4_000}, "4,000 prompt tokens instead of the prompt as written."),
-    ],
-)
-def test_what_run_will_do_is_said(changed: dict[str, Any], said: str) -> None:
-    assert what_runs(read_request(values(**changed)).workload).endswith(said)
-
-
 # --- against the run that is shown ----------------------------------------------------------------
 
 
@@ -186,10 +172,6 @@ def test_a_reading_is_of_a_model_and_two_arms_whatever_the_prompt() -> None:
     run = Run(msgspec.structs.replace(first, request=request))
     assert json.loads(stale_of(run, controls(prompt="Another", max_new_tokens=65)))["text"] == ""
     assert "arm B" in json.loads(stale_of(run, controls(arm_b={})))["text"]
-
-
-def test_without_a_run_nothing_is_stale() -> None:
-    assert stale(None, None) == ""
 
 
 SHORT = "Once upon a time"
