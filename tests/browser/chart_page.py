@@ -1,6 +1,7 @@
 """The charts' own JavaScript in a blank page: columns go in, Plotly traces come out. No app, no figure."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -53,9 +54,9 @@ class Line(NamedTuple):
 class ChartPage:
     """A blank page with the pure part of the charts' JavaScript."""
 
-    def __init__(self, page: Any) -> None:
+    def __init__(self, page: Any, files: Sequence[Path] = (*(FOLDER / f"{name}.js" for name in PURE), RANK)) -> None:
         self._page = page
-        for file in (*(FOLDER / f"{name}.js" for name in PURE), RANK):
+        for file in files:
             page.add_script_tag(content=file.read_text(encoding="utf-8"))
 
     def call(self, expression: str, *arguments: Any) -> Any:

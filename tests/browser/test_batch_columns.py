@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.browser.chart_page import ChartPage
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tokendyno.backend.messages import BatchEvent, RequestEnds, Waits
 from tokendyno.backend.runs.run import Run
@@ -24,22 +25,14 @@ FOLD = """(replies, pages) => {
 }"""
 
 
-class BatchPage:
+class BatchPage(ChartPage):
     """A blank page with the pure part of the JavaScript."""
-
-    def __init__(self, page: Any) -> None:
-        self._page = page
-        for file in PURE:
-            page.add_script_tag(content=file.read_text(encoding="utf-8"))
 
     def of(self, replies: Sequence[Any], pages: Sequence[Any], expression: str, *given: Any) -> Any:
         """The value of a JavaScript function of the folded columns, and of what is given."""
-        call = f"([replies, pages, given]) => ({expression})(({FOLD})(replies, pages), ...given)"
-        return self._page.evaluate(call, [list(replies), list(pages), list(given)])
-
-    def call(self, expression: str, *given: Any) -> Any:
-        """The value of a JavaScript function."""
-        return self._page.evaluate(f"given => ({expression})(...given)", list(given))
+        return self.call(
+            f"(replies, pages, ...given) => ({expression})(({FOLD})(replies, pages), ...given)", replies, pages, *given
+        )
 
     def says(self, replies: Sequence[Any], request: int, arrival: float, now: float) -> str:
         """What is said of a request at a moment."""
@@ -65,7 +58,7 @@ BARS = """(batch, request, arrival, now) =>
 @pytest.fixture(scope="module")
 def js(browser: Any) -> Any:
     page = browser.new_context().new_page()
-    yield BatchPage(page)
+    yield BatchPage(page, PURE)
     page.context.close()
 
 
