@@ -1,6 +1,7 @@
 """The charts' own JavaScript in a blank page: columns go in, Plotly traces come out. No app, no figure."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,23 +13,12 @@ from tokendyno.backend.views import live
 from tokendyno.ui.live.charts import CHARTS
 from tokendyno.ui.live.sources import FOLDER
 
-PURE = (
-    "dom",
-    "series",
-    "decimate",
-    "windows",
-    "chart_data",
-    "annotations",
-    "download",
-    "readout",
-    "distribution",
-    "race",
-    "fresh",
-)
-"""Files whose functions need no component of the page."""
-
+NAMES = ("dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "race")
 RANK = FOLDER.parent.parent / "compare" / "js" / "rank.js"
 """How the palette is searched."""
+
+PURE = (*(FOLDER / f"{name}.js" for name in NAMES), RANK)
+"""Files whose functions need no component of the page."""
 
 TRACES = """({charts, replies, head, ended, hidden, axis, zoom}) => {
   const series = head ? head.arms.map(emptySeries) : [];
@@ -56,9 +46,9 @@ class Line(NamedTuple):
 class ChartPage:
     """A blank page with the pure part of the charts' JavaScript."""
 
-    def __init__(self, page: Any) -> None:
+    def __init__(self, page: Any, files: Sequence[Path] = PURE) -> None:
         self._page = page
-        for file in (*(FOLDER / f"{name}.js" for name in PURE), RANK):
+        for file in files:
             page.add_script_tag(content=file.read_text(encoding="utf-8"))
 
     def call(self, expression: str, *arguments: Any) -> Any:

@@ -2,11 +2,8 @@
 
 import os
 import re
-import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,21 +14,10 @@ from tests.browser import stored_runs
 from tests.browser.chart_page import ChartPage
 from tests.browser.chromium import chromium, what_is_missing
 from tests.browser.driver import Driver
-from tests.browser.seen import Seen
 from tests.support.ablations import stored, stored_sweep
 from tests.support.ports import free_port
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.runs.store import Store
-
-NAMED = "<img src=x onerror=alert(1)>"
-"""A model folder whose name is markup."""
-
-APP = """
-import faulthandler, runpy, signal
-faulthandler.register(signal.SIGUSR1)
-runpy.run_path("app.py", run_name="__main__")
-"""
-"""app.py, which writes to its log what each of its threads does when it is asked to."""
 
 UNBEGUN = "?run=unbegun"
 """Both arms in float32, B without windows."""
@@ -92,12 +78,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def app(history: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """An app whose history already holds the runs of `stored_runs`: its address and its process, whose log lies beside
-    the history."""
-    folder, models = history.parent, history.parent / "models"
-    models.mkdir()
-    shutil.copytree(ROOT / "presets" / "models" / "pocket", models / NAMED)
+def address(history: Path) -> Iterator[str]:
+    """Address of an app whose history already holds the runs of `stored_runs`."""
+    folder = history.parent
     store = Store(history)
     for run_id, records in stored_runs.RUNS.items():
         for record in records:
@@ -106,35 +89,19 @@ def app(history: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     stored(folder)
     stored_sweep(folder)
     port = free_port()
-    command = [sys.executable, "-c", APP, "--port", str(port), "--history", str(history), "--models-dir", str(models)]
+    command = [sys.executable, "app.py", "--port", str(port), "--history", str(history)]
     with (folder / "log").open("w") as log:
         app = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True)
     assert app.stdout is not None
     line = app.stdout.readline()
     assert "ready" in line, (line, (folder / "log").read_text())
-    yield f"http://127.0.0.1:{port}", app
+    yield f"http://127.0.0.1:{port}"
     app.terminate()
     assert app.wait(30) == 0
     app.stdout.close()
     logged = (folder / "log").read_text()
     for failure in ("a page event failed", "coroutine raised", "could not be carried out"):
         assert failure not in logged, logged
-
-
-@pytest.fixture(scope="session")
-def address(app: tuple[str, subprocess.Popen[str]]) -> str:
-    """Address of the app that has a history."""
-    return app[0]
-
-
-def threads_of(process: subprocess.Popen[str], log: Path) -> str:
-    """What each thread of an app does now."""
-    before = log.stat().st_size
-    process.send_signal(signal.SIGUSR1)
-    time.sleep(0.5)
-    with log.open() as lines:
-        lines.seek(before)
-        return lines.read()
 
 
 class Pages:
@@ -144,11 +111,10 @@ class Pages:
     `troubles` are failures of a page or of the server, dialogs, and requests to another address.
     """
 
-    def __init__(self, browser: Any, address: str, threads: Callable[[], str]) -> None:
-        self._browser, self._address, self._threads = browser, address, threads
+    def __init__(self, browser: Any, address: str) -> None:
+        self._browser, self._address = browser, address
         self._free: list[Any] = []
         self._taken: list[tuple[Any, bool]] = []
-        self._seen: dict[Any, Seen] = {}
         self.troubles: list[str] = []
 
     def open(
@@ -175,12 +141,10 @@ class Pages:
                 page.unroute_all()
                 page.evaluate("localStorage.clear(); sessionStorage.clear()")
                 page.goto("about:blank")
-                self._seen[page].clear()
                 self._free.append(page)
             else:
-                seen = self._seen.pop(page)
                 if not again:
-                    print(seen.report(), self._threads(), sep="\n")
+                    print(page.url, page.evaluate("document.body.innerText"), sep="\n")
                 if page.locator("#stop:enabled").count():  # a failed test's run would fail those after it as well
                     page.click("#stop")
                     page.wait_for_function("!document.querySelector('#run').disabled", timeout=30_000)
@@ -189,7 +153,6 @@ class Pages:
 
     def _make(self, **options: Any) -> Any:
         page = self._browser.new_context(**options).new_page()
-        self._seen[page] = Seen(page)
         page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
         page.on("dialog", self._note_dialog)
         page.on("request", self._note_foreign_request)
@@ -205,9 +168,8 @@ class Pages:
 
 
 @pytest.fixture(scope="session")
-def pages(browser: Any, app: tuple[str, subprocess.Popen[str]], history: Path) -> Pages:
-    address, process = app
-    return Pages(browser, address, lambda: threads_of(process, history.parent / "log"))
+def pages(browser: Any, address: str) -> Pages:
+    return Pages(browser, address)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The page as a user drives it and sees it."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 from tokendyno.backend.arms.presets import arm_presets, prompts
@@ -183,10 +181,3 @@ class Driver:
     def layout(self, path: str) -> Any:
         """A value of the drawn layout."""
         return self.page.evaluate(f"document.querySelector('.td-plot')._fullLayout.{path}")
-
-    def shot(self, name: str, full: bool = False) -> None:
-        """Save a screenshot if TOKENDYNO_SHOTS names a folder."""
-        folder = os.environ.get("TOKENDYNO_SHOTS")
-        if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=full)

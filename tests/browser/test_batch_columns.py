@@ -1,12 +1,54 @@
 """The Batching page's JavaScript, run in Chromium: columns by cursor, bars, reasons, slots and pages."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
-from tests.browser.batch_page import BatchPage, replies
-from tests.support.batches import paged_events, static_events
-from tokendyno.backend.messages import RequestEnds, Waits
+from tests.browser.chart_page import ChartPage
+from tests.support.batches import batch_arm, batch_created, paged_events, static_events
+from tokendyno.backend.messages import BatchEvent, RequestEnds, Waits
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.batch_live import batch_delta
+from tokendyno.backend.views.batch_tiles import WAIT_TEXTS
+from tokendyno.ui.batching.panel import FOLDER
+from tokendyno.ui.live.sources import FOLDER as SHARED
+
+PURE = (SHARED / "dom.js", FOLDER / "columns.js", FOLDER / "requests.js", FOLDER / "scales.js")
+"""Files whose functions need no document (of dom.js only the formats are used)."""
+
+FOLD = """(replies, pages) => {
+  const batch = emptyBatch();
+  for (const reply of replies) appendBatch(batch, reply, pages);
+  return batch;
+}"""
+
+
+class BatchPage(ChartPage):
+    """A blank page with the pure part of the JavaScript."""
+
+    def of(self, replies: Sequence[Any], pages: Sequence[Any], expression: str, *given: Any) -> Any:
+        """The value of a JavaScript function of the folded columns, and of what is given."""
+        return self.call(
+            f"(replies, pages, ...given) => ({expression})(({FOLD})(replies, pages), ...given)", replies, pages, *given
+        )
+
+    def says(self, replies: Sequence[Any], request: int, arrival: float, now: float) -> str:
+        """What is said of a request at a moment."""
+        describe = "(batch, r, at, now, waits) => describeRequest(r, batch.rows.get(r), at, now, waits)"
+        found: str = self.of(replies, [], describe, request, arrival, now, WAIT_TEXTS)
+        return found
+
+
+def replies(events: Sequence[BatchEvent], cursor: Sequence[int] = (0, 0, 0, 0)) -> Any:
+    """An arm's part of what the server sends to a viewer at that cursor."""
+    run = Run(batch_created())
+    for record in batch_arm("A", events):
+        run.append(record)
+    delta = batch_delta(run, 0, [tuple(cursor), (0, 0, 0, 0)], 1.0)
+    return msgspec.json.decode(msgspec.json.encode(delta))["lanes"][0]
+
 
 PAGES = [{"attention": "full_attention", "layers": 2, "page_tokens": 4, "page_bytes": 100, "pages": 6}]
 BARS = """(batch, request, arrival, now) =>
@@ -16,7 +58,7 @@ BARS = """(batch, request, arrival, now) =>
 @pytest.fixture(scope="module")
 def js(browser: Any) -> Any:
     page = browser.new_context().new_page()
-    yield BatchPage(page)
+    yield BatchPage(page, PURE)
     page.context.close()
 
 
@@ -31,24 +73,6 @@ def test_static_batches_show_padding_and_slots_that_idle(js: BatchPage) -> None:
         "done after 0.50 s, its slot then idle for 1.00 s"
     )
     assert "waited 1.00 s for the static batch before it" in js.says(arm, 2, 0.5, 2.5)
-
-
-def test_continuous_batching_shows_prompts_by_chunk(js: BatchPage) -> None:
-    arm = [replies(paged_events())]
-    chunks = [["prefill", 0.5, 1.0], ["prefill", 1.0, 1.5], ["decode", 1.5, 2.0]]
-    assert js.of(arm, PAGES, BARS, 2, 0.5, 2.0) == chunks
-    figures = js.of(arm, PAGES, "(batch) => figuresOf(batch.rows.get(2), 0.5)")
-    assert figures == {
-        "waited": 0,
-        "ttft": 1.0,
-        "perToken": 0.5,
-        "total": 1.5,
-        "tokens": 2,
-        "chunks": 2,
-        "padding": 0,
-        "held": 0,
-    }
-    assert "in 2 pieces" in js.says(arm, 2, 0.5, 2.0)
 
 
 def test_overlapping_replies_count_nothing_twice(js: BatchPage) -> None:
@@ -87,17 +111,3 @@ def test_the_map_of_pages_follows_each_change_of_hands(js: BatchPage) -> None:
     # two pages a line: free only when neither is held
     assert js.of(arm, PAGES, owners, 3, 4)[-3:] == [0, 2, free]
     assert js.call("mapLines", 600, PAGES) == 6 and js.call("mapLines", 100_000, PAGES) == 240
-
-
-def test_slots_are_weighted_by_time(js: BatchPage) -> None:
-    columns = "(batch, width) => slotColumns(batch.steps, width, 2.5)"
-    found = js.of([replies(static_events())], [], columns, 5)
-    assert found["work"] == pytest.approx([2, 1, 1, 1, 1]) and found["idle"] == pytest.approx([0, 1, 1, 0, 0])
-    whole = js.of([replies(static_events())], [], columns, 1)
-    assert whole["work"] == pytest.approx([6 / 5]) and whole["idle"] == pytest.approx([2 / 5])
-
-
-@pytest.mark.parametrize(("last", "end"), [(0.0, 1), (0.97, 1), (0.1, 0.15), (7.0, 8), (64.7, 80), (99.0, 100)])
-def test_the_axis_ends_at_a_round_number_while_a_run_streams(js: BatchPage, last: float, end: float) -> None:
-    assert js.call("axisEnd", last, False) == pytest.approx(end)
-    assert js.call("ticks", end, 8)[-1] <= end * 1.001 and len(js.call("ticks", end, 8)) <= 11

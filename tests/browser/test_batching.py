@@ -66,6 +66,7 @@ def ink(user: Driver, strip: int) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: Open) -> None:
     user = open_page(width=1440, height=900)
     page = open_batching(user)
@@ -74,7 +75,6 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     run_id = press_run(user)
     assert page.locator("#batch-run").is_disabled() and page.locator("#batch-stop").is_enabled()
     until(user, f"{BATCH}.batch.batches[0]?.steps.end.length > 3")
-    user.shot("batching-streaming")
     over(user, run_id)
     assert text(user, ".td-status") == "Done"
     until(user, "!document.querySelector('#batch-run').disabled")
@@ -102,7 +102,6 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     assert "done" in row
     page.locator(".td-pick").nth(2).click()
     assert page.locator("#batch-live .td-number").input_value() == "3"
-    user.shot("batching-done")
 
     stale = "document.querySelector('#batch-stale .td-line-text').textContent"
     fill(user, "batch-concurrent", "3")
@@ -115,50 +114,3 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     page.get_by_role("tab", name="Compare").click()
     page.wait_for_selector("#live .td-empty-run")
     assert page.locator("#live .td-permalink").text_content() == "", "Compare shows no run of many requests"
-
-
-@pytest.mark.slow
-def test_stop_leaves_what_was_served_and_cancels_the_rest(open_page: Open) -> None:
-    user = open_page()
-    page = open_batching(user)
-    few_requests(user, 300)
-    run_id = press_run(user)
-    until(user, f"{BATCH}.batch.batches[0]?.ends > 1", 90)
-    page.click("#batch-stop")
-    over(user, run_id)
-    assert text(user, ".td-status") == "Stopped"
-    states = page.evaluate(f"[...{BATCH}.batch.batches[0].rows.values()].map(row => row.reason)")
-    assert states.count("cancelled") > 20 and "length" in states
-    page.locator("#batch-live canvas[tabindex]").first.focus()
-    page.keyboard.press("End")
-    assert "cancelled while it waited for the static batch before it" in text(user, ".td-words")
-    user.shot("batching-stopped")
-
-
-@pytest.mark.slow
-def test_bad_traffic_is_refused_with_what_to_do(open_page: Open) -> None:
-    user = open_page()
-    page = open_batching(user)
-    said = "document.querySelector('#batch-message .td-line-text').textContent"
-    shown = page.locator("#batch-live .td-permalink").text_content()
-    fill(user, "batch-requests", "0")
-    until(user, f"{said}.includes('from 1 to 2,000')")
-    page.click("#batch-run")
-    until(user, f"{said}.includes('from 1 to 2,000')")
-    assert page.locator("#batch-live .td-permalink").text_content() == shown, "no run was started"
-    page.click("#batch-more-button")
-    fill(user, "batch-trace", '{"prompt_tokens": 8, "max_new_tokens": 4}\n{"prompt_tokens": 8}')
-    until(user, f"{said}.includes('line 2')")
-    fill(user, "batch-trace", "/nowhere/requests.jsonl")
-    until(user, f"{said}.includes('cannot be read')")
-    fill(user, "batch-trace", '{"prompt_tokens": 8, "max_new_tokens": 4}')
-    until(user, f"!{said}")
-
-
-@pytest.mark.slow
-def test_on_a_phone_nothing_is_wider_than_the_page(open_page: Open) -> None:
-    user = open_page("?run=batch&__theme=dark", 390, 844)
-    over(user, "batch")
-    assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert ink(user, 1) > 500
-    user.shot("batching-phone", full=True)

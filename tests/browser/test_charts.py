@@ -1,13 +1,18 @@
 """The charts' data: what the JavaScript that draws them makes of a run's columns, in a blank page."""
 
+import csv
+import io
+import random
 from typing import Any
 
 import pytest
 
-from tests.browser.chart_page import ChartPage, Line, long_run, only, reply
-from tests.support.runs import PROMPT, TOKEN_BYTES, WINDOW, arm_records, created, encoder, passes
-from tokendyno.backend.messages import Annotation
-from tokendyno.backend.runs.records import ArmEvent, Record
+from tests.browser.chart_page import ChartPage, Line, columns, long_run, only, reply
+from tests.support.runs import PROMPT, TOKEN_BYTES, WINDOW, arm_records, created
+from tokendyno.ui.live.charts import LATENCY
+
+MOST = 400
+"""Points of a line that are drawn at most."""
 
 A_COLOUR, B_COLOUR = "#4269d0", "#ff725c"
 
@@ -31,27 +36,6 @@ def changed(sent: Any, **of_every_arm: Any) -> Any:
 # --- what each chart shows ------------------------------------------------------------------------
 
 
-def test_a_windowed_cache_turns_flat_at_its_window_and_an_unwindowed_one_does_not(lines: list[Line]) -> None:
-    (a,), (b,) = (only(lines, chart="kv", arm=arm, kind="sliding", curve="") for arm in "AB")
-    flat = [y for x, y in zip(a.x, a.y, strict=True) if x >= WINDOW - 1 - PROMPT]
-    kib = TOKEN_BYTES / 1024
-    assert len(flat) == 64 + PROMPT - (WINDOW - 1) and set(flat) == {kib * (WINDOW - 1)}
-    assert a.y[: WINDOW - 1 - PROMPT] == [kib * n for n in range(PROMPT, WINDOW - 1)]
-    assert b.y == [kib * n for n in range(PROMPT, PROMPT + 40)] and b.x == list(range(40))
-
-
-def test_measured_kv_bytes_match_their_prediction(lines: list[Line]) -> None:
-    for arm in "AB":
-        for kind in ("sliding", "full"):
-            measured, predicted = (
-                only(lines, chart="kv", arm=arm, kind=kind, curve=curve)[0] for curve in ("", "predicted")
-            )
-            corners = dict(zip(predicted.x, predicted.y, strict=True))
-            shared = {x: y for x, y in zip(measured.x, measured.y, strict=True) if x in corners}
-            assert shared and all(corners[x] == y for x, y in shared.items())
-            assert predicted.x == [0, WINDOW - 1 - PROMPT, 63]
-
-
 def test_latency_begins_at_token_1_and_is_in_milliseconds(lines: list[Line]) -> None:
     a, b = only(lines, chart="latency", curve="")
     assert (a.arm, b.arm) == ("A", "B")
@@ -68,30 +52,6 @@ def test_the_roofline_bound_lies_under_the_latency_and_stops_rising_at_the_windo
     assert (a.label, b.label) == ("A roofline", "B roofline")
 
 
-def test_all_charts_count_tokens_or_seconds(js: ChartPage, run: Any, lines: list[Line]) -> None:
-    """A sample of memory lies at the token that was being made: at 0.5 s that is token 40, of which B has 39."""
-    a, b = only(lines, chart="memory")
-    assert (a.arm, b.arm) == ("A", "B") and a.y == b.y == [512, 513]  # MiB
-    assert a.x == pytest.approx([0, 40]) and b.x == pytest.approx([0, 39])
-    timed = js.lines([run], axis="second")
-    assert only(timed, chart="memory", arm="A")[0].x == [0.0, 0.5]
-    for one in only(timed, curve="", arm="B"):
-        whole = only(lines, chart=one.chart, arm="B", kind=one.kind, curve="")[0]
-        assert one.y == whole.y
-        assert one.chart == "memory" or one.x == pytest.approx([0.1 + 0.01 * token for token in whole.x])
-    (bound,) = only(timed, chart="latency", arm="A", curve="floor")
-    rise = WINDOW - 1 - PROMPT
-    assert bound.x[rise - 1] == pytest.approx(0.1 + 0.01 * rise)
-    assert bound.y[0] < bound.y[rise // 2] < bound.y[rise - 1] == bound.y[-1]
-    (predicted,) = only(timed, chart="kv", arm="A", kind="sliding", curve="predicted")
-    assert predicted.y == pytest.approx(only(timed, chart="kv", arm="A", kind="sliding", curve="")[0].y)
-
-
-def test_every_chart_has_its_own_axes(lines: list[Line]) -> None:
-    for chart, axes in (("latency", ("x", "y")), ("memory", ("x2", "y2")), ("kv", ("x3", "y3"))):
-        assert {line.axes for line in only(lines, chart=chart)} == {axes}
-
-
 def test_an_arm_keeps_its_colour_and_dash_and_a_prediction_is_dotted(js: ChartPage, run: Any) -> None:
     styles = {
         (t["meta"]["arm"], t["line"]["color"], t["line"]["dash"], bool(t["meta"]["curve"]))
@@ -106,17 +66,6 @@ def test_an_arm_keeps_its_colour_and_dash_and_a_prediction_is_dotted(js: ChartPa
     }
 
 
-def test_without_a_prediction_or_a_bound_there_is_no_such_line(js: ChartPage, run: Any) -> None:
-    bare = js.lines([changed(run, predicted=None, floor=None)])
-    assert {(line.chart, line.arm, line.kind, line.curve) for line in bare} == {
-        (chart, arm, kind, "")
-        for chart, kind in (("latency", ""), ("memory", ""), ("kv", "sliding"), ("kv", "full"))
-        for arm in "AB"
-    }
-    legend = [t["meta"]["legend"] for t in js.traces([changed(run, predicted=None, floor=None)]) if t["showlegend"]]
-    assert legend == ["A", "B", "sliding", "full"]
-
-
 def test_memory_of_the_other_ranks_is_one_line_with_gaps_on_either_axis(js: ChartPage, run: Any) -> None:
     ranks = {"x": [0.1, 0.3, None, 0.1, 0.3, None], "bytes": [2**29, 2**30, None, 2**28, 2**28, None]}
     several = changed(run, ranks=ranks)
@@ -129,52 +78,7 @@ def test_memory_of_the_other_ranks_is_one_line_with_gaps_on_either_axis(js: Char
     assert (legends["A"], legends["other devices"], legends["full"]) == ("legend", "legend2", "legend3")
 
 
-def test_a_single_arm_is_drawn_alone(js: ChartPage) -> None:
-    alone = js.lines([reply([created(arms=["A"]), *arm_records("A", 20)], [[0, 0, 0]])])
-    assert {line.arm for line in alone} == {"A"} and {line.chart for line in alone} == {"latency", "memory", "kv"}
-
-
-def test_the_first_pass_of_an_encoder_is_drawn_like_the_others_and_its_cache_has_no_lines(js: ChartPage) -> None:
-    found = js.lines([reply([encoder(), *passes("A", 20)], [[0, 0, 0]])])
-    (line,) = only(found, chart="latency")
-    assert line.x == list(range(20)) and line.y == pytest.approx([10.0] * 20)
-    assert not only(found, chart="kv")
-
-
-def test_a_kind_of_layer_that_the_model_lacks_is_left_out(js: ChartPage, run: Any) -> None:
-    lanes = [lane | {"kvs": [0] * len(lane["kvs"])} for lane in run["lanes"]]
-    arms = [arm | {"predicted": arm["predicted"] | {"sliding": [0, 0, 0]}} for arm in run["head"]["arms"]]
-    found = js.traces([run | {"lanes": lanes, "head": run["head"] | {"arms": arms}}])
-    assert {t["meta"]["kind"] for t in found if t.get("meta", {}).get("chart") == "kv" and "arm" in t["meta"]} == {
-        "full"
-    }
-    assert [t["meta"]["legend"] for t in found if t["showlegend"]] == ["A", "B", "roofline", "full", "predicted"]
-
-
-def test_before_the_first_pull_the_axes_are_there_and_nothing_else(js: ChartPage) -> None:
-    found = js.traces([])
-    assert [t["xaxis"] for t in found] == ["x", "x2", "x3"] and {t["line"]["width"] for t in found} == {0}
-
-
 # --- annotations ----------------------------------------------------------------------------------
-
-
-def test_an_annotation_stands_on_the_value_of_its_token_and_none_on_the_prefill(js: ChartPage) -> None:
-    records: list[Record] = [created(), *arm_records("A", 64), *arm_records("B", 40)]
-    for arm, token in (("A", 7), ("A", 0), ("A", 7), ("B", 99), ("B", 12)):
-        records.append(ArmEvent(arm, 0, 1.0, Annotation("recompile", token, 0.5, 2.9, f"{arm} {token}")))
-    sent = reply(records)
-    assert [one["token"] for one in sent["head"]["arms"][0]["marks"]] == [0, 7, 7], "in order"
-    a, b = (t for t in js.traces([sent]) if "annotations" in t.get("meta", {}))
-    assert (a["x"], b["x"]) == ([7], [12]) and a["y"] + b["y"] == pytest.approx([10.0, 10.0])
-    assert (a["marker"]["symbol"], b["marker"]["symbol"]) == (["diamond"], ["diamond-open"])
-    assert {t["meta"]["chart"] for t in (a, b)} == {"latency"} and {t["mode"] for t in (a, b)} == {"markers"}
-
-
-def test_an_annotation_on_an_encoders_first_pass_is_shown(js: ChartPage) -> None:
-    records = [encoder(), *passes("A", 20), ArmEvent("A", 0, 1.0, Annotation("gc", 0, 0.1, 0.2, "first"))]
-    (found,) = (t for t in js.traces([reply(records, [[0, 0, 0]])]) if "annotations" in t.get("meta", {}))
-    assert found["x"] == [0, 3] and found["marker"]["symbol"] == ["circle", "cross"]
 
 
 # --- what a user does: hide, zoom -----------------------------------------------------------------
@@ -184,10 +88,7 @@ def test_an_annotation_on_an_encoders_first_pass_is_shown(js: ChartPage) -> None
     ("name", "gone"),
     [
         ("A", {"arm": "A"}),
-        ("B", {"arm": "B"}),
         ("sliding", {"kind": "sliding"}),
-        ("full", {"kind": "full"}),
-        ("predicted", {"curve": "predicted"}),
         ("roofline", {"curve": "floor"}),
     ],
 )
@@ -207,7 +108,6 @@ def test_a_name_in_the_legend_hides_its_lines_and_no_others(
     ("axis", "arm", "zoom", "first", "last"),
     [
         ("token", "A", [20.4, 30.2], 19, 32),
-        ("token", "A", [-5, 3.5], 0, 5),
         ("token", "B", [35, 60], 34, 39),
         ("second", "A", [0.301, 0.399], 0.3, 0.41),
     ],
@@ -261,10 +161,8 @@ def test_latency_and_kv_begin_at_0_and_memory_covers_a_tenth_of_its_value(js: Ch
 @pytest.mark.parametrize(
     ("size", "unit", "scale"),
     [
-        (1_000, "KiB", 1 / 1024),
         (2**21 - 1, "KiB", 1 / 1024),
         (2**21, "MiB", 2**-20),
-        (2**32 - 1, "MiB", 2**-20),
         (2**32, "GiB", 2**-30),
     ],
 )
@@ -274,3 +172,95 @@ def test_bytes_are_shown_in_the_unit_that_suits_the_largest(js: ChartPage, size:
     assert js.call("chartUnit", chart, view, None) == {"unit": unit, "scale": scale}
     kept = {"unit": "GiB", "scale": 2**-30}
     assert js.call("chartUnit", chart, view, kept) == kept, "while a chart is zoomed its unit stays"
+
+
+# --- columns, points and values -----------------------------------------------------------------------
+
+
+def test_overlapping_replies_count_nothing_twice(js: ChartPage) -> None:
+    records = [created(), *arm_records("A", 64), *arm_records("B", 40)]
+    run = reply(records)
+    later = [reply(records, cursors) for cursors in ([[30, 1, 4], [39, 0, 0]], [[5, 0, 0], [40, 2, 1]])]
+    assert js.lines([run, *later]) == js.lines([run])
+    head = run["head"]
+    gap = js.lines([later[0]], head=head)  # token 30 before tokens 0 to 29: not taken
+    assert all(not line.x for line in only(gap, chart="latency", arm="A", curve=""))
+
+
+def test_text_is_cut_at_the_cursor_in_code_points(js: ChartPage) -> None:
+    take = """(first, second) => {
+      const series = emptySeries(), added = [first, second].map(part => appendReply(series, part).added);
+      return [series.text, added, cursorOf(series)];
+    }"""
+    first = columns([]) | {"cn": 3, "text": "a\U0001f98ab"}
+    second = columns([]) | {"cfirst": 1, "cn": 4, "text": "\U0001f98abé"}
+    assert js.call(take, first, second) == ["a\U0001f98abé", ["a\U0001f98ab", "é"], [0, 0, 4]]
+
+
+def test_a_spike_survives_wherever_it_is(js: ChartPage) -> None:
+    for spike in (1, 512, 3_000):
+        a = [0.01] * 3_001
+        a[spike] = 1.0
+        line, _ = only(js.lines([long_run(a, [0.01] * 3_001)]), chart="latency", curve="")
+        assert dict(zip(line.x, line.y, strict=True))[spike] == 1000.0 and len(line.x) <= MOST
+
+
+def test_zooming_in_refines(js: ChartPage) -> None:
+    random.seed(2)
+    a = [random.random() for _ in range(20_000)]
+    sent, view = long_run(a, a), {"zoom": [1_000, 1_200]}
+    assert only(js.lines([sent], **view), chart="latency", arm="A", curve="")[0].x == list(range(999, 1_202))
+
+
+def test_points_keep_still_while_values_are_added(js: ChartPage) -> None:
+    random.seed(3)
+    column = [random.random() for _ in range(1_600)]
+    before, after = (js.call("decimate", [column[:n]], 0, n, MOST) for n in (1_500, 1_520))
+    settled = [index for index in before if index < 1_496]
+    assert settled == after[: len(settled)]
+
+
+@pytest.mark.parametrize(
+    ("values", "top"),
+    [
+        ([10.0] * 98 + [900.0, 900.0], 15.0),
+        ([10.0] * 99 + [19.0], None),
+        ([float(i) for i in range(100)], None),
+        ([10.0] * 5 + [900.0], None),
+    ],
+)
+def test_a_few_outliers_do_not_flatten_the_rest(js: ChartPage, values: list[float], top: float | None) -> None:
+    assert js.call("outlierTop", [[5000.0, *values]], 1) == top, "the prefill is not drawn"
+
+
+def test_the_csv_file_holds_every_token_and_every_sample(js: ChartPage) -> None:
+    series = [columns([0.3, 0.01], [512]), columns([0.4])]
+    head = {"unit": "token", "arms": [{"name": "A"}, {"name": "B"}]}
+    rows = list(csv.DictReader(io.StringIO(js.call("csvOf", head, series))))
+    assert [(row["arm"], row["series"], row["index"]) for row in rows] == [
+        ("A", "token", "0"),
+        ("A", "token", "1"),
+        ("A", "sample", "0"),
+        ("B", "token", "0"),
+    ]
+    assert (rows[1]["latency_s"], rows[2]["memory_bytes"], rows[2]["latency_s"]) == ("0.01", "512", "")
+
+
+@pytest.mark.parametrize(
+    ("bounds_s", "zoom", "wanted"),
+    [
+        ((0.004, 0.0041), None, "roofline bound 4 ms"),
+        ((0.004, 0.008), None, "roofline bound A 4, B 8 ms"),
+        ((0.003, 0.0031), [0, 50], "roofline bound 2 ms"),
+    ],
+)
+def test_the_roofline_bound_is_labelled_with_its_value_at_the_right_edge(
+    js: ChartPage, bounds_s: tuple[float, float], zoom: list[float] | None, wanted: str
+) -> None:
+    arms: list[dict[str, Any]] = [
+        {"name": name, "floor": {"x": [0, 100], "s": [0.001, s]}} for name, s in zip("AB", bounds_s, strict=True)
+    ]
+    drawn = {"axis": "token", "zoom": zoom, "units": [{"unit": "ms", "scale": 1}]}
+    state = {"head": {"arms": arms}, "series": [columns([0.1] * 101)] * 2, **drawn}
+    (label,) = js.call("curveLabels", LATENCY.as_json(), 0, state, "black")
+    assert label["text"] == wanted

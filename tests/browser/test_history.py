@@ -58,7 +58,6 @@ def test_from_a_search_to_arms_side_by_side_and_back(open_page: Open) -> None:
     wait(page, "document.querySelector('#history .td-pareto .main-svg')")
     assert page.locator("#history .td-pareto li").count() == 2
     assert obstacles(page) == []
-    user.shot("history-beside", full=True)
     page.go_back()
     wait(page, "document.querySelector('.td-search').offsetParent")
     assert page.locator(".td-search [name=q]").input_value() == "marked" and shown(page) == ["marked"]
@@ -86,7 +85,6 @@ def test_a_run_is_saved_as_a_file_and_taken_in_again(open_page: Open, tmp_path: 
         row.get_by_role("link", name="File of").click()
     file = tmp_path / "two.dyno"
     saved.value.save_as(file)
-    user.shot("history-files")
     page.locator(".td-import-file").set_input_files(file)
     wait(page, f"{RUNS}.length === 1 && {RUNS}[0] !== 'two'")
     assert "imported" in page.locator(".td-runs tbody tr").inner_text()
@@ -109,7 +107,6 @@ def test_a_run_is_named_deleted_and_had_back(open_page: Open) -> None:
     wait(page, f"document.querySelector('.td-name a')?.textContent === {name!r}")
     assert page.evaluate("document.activeElement.className") == "td-edit-run"
     assert obstacles(page) == []
-    user.shot("history-390", full=True)
     row.locator(".td-delete").press("Enter")
     wait(page, "!document.querySelector('.td-runs tbody tr')")
     assert page.evaluate("document.activeElement.textContent") == "Undo"
@@ -119,12 +116,3 @@ def test_a_run_is_named_deleted_and_had_back(open_page: Open) -> None:
     page.keyboard.press("Delete")
     page.keyboard.press("Enter")
     wait(page, "document.querySelector('.td-name a')?.textContent.startsWith('Pocket, 6')")
-
-
-def test_an_address_that_asks_for_what_cannot_be_is_answered_in_a_sentence(open_page: Open) -> None:
-    user = open_page("?view=history&axis=cashe&at=zero", 1024, 768)
-    page = user.page
-    wait(page, "document.querySelector('#history .td-failure').textContent.includes('There is no page')")
-    page.get_by_role("button", name="Clear").click()
-    page.wait_for_selector(ROW.format("two"))
-    assert user.text("#history .td-failure") == "" and "axis" not in page.url

@@ -18,14 +18,13 @@ OVERLAPS = """() => {
 
 
 def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> None:
-    user = open_page("?run=two", 1440, 900)
+    user = open_page("?run=two&__theme=light", 1440, 900)
     user.wait_over("two")
     above = 0.0
     for selector in ("#run", "#arm-a", ".td-sentence", ".td-tiles", ".td-texts", ".td-plot"):
         box = user.page.locator(selector).bounding_box()
         assert above <= box["y"] and box["y"] + box["height"] <= 900, (selector, box)
         above = box["y"]
-    user.shot("stored-1440")
     for width in (1440, 1024, 768, 390):
         user.page.set_viewport_size({"width": width, "height": 900})
         user.wait(
@@ -46,8 +45,9 @@ def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> Non
     user.type("max-new-tokens", "64")
     user.wait("getComputedStyle(document.querySelector('.td-stage')).opacity === '1'")
     assert user.page.evaluate("getComputedStyle(document.querySelector('.td-sentence')).color") != grey
-    bars = "[...document.querySelectorAll('.td-phase-bar')].map(bar => bar.offsetHeight)"
-    assert set(user.page.evaluate(bars)) == {2}, "a bar lies below the words of the phases, not over them"
+    light = user.layout("font.color")
+    user.page.evaluate("document.body.classList.add('dark')")
+    user.wait(f"document.querySelector('.td-plot')._fullLayout.font.color !== {light!r}")
 
 
 @pytest.mark.slow
@@ -73,16 +73,6 @@ def test_nothing_moves_while_a_run_streams_or_is_lost_while_the_connection_fails
         assert times == sorted(set(times)) and len(times) > 10
 
 
-@pytest.mark.slow
-def test_dark_mode_recolours_the_charts(open_page: Open) -> None:
-    user = open_page("?run=two&__theme=light")
-    user.wait_over("two")
-    light = user.layout("font.color")
-    user.page.evaluate("document.body.classList.add('dark')")
-    user.wait(f"document.querySelector('.td-plot')._fullLayout.font.color !== {light!r}")
-    user.shot("dark-1366", full=True)
-
-
 def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     user = open_page("?run=two", 390, 844)
     user.wait_over("two")
@@ -94,25 +84,10 @@ def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     texts = [f".{part}.arm-{arm}" for arm in "ab" for part in ("td-phases", "td-text")]  # each below its arm's name
     shown = [user.page.locator(f"#live {one}").bounding_box()["y"] for one in (".td-sentence", *texts, ".td-plot")]
     assert [b["y"], *shown] == sorted([b["y"], *shown])
-    user.shot("phone-390", full=True)
 
 
-def test_every_control_has_a_label_and_status_is_announced(open_page: Open) -> None:
-    user = open_page("?run=broken")
-    user.wait_over("broken")
-    for label in ("Model", "Prompt preset", "Prompt", "New tokens", "Arm A", "Arm B"):
-        assert user.page.get_by_label(label, exact=True).count() >= 1, label
-    assert user.page.locator(".td-status[role=status][aria-live=polite]").count() == 1
-    assert user.page.locator("#live .td-failure[role=alert]").count() == 1
-    assert "figures above" in user.page.locator(".td-plot").get_attribute("aria-label")
-    assert user.page.evaluate(f"{LIVE}.querySelectorAll('th[scope]').length") == 0  # no arm ended: no ledger
-    user.page.keyboard.press("Tab")
-    assert user.page.evaluate("document.activeElement.tagName") in ("INPUT", "BUTTON", "A", "TEXTAREA")
-
-
-@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.full), "dark"])
-def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page: Open, theme: str) -> None:
-    user = open_page(f"?run=marked&__theme={theme}", 1440, 900)
+def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page: Open) -> None:
+    user = open_page("?run=marked&__theme=dark", 1440, 900)
     user.wait_over("marked")
     drawn = "document.querySelector('.td-plot').data.filter(t => t.meta && t.meta.annotations)"
     user.wait(f"{drawn}.length === 2 && document.querySelector('.td-plot .scatterlayer .point')")
@@ -133,4 +108,3 @@ def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page
     user.point(0, 30)
     user.wait("document.querySelector('.td-noted').textContent.startsWith('B token 30: <script>')")
     assert user.page.locator(".td-noted script, .td-noted img").count() == 0
-    user.shot(f"marks-{theme}", full=True)

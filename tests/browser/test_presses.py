@@ -11,14 +11,6 @@ import pytest
 from tests.browser.driver import LIVE, Driver
 
 Open = Callable[..., Driver]
-ROW = ".td-runs tr[data-run={}]"
-REDRAWN = """new Promise(resolve => {
-  const marked = document.querySelector('.td-runs table');
-  marked.dataset.old = 'yes';
-  document.dispatchEvent(new Event('visibilitychange'));  // as when the tab comes back: the list is asked for again
-  const look = () => marked.isConnected ? setTimeout(look, 20) : resolve();
-  look();
-})"""
 
 
 def hold(page: Any, selector: str) -> None:
@@ -50,55 +42,7 @@ def test_a_chip_that_is_redrawn_while_it_is_pressed_goes_away_all_the_same(open_
     user.wait("!document.querySelector('#verdicts-b .td-chip')")
 
 
-def test_two_chips_that_are_pressed_at_once_both_go_away(open_page: Open) -> None:
-    user = open_page("?run=two")
-    user.wait_over("two")
-    user.take("b", "own loop", "custom")
-    user.wait("document.querySelectorAll('#verdicts-b .td-remove').length > 1")
-    user.page.evaluate("document.querySelectorAll('#verdicts-b .td-remove').forEach(one => one.click())")
-    user.wait("!document.querySelector('#verdicts-b .td-chip')")
-
-
 @pytest.mark.slow
-def test_run_is_pressed_again_before_the_press_with_bad_input_was_answered(open_page: Open) -> None:
-    user = open_page()
-    user.type("max-new-tokens", "0")
-    user.wait("document.querySelector('#message .td-line-text').textContent.includes('max_new_tokens is 0')")
-    held: list[Any] = []
-    user.page.route("**/run/predict*", lambda route: held.append(route))
-    with user.page.expect_request("**/run/predict*"):
-        user.page.click("#run")
-    user.type("max-new-tokens", "4")
-    user.page.click("#run")
-    for route in tuple(held):
-        route.continue_()
-    user.page.unroute_all()
-    user.wait(f"{LIVE}.dataset.status === 'done'")
-    assert user.shown() != "unbegun"
-
-
-@pytest.mark.slow
-def test_an_answer_to_older_values_takes_no_answer_away(open_page: Open) -> None:
-    user = open_page()
-    held: list[Any] = []
-
-    def hold_the_first(route: Any) -> None:
-        wanted = not held and 37 in route.request.post_data_json["data"]
-        held.append(route) if wanted else route.continue_()
-
-    user.page.route("**/run/predict*", hold_the_first)
-    with user.page.expect_request(lambda request: "37" in (request.post_data or "")):
-        user.type("max-new-tokens", "37")
-    user.type("prompt", "")
-    user.page.click("#run")
-    message = "document.querySelector('#message .td-line-text').textContent"
-    user.wait(f"{message}.includes('The prompt is empty')")
-    with user.page.expect_response("**/run/predict*"):
-        held[0].continue_()
-    user.page.wait_for_timeout(1_000)  # for what is checked after it
-    assert "The prompt is empty" in user.message()
-
-
 def test_run_that_is_pressed_twice_in_quick_succession_runs_once(open_page: Open, history: Path) -> None:
     user = open_page()
     user.type("max-new-tokens", "4")
@@ -108,49 +52,3 @@ def test_run_that_is_pressed_twice_in_quick_succession_runs_once(open_page: Open
     user.wait("!document.querySelector('#run').disabled")
     user.page.wait_for_timeout(300)  # were there a second run, it would have begun
     assert {user.shown()} == runs_in(history) - before
-
-
-@pytest.mark.slow
-def test_a_list_that_is_redrawn_loses_no_press_no_focus_and_nothing_that_is_typed(open_page: Open) -> None:
-    user = open_page("?view=history", 1440, 900)
-    page = user.page
-    page.wait_for_selector(ROW.format("two"))
-    hold(page, f"{ROW.format('two')} .td-pin")
-    with page.expect_response("**/component_server/**"):
-        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    page.evaluate("new Promise(resolve => setTimeout(resolve, 100))")  # were it not held back, it would be drawn now
-    page.mouse.up()
-    page.wait_for_selector(f"{ROW.format('two')} .td-pin[aria-pressed=true]")
-
-    page.locator(f"{ROW.format('marked')} .td-pin").first.click()
-    page.get_by_role("button", name="Unpin all").focus()
-    page.evaluate(REDRAWN)
-    assert page.evaluate("document.activeElement.textContent") == "Unpin all"
-
-    page.locator(f"{ROW.format('two')} .td-edit-run").click()
-    page.keyboard.type("half a na")
-    page.locator(".td-search [name=q]").fill("two")
-    page.wait_for_function("document.querySelectorAll('.td-runs tr[data-run]').length === 1")
-    assert page.locator(".td-edit input").input_value() == "half a na"
-    page.locator(".td-edit input").focus()
-    page.evaluate(REDRAWN)
-    page.keyboard.type("me")
-    assert page.locator(".td-edit input").input_value() == "half a name"
-    page.locator(".td-cancel").click()
-    page.get_by_role("button", name="Unpin all").click()
-
-
-@pytest.mark.slow
-def test_charts_that_cannot_be_pulled_are_said_to_be_missing(open_page: Open) -> None:
-    user = open_page("?view=history", 1440, 900)
-    page = user.page
-    page.wait_for_selector(ROW.format("two"))
-    page.route(
-        "**/component_server/**",
-        lambda route: route.abort() if '"fn_name":"pull"' in route.request.post_data else route.continue_(),
-    )
-    page.goto(page.url + "&pins=two.A%2Ctwo.B&beside=1")
-    page.wait_for_function(
-        "() => document.querySelector('#history .td-failure')?.textContent.startsWith('The server does not answer')"
-    )
-    assert page.locator(".td-side tbody tr").count() > 5, "the table is there"

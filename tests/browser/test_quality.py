@@ -21,7 +21,6 @@ def test_a_reading_has_its_table_and_the_comparison_of_its_arms_names_the_cost(o
     assert rows[0].split("\t")[1:] == ["4", "7.39", "7.96", "1.08", "0.0300", "0.0500", "75.0%", "3"]
     assert not user.page.locator(".td-texts").is_visible(), "they wrote nothing that was asked for"
     assert user.value("prompt") != "Once upon a time.", "a text is no prompt"
-    user.shot("quality-1440", full=True)
     user.page.set_viewport_size({"width": 390, "height": 844})
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
     user.page.set_viewport_size({"width": 1440, "height": 900})
@@ -33,6 +32,7 @@ def test_a_reading_has_its_table_and_the_comparison_of_its_arms_names_the_cost(o
     assert box["y"] + box["height"] <= 900
 
 
+@pytest.mark.slow
 def test_a_verdict_that_is_shown_learns_of_a_reading_that_comes_later(open_page: Open, history: Path) -> None:
     user = open_page("?run=unread")
     user.wait_over("unread")

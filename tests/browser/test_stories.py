@@ -36,7 +36,6 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     user.wait(f"Math.max(...{drawn}) === {max(map(len, half)) - 1}")
     plot = panel.locator(".td-plot").bounding_box()
     assert plot["y"] + plot["height"] <= 900, "the charts stand above the fold"
-    user.shot("story-1440", full=True)
 
     assert obstacles(page) == []
     page.locator("#story").get_by_role("button", name=last.title).click()

@@ -1,10 +1,8 @@
 """Two visitors of a public page: what one starts the other neither sees nor stops, unless the first sends the link."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.browser.driver import Driver
@@ -52,24 +50,6 @@ def start(driver: Driver, **fields: str) -> str:
     return driver.run()
 
 
-def with_torch(app: Served) -> list[int]:
-    """Processes of an app, its own and those below it, that have torch's library in their memory."""
-    first = psutil.Process(app.process.pid)
-    return [one.pid for one in (first, *first.children(recursive=True)) if "libtorch" in _maps(one.pid)]
-
-
-def _maps(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/maps").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
-def test_a_story_plays_before_any_process_has_imported_torch(visitor: Callable[..., Driver], public: Served) -> None:
-    visitor("?view=stories").wait("document.querySelector('#story-live .td-race')?.textContent.includes('Pause')")
-    assert with_torch(public) == []
-
-
 def refused_to_strangers(public: Served, run_id: str) -> None:
     """The page of a stranger has no button that stops a run; the request behind the button is refused as well."""
     stop = public.handler("stop", "click")
@@ -87,7 +67,6 @@ def test_a_run_is_its_visitors_own_and_others_watch_it_by_its_link_alone(
     ada.page.click("#more-button")
     run_id = start(ada, prompt=SECRET, max_new_tokens="600", repeats="5")
     ada.wait_tokens(0, 5)
-    assert with_torch(public), "the workers of a run have it"
     assert enabled(ada, "stop") and not enabled(ada, "run")
 
     bob = visitor()

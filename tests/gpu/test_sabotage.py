@@ -179,9 +179,4 @@ SABOTEURS = [
         traffic=REQUESTS,
     ),
 ]  # fmt: skip
-REASONS = {
-    ("compile", "max-autotune"): "Broken as reduce-overhead is, and compiling with it takes minutes of a GPU.",
-    ("compile", "max-autotune-no-cudagraphs"): "As max-autotune.",
-    ("loading", "no-warmup"): "It is the absence of a step: device_map without its warm-up turns into it.",
-}
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS, *COMPILES)

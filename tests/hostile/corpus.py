@@ -145,53 +145,12 @@ ggufs = st.one_of(
     st.sampled_from([gguf(LLAMA)[:12] + struct.pack("<QQ", 2**63, 2**63), b"GGUF" + b"\xff" * 4096, b"GGUF"]),
 )
 
-ARM = (PRESETS / "arms" / "autotuned.toml").read_bytes()
-tomls = st.one_of(
-    damaged(ARM),
-    st.tuples(texts, texts).map(lambda two: ARM + _bytes(f"\n{two[0]} = {two[1]}\n")),
-    st.integers(1, 20_000).map(lambda n: b"a = " + b"[" * n),
-    st.integers(1, 3_000).map(lambda n: b"a" + b".a" * n + b" = 1"),
-    values.map(lambda value: _bytes(f"name = {json.dumps(value)}")),
-)
-
 templates = st.one_of(
     texts.map(_bytes),
     st.binary(max_size=200),
     st.integers(1, 300).map(lambda n: b"{% for i in x %}" * n),
     st.integers(1, 3000).map(lambda n: b"{{ " + b"(" * n),
     st.sampled_from([b"{{ reasoning_effort " * 10_000, b"\xff\xfe{{ x }}", b"x" * (5 << 20)]),
-)
-
-bodies = st.one_of(
-    values.map(_json),
-    st.binary(max_size=300),
-    st.fixed_dictionaries(
-        {"data": values, "fn_index": st.one_of(st.integers(-2, 60), values), "session_hash": values},
-        optional={"trigger_id": values, "event_data": values, "simple_format": values},
-    ).map(_json),
-    st.fixed_dictionaries(
-        {
-            "data": values,
-            "component_id": st.one_of(st.integers(-2, 90), values),
-            "fn_name": st.one_of(st.sampled_from(["pull", "__init__", "constructor"]), texts),
-            "session_hash": texts,
-        }
-    ).map(_json),
-)
-
-STORY = (PRESETS / "stories" / "launch-bound.md").read_bytes()
-stories = st.one_of(
-    damaged(STORY),
-    st.tuples(texts, texts).map(lambda two: STORY.replace(b"\n", _bytes(f"\n{two[0]} = {two[1]}\n"), 1)),
-    values.map(lambda value: _bytes(f"+++\ntitle = {json.dumps(value)}\n+++\n{value}")),
-    st.integers(1, 20_000).map(lambda n: b"+++\na = " + b"[" * n + b"\n+++\n"),
-)
-
-CLAIMS = (PRESETS / "claims" / "cache.toml").read_bytes()
-claims = st.one_of(
-    damaged(CLAIMS),
-    st.tuples(texts, texts).map(lambda two: CLAIMS + _bytes(f"\n{two[0]} = {two[1]}\n")),
-    st.integers(1, 3_000).map(lambda n: CLAIMS + b"\na" + b".a" * n + b" = 1"),
 )
 
 

@@ -1,17 +1,8 @@
-"""Reads hostile files as the app does, in a process whose memory and time are limited: `python -m tests.hostile.readers
-KIND COUNT`. Prints how many were read and refused; anything else than an answer or an InputError ends it with a code.
-"""
+"""Reads hostile files as the app does: anything else than an answer or an InputError is an error."""
 
-import functools
-import logging
 import lzma
-import os
-import resource
-import signal
-import sys
 import tempfile
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,7 +14,6 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.hostile import corpus
-from tokendyno.backend.arms.presets import read_arm
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import check_loadable, resolve
 from tokendyno.backend.models.files.folder import chat_template, read_weights
@@ -32,7 +22,6 @@ from tokendyno.backend.models.files.gguf import read_gguf
 from tokendyno.backend.models.files.safetensors import read_header
 from tokendyno.backend.models.files.tokenizer_files import check_tokenizer
 
-MEMORY = 200 << 20
 LIMIT_S = 10
 LONGEST = 1500
 
@@ -61,32 +50,6 @@ def _name(folder: Path, text: str) -> None:
     resolve(text, folder)
     with suppress(InputError):
         resolve(text, folder, local_paths=False)
-
-
-def _history(folder: Path, data: bytes) -> None:
-    from tokendyno.backend.runs.log import RunLog
-    from tokendyno.backend.runs.store import Store
-
-    store = Store(_file(folder, "h.sqlite", data))
-    for run_id in ("a", "b"):
-        RunLog(store).get(run_id)
-    store.newest("")
-    store.close()
-
-
-def histories() -> st.SearchStrategy[bytes]:
-    """Damaged histories of two runs."""
-    from tests.backend.runs.test_store import whole
-    from tokendyno.backend.runs.store import Store
-
-    with tempfile.TemporaryDirectory() as name:
-        store = Store(Path(name) / "h.sqlite")
-        for run_id in "ab":
-            for record in whole(run_id):
-                store.add(run_id, record)
-        store.close()
-        data = (Path(name) / "h.sqlite").read_bytes()
-    return corpus.damaged(data)
 
 
 def _recording(folder: Path, data: bytes) -> None:
@@ -124,127 +87,10 @@ def small_numbers(value: Any) -> Any:
     return value
 
 
-def _story(folder: Path, data: bytes) -> None:
-    from tokendyno.backend.stories.story import stories
-
-    stories(_file(folder, "a.md", data).parent)
-
-
-def _claims(folder: Path, data: bytes) -> None:
-    from tokendyno.backend.claims.declared import read_claims
-
-    read_claims(_file(folder, "a.toml", data).parent)
-
-
-def _result(folder: Path, data: bytes) -> None:
-    from tokendyno.backend.claims.declared import shipped_claims
-    from tokendyno.backend.claims.results import read_results
-
-    read_results(shipped_claims().tests, _file(folder, "a.json", data).parent)
-
-
-def results() -> st.SearchStrategy[bytes]:
-    """Damaged results of claims, some with a digest that fits."""
-    from tokendyno.backend.claims.results import RESULTS
-
-    path = min(RESULTS.glob("*.json"))
-    line = corpus.changed_lines([msgspec.json.decode(path.read_bytes())], corpus.json_lines)
-    return st.one_of(corpus.damaged(path.read_bytes()), line)
-
-
-def _journal(folder: Path, data: bytes) -> None:
-    from tests.backend.ablation.test_journal import HEADING
-    from tokendyno.backend.ablation.journal import Journal, heading_of
-
-    path = _file(folder, "a.jsonl", data)
-    with suppress(InputError):
-        heading_of(path)
-    Journal(path, HEADING).close()
-
-
-def journals() -> st.SearchStrategy[bytes]:
-    """Damaged journals of ablations."""
-    from tests.backend.ablation.test_journal import COST, HEADING, TRIALS
-
-    lines = msgspec.to_builtins([HEADING, *TRIALS, COST])
-    return st.one_of(corpus.changed_lines(lines, corpus.json_lines), corpus.damaged(corpus.json_lines(lines)))
-
-
 def _trace(folder: Path, data: bytes) -> None:
     from tokendyno.backend.traffic.trace_file import read_trace
 
     read_trace(_file(folder, "a.jsonl", data))
-
-
-def _api(folder: Path, call: tuple[str, list[Any]]) -> None:
-    """A call of an endpoint for programs; an error of it counts as refused, the general one as a failure."""
-    import gradio as gr
-
-    from tests.support.event_loops import finished
-    from tokendyno.ui.errors import UNEXPECTED
-
-    try:
-        finished(getattr(_endpoints(), call[0])(*call[1]))
-    except gr.Error as error:
-        assert UNEXPECTED not in str(error), call
-        raise InputError(str(error)) from None
-
-
-@functools.cache
-def _endpoints() -> Any:
-    """Those of a public page. It is not started: what is queued waits."""
-    from tokendyno.backend.executors import open_bench
-    from tokendyno.backend.hosting.limits import LIMITS
-    from tokendyno.ui.api import Api
-
-    return Api(open_bench(None, limits=LIMITS["public"]))
-
-
-def calls() -> st.SearchStrategy[tuple[str, list[Any]]]:
-    """Calls of the endpoints: what programs send, with anything in its place."""
-    from tests.ui.test_api import request_of
-
-    usual: dict[str, list[Any]] = {
-        "check": ["pocket", "cache=static", "Once", 0, 8, 1],
-        "run": ["pocket", "", "loop=own", "Once", 0, 8, 1, 0.0, 0, 1, False, False, ""],
-        "status": ["a"],
-        "result": ["a", 0.0],
-        "stop": ["a"],
-        "fit": ["pocket", None, "8GiB", None, 1, 1],
-    }
-
-    @st.composite
-    def call(draw: st.DrawFn) -> tuple[str, list[Any]]:
-        name = draw(st.sampled_from(sorted(usual)))
-        given = list(usual[name])
-        for _ in range(draw(st.integers(1, 3))):
-            given[draw(st.integers(0, len(given) - 1))] = draw(st.one_of(corpus.values, corpus.texts))
-        return name, ([request_of("guest")] if name in ("run", "stop") else []) + given
-
-    return call()
-
-
-def _controls(folder: Path, values: list[Any]) -> None:
-    from tokendyno.ui.compare.request import read_request
-
-    read_request(values)
-
-
-def controls() -> st.SearchStrategy[list[Any]]:
-    """Values of the page's controls, a few of which are anything."""
-    from tokendyno.backend.optimizations import prompt_axes
-
-    usual: list[Any] = ["pocket", "Once", 8, 1, 0.0, 0, 1, 0, False, 0, 1.0, False, "", ""]
-    usual += [axis.default for axis in prompt_axes()] * 2
-
-    @st.composite
-    def some(draw: st.DrawFn) -> list[Any]:
-        given = list(usual)
-        for _ in range(draw(st.integers(1, 3))):
-            given[draw(st.integers(0, len(given) - 1))] = draw(st.one_of(corpus.values, corpus.texts))
-        return given
-
-    return some()
 
 
 KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any], object]]] = {
@@ -257,16 +103,8 @@ KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any
     "indices": (lambda: corpus.configs, lambda folder, data: _model(folder, "model.safetensors.index.json", data)),
     "safetensors": (lambda: corpus.safetensors, lambda folder, data: read_header(_file(folder, "m.safetensors", data))),
     "ggufs": (lambda: corpus.ggufs, lambda folder, data: read_gguf(_file(folder, "m.gguf", data))),
-    "tomls": (lambda: corpus.tomls, lambda folder, data: read_arm(_file(folder, "autotuned.toml", data))),
-    "histories": (histories, _history),
     "recordings": (recordings, _recording),
-    "stories": (lambda: corpus.stories, _story),
-    "claims": (lambda: corpus.claims, _claims),
-    "results": (results, _result),
-    "journals": (journals, _journal),
     "traces": (lambda: corpus.traces, _trace),
-    "calls": (calls, _api),
-    "controls": (controls, _controls),
 }
 """Each kind of input: what is drawn, and how the app reads it."""
 
@@ -300,21 +138,3 @@ def read(kind: str, count: int) -> Counter[str]:
 
     one()
     return seen
-
-
-def main() -> None:
-    """All that was said above, with the limits set."""
-    warnings.simplefilter("ignore")
-    kind, count = sys.argv[1], int(sys.argv[2])
-    os.environ.update(HF_TOKEN=corpus.CANARY, HF_HUB_OFFLINE="1")
-    logging.disable()
-    read(kind, 3)  # imports and tables are no part of what a reader takes
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
-    signal.signal(signal.SIGALRM, lambda *_: sys.exit("a reader hangs"))
-    signal.setitimer(signal.ITIMER_REAL, 60 + count)
-    print(kind, dict(read(kind, count)), flush=True)
-
-
-if __name__ == "__main__":
-    main()

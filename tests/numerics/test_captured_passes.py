@@ -65,27 +65,16 @@ def test_the_seed_of_a_sampled_text_is_this_runs(monkeypatch: pytest.MonkeyPatch
         assert torch.equal(made(TEXTS[0], how, seed), wanted)
 
 
-def test_a_prompt_that_is_not_worth_a_graph_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Made("mistral", monkeypatch)
-    assert torch.equal(made(TEXTS[1], replay=False), greedy(made.model, TEXTS[1], NEW))
-    assert len(made.graphs.pools) == 1
-    assert torch.equal(made(TEXTS[0]), greedy(made.model, TEXTS[0], NEW))
-    assert len(made.graphs.pools) == 2
+IN_CI, FULL = pytest.mark.slow, pytest.mark.full
+TRACED = [
+    pytest.param(name, graphs, marks=IN_CI if (name, graphs) == ("gemma3_text", True) else FULL)
+    for name in DENSE
+    for graphs in (False, True)
+]
+"""Gemma 3's windows and norms are the most that a trace meets."""
 
 
-def test_without_a_graph_of_the_step_there_is_none_of_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Made("llama", monkeypatch)
-    made.loop = DecodeLoop(made.model, 0, [], None, False, {}, prefill_graphs=True)
-    assert torch.equal(made(TEXTS[0]), greedy(made.model, TEXTS[0], NEW))
-    assert made.graphs.pools == []
-
-
-TRACED = [name if name == "gemma3_text" else pytest.param(name, marks=pytest.mark.full) for name in DENSE]
-"""Its windows and norms are the most that a trace meets."""
-
-
-@pytest.mark.parametrize("graphs", [pytest.param(False, marks=pytest.mark.full), True], ids=["launched", "replayed"])
-@pytest.mark.parametrize("architecture", TRACED)
+@pytest.mark.parametrize(("architecture", "graphs"), TRACED)
 def test_compiled_passes_are_one_graph_for_each_length_and_give_the_same_text(
     architecture: str, graphs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

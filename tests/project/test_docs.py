@@ -9,9 +9,7 @@ import pytest
 
 from tokendyno import app
 from tokendyno.backend.arms.parse import parse_arm
-from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.cli.parser import make_parser
-from tokendyno.backend.models import catalogue
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import ROOT
 from tools import cli_docs, figures
@@ -101,11 +99,6 @@ def test_every_environment_variable_is_documented_and_read() -> None:
     assert set(re.findall(pattern, text)) == set(re.findall(pattern, DOCS))
 
 
-def test_every_model_of_the_catalogue_is_documented() -> None:
-    for entry in catalogue():
-        assert entry.name in DOCS
-
-
 def test_every_file_that_a_document_links_to_exists() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
@@ -137,7 +130,3 @@ def test_sections_that_rules_name_as_their_source_exist() -> None:
 def test_the_figures_are_those_of_their_files() -> None:
     """`python -m tools.figures` writes the page."""
     assert figures.FILE.read_text(encoding="utf-8") == figures.text()
-
-
-def test_every_preset_parses() -> None:
-    assert {preset.name for preset in arm_presets()} == {p.stem for p in (ROOT / "presets" / "arms").glob("*.toml")}

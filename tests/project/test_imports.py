@@ -4,8 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tokendyno.backend.paths import ROOT
 
 CHECK = """
@@ -39,7 +37,7 @@ def modules_outside_the_worker() -> list[str]:
     ]
 
 
-def test_no_module_outside_the_worker_imports_torch() -> None:
+def test_no_module_outside_the_worker_imports_torch_nor_does_the_page_that_is_built() -> None:
     names = modules_outside_the_worker()
     assert {
         "tokendyno.app",
@@ -49,25 +47,11 @@ def test_no_module_outside_the_worker_imports_torch() -> None:
         "tokendyno.ui.page",
     } <= set(names)
     assert "tokendyno.backend.worker.runners.decode" not in names
-    assert loaded("import " + ", ".join(names)) == "[]"
-
-
-def test_the_page_is_built_without_torch() -> None:
-    code = "from tokendyno.backend.executors import open_bench; from tokendyno.ui.page import build\n"
-    code += "bench = open_bench(None, None); page = build(bench); assert page.blocks; bench.close()"
-    assert loaded(code) == "[]"
+    build = "bench = open_bench(None, None); page = build(bench); assert page.blocks; bench.close()"
+    code = f"from tokendyno.backend.executors import open_bench; from tokendyno.ui.page import build; {build}"
+    assert loaded(f"import {', '.join(names)}\n{code}") == "[]"
 
 
 def test_the_command_line_needs_no_gradio() -> None:
     code = "from tokendyno.backend.cli.main import main; main(['doctor']); main(['models']); main(['check'])"
     assert loaded(code, (*HEAVY, "gradio", "plotly", "pandas")) == "[]"
-
-
-def test_a_command_is_parsed_without_the_modules_of_others_and_without_what_draws_tables() -> None:
-    code = "from tokendyno.backend.cli.parser import make_parser; make_parser('models').parse_args(['models'])"
-    assert loaded(code, ("rich", "tokendyno.backend.engine.bench", "tokendyno.backend.cli.claims", "ui")) == "[]"
-
-
-@pytest.mark.parametrize("name", ["torch", "transformers"])
-def test_the_check_itself_notices_an_import(name: str) -> None:
-    assert loaded(f"import types; sys.modules[{name!r}] = types.ModuleType({name!r})") == f"['{name}']"

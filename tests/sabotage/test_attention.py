@@ -15,7 +15,6 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from tests.sabotage.saboteur import TOKENS, Patch, Which, model_changed, table, tests_of
 from tests.sabotage.small_models import LAYERS, mistral
 from tokendyno.backend.optimizations.axes.attention import probe
-from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
 from tokendyno.backend.worker.patch import attention as patch
 
 
@@ -109,8 +108,4 @@ SABOTEURS = [
     ),
     *table("attention", {"auto": {"shorter windows": shorter}}, model=mistral, shown_by="cache", prompt_tokens=64),
 ]
-REASONS = {
-    ("attention", name): "Its kernels are on no machine of the tests; `test_traced.py` counts made-up traces of it."
-    for name in (FA2, FA3, FA4, HUB_FA2, HUB_FA3)
-}
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS, pytest.mark.filterwarnings("ignore"))

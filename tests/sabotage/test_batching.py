@@ -63,10 +63,4 @@ SABOTEURS = [
         traffic=LONG,
     ),
 ]
-SIZES = {
-    "page_size": ("32", "64", "128"),
-    "batch_size": ("1", "4", "8", "16", "32", "64", "128", "256"),
-    "batch_tokens": ("256", "512", "1024", "2048", "4096", "8192"),
-}
-REASONS = {(axis, size): "As the size that is broken." for axis, sizes in SIZES.items() for size in sizes}
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS)

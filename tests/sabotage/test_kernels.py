@@ -38,8 +38,4 @@ LEFT = {
     "removed": taken_out(lambda i, n: True),
 }
 SABOTEURS = table("kernels", {"local": LEFT})
-REASONS = {
-    ("kernels", "hub"): "It downloads binaries from the Hub, which no machine of the tests reaches; "
-    "`tests/backend/worker/patch/test_kernels.py` loads one of its repositories from a folder.",
-}
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -47,13 +47,4 @@ SABOTEURS = [
     *table("parallel", {"tensor-2": HALF | NOTHING}, FLOAT, llama, tier="full"),
     *table("parallel", {"expert-2": HALF | NOTHING}, FLOAT, mixtral, tier="full"),
 ]
-REASONS = {
-    ("parallel", f"{kind}-{ranks}"): f"The code of {kind}-2 with another number, which is broken here."
-    for kind in ("tensor", "expert")
-    for ranks in (4, 8)
-} | {
-    ("parallel", f"device-map-{gpus}"): "Needs several GPUs: broken in tests/gpu/test_device_map.py, and on the meta "
-    "device in tests/backend/optimizations/axes/parallel/test_proof.py."
-    for gpus in (2, 4, 8)
-}
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,17 +86,12 @@ def test_a_run_is_queued_for_its_owner_who_alone_stops_it(api: Api) -> None:
 
 BAD = [
     ({"a": "cach=static"}, "Did you mean 'cache'?"),
-    ({"a": 7}, "arm A is missing"),
     ({"max_new_tokens": "many"}, "max_new_tokens is 'many'. Enter a number."),
-    ({"max_new_tokens": None}, "max_new_tokens is empty"),
-    ({"max_new_tokens": 1.5}, "whole number"),
     ({"max_new_tokens": 5_000}, "1,024"),
     ({"model": "/etc"}, "/etc"),
-    ({"model": None}, "model is missing"),
     ({"prompt": "x" * 20_000}, "16"),
     ({"a": "loop=own"}, "cache=static"),
     ({"reasoning": "high"}, "chat"),
-    ({"top_p": 2.0}, "top_p"),
 ]
 
 
@@ -114,13 +108,3 @@ def test_an_unknown_run_and_an_event_that_came_past_the_gate(api: Api) -> None:
     for call in (api.status("0" * 24), api.result("../x"), api.stop(request_of("ada"), "")):
         assert "There is no run of that id" in said(call)
     assert "Something went wrong" in said(api.run(gr.Request(), a=""))
-
-
-def test_a_history_that_cannot_be_read_is_told_and_no_run_is_called_unknown(tmp_path: Path) -> None:
-    history = tmp_path / "h.sqlite"
-    bench = open_bench(history, limits=LIMITS["public"])
-    history.rename(tmp_path / "elsewhere")
-    history.mkdir()
-    for call in (Api(bench).status("0" * 24), Api(bench).result("0" * 24)):
-        assert "The history h.sqlite cannot be read: it cannot be opened. Check" in said(call)
-    bench.close()

@@ -22,9 +22,9 @@ from tokendyno.backend.hosting.limits import LIMITS, Mode
 from tokendyno.backend.hosting.users import Users
 from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.paths import ROOT
-from tokendyno.backend.recordings.format import pack, unpack
+from tokendyno.backend.recordings.format import unpack
 from tokendyno.backend.recordings.shelf import SHIPPED
-from tokendyno.ui.files import AT_A_TIME, NO_FILE, NOT_HERE, Files
+from tokendyno.ui.files import AT_A_TIME, NO_FILE, Files
 from tokendyno.ui.gate.gate import Gate
 from tokendyno.ui.gate.routes import Hosts
 from tokendyno.ui.gate.visitors import Visitors
@@ -108,13 +108,6 @@ def test_a_report_names_a_folder_of_this_machine_to_nobody_who_may_not_know_it(s
         bench.machine = lambda: CPU  # where the run was
         pages.append(ask("GET", "/files/mine.html", cookie=f"tokendyno_visitor={'a' * 43}").text)
     assert all("MODEL = " in page for page in pages) and [str(ROOT) in page for page in pages] == [True, False]
-
-
-def test_strangers_take_in_nothing(site: Any) -> None:
-    _, ask = site("public")
-    reply = ask("POST", "/import", cookie=f"tokendyno_visitor={'a' * 43}", content=pack(RUN))
-    assert reply.status_code == 403 and reply.json()["detail"] == NOT_HERE
-    assert ask("POST", "/import", bearer=False, content=pack(RUN)).status_code == 401
 
 
 def test_a_body_that_trickles_keeps_nobody_waiting_and_a_stranger_s_is_not_read(tmp_path: Path) -> None:

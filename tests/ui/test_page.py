@@ -59,15 +59,3 @@ def test_what_starts_a_run_waits_for_the_answer_of_the_press_before(events: list
     """With Gradio's own mode a press on Run is dropped while the one before, with bad input, is being answered."""
     runs = [event for event in events if any(kind == "submit" for _, kind in event.on)]
     assert [(event.name, event.mode) for event in runs] == [("run", "always_last")]
-
-
-def test_a_check_that_takes_seconds_is_announced_before_it_begins(events: list[Event]) -> None:
-    """What listens to one change is answered one after the other: the sentence came after what it announced."""
-    announced = [place for place, event in enumerate(events) if event.name == "announce"]
-    assert len(announced) == 3, "Compare, Batching, Fit"
-    for place in announced:
-        (change,) = events[place].on
-        listening = [
-            i for i, event in enumerate(events) if event.name in ("check_on_change", "show") and change in event.on
-        ]
-        assert len(listening) == 1 and place < listening[0]

@@ -128,7 +128,6 @@ def error(
     folded: bool = True,
     offset: float = 0.0,
     splits: int = 0,
-    l1_next: bool = False,
 ) -> float:
     """Relative, of what is attended to; everything else is checked here. splits: parts of the slots, 0 as they come."""
     before = asked.keys.clone(), asked.values.clone()
@@ -147,7 +146,6 @@ def error(
         sinks=asked.sinks,
         offset=offset,
         splits=splits,
-        l1_next=l1_next,
     )
     assert Kernel.launched[0] == f"tokendyno_{kernel}"
     assert turns is None or not turns.any()
@@ -179,23 +177,6 @@ def test_a_shape_goes_to_its_kernel_and_is_rounded_in_its_format(
     kernels: Any, kernel: str, shape: Shape, dtype: str
 ) -> None:
     assert error(kernels, kernel, given(shape, getattr(torch, dtype))) < {"bfloat16": 1e-2, "float16": 1e-3}[dtype]
-
-
-def test_blocks_leave_l1_to_a_product_that_needs_it(kernels: Any) -> None:
-    asked, found = given(Shape(1, 4, 64, 500, 450), torch.bfloat16), []
-    for l1_next in (False, True, True, False):
-        Kernel.carveouts.clear()
-        assert error(kernels, "attention_long", asked, l1_next=l1_next) < 1e-2
-        found.append(dict(Kernel.carveouts))
-    name = "tokendyno_attention_long"
-    assert found == [{}, {name: kernels.long_parts.SPARING}, {}, {name: kernels.carveout.DRIVERS_CHOICE}]
-
-
-def test_attention_by_warps_asks_for_little_shared_memory_from_its_first_launch_on(kernels: Any) -> None:
-    kernels.carveout._asked.clear()
-    Kernel.carveouts.clear()
-    assert error(kernels, "attention_by_warps", given(Shape(2, 3, 128, 500, 400), torch.bfloat16)) < 1e-2
-    assert Kernel.carveouts == {"tokendyno_attention_by_warps": kernels.by_warps.CARVEOUT}
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

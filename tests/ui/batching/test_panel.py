@@ -41,8 +41,3 @@ def test_a_pull_brings_what_lies_past_its_cursor(runs: RunLog) -> None:
 )
 def test_any_other_question_gets_a_sentence(runs: RunLog, question: object, said: str) -> None:
     assert said in msgspec.json.decode(answer(runs, question))["error"]
-
-
-def test_a_cursor_beyond_the_run_is_brought_back_into_it(runs: RunLog) -> None:
-    reply = msgspec.json.decode(answer(runs, {"run": "many", "version": -1, "cur": [[99, -1, 99, 99]]}))
-    assert reply["lanes"][0]["first"] == 5 and reply["lanes"][0]["wt"] == [0.5]

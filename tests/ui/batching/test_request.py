@@ -10,7 +10,7 @@ from tests.support.batches import batch_created
 from tokendyno.backend.config import Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.runs.run import Run
-from tokendyno.ui.batching.request import Fields, batch_axes, choice_values, read_request, traffic_values
+from tokendyno.ui.batching.request import Fields, choice_values, read_request, traffic_values
 from tokendyno.ui.batching.stale import changed, stale
 from tokendyno.ui.components.stale_line import UNREADABLE
 
@@ -69,16 +69,11 @@ def test_requests_are_given_as_text_or_by_the_path_of_a_file(tmp_path: Path) -> 
     ("changes", "said"),
     [
         ({"requests": 0}, "from 1 to 2,000"),
-        ({"requests": None}, "Requests is empty"),
-        ({"requests": 2.5}, "Enter a whole number"),
         ({"prompt_low": 10}, "Prompt tokens go from 10 to 9"),
-        ({"arrival": "never"}, "never"),
         ({"rate": 0}, "rate above 0"),
         ({"rate": float("nan")}, "Requests a second is 'nan'. Enter a number"),
         ({"long_percent": 101}, "long_share"),
-        ({"concurrent": 0}, "concurrent is 0"),
         ({"ttft_limit_s": -1}, "positive number of seconds"),
-        ({"pages": -1}, "pages"),
         ({"trace": '{"prompt_tokens": 3}'}, "line 1"),
         ({"trace": "/nowhere/at/all"}, "cannot be read"),
         ({"a": {"batching": "always"}}, "always"),
@@ -87,11 +82,6 @@ def test_requests_are_given_as_text_or_by_the_path_of_a_file(tmp_path: Path) -> 
 def test_a_bad_value_is_named_with_what_to_do(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         request(**changes)
-
-
-def test_axes_about_many_requests_come_first() -> None:
-    leading = [axis.many_requests for axis in batch_axes()]
-    assert leading == sorted(leading, reverse=True) and any(leading) and not all(leading)
 
 
 def test_what_was_edited_since_a_run_is_named() -> None:

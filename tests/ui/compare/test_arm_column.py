@@ -1,64 +1,18 @@
 """The controls of an arm come from the registry of axes."""
 
-import dataclasses
 import json
 
-import gradio as gr
 import pytest
 
 from tests.support.machines import CPU, H200, facts
-from tokendyno.backend.arms.presets import arm_presets
-from tokendyno.backend.config import Workload
 from tokendyno.backend.optimizations import axis_names, prompt_axes
-from tokendyno.ui.compare import arm_column, request
 from tokendyno.ui.compare.arm_column import UNSUPPORTED, fold_button, folded, folded_axes, titles
-from tokendyno.ui.compare.work_row import WorkControls
-
-
-@pytest.fixture
-def arm() -> arm_column.ArmControls:
-    with gr.Blocks(analytics_enabled=False):
-        return arm_column.arm_controls("B", "unwindowed", None, titles(None, CPU))
-
-
-def test_every_axis_has_a_dropdown_with_all_its_choices(arm: arm_column.ArmControls) -> None:
-    assert [box.label for box in arm.axes] == [axis.title for axis in prompt_axes()]
-    for box, axis in zip(arm.axes, prompt_axes(), strict=True):
-        assert box.choices == [(choice.title, choice.name) for choice in axis.choices]
-        assert box.elem_id == f"axis-b-{axis.name}"
-
-
-def test_an_arm_begins_at_its_preset(arm: arm_column.ArmControls) -> None:
-    assert [box.value for box in arm.axes] == request.choice_values(request.preset_choices("unwindowed"))
-    assert arm.preset.value == "unwindowed"
-    assert [name for _, name in arm.preset.choices] == [*(preset.name for preset in arm_presets()), request.CUSTOM]
-
-
-def test_a_new_axis_needs_no_change_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (*prompt_axes(), prompt_axes()[0])
-    monkeypatch.setattr(arm_column, "prompt_axes", lambda: more)
-    monkeypatch.setattr(request, "prompt_axes", lambda: more)
-    with gr.Blocks(analytics_enabled=False):
-        assert len(arm_column.arm_controls("A", "baseline", None, titles(None, CPU)).axes) == len(more)
-
-
-def test_there_is_a_field_for_everything_in_a_workload() -> None:
-    assert set(request.Fields._fields) == {"model"} | {field.name for field in dataclasses.fields(Workload)}
-    assert request.Fields._fields == WorkControls._fields
-
 
 # --- titles ---------------------------------------------------------------------------------------
 
 
 def marked(entries: list[tuple[str, str]]) -> set[str]:
     return {name for title, name in entries if title.endswith(UNSUPPORTED)}
-
-
-def test_without_a_model_every_title_is_plain() -> None:
-    assert titles(None, CPU).presets == [(preset.title, preset.name) for preset in arm_presets()]
-    assert titles(None, CPU).choices == [
-        [(choice.title, choice.name) for choice in axis.choices] for axis in prompt_axes()
-    ]
 
 
 def test_what_runs_here_or_needs_another_choice_first_is_not_marked() -> None:

@@ -38,12 +38,6 @@ def test_an_arm_that_would_be_refused_is_the_reason_as_a_comment(bench: Bench) -
     assert ast.parse(text).body == [] and "Set cache=static." in text.replace("\n# ", " ")
 
 
-def test_a_missing_prompt_is_the_reason_as_a_comment(bench: Bench) -> None:
-    work = request({}).workload
-    text = code_text(bench.check(request({}))["A"], facts(), work, True, "The prompt is empty.\nimport os")
-    assert ast.parse(text).body == [] and "The prompt is empty." in text
-
-
 def test_a_very_long_prompt_is_not_sent_back(bench: Bench) -> None:
     text = shown(bench, request({}, prompt="x" * (MAX_PROMPT_CHARACTERS + 1)))
     assert ast.parse(text).body == [] and "20,001 characters" in text

@@ -14,7 +14,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.quality import PROMPT, TOO_SHORT, quality_view
+from tokendyno.backend.views.quality import PROMPT
 from tokendyno.ui.compare.request import (
     CUSTOM,
     Fields,
@@ -27,7 +27,6 @@ from tokendyno.ui.compare.request import (
     read_draft,
     read_request,
     stale,
-    what_runs,
 )
 from tokendyno.ui.components.stale_line import UNREADABLE
 
@@ -66,28 +65,19 @@ def test_the_values_of_the_controls_make_the_request() -> None:
     ("changed", "words"),
     [
         ({"prompt": "  "}, "prompt is empty"),
-        ({"prompt": None}, "The prompt is missing"),
         ({"prompt": "x" * (2 << 20)}, "bytes"),
         ({"model": None}, "The model is missing"),
         ({"max_new_tokens": None}, "New tokens is empty"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0"),
         ({"max_new_tokens": 2.5}, "New tokens is 2.5"),
-        ({"max_new_tokens": 10**9}, "max_new_tokens is 1000000000"),
         ({"max_new_tokens": float("nan")}, "New tokens is .nan.. Enter a number"),
-        ({"max_new_tokens": float("inf")}, "New tokens is inf"),
         ({"max_new_tokens": True}, "New tokens is .True.. Enter a number"),
         ({"batch_size": "4"}, "Batch size is .4.. Enter a number"),
-        ({"batch_size": -1}, "batch_size is -1"),
-        ({"temperature": 99}, "temperature is 99"),
-        ({"seed": -1}, "seed is -1"),
-        ({"repeats": 1000}, "repeats is 1000"),
-        ({"top_k": 2.5}, "Top k is 2.5"),
         ({"top_k": 5}, "no effect at temperature 0"),
         ({"top_p": None}, "Top p is empty"),
         ({"chat": True, "prompt_tokens": 9}, "cannot have a fixed number of prompt tokens"),
         ({"chat": True, "reasoning_effort": "most"}, "reasoning effort"),
         ({"system": "Be concise."}, "Turn chat on as well"),
-        ({"reasoning_effort": None}, "Reasoning effort is missing"),
     ],
 )
 def test_bad_input_is_named(changed: dict[str, Any], words: str) -> None:
@@ -99,11 +89,6 @@ def test_bad_input_is_named(changed: dict[str, Any], words: str) -> None:
 def test_a_choice_that_does_not_exist_is_refused(choice: object) -> None:
     with pytest.raises(InputError):
         read_request(values(a=[choice, *DEFAULTS[1:]]))
-
-
-def test_an_arm_can_be_checked_before_the_prompt_is_written() -> None:
-    assert read_request(values(prompt=""), need_prompt=False).workload.prompt
-    assert read_request(values(prompt="", prompt_tokens=5)).workload.prompt == ""
 
 
 def test_presets_and_choices_are_inverse_to_each_other() -> None:
@@ -133,14 +118,6 @@ def test_a_bundle_comes_to_what_the_model_and_machine_can_run() -> None:
     assert matching_preset(chosen, "lowest-latency", facts("SmolLM2-135M-Instruct"), CPU) == "own-loop"
 
 
-def test_of_presets_that_come_to_the_same_the_shown_one_stays() -> None:
-    model = facts("Mistral-7B-v0.1")
-    assert preset_choices("gpt-oss", model, CPU) == {}
-    assert matching_preset({}, "gpt-oss", model, CPU) == "gpt-oss"
-    assert matching_preset({}, "", model, CPU) == "baseline"
-    assert matching_preset({"quantization": "bnb-nf4"}, "", model, CPU) == "nf4"  # and what longest-context comes to
-
-
 def test_the_presets_that_the_arms_show_are_part_of_the_request_if_they_are_bundles() -> None:
     for shown, expected in (
         ("lowest-latency", "lowest-latency"),
@@ -152,19 +129,6 @@ def test_the_presets_that_the_arms_show_are_part_of_the_request_if_they_are_bund
         a, b = read_request([*values(), shown, "gpt-oss"]).arms
         assert (a.preset, b.preset) == (expected, "gpt-oss")
     assert [arm.preset for arm in read_request(values()).arms] == ["", ""]
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({}, "Run: one pair of runs. Measure: 5 pairs."),
-        ({"repeats": 5}, "Run and Measure: 5 pairs of runs."),
-        ({"repeats": 3, "batch_size": 8}, "Run: 3 pairs of runs. Measure: 5 pairs; batch size 8."),
-        ({"prompt_tokens": 4_000}, "4,000 prompt tokens instead of the prompt as written."),
-    ],
-)
-def test_what_run_will_do_is_said(changed: dict[str, Any], said: str) -> None:
-    assert what_runs(read_request(values(**changed)).workload).endswith(said)
 
 
 # --- against the run that is shown ----------------------------------------------------------------
@@ -210,10 +174,6 @@ def test_a_reading_is_of_a_model_and_two_arms_whatever_the_prompt() -> None:
     assert "arm B" in json.loads(stale_of(run, controls(arm_b={})))["text"]
 
 
-def test_without_a_run_nothing_is_stale() -> None:
-    assert stale(None, None) == ""
-
-
 SHORT = "Once upon a time"
 LONG = "one of these words " * 8
 WROTE = "and so they lived " * 10
@@ -250,16 +210,3 @@ def test_a_short_prompt_is_read_with_what_arm_a_wrote() -> None:
         (reading(), run_of(over=False)),
     ):
         assert PROMPT not in texts(request, run), "not what this arm wrote to this prompt"
-
-
-@pytest.mark.parametrize(("prompt", "note"), [(SHORT, TOO_SHORT), (LONG, "")])
-def test_before_both_arms_have_read_every_text_has_its_row(prompt: str, note: str) -> None:
-    first = created()
-    run = Run(
-        type(first)(first.id, first.created, quality_request(reading(prompt), None), first.arms, "", "", {}, "cpu")
-    )
-    view = quality_view(run.snapshot(), "")
-    assert view is not None and view.note == note and view.rows[0].kl == "\u2013"
-    assert [row.title for row in view.rows][-1] == "All texts" and len(view.rows) == (6 if prompt == LONG else 5)
-    assert view.progress.startswith("Read so far: A 0 of ")
-    assert quality_view(run_of().snapshot(), "") is None

@@ -4,16 +4,13 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from tests.support.machines import CPU, EIGHT, facts
+from tests.support.machines import CPU, facts
 from tests.support.worker import request
-from tokendyno.backend.arms import tried
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.hardware.number_formats import FormatTime
-from tokendyno.ui.compare.verdicts import describe, unchecked
+from tokendyno.ui.compare.verdicts import describe
 
 
 def described(warm_bench: Any, **choices: str) -> Any:
@@ -56,30 +53,6 @@ def test_what_differs_from_the_defaults_is_a_chip_with_its_worst_verdict(warm_be
         ("Decode loop", "custom", "blocked", "generate"),
     ]
     assert found["memory"].endswith("cannot run") and found["title"] == "Baseline"
-
-
-def test_an_arm_that_cannot_be_checked_still_shows_its_chips() -> None:
-    found = json.loads(unchecked(ArmRequest("B", {"cache": "static"})))
-    assert (found["title"], found["memory"], found["verdicts"]) == ("Static cache", "", [])
-    assert [chip["choice"] for chip in found["chips"]] == ["static"]
-
-
-def test_the_fullest_of_several_gpus_is_what_counts_and_the_parts_are_said_to_be_of_all() -> None:
-    choices = {"parallel": "device-map-2"}
-    checked = check(make_config("random:Llama-3-8B", choices), facts("random:Llama-3-8B"), EIGHT, Workload(prompt="x"))
-    arm = request(choices).arms[0]
-    found = json.loads(describe(arm, "", checked))
-    size = found["memory"].split()[0]
-    assert found["parts"].startswith("on the GPUs together weights 15.0 GiB")
-    assert f"the fullest GPU needs {size} " in found["parts"]
-
-
-def test_a_pair_that_nothing_tried_is_said_of_a_single_arm_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tried, "tried_pairs", lambda device: frozenset[tuple[str, str]]())
-    for alone, pair in (({"cache": "static"}, False), ({"cache": "static", "dtype": "float16"}, True)):
-        checked = check(make_config("pocket", alone), facts("pocket"), CPU, Workload(prompt="x"))
-        lines = json.loads(describe(ArmRequest("A", alone), "custom", checked))["verdicts"]
-        assert ["note"] * pair == [one["level"] for one in lines if one["reason"].startswith("Not tried together")]
 
 
 def test_what_blocks_a_recorded_arm_here_is_a_note(warm_bench: Any) -> None:

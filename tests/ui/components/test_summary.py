@@ -3,7 +3,6 @@
 import pytest
 
 from tokendyno.backend import hardware
-from tokendyno.backend.hardware import Gpu, Machine
 from tokendyno.backend.models import resolve
 from tokendyno.ui.components.summary import machine_line, model_line
 
@@ -27,9 +26,3 @@ def test_a_model_is_told_in_one_line(model: str, parts: list[str]) -> None:
 def test_a_machine_without_a_gpu_says_so() -> None:
     line = machine_line(hardware.detect())
     assert line.startswith("CPU only: ") and "free" not in line, "the arms say how much is, at one moment"
-
-
-def test_a_gpu_is_named_with_its_memory() -> None:
-    gpu = Gpu(0, "NVIDIA H200", 150 << 30, 140 << 30, (9, 0))
-    machine = Machine("cpu", 8, 1 << 36, 1 << 35, (gpu, gpu), "580.1", "", "3.11", "Linux")
-    assert machine_line(machine) == "NVIDIA H200 (first of 2), 150 GiB, driver 580.1"

@@ -29,8 +29,8 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
     made.close()
 
 
-@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.name)
-def test_every_model_of_the_catalogue_has_a_table_without_being_loaded(bench: Bench, entry: Any) -> None:
+@pytest.mark.parametrize("entry", catalogue()[::3], ids=lambda entry: entry.name)
+def test_a_model_of_the_catalogue_has_a_table_without_being_loaded(bench: Bench, entry: Any) -> None:
     found = find(bench, entry.name, "H200-SXM", FIRST).fit
     assert found.rows and found.context == min(8_192, found.facts.max_positions)
     assert bench.pool.pids == []
@@ -53,24 +53,17 @@ def amounts(context: Any, batch: Any = 1) -> str:
     ("values", "says"),
     [
         ((None, "T4", FIRST), "The model is missing"),
-        (("gpt2", None, FIRST), "The GPU is missing"),
         (("gpt2", "T4", None), "The context is missing"),
         (("gpt2", "T4", "{"), "cannot be read. Reload"),
-        (("gpt2", "T4", "[]"), "cannot be read. Reload"),
-        (("gpt2", "T4", amounts("")), "Context is empty"),
-        (("gpt2", "T4", amounts([1])), "Context is '.1.'. Enter a number"),
         (("gpt2", "T4", amounts(0.5)), "whole number"),
         (("gpt2", "T4", amounts(None, "")), "Batch size is empty"),
         (("gpt2", "T4", amounts(-1)), "at least 1"),
-        (("gpt2", "T4", amounts(None, 0)), "from 1 to"),
         (("gpt2", "T4", amounts(None, 1e300)), "from 1 to"),
         (("gpt2", "24", FIRST), "24GiB"),
-        (("gpt2", "", FIRST), "no GPU ''"),
         (("gpt2", "<img src=x>", FIRST), "no GPU '<img src=x>'"),
         (("no-such", "T4", FIRST), "Unknown model"),
         (("Llama-3-8B", "T4", FIRST, 3), "Take one of 1, 2, 4, 8"),
         (("Llama-3-8B", "T4", FIRST, None), "GPUs is empty"),
-        (("Llama-3-8B", "T4", FIRST, 1.5), "whole number"),
         (("Llama-3-8B", THIS, FIRST, 2), "has no GPUs, not 2"),
     ],
 )

@@ -8,9 +8,7 @@ import pytest
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.backend.fit import sharding as of_model
-from tokendyno.backend.fit.sharding import Asked, ShardRow
-from tokendyno.ui.fit.sharding import encode, split, unless_of
+from tokendyno.ui.fit.sharding import split
 
 
 @pytest.fixture
@@ -36,28 +34,3 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
 def test_what_cannot_be_split_is_one_sentence(bench: Bench, kind: str, model: object, gpus: object, says: str) -> None:
     with pytest.raises(InputError, match=says):
         split(bench, kind, model, gpus)
-
-
-def test_a_model_by_its_catalogue_name_is_split_as_random_weights_of_its_shape(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    row = ShardRow("model.norm.weight", 1, "replicated", (4096,), (4096,), 8192)
-    asked: list[tuple[str, int, int]] = []
-
-    def found(label: str, choice: str, of: Asked) -> tuple[ShardRow, ...]:
-        asked.append((choice, of.tensor, of.expert))
-        return (row,)
-
-    monkeypatch.setattr(of_model, "_split", found)
-    shown = encode(split(bench, "tensor", " Llama-3-8B ", 2), (" Llama-3-8B ", 2))
-    assert asked == [("tensor-2", 2, 1)]
-    assert "as parallel=tensor-2: 8.00 KiB" in shown and "replicated" in shown
-    kept = unless_of(" Llama-3-8B ", 2, shown)
-    assert [part["__type__"] for part in kept] == ["update", "update"] and "value" not in kept[0] | kept[1]
-    for model, gpus in ((" Llama-3-8B ", 4), ("gpt2", 2), (None, None)):
-        assert unless_of(model, gpus, shown) == ("", "")
-
-
-@pytest.mark.parametrize("shown", ["", None, 7, "{", "[]", '{"of": 3}', {"of": ["gpt2", 2]}])
-def test_without_a_table_of_ours_there_is_nothing_to_keep(shown: object) -> None:
-    assert unless_of("gpt2", 2, shown) == ("", "")

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -95,25 +95,30 @@ def team(tmp_path: Path) -> Site:
 # --- routes ---------------------------------------------------------------------------------------
 
 CLOSED = [
-    ("POST", "/gradio_api/upload"), ("GET", "/gradio_api/upload_progress"), ("GET", "/gradio_api/deep_link"),
-    ("GET", "/gradio_api/dev/reload"), ("GET", "/monitoring"), ("GET", "/monitoring/summary"),
-    ("GET", "/gradio_api/proxy=https://example.com"), ("GET", "/gradio_api/runs"), ("POST", "/gradio_api/reset"),
-    ("POST", "/gradio_api/cancel"), ("POST", "/gradio_api/stream/x"), ("POST", "/gradio_api/process_recording"),
-    ("GET", "/gradio_api/token"), ("GET", "/gradio_api/vibe-code"), ("POST", "/gradio_api/vibe-edit"),
-    ("GET", "/gradio_api/file=/etc/passwd"), ("GET", f"/gradio_api/file={PLOTLY_JS.parent}"),
-    ("GET", f"/gradio_api/file={PLOTLY_JS.parent}/../../../x"), ("POST", "/gradio_api/run/other"),
+    ("POST", "/gradio_api/upload"),
+    ("GET", "/gradio_api/deep_link"),
+    ("GET", "/monitoring/summary"),
+    ("GET", "/gradio_api/proxy=https://example.com"),
+    ("POST", "/gradio_api/process_recording"),
+    ("POST", "/gradio_api/vibe-edit"),
+    ("GET", "/gradio_api/file=/etc/passwd"),
+    ("GET", f"/gradio_api/file={PLOTLY_JS.parent}/../../../x"),
     ("POST", "/gradio_api/call/stop"),
-    ("GET", "/gradio_api/call/stop/1"), ("GET", "/static/%2e%2e/config"),
-    ("GET", "/login"), ("GET", "/docs"), ("GET", "/openapi.json"), ("PUT", JOIN),
-    ("DELETE", "/"), ("OPTIONS", "/"), ("GET", "/gradio_api/heartbeat/a/b"), ("GET", "/assets\\..\\x"),
-    ("GET", "/assets/" + "x" * 1_000), ("GET", "/static/" + "x/" * 3_000), ("GET", "/assets/" + "%C3%A4" * 150),
-]  # fmt: skip
+    ("GET", "/static/%2e%2e/config"),
+    ("GET", "/openapi.json"),
+    ("PUT", JOIN),
+    ("DELETE", "/"),
+    ("GET", "/assets/" + "x" * 1_000),
+]
 OPEN = [
-    ("GET", "/"), ("HEAD", "/"), ("GET", "/config"), ("GET", "/gradio_api/info"), ("GET", "/gradio_api/info/"),
-    ("POST", JOIN), ("POST", "/gradio_api/run/predict"), ("POST", "/gradio_api/component_server"),
-    ("GET", "/gradio_api/heartbeat/abc123"), ("GET", "/assets/index-1.js"),
-    ("GET", "/static/fonts/x.woff2"), ("GET", "/theme.css"), ("GET", f"/gradio_api/file={PLOTLY_JS}"),
-]  # fmt: skip
+    ("GET", "/"),
+    ("HEAD", "/"),
+    ("GET", "/gradio_api/info/"),
+    ("POST", "/gradio_api/run/predict"),
+    ("GET", "/gradio_api/heartbeat/abc123"),
+    ("GET", "/assets/index-1.js"),
+    ("GET", f"/gradio_api/file={PLOTLY_JS}"),
+]
 
 
 @pytest.mark.parametrize(("method", "path"), CLOSED)
@@ -131,12 +136,9 @@ def test_what_the_page_needs_is_there(local: Site, method: str, path: str) -> No
     ("query", "left"),
     [
         ("", ""),
-        ("page=x", ""),
-        ("page", ""),
         ("page=x&page=y&view=fit", "view=fit"),
         ("p%61ge=x&run=a%20b", "run=a%20b"),
         ("run=%FF&&deep_link=../x&=1", "run=%FF&&=1"),
-        ("Page=x&_page=y&pages=z", "Page=x&_page=y&pages=z"),
     ],
 )
 def test_what_gradio_reads_for_itself_is_taken_out_of_the_pages_query(query: str, left: str) -> None:
@@ -153,16 +155,6 @@ def test_what_gradio_reads_for_itself_is_taken_out_of_the_pages_query(query: str
     assert asked == [left, "page=x"], "of the page alone"
 
 
-def test_a_request_that_gradio_cannot_carry_out_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    async def fail(scope: Scope, receive: Receive, send: Send) -> None:
-        raise KeyError(f"{99_999} {SECRET}")
-
-    site = Site(Visitors(LIMITS["local"]), app=fail)
-    answer = site.ask("POST", JOIN, json={"fn_index": 99_999})
-    assert answer.status_code == 400 and "Reload the page" in answer.json()["detail"]
-    assert "KeyError: '99999 [redacted]'" in caplog.text and SECRET not in caplog.text
-
-
 # --- host and origin ------------------------------------------------------------------------------
 
 
@@ -170,16 +162,13 @@ def test_a_request_that_gradio_cannot_carry_out_is_refused(caplog: pytest.LogCap
     ("base", "accepted"),
     [
         ("http://127.0.0.1:7860", True),
-        ("http://localhost:9999", True),  # an SSH tunnel
         ("http://[::1]:7860", True),
         ("http://192.168.1.7", True),  # an address cannot be rebound
         ("http://evil.example", False),
         ("http://localhost.evil.example:7860", False),
         ("http://127.0.0.1.evil.example:7860", False),
-        ("http://[fe80::1%eth0]:7860", True),
         ("http://bench.lan:7860", True),
         ("http://a.gradio.live", True),
-        ("http://gradio.live.evil.example", False),
     ],
 )
 def test_only_names_of_this_server_are_answered(base: str, accepted: bool) -> None:
@@ -195,19 +184,7 @@ def test_a_refusal_repeats_no_secret(local: Site) -> None:
     assert answer.status_code == 421 and "'[redacted]'" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "",
-        "127.0.0.1%.evil.example",
-        "127.0.0.1%25.evil.example:80",
-        "127.0.0.1:x",
-        "[::1]x",
-        "[::1",
-        "a b",
-        "127.0.0.1, localhost",
-    ],
-)
+@pytest.mark.parametrize("host", ["", "127.0.0.1%.evil.example", "[::1]x", "127.0.0.1, localhost"])
 def test_a_host_that_cannot_be_one_is_not_answered(local: Site, host: str) -> None:
     assert local.ask("GET", "/", headers={"Host": host}).status_code == 421
 
@@ -216,13 +193,11 @@ def test_a_host_that_cannot_be_one_is_not_answered(local: Site, host: str) -> No
     ("headers", "accepted"),
     [
         ({}, True),
-        ({"Origin": "http://127.0.0.1:7860"}, True),
         ({"Origin": "http://127.0.0.1:7860", "Sec-Fetch-Site": "same-origin"}, True),
         ({"Origin": "http://127.0.0.1:8080"}, False),
         ({"Origin": "https://evil.example"}, False),
         ({"Origin": "null"}, False),
         ({"Sec-Fetch-Site": "cross-site"}, False),
-        ({"Sec-Fetch-Site": "same-site"}, False),
     ],
 )
 def test_pages_of_other_sites_send_nothing(local: Site, headers: Mapping[str, str], accepted: bool) -> None:
@@ -327,25 +302,10 @@ def test_a_program_gets_its_cookie_with_the_description_of_the_page(public: Site
     assert "set-cookie" not in public.ask("GET", "/gradio_api/info").headers
 
 
-@pytest.mark.parametrize(
-    "cookie", ["", "tokendyno_visitor=", "tokendyno_visitor=ada", "other=x", "a=b; tokendyno_visitor"]
-)
+@pytest.mark.parametrize("cookie", ["", "tokendyno_visitor=ada", "other=x"])
 def test_without_a_guests_cookie_nothing_is_done(public: Site, cookie: str) -> None:
     answer = public.ask("POST", JOIN, json={}, headers={"Cookie": cookie})
     assert answer.status_code == 401 and "Allow cookies" in answer.json()["detail"]
-
-
-def test_a_quoted_cookie_is_handed_on_without_its_quotes() -> None:
-    """Python before 3.11.10 takes ten seconds for one of 60 KB, and Gradio reads all cookies of a request."""
-    seen = []
-
-    async def listen(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.append(Request(scope).cookies)
-        await Response()(scope, receive, send)
-
-    site = Site(Visitors(LIMITS["local"]), app=listen)
-    site.ask("GET", "/", headers={"Cookie": 'a="\\\\x"; b=c'})
-    assert seen == [{"a": "\\\\x", "b": "c"}]
 
 
 def test_in_a_frame_of_a_space_the_cookie_is_secure_and_in_a_partition_of_its_own() -> None:
@@ -360,17 +320,10 @@ def test_in_a_frame_of_a_space_the_cookie_is_secure_and_in_a_partition_of_its_ow
     [
         (["1.2.3.4, 10.0.0.1"], "1.2.3.4"),
         (["5.6.7.8, 1.2.3.4, 10.0.0.1"], "1.2.3.4"),  # the first was sent by the visitor
-        (["5.6.7.8", "1.2.3.4"], "1.2.3.4"),
-        (["5.6.7.8, 1.2.3.4"], "1.2.3.4"),
-        (["anything, 1.2.3.4,, 10.0.0.1, 192.168.0.1"], "1.2.3.4"),
         (["2a00:1:2:3:aaaa::1, 10.0.0.1"], "2a00:1:2:3::/64"),
-        (["10.0.0.7, 10.0.0.1"], "10.0.0.1"),
-        (["1.2.3.4, 5.6.7.8:1234"], "5.6.7.8"),
         (["1.2.3.4, [2600:1::1]:443, 10.0.0.1"], "2600:1::/64"),
         (["1.2.3.4, unknown, 10.0.0.1"], "unknown"),
-        (["x" * 100], "x" * 64),
         ([], "10.0.0.9"),
-        ([" , "], "10.0.0.9"),
     ],
 )
 def test_the_trusted_proxy_says_where_a_request_comes_from_and_nobody_else_does(
@@ -383,11 +336,9 @@ def test_the_trusted_proxy_says_where_a_request_comes_from_and_nobody_else_does(
     assert Visitors(LIMITS["public"]).address(request) == "10.0.0.9"
 
 
-@pytest.mark.parametrize(
-    "path", ["/config", "/gradio_api/info", "/gradio_api/queue/data", JOIN, "/gradio_api/run/predict"]
-)
+@pytest.mark.parametrize("path", ["/config", JOIN])
 def test_a_team_is_served_after_the_login_only(team: Site, path: str) -> None:
-    method = "POST" if path in (JOIN, "/gradio_api/run/predict") else "GET"
+    method = "POST" if path == JOIN else "GET"
     assert team.ask(method, path).status_code == 401
     page = team.ask("GET", "/?run=abc&at=fit")
     assert page.status_code == 303 and page.headers["location"] == "./login?run=abc&at=fit"
@@ -414,41 +365,6 @@ def test_a_login_lasts_until_the_logout(team: Site) -> None:
             assert (await client.post(JOIN, json={})).status_code == 401
         async with team.client(cookies=kept) as client:
             assert (await client.post(JOIN, json={})).status_code == 401, "the old cookie is worth nothing"
-
-    finished(visit())
-
-
-def remove(users: Users) -> None:
-    users.remove("ada")
-
-
-def remove_and_add(users: Users) -> None:
-    users.remove("ada")
-    users.add("ada", "correct horse")
-
-
-def change_password(users: Users) -> None:
-    users.add("ada", "another password")
-
-
-def revoke(users: Users) -> None:
-    users.revoke("ada")
-
-
-@pytest.mark.parametrize("change", [remove, remove_and_add, change_password, revoke])
-def test_a_login_ends_with_what_it_was_made_by(team: Site, change: Callable[[Users], None]) -> None:
-    """The cookie held the name alone: whoever had it later had the new user's runs open to them."""
-
-    async def visit() -> None:
-        async with team.client() as client, team.client() as other:
-            await client.post("/login", data={"name": "ada", "password": "correct horse"})
-            await other.post("/login", data={"name": "bob", "password": "battery staple"})
-            assert isinstance(team.visitors.accounts, Users)
-            team.visitors.accounts.new_token("ada")
-            assert (await client.get("/config")).status_code == 200, "a further token ends nothing"
-            change(team.visitors.accounts)
-            assert (await client.get("/config")).status_code == 401
-            assert (await other.get("/config")).status_code == 200
 
     finished(visit())
 
@@ -488,37 +404,43 @@ def test_one_account_guards_the_local_users_page() -> None:
     assert finished(visit()) == LOCAL
 
 
-@pytest.mark.parametrize(
-    "text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a\r\nSet-Cookie: x=1"]
-)
-def test_what_is_typed_into_the_login_stays_text(team: Site, text: str) -> None:
+def test_a_login_ends_with_its_account(team: Site) -> None:
+    """The cookie held the name alone: whoever had it later had the new user's runs open to them."""
+
+    async def visit() -> None:
+        async with team.client() as client, team.client() as other:
+            await client.post("/login", data={"name": "ada", "password": "correct horse"})
+            await other.post("/login", data={"name": "bob", "password": "battery staple"})
+            assert isinstance(team.visitors.accounts, Users)
+            team.visitors.accounts.new_token("ada")
+            assert (await client.get("/config")).status_code == 200, "a further token ends nothing"
+            team.visitors.accounts.remove("ada")
+            team.visitors.accounts.add("ada", "correct horse")
+            assert (await client.get("/config")).status_code == 401
+            assert (await other.get("/config")).status_code == 200
+
+    finished(visit())
+
+
+def test_what_is_typed_into_the_login_stays_text(team: Site) -> None:
+    text = '"><img src=x onerror=alert(1)>\r\nSet-Cookie: x=1'
     answer = team.ask("POST", "/login", params={"run": text}, data={"name": text, "password": text})
-    assert answer.status_code == 401 and "<script>" not in answer.text and "<img" not in answer.text
+    assert answer.status_code == 401 and "<img" not in answer.text
     assert "x=1" not in answer.headers.get("set-cookie", "")
     assert team.ask("GET", "/", params={"run": text}).headers["location"].startswith("./login?run=")
-
-
-def test_a_broken_file_of_users_lets_nobody_in_and_says_nothing_about_it(team: Site) -> None:
-    assert isinstance(team.visitors.accounts, Users)
-    team.visitors.accounts.path.write_text("{")
-    answer = team.ask("POST", "/login", data={"name": "ada", "password": "correct horse"})
-    assert answer.status_code == 503 and str(team.visitors.accounts.path) not in answer.text
 
 
 # --- the policy -----------------------------------------------------------------------------------
 
 
 def test_each_page_has_a_nonce_of_its_own_on_all_its_scripts(local: Site) -> None:
-    pages = [local.ask("GET", "/") for _ in range(2)]
     nonces = []
-    for page in pages:
+    for page in (local.ask("GET", "/") for _ in range(2)):
         policy = page.headers["content-security-policy"]
-        nonce = policy.partition("'nonce-")[2].partition("'")[0]
-        assert nonce and page.text.count(f'<script nonce="{nonce}"') == page.text.count("<script") == 2
+        nonces.append(policy.partition("'nonce-")[2].partition("'")[0])
+        assert nonces[-1] and page.text.count(f'<script nonce="{nonces[-1]}"') == page.text.count("<script") == 2
         scripts = next(part for part in policy.split("; ") if part.startswith("script-src"))
         assert "'unsafe-inline'" not in scripts
-        assert int(page.headers["content-length"]) == len(page.content)
-        nonces.append(nonce)
     assert nonces[0] != nonces[1]
 
 
@@ -526,13 +448,6 @@ def test_a_saved_report_is_not_changed_on_its_way() -> None:
     report = HTMLResponse(PAGE, headers={"content-disposition": "attachment"})
     answer = Site(Visitors(LIMITS["local"]), app=report).ask("GET", "/")
     assert answer.content == PAGE and "script-src 'self'" in answer.headers["content-security-policy"]
-
-
-def test_every_answer_has_a_policy_even_a_refusal(local: Site) -> None:
-    for path in ("/config", "/gradio_api/upload", "/"):
-        answer = local.ask("GET", path)
-        assert "connect-src 'self'" in answer.headers["content-security-policy"]
-        assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 def test_a_visitor_is_never_assumed() -> None:

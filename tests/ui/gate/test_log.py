@@ -25,11 +25,3 @@ def test_tracebacks_without_end_take_a_bounded_part_of_the_disk(monkeypatch: pyt
     now_s[0] += PER_S
     print("a minute later", file=sys.stderr)
     assert file.getvalue() == first + "a minute later\n"
-
-
-def test_it_stands_in_for_a_stream(capfd: pytest.CaptureFixture[str]) -> None:
-    with open(2, "w", closefd=False, encoding="utf-8") as stream:
-        log = BoundedLog(stream)
-        assert (log.fileno(), log.isatty(), log.encoding) == (2, False, "utf-8")
-        print("gruß", file=log, flush=True)
-    assert capfd.readouterr().err == "gruß\n"

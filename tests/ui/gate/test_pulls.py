@@ -1,16 +1,13 @@
 """What viewers pull is answered without Gradio, in the form in which Gradio answers it; everything else goes on."""
 
-import asyncio
 import json
 from typing import Any
 
 import gradio as gr
 import pytest
 
-from tests.support.event_loops import finished
 from tests.ui.gate.test_gate import Site
 from tokendyno.backend.hosting.limits import LIMITS
-from tokendyno.ui.gate.pulls import Pulls
 from tokendyno.ui.gate.visitors import Visitors
 
 SERVER = "/gradio_api/component_server"
@@ -18,13 +15,6 @@ SERVER = "/gradio_api/component_server"
 
 def pull(question: Any) -> str:
     return json.dumps({"asked": question})
-
-
-def looks(question: object) -> str:
-    return str(next(iter(())))
-
-
-looks.__name__ = "pull"
 
 
 def wide(question: object, request: gr.Request) -> str:
@@ -58,13 +48,6 @@ def test_a_pull_is_answered_as_text_in_json(site: Site, question: object) -> Non
     assert "content-security-policy" in answer.headers and answer.headers["cache-control"] == "no-store"
 
 
-def test_a_pull_that_looks_for_what_is_not_there_is_answered() -> None:
-    blocks = blocks_of(looks)
-    answer = Pulls(blocks).answer(sent_to(blocks, 1))
-    with pytest.raises(RuntimeError):  # the gate answers that; TimeoutError would be nobody's answer
-        finished(asyncio.wait_for(answer, 30))
-
-
 @pytest.mark.parametrize(
     "changed", [{"component_id": 99_999}, {"fn_name": "push"}, {"component_id": "0"}, {"component_id": [0]}]
 )
@@ -73,8 +56,3 @@ def test_what_is_no_pull_goes_on_to_gradio(site: Site, changed: dict[str, object
     told = site.ask("POST", SERVER, json=sent).json()
     assert json.loads(told["body"]) == sent | {"session_hash": "viewers"}
     assert site.ask("POST", "/gradio_api/run/predict", json=sent).json()["path"] == "/gradio_api/run/predict"
-
-
-def test_the_pulls_of_the_page_are_found(site: Site) -> None:
-    first, *_ = site.blocks.blocks
-    assert list(Pulls(site.blocks).functions) == [first]

@@ -58,15 +58,11 @@ def test_with_anothers_word_one_gets_a_session_of_ones_own() -> None:
     [
         (b'{"session_hash": "a", "data": [1]}', {"Content-Type": "application/json; charset=utf-8"}, 200),
         (b'{"data": []}', IS_JSON, 200),
-        (b'{"session_hash": null}', IS_JSON, 200),
         (b'{"session_hash": "a"}', {"Content-Type": "text/plain"}, 415),
         (b'{"session_hash": "a"}', {"Content-Type": "multipart/form-data; boundary=x"}, 415),
-        (b'{"session_hash": "a"}', {}, 415),
-        (b'{"session_hash": 1}', IS_JSON, 400),
         (b'{"session_hash": ["a"]}', IS_JSON, 400),
         (b'[{"session_hash": "a"}]', IS_JSON, 400),
         (b'{"session_hash": "a"', IS_JSON, 400),
-        (b"", IS_JSON, 400),
         (b'{"session_hash": "\xff"}', IS_JSON, 400),
         (b'{"session_hash": "' + b"a" * 65 + b'"}', IS_JSON, 400),
         (b'{"data": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", IS_JSON, 400),
@@ -101,12 +97,6 @@ def test_a_stream_is_there_once_something_was_asked_for() -> None:
     assert "never began" in site.ask("GET", stream).json()["detail"]
     site.ask("POST", JOIN, json={"session_hash": "a"})
     assert site.ask("GET", stream).status_code == 200
-
-
-def test_without_a_cookie_there_is_no_session() -> None:
-    site = Site(Visitors(LIMITS["public"]))
-    for path in ("/gradio_api/queue/data?session_hash=a", "/gradio_api/heartbeat/a"):
-        assert site.ask("GET", path).status_code == 401
 
 
 def test_what_nobody_fetches_is_forgotten_that_of_the_busiest_address_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,16 +25,6 @@ def test_whoever_knows_the_id_gets_the_waterfall_and_others_a_sentence(tmp_path:
     bench.close()
 
 
-@pytest.mark.parametrize("line", ["", "no journal\n", '{"line":"trial"}\n'])
-def test_a_damaged_journal_is_a_sentence(line: str, tmp_path: Path) -> None:
-    stored(tmp_path)
-    (tmp_path / "ablations" / "damaged-one.jsonl").write_text(line)
-    bench = open_bench(tmp_path / "history.sqlite")
-    said = json.loads(answer(Courses(bench), WORTH, {"id": "damaged-one"}))["error"]
-    assert "damaged-one.jsonl is damaged or of another version" in said
-    bench.close()
-
-
 def test_each_panel_shows_its_own_kind(tmp_path: Path) -> None:
     stored(tmp_path)
     stored_sweep(tmp_path)
