@@ -31,6 +31,7 @@ TITLES = {
     "inductor": "Compiling: fusing (Inductor)",
     "codegen": "Compiling: generated code",
     "autotune": "Compiling: autotuning",
+    "cache": "Compile cache: filled, shared",
     "capture": "Capturing CUDA graphs",
     "warmup": "Warm-up",
     "between": "Between these",
@@ -91,6 +92,7 @@ def start_of(arm: ArmSeries, alone: bool) -> Start | None:
         found[span] = min(seconds, left_s)
         left_s -= found[span]
     found["warmup"], found["prefill"] = left_s, first.ttft_s
+    found["cache"] = first.extra.cache_s or 0.0
     if alone:
         whole_s = arm.phases["run"].begin_s + first.ttft_s - arm.phases["start"].begin_s
         found["between"] = max(0.0, whole_s - sum(found.values()))

@@ -62,12 +62,14 @@ def _graphs_in_this_thread() -> None:
 class Compiling:
     """torch.compile for one loaded model. Totals of the ledger go into `counts`, for the axes.
 
+    cache_s         seconds spent on filling the compile cache of this process, and on sharing what it holds
     tuned_kernels   Triton kernels whose generated source says max-autotune
     own_code_files  files of generated code loaded from the compile cache of this process alone
     """
 
     def __init__(self, model: Any, counts: RunCounts) -> None:
         self._model, self._counts = model, counts
+        self.cache_s = 0.0
         self.settings: Any = None  # changes when everything compiled and warmed up before is reset
         self._key = ""
         self._new = Compiled(0.0, [], {}, {}, 0, 0, 0)
@@ -108,7 +110,8 @@ class Compiling:
         return [taken.note] if taken.note else []
 
     def _use_cache(self, kind: CompileCacheKind) -> None:
-        filled = own_cache.use(kind)
+        with self._kept_time():
+            filled = own_cache.use(kind)
         self._cache, self._published = kind, None
         self._counts.update(
             RunCounts(
@@ -120,12 +123,19 @@ class Compiling:
             )
         )
 
+    @contextlib.contextmanager
+    def _kept_time(self) -> Iterator[None]:
+        begin_s = time.perf_counter()
+        yield
+        self.cache_s += time.perf_counter() - begin_s
+
     def publish(self) -> None:
         """Share what was compiled with other workers. To be called while nothing compiles."""
         now = _Start.now()
         if self._cache is None or self._published == (now, self._cache):
             return
-        published, compiled = own_cache.publish(self._cache)
+        with self._kept_time():
+            published, compiled = own_cache.publish(self._cache)
         self._published = now, self._cache
         self._counts.update(RunCounts(cache_files_published=float(published), cache_files_compiled=float(compiled)))
 

@@ -260,6 +260,7 @@ class MeasuredRunner(ABC):
                 self.counts.update(done)
                 return
             self._compiling.warmed_up()
+            done.cache_s = self._compiling.cache_s or None
             self._warm[shape] = done
         self.counts.update(self._warm[shape])
 
