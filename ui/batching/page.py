@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.export.batch import batch_script
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.runs.run import Run
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
-from tokendyno.ui.batching.code import batch_code
 from tokendyno.ui.batching.panel import batch_panel
 from tokendyno.ui.batching.request import (
     ARMS,
@@ -22,9 +25,9 @@ from tokendyno.ui.batching.request import (
     read_arms,
     read_request,
     read_traffic,
+    stale,
     traffic_values,
 )
-from tokendyno.ui.batching.stale import stale
 from tokendyno.ui.batching.traffic_row import TrafficRow, traffic_row
 from tokendyno.ui.compare.code import code_panel, named_code, no_code
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
@@ -40,6 +43,10 @@ from tokendyno.ui.visitor import BUSY, Buttons, buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
+MAX_CHARACTERS = 100_000
+"""A longer script is not sent to the browser with every change of a control."""
+
+TOO_LONG = "The script has {:,} characters, mostly requests: too many to show here. Use tokendyno batch --script-a."
 
 
 class BatchControls(NamedTuple):
@@ -227,3 +234,16 @@ def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
 def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:
     """The controls of the axes about many requests, by axis."""
     return {axis.name: part for axis, part in zip(batch_axes(), arm.axes, strict=True) if axis.many_requests}
+
+
+def batch_code(checked: Checked, facts: ModelFacts, request: Request, paths: bool) -> str:
+    """The script of a checked arm, or why there is none. Without `paths` no folder of this machine is named."""
+    assert request.traffic is not None
+    try:
+        checked.require_runnable()
+        text = batch_script(checked, facts, request.workload, request.traffic, paths)
+        if len(text) > MAX_CHARACTERS:
+            raise InputError(TOO_LONG.format(len(text)))
+        return text
+    except InputError as error:
+        return no_code(str(error))

@@ -10,8 +10,15 @@ from tests.support.batches import batch_created
 from tokendyno.backend.config import Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.runs.run import Run
-from tokendyno.ui.batching.request import Fields, batch_axes, choice_values, read_request, traffic_values
-from tokendyno.ui.batching.stale import changed, stale
+from tokendyno.ui.batching.request import (
+    Fields,
+    batch_axes,
+    changed,
+    choice_values,
+    read_request,
+    stale,
+    traffic_values,
+)
 from tokendyno.ui.components.stale_line import UNREADABLE
 
 PLAIN: dict[str, Any] = {
