@@ -164,14 +164,11 @@ def traffic_values(request: Request) -> dict[str, object]:
     return known | (draw_values(traffic.shape) if traffic.shape is not None else {})
 
 
-def stale(run: Run | None, values: Sequence[object], local_paths: bool) -> str:
-    """The value of the line for a run that is shown and the values of the controls."""
+def stale(run: Run | None, wanted: Request | None) -> str:
+    """The value of the line for a run that is shown and what the controls ask for; None: they cannot be read."""
     if run is None or run.request.traffic is None:
         return ""
-    try:
-        return stale_value(run, changed(run.request, read_request(values, local_paths)))
-    except InputError:
-        return stale_value(run, None)
+    return stale_value(run, None if wanted is None else changed(run.request, wanted))
 
 
 def changed(ran: Request, wanted: Request) -> list[str]:

@@ -114,7 +114,7 @@ def test_what_was_edited_since_a_run_is_named() -> None:
 
 def test_what_is_said_of_old_results_names_their_run_so_that_a_late_answer_says_nothing_of_a_newer_one() -> None:
     run = Run(batch_created("one"))
-    found = json.loads(stale(run, values(model="other"), local_paths=True))
+    found = json.loads(stale(run, read_request(values(model="other"), local_paths=True)))
     assert found["run"] == "one" and found["text"].startswith("You changed the model")
-    assert json.loads(stale(run, values(requests=0), local_paths=True))["text"] == UNREADABLE
-    assert stale(None, values(), local_paths=True) == ""
+    assert json.loads(stale(run, None))["text"] == UNREADABLE
+    assert stale(None, None) == ""
