@@ -133,7 +133,6 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     # graphs, requests that lost their pages and began again, and tokens of requests that came from such steps
     paged_steps: float | None = None
     paged_layer_calls: float | None = None
-    paged_layers: float | None = None
     paged_tokens: float | None = None
     paged_replays: float | None = None
     paged_bytes: float | None = None
@@ -177,11 +176,10 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     replayed_matrices: float | None = None
     manual_replays: float | None = None
 
-    # files in the worker's compile cache: at the start, of how many that workers share (torn ones were deleted), and
+    # files in the worker's compile cache: at the start, of how many that workers share, and
     # how many of those there now are shared
     cache_files_before: float | None = None
     cache_files_shared: float | None = None
-    cache_files_torn: float | None = None
     cache_files_published: float | None = None
     cache_files_compiled: float | None = None
 
@@ -189,7 +187,6 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     step_busy_s: float | None = None
     sm_clock_mhz: float | None = None
     sm_clock_low_mhz: float | None = None
-    memory_clock_mhz: float | None = None
     temperature_c: float | None = None
     power_w: float | None = None
     energy_j: float | None = None

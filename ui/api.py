@@ -27,7 +27,7 @@ from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.check_document import check_document
-from tokendyno.backend.views.document_of import document_of
+from tokendyno.backend.views.document import document_of
 from tokendyno.ui.components.inputs import read_number, read_text, read_whole
 from tokendyno.ui.errors import UNEXPECTED, log_unexpected
 from tokendyno.ui.visitor import REFUSED, visitor_of

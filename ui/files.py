@@ -17,7 +17,7 @@ from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.recordings.format import pack, unpack
 from tokendyno.backend.recordings.shelf import import_records, shipped_records
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.document_of import document_of
+from tokendyno.backend.views.document import document_of
 from tokendyno.backend.views.series import series_csv
 from tokendyno.ui.report.page import report
 from tokendyno.ui.report.scripts import scripts_of

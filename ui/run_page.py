@@ -1,15 +1,19 @@
 """What pages that start runs have in common: handlers of their live panel, and what decides their first controls."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gradio as gr
 
+from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import DEFAULT_MODEL, ModelFacts, resolve
+from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.origin import origin_sentence
+from tokendyno.ui.components.axis_values import edited
 from tokendyno.ui.components.stale_line import unchanged
 from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
@@ -47,6 +51,13 @@ class RunPage(ABC):
         updates = self.check(shown, *values)
         return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
 
+    def start(self, request: gr.Request, shown: Any, asked: Callable[[], Request]) -> Updates:
+        """Queue a run and show it."""
+        if self.pressed_twice(shown, request):
+            return {}
+        run_id = self.bench.submit(asked(), visitor_of(request))
+        return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
+
     def stop(self, request: gr.Request, run_id: Any) -> Updates:
         """Stop was pressed."""
         stopped = isinstance(run_id, str) and self.bench.cancel(run_id, visitor_of(request))
@@ -70,12 +81,16 @@ class RunPage(ABC):
         return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
 
 
-def fixing_choices(event: gr.EventData) -> dict[str, str]:
-    """The choices of a verdict's fix that was pressed. InputError if the event has none."""
-    asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
-    if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
-        raise InputError("This fix cannot be read. Reload the page.")
-    return asked
+def fixes(axes: Sequence[Optimization], controls: Sequence[gr.Dropdown]) -> Callable[..., Updates]:
+    """Handler: a verdict's fix was pressed, for the arm with these controls. InputError if the event has none."""
+
+    def apply(event: gr.EventData, *values: Any) -> Updates:
+        asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
+        if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
+            raise InputError("This fix cannot be read. Reload the page.")
+        return edited(axes, controls, values, asked)
+
+    return apply
 
 
 def first_facts() -> ModelFacts | None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
-from tokendyno.backend.cli.nodes import add_node_options, machines_of
 from tokendyno.backend.cli.options import (
     ARM_HELP,
     NO_CHOICE,
@@ -26,13 +26,20 @@ from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block
 from tokendyno.backend.config import Request
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.executors.endpoint import parse_endpoint
+from tokendyno.backend.executors.far_rank import hello_of
 from tokendyno.backend.executors.several_machines import Machines
+from tokendyno.backend.models import resolve
+from tokendyno.backend.optimizations.axes.parallel.axis import ranks_of
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document, predicted_series
 from tokendyno.backend.views.gate import gate_document
+
+MAX_NODES = 64
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -42,7 +49,28 @@ def compare(options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Run one arm."""
-    return _perform(options, request_of(options, {"A": options.arm}), machines_of(options))
+    return _perform(options, request_of(options, {"A": options.arm}), _machines_of(options))
+
+
+def _machines_of(options: argparse.Namespace) -> Machines | None:
+    """What the options ask for; None for this machine alone. InputError where that cannot be."""
+    nodes, ranks = options.nnodes, ranks_of(dict(parse_arm(options.model, options.arm).choices))
+    if nodes == 1 and not options.rdzv_endpoint:
+        return None
+    if not 2 <= nodes <= MAX_NODES:
+        raise InputError(f"--nnodes is {nodes}; with --rdzv-endpoint it must be from 2 to {MAX_NODES}.")
+    if not options.rdzv_endpoint:
+        raise InputError("--nnodes needs --rdzv-endpoint HOST:PORT, an address of this machine that the others reach.")
+    if ranks == 1:
+        raise InputError("--nnodes shares one model over machines: add --arm parallel=tensor-2, say.")
+    if ranks % nodes:
+        raise InputError(
+            f"{ranks} ranks cannot be shared out evenly over {nodes} machines. Change --nnodes or parallel."
+        )
+    facts = resolve(options.model, options.models_dir)
+    found = Machines(parse_endpoint(options.rdzv_endpoint), nodes, ranks // nodes, hello_of(facts))
+    found.check_endpoint()
+    return found
 
 
 def _perform(options: argparse.Namespace, request: Request, machines: Machines | None = None) -> int:
@@ -100,7 +128,13 @@ def add_commands(add: Add) -> None:
     compared.add_argument("--a", default="", metavar="ARM", help=f"arm A: {ARM_HELP} {NO_CHOICE}")
     compared.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
     ran = add("run", run, "run one arm on one prompt", json=True)
-    add_node_options(ran)
+    ran.add_argument("--nnodes", type=int, default=1, metavar="N", help="machines that share the ranks of `parallel`")
+    ran.add_argument(
+        "--rdzv-endpoint",
+        default="",
+        metavar="HOST:PORT",
+        help="with --nnodes: where they meet, an address of this machine that the others reach",
+    )
     add_arm(ran)
     for sub in (compared, ran):
         add_workload(sub)

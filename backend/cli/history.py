@@ -25,7 +25,7 @@ from tokendyno.backend.redact import plain
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.row import ArmText
 from tokendyno.backend.runs.store import Store
-from tokendyno.backend.views.document_of import document_of
+from tokendyno.backend.views.document import document_of
 
 ACTIONS = ("list", "show", "pins", "name", "note", "delete", "undelete")
 MIN_ID = 4

@@ -18,9 +18,9 @@ from tokendyno.backend.paths import ablation_folder
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.document import document
+from tokendyno.backend.views.document import document, recorded_series
 from tokendyno.backend.views.gate import gate_document
-from tokendyno.backend.views.series import recorded_kv, series_csv
+from tokendyno.backend.views.series import series_csv
 from tokendyno.ui.report.page import course_report
 from tokendyno.ui.report.page import report as html_report
 from tokendyno.ui.report.scripts import scripts_of
@@ -52,7 +52,7 @@ def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int
         write_text(options.csv, series_csv(run), "--csv")
     if options.json is not None:
         quality = gate_document(gate_of(run.snapshot(), others.reading))
-        write_json(options.json, document(run, recorded_kv(run), quality))
+        write_json(options.json, document(run, recorded_series(run), quality))
     if options.html is None and options.csv is None and options.json is None:
         show(run_blocks(run, options.all, others.reading), options.color)
     else:

@@ -3,16 +3,17 @@
 import argparse
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import POSITIONS
-from tokendyno.backend.ablation.elsewhere import perform_elsewhere
 from tokendyno.backend.ablation.journal import Heading, Journal
 from tokendyno.backend.ablation.places import Place, gpu_places
 from tokendyno.backend.ablation.ray_places import ray_places
-from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, perform
+from tokendyno.backend.ablation.side_by_side import SideBySide, Unit
+from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform
 from tokendyno.backend.arms.bundles import gave_way
 from tokendyno.backend.cli.files import check_folder, check_writable
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
@@ -23,11 +24,12 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.backend.executors.errand import Errand
+from tokendyno.backend.executors.errand import Done, Errand
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
 
 MAX_ROUNDS = 50
@@ -156,7 +158,8 @@ def measured(
 def _carry_out(
     bench: Bench, options: argparse.Namespace, tasks: Sequence[Task], journal: Journal, together: bool
 ) -> None:
-    """Carry trials out and say how each goes. Raises Stopped, and InputError where one failed or cannot be kept."""
+    """Carry trials out and say how each goes, here or in several places at once, from which runs come into this history
+    and figures into the journal. Raises Stopped, and InputError where one failed or cannot be kept."""
 
     def watch(run: Run, what: str) -> None:
         say(what)
@@ -166,9 +169,22 @@ def _carry_out(
     if not places:
         perform(bench, tasks, journal, watch)
         return
+
+    def came(task: Task, done: Done, place: Place) -> None:
+        first, *rest = done.records
+        assert isinstance(first, Created)
+        run = bench.runs.create(first)
+        for record in rest:
+            bench.runs.append(run.id, record)
+        say(f"{task.what}: {run.status} ({place.name}, {done.node})")
+        keep(task, run, journal, done.node)
+
+    rounds = [[*found] for _, found in groupby(tasks, key=lambda task: task.round)] if together else []
+    grouped = [found for found in rounds if found[0].round is not None]
+    alone = [[task] for task in tasks if not together or task.round is None]
+    units = [Unit([(task, task.request) for task in found]) for found in [*grouped, *alone]]
     folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
-    errand = Errand([], folder, bench.machine().device, hardware.versions())
-    perform_elsewhere(bench, places, errand, tasks, journal, together, say)
+    SideBySide(places, Errand([], folder, bench.machine().device, hardware.versions()), came, say).perform(units)
 
 
 def _stopped(options: argparse.Namespace, journal: Journal) -> str:

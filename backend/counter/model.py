@@ -2,8 +2,10 @@
 
 import copy
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,14 +13,14 @@ import transformers
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
+from transformers.pytorch_utils import Conv1D
 
 from tokendyno.backend.counter.cache import Ran, count_cache, observed
 from tokendyno.backend.counter.forms import fits_pages, fits_slots, fits_static
-from tokendyno.backend.counter.matrices import list_matrices
 from tokendyno.backend.counter.refused import Refused
 from tokendyno.backend.counter.workspace import count_workspace, shortened
 from tokendyno.backend.models.counted import Counted
-from tokendyno.backend.models.facts import CacheLayers
+from tokendyno.backend.models.facts import CacheLayers, Matrix, Use
 from tokendyno.backend.models.families import is_encoder
 
 __all__ = ["Refused", "count"]
@@ -197,3 +199,47 @@ def _number(config: Any, names: tuple[str, ...], default: int = 0) -> int:
     """The first of these that the config has as a whole number of at least 1."""
     found = (getattr(config, name, None) for name in names)
     return next((value for value in found if isinstance(value, int) and value > 0), default)
+
+
+def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:
+    """All of them, the input embedding first. `ran`: names of the modules that a pass over text calls.
+
+    Experts are matrices in a stack (a three-dimensional parameter) or modules below `experts`. A module outside of
+    them that text does not call, such as a vision tower's, is part of the memory but of no step.
+    """
+    table = model.get_input_embeddings()
+    head = model.get_output_embeddings()
+    counted: Counter[Matrix] = Counter()
+    shared: set[int] = set()
+    first: list[Matrix] = []
+    for name, module in model.named_modules():
+        routed = ".experts." in f".{name}." and "shared" not in name
+        use: Use = "routed" if routed else "always" if name in ran else "never"
+        for matrix, weight in _own(module, module is head):
+            if id(weight) in shared:
+                continue
+            shared.add(id(weight))
+            if module is table:
+                first.append(matrix)
+            else:
+                counted[replace(matrix, count=1, use="routed" if matrix.kind == "expert" else use)] += matrix.count
+    return first + [replace(matrix, count=many) for matrix, many in counted.items()]
+
+
+def _own(module: Any, is_head: bool) -> Iterator[tuple[Matrix, Any]]:
+    """The matrices of one module, without its children's."""
+    bias = getattr(module, "bias", None) is not None
+    if isinstance(module, torch.nn.Linear):
+        rows, columns = module.weight.shape
+        yield Matrix("head" if is_head else "linear", 1, rows, columns, bias=bias), module.weight
+    elif isinstance(module, Conv1D):
+        columns, rows = module.weight.shape
+        yield Matrix("conv1d", 1, rows, columns, bias=bias), module.weight
+    elif isinstance(module, torch.nn.Embedding):
+        rows, columns = module.weight.shape
+        yield Matrix("embedding", 1, rows, columns), module.weight
+    elif "expert" in type(module).__name__.lower():
+        for weight in module._parameters.values():
+            if weight is not None and weight.dim() == 3:
+                count, rows, columns = weight.shape
+                yield Matrix("expert", count, rows, columns), weight

@@ -13,10 +13,10 @@ from typing import Literal
 
 from tokendyno.backend.hardware.peak_rates import PeakRates
 from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models.families import FAMILIES
 from tokendyno.backend.plan import DYNAMIC
-from tokendyno.backend.predict.exchanged import exchanged_bytes
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.predict.parallel import exchanges, plan_of, shard
 from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.weights import itemsize, quantization_on, weight_bytes_read
 from tokendyno.backend.units import bytes_text, seconds_text
@@ -147,3 +147,20 @@ def exchange(step: Bound, rates: PeakRates) -> str:
         return f"{size} exchanged between the ranks, not counted: the bandwidth of their link is unknown"
     took = " ".join(seconds_text(step.exchanged_bytes / rates.link_bytes_per_s))
     return f"{size} exchanged between the ranks in {took} ({rates.link_bytes_per_s / 1e9:,.4g} GB/s, {rates.link})"
+
+
+def exchanged_bytes(facts: ModelFacts, tensor: int, rows: int, size: int) -> int:
+    """Bytes that each rank must at least receive from the others in a pass over `rows` tokens, each with its logits;
+    `size`: bytes of a number.
+
+    Of n ranks each receives 2 (n - 1) / n of what is added up and (n - 1) / n of what is put together, whatever the
+    algorithm (Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms, JPDC 69(2)).
+    """
+    if tensor == 1:
+        return 0
+    together = facts.vocab
+    if plan_of(facts) == "gathered":
+        joined = 2 * facts.intermediate if FAMILIES[facts.architecture].joined else 0
+        together += facts.layers * ((facts.heads + 2 * facts.kv_heads) * facts.head_dim + joined)
+    added = exchanges(facts, tensor).all_reduce * facts.hidden
+    return round((2 * added + together) * rows * size * (tensor - 1) / tensor)

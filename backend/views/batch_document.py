@@ -11,9 +11,18 @@ from tokendyno.backend.runs.batch_summary import BatchSummary
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import Limits, TrafficRequest
-from tokendyno.backend.views.document_head import arm_head, head
-from tokendyno.backend.views.schema import Annotated, ArmHead, Load, MemorySamples, Part, RunHead, Unasked
-from tokendyno.backend.views.sentences import interference_of
+from tokendyno.backend.views.schema import (
+    Annotated,
+    ArmHead,
+    Load,
+    MemorySamples,
+    Part,
+    RunHead,
+    Unasked,
+    arm_head,
+    arm_measured,
+    head,
+)
 
 
 class RequestDocument(Part, frozen=True):
@@ -123,12 +132,12 @@ def batch_document(run: Run) -> BatchDocument:
 
 
 def _arm(run: Snapshot, name: str) -> BatchArm:
-    arm, planned, summary = run.arms[name], run.planned(name), run.batch_summaries[name]
-    loaded, finished, batch = arm.loaded, arm.finished, arm.batch
+    arm, summary = run.arms[name], run.batch_summaries[name]
+    batch = arm.batch
     assert run.request.traffic is not None
     return BatchArm(
         **arm_head(run, name),
-        notes=arm.started.notes if arm.started else [],
+        **arm_measured(run, name),
         useful_tokens_s=summary.useful_tokens_s,
         runs=list(run.useful_rates(name).values()),
         summary=summary,
@@ -138,18 +147,6 @@ def _arm(run: Snapshot, name: str) -> BatchArm:
         ],
         steps=_steps(batch),
         pages=_pages(arm),
-        memory_label=run.memory_label,
-        memory_samples=MemorySamples(arm.sample_t_s, arm.sample_bytes),
-        memory_predicted_bytes=planned.predicted_bytes,
-        weight_bytes=loaded.weight_bytes if loaded else None,
-        parameters=loaded.parameters if loaded else None,
-        load=Load(loaded.stages_s, loaded.peak_bytes) if loaded else Load({}, {}),
-        phases_s={phase.name: phase.seconds for phase in arm.phases.values()},
-        wall_s=finished.wall_s if finished else None,
-        clock=finished.clock if finished else None,
-        extra=finished.extra if finished else RunCounts(),
-        interference=interference_of(run, name, run.summary(name)),
-        annotations=[Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
     )
 
 

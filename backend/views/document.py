@@ -13,31 +13,32 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.predict.kv import kv_series
 from tokendyno.backend.predict.parallel import shard
 from tokendyno.backend.runs.arm_series import ArmSeries, kv_at
+from tokendyno.backend.runs.gate import FindReading, gate_of
 from tokendyno.backend.runs.records import PrefillBound
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.views.document_head import arm_head, head
-from tokendyno.backend.views.gate import QualityGate
+from tokendyno.backend.views.batch_document import batch_document
+from tokendyno.backend.views.gate import QualityGate, gate_document
 from tokendyno.backend.views.memory_check import MemoryCheck, memory_checks_of
 from tokendyno.backend.views.prompt_pass import PromptPass, prompt_pass
+from tokendyno.backend.views.quality_document import quality_document
 from tokendyno.backend.views.schema import (
-    Annotated,
     ArmDocument,
     Check,
     CompileReport,
     Document,
     KvSeries,
-    Load,
     MemoryChecks,
-    MemorySamples,
     PrefillRoofline,
     PromptPassDocument,
     Recompile,
     Repeat,
     Roofline,
     StepDocument,
+    arm_head,
+    arm_measured,
+    head,
 )
-from tokendyno.backend.views.sentences import interference_of
 
 
 def document(run: Run, kv_predicted: Mapping[str, KvSeries], quality: QualityGate | None = None) -> Document:
@@ -57,23 +58,20 @@ def document(run: Run, kv_predicted: Mapping[str, KvSeries], quality: QualityGat
 
 
 def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
-    arm, planned, summary = run.arms[name], run.planned(name), run.summary(name)
-    started, loaded, finished = arm.started, arm.loaded, arm.finished
+    arm, summary = run.arms[name], run.summary(name)
+    started, finished = arm.started, arm.finished
     decodes = run.unit == "token"
     return ArmDocument(
         **arm_head(run, name),
+        **arm_measured(run, name),
         prompt_tokens=started.prompt_tokens if started else None,
-        notes=started.notes if started else [],
         ttft_s=arm.latency_s[0] if arm.latency_s and decodes else None,
         latency_s=arm.latency_s,
         time_s=arm.t_s,
         kv_bytes=KvSeries(arm.kv_sliding, arm.kv_full),
         kv_bytes_predicted=kv_predicted,
         memory_bytes=arm.memory_bytes,
-        memory_label=run.memory_label,
-        memory_samples=MemorySamples(arm.sample_t_s, arm.sample_bytes),
         ranks=(finished.ranks if finished else []) or msgspec.UNSET,
-        memory_predicted_bytes=planned.predicted_bytes,
         memory_check=_memory_checks(memory_checks_of(run, name, summary)),
         roofline=Roofline(
             [point.length for point in arm.roofline],
@@ -82,20 +80,11 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
             arm.roofline_work,
             _prefill(arm.prefill, summary.ttft_s),
         ),
-        weight_bytes=loaded.weight_bytes if loaded else None,
-        parameters=loaded.parameters if loaded else None,
-        load=Load(loaded.stages_s, loaded.peak_bytes) if loaded else Load({}, {}),
         text=arm.text,
         token_ids=arm.ids if decodes else [],
-        phases_s={phase.name: phase.seconds for phase in arm.phases.values()},
         stopped_by=finished.reason if finished else None,
-        wall_s=finished.wall_s if finished else None,
-        clock=finished.clock if finished else None,
-        extra=finished.extra if finished else RunCounts(),
         repeats=_repeats(arm),
-        interference=interference_of(run, name, summary),
         launch_bound=summary.launch_bound,
-        annotations=[Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
         compile=_compile_report(finished.compiled) if finished and finished.compiled else None,
         summary=summary,
         step_time=_step_document(arm),
@@ -205,3 +194,14 @@ def predicted_series(run: Run, models_dir: Path | None, checked: Mapping[str, Ch
         after = [sizes[bisect.bisect_right(arm.t_s, t_s) - 1] for t_s in arm.t_s] if sizes else []
         series[name] = KvSeries([size.sliding for size in after], [size.full + size.fixed for size in after])
     return series
+
+
+def document_of(run: Run, find: FindReading) -> msgspec.Struct:
+    """The document of its kind. It needs neither the model nor the machine that the run had. `find`: a reading of texts
+    by the same arms."""
+    if run.request.quality is not None:
+        return quality_document(run)
+    if run.request.traffic is not None:
+        return batch_document(run)
+    gate = gate_of(run.snapshot(), find) if run.ended else None
+    return document(run, recorded_series(run), gate_document(gate))

@@ -7,9 +7,8 @@ from tokendyno.backend.runs.quality import ReadingDifference, TextReading, readi
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Summary
-from tokendyno.backend.views.document_head import arm_head, head
 from tokendyno.backend.views.quality import Cost, cost_of, quality_sentence
-from tokendyno.backend.views.schema import ArmHead, Part, RunHead, Unasked
+from tokendyno.backend.views.schema import ArmHead, Part, RunHead, Unasked, arm_head, head
 
 
 class PositionsDocument(Part, frozen=True):

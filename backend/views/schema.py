@@ -1,18 +1,20 @@
 """The JSON document of a run, schema 3, as structs: field names on the wire are a public interface."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import RunCounts, StepPart
-from tokendyno.backend.evidence import Level
+from tokendyno.backend.evidence import TOKENS, Level
 from tokendyno.backend.messages import AnnotationKind, PhaseName, RankMemory
 from tokendyno.backend.runs.records import Status, Unit
+from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
 from tokendyno.backend.views.gate import QualityGate
-from tokendyno.backend.views.ledger import LedgerRow
+from tokendyno.backend.views.ledger import LedgerRow, ledger_rows
+from tokendyno.backend.views.sentences import interference_of
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -249,3 +251,58 @@ class Document(RunHead, frozen=True, tag="run"):
     arms: list[ArmDocument]
     quality: QualityGate | msgspec.UnsetType = msgspec.UNSET  # only where two arms answered one prompt
     unasked: Unasked = msgspec.UNSET
+
+
+def head(run: Snapshot) -> dict[str, Any]:
+    """Which run it is, how it ended, of which model, and where: `schema` to `versions`."""
+    created = run.created
+    return {
+        "schema": 3,
+        "run": created.id,
+        "created": created.created,
+        "status": run.status,
+        "message": run.message,
+        "model": created.request.model,
+        "model_label": created.model_label,
+        "model_note": created.model_note,
+        "machine": created.machine,
+        "versions": created.versions,
+    }
+
+
+def arm_head(run: Snapshot, name: str) -> dict[str, Any]:
+    """What was asked for, what was planned, and what the ledger and the rules say: `name` to `verdicts`."""
+    planned, ledger = run.planned(name), run.ledger(name)
+    return {
+        "name": name,
+        "state": run.arms[name].state,
+        "values": {},
+        "environment": {},
+        "engine": "transformers",
+        "requested": planned.requested,
+        "planned": planned.planned,
+        "effective": {row.finding.axis: row.finding.effective for row in ledger if row.finding.axis != TOKENS},
+        "evidence": ledger_rows(ledger),
+        "verdicts": [VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
+    }
+
+
+def arm_measured(run: Snapshot, name: str) -> dict[str, Any]:
+    """What is measured of an arm whatever it generates for: memory, load, phases, clocks and counters."""
+    arm = run.arms[name]
+    started, loaded, finished = arm.started, arm.loaded, arm.finished
+    return {
+        "notes": started.notes if started else [],
+        "memory_label": run.memory_label,
+        "memory_samples": MemorySamples(arm.sample_t_s, arm.sample_bytes),
+        "memory_predicted_bytes": run.planned(name).predicted_bytes,
+        "weight_bytes": loaded.weight_bytes if loaded else None,
+        "parameters": loaded.parameters if loaded else None,
+        "load": Load(loaded.stages_s, loaded.peak_bytes) if loaded else Load({}, {}),
+        "phases_s": {phase.name: phase.seconds for phase in arm.phases.values()},
+        "wall_s": finished.wall_s if finished else None,
+        "clock": finished.clock if finished else None,
+        "extra": finished.extra if finished else RunCounts(),
+        "interference": interference_of(run, name, run.summary(name)),
+        "annotations": [Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
+    }

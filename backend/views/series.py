@@ -1,11 +1,9 @@
-"""The series of a run that is over: predicted KV bytes from its own records, and every value as CSV."""
+"""The series of a run that is over, every value as CSV."""
 
 import csv
 import io
 
-from tokendyno.backend.runs.arm_series import kv_at
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.schema import KvSeries
 
 COLUMNS = (
     "arm",
@@ -19,18 +17,6 @@ COLUMNS = (
 )
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet would compute."""
-
-
-def recorded_kv(run: Run) -> dict[str, KvSeries]:
-    """Predicted KV bytes of every arm, one entry a step, between the corners that were predicted before the run."""
-    found = {}
-    for name, arm in run.snapshot().arms.items():
-        if arm.started is None or not arm.predicted_kv:
-            found[name] = KvSeries([], [])
-            continue
-        pairs = [kv_at(arm.predicted_kv, arm.started.prompt_tokens + index) for index in range(len(arm.t_s))]
-        found[name] = KvSeries([round(sliding) for sliding, _ in pairs], [round(full) for _, full in pairs])
-    return found
 
 
 def series_csv(run: Run) -> str:

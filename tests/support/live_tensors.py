@@ -32,7 +32,7 @@ def peaks(
     from torch._subclasses.fake_tensor import FakeTensorMode
     from transformers import AutoModelForCausalLM, DynamicCache, StaticCache
 
-    from tokendyno.backend.counter.live import Live
+    from tokendyno.backend.counter.workspace import Live
 
     dtype = config.dtype if isinstance(config.dtype, torch.dtype) else getattr(torch, config.dtype or "bfloat16")
 

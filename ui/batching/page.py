@@ -1,18 +1,22 @@
 """The Batching page: the same requests to two arms, one live panel. Wiring only: handlers call functions of other
 modules."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import gradio as gr
 
 from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.export.batch import batch_script
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.runs.run import Run
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
-from tokendyno.ui.batching.code import batch_code
 from tokendyno.ui.batching.panel import batch_panel
 from tokendyno.ui.batching.request import (
     ARMS,
@@ -21,25 +25,28 @@ from tokendyno.ui.batching.request import (
     choice_values,
     read_arms,
     read_request,
-    read_traffic,
+    stale,
     traffic_values,
 )
-from tokendyno.ui.batching.stale import stale
 from tokendyno.ui.batching.traffic_row import TrafficRow, traffic_row
 from tokendyno.ui.compare.code import code_panel, named_code, no_code
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
-from tokendyno.ui.components.axis_values import all_known, edited
+from tokendyno.ui.components.axis_values import all_known
 from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.queue_line import queue_line
 from tokendyno.ui.components.stale_line import stale_line
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.live.panel import RUN_ID
-from tokendyno.ui.run_page import RunPage, first_facts, fixing_choices
-from tokendyno.ui.visitor import BUSY, Buttons, buttons_of, visitor_of
+from tokendyno.ui.run_page import RunPage, first_facts, fixes
+from tokendyno.ui.visitor import Buttons, buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
+MAX_CHARACTERS = 100_000
+"""A longer script is not sent to the browser with every change of a control."""
+
+TOO_LONG = "The script has {:,} characters, mostly requests: too many to show here. Use tokendyno batch --script-a."
 
 
 class BatchControls(NamedTuple):
@@ -114,7 +121,13 @@ class _Page(RunPage):
             **quiet,
         )
         for arm in self.arms:
-            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, [*arm.axes, self.message], trigger_mode="multiple", **quiet)
+            arm.verdicts.fix(
+                safe(fixes(batch_axes(), arm.axes)),
+                arm.axes,
+                [*arm.axes, self.message],
+                trigger_mode="multiple",
+                **quiet,
+            )
         started = self.row.run.click(
             safe(self.run),
             [self.live, *self.inputs],
@@ -134,17 +147,25 @@ class _Page(RunPage):
 
     def compare(self, shown: Any, *values: Any) -> Updates:
         """Whether the results on the page are of other settings than those that are shown. `shown`: id of a run."""
-        return {self.stale: stale(self.known(shown), values, self.bench.local_paths)}
+        return {self.stale: stale(self.known(shown), self._asked(values)[0])}
+
+    def _asked(self, values: Sequence[object]) -> tuple[Request | None, str]:
+        """The request; None and the reason where the controls cannot be read."""
+        try:
+            return read_request(values, self.bench.local_paths), ""
+        except InputError as error:
+            return None, str(error)
 
     def check(self, shown: Any, *values: Any) -> Updates:
         """The traffic in words, and the verdicts on each arm, for the present values of the controls."""
-        updates: Updates = {self.message: ""} | self.compare(shown, *values)
+        request, unreadable = self._asked(values)
+        updates: Updates = {self.message: "", self.stale: stale(self.known(shown), request)}
         recorded = self.recorded(shown, updates[self.stale])
-        chosen = read_arms(values[len(Fields._fields) :])
+        chosen = read_arms(values[len(Fields._fields) :]) if request is None else request.arms
         try:
-            traffic, _ = read_traffic(Fields(*values[: len(Fields._fields)]), self.bench.local_paths)
-            updates[self.row.summary] = traffic.label
-            request = read_request(values, self.bench.local_paths)
+            if request is None or request.traffic is None:
+                raise InputError(unreadable)
+            updates[self.row.summary] = request.traffic.label
             facts = self.bench.facts(request.model)
             machine = hardware.detect()
             lacking = self.bench.obstacle(facts)
@@ -165,22 +186,11 @@ class _Page(RunPage):
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
         return updates
 
-    def fix(self, arm: BatchArm) -> Any:
-        """Handler: a verdict's fix was pressed."""
-
-        def apply(event: gr.EventData, *values: Any) -> Updates:
-            return edited(batch_axes(), arm.axes, values, fixing_choices(event))
-
-        return apply
-
     # --- runs -------------------------------------------------------------------------------------
 
     def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
         """Run was pressed. `shown`: id of a run."""
-        if self.pressed_twice(shown, request):
-            return {}
-        run_id = self.bench.submit(read_request(values, self.bench.local_paths), visitor_of(request))
-        return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
+        return self.start(request, shown, lambda: read_request(values, self.bench.local_paths))
 
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, else this visitor's newest if it has many requests, with its
@@ -227,3 +237,16 @@ def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
 def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:
     """The controls of the axes about many requests, by axis."""
     return {axis.name: part for axis, part in zip(batch_axes(), arm.axes, strict=True) if axis.many_requests}
+
+
+def batch_code(checked: Checked, facts: ModelFacts, request: Request, paths: bool) -> str:
+    """The script of a checked arm, or why there is none. Without `paths` no folder of this machine is named."""
+    assert request.traffic is not None
+    try:
+        checked.require_runnable()
+        text = batch_script(checked, facts, request.workload, request.traffic, paths)
+        if len(text) > MAX_CHARACTERS:
+            raise InputError(TOO_LONG.format(len(text)))
+        return text
+    except InputError as error:
+        return no_code(str(error))

@@ -1,6 +1,8 @@
-"""The values of the page's controls as a request. Every value is untrusted."""
+"""The values of the page's controls as a request, and what was edited since the run that is shown. Every value is
+untrusted."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -8,12 +10,14 @@ from tokendyno.backend.config import ArmRequest, Request, workload_of
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.optimizations.base import Optimization
+from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.draw import Arrival, Draw
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.traffic.trace_file import parse_trace, read_trace
 from tokendyno.ui.components.axis_values import chosen, values_of
 from tokendyno.ui.components.inputs import read_number, read_text, read_whole
+from tokendyno.ui.components.stale_line import stale_value
 
 ARMS = ("A", "B")
 ARRIVALS = {"at-once": "all at once", "poisson": "at a rate (Poisson)", "burst": "in bursts"}
@@ -158,3 +162,27 @@ def traffic_values(request: Request) -> dict[str, object]:
         "ignore_eos": work.ignore_eos,
     }
     return known | (draw_values(traffic.shape) if traffic.shape is not None else {})
+
+
+def stale(run: Run | None, wanted: Request | None) -> str:
+    """The value of the line for a run that is shown and what the controls ask for; None: they cannot be read."""
+    if run is None or run.request.traffic is None:
+        return ""
+    return stale_value(run, None if wanted is None else changed(run.request, wanted))
+
+
+def changed(ran: Request, wanted: Request) -> list[str]:
+    """What was edited since that run. The text of a label, and repeats, change nothing; requests that were given as a
+    list are not shown again, so that nothing is said of them until another list is given."""
+    was, now = ran.traffic, wanted.traffic
+    assert was is not None and now is not None
+    found = [] if ran.model == wanted.model else ["the model"]
+    work = replace(ran.workload, repeats=wanted.workload.repeats)
+    asked = [(one.requests, one.concurrent, one.pages) for one in (was, now)]
+    unknown = was.shape is None and now.shape is not None
+    if not unknown and (asked[0] != asked[1] or work != wanted.workload):
+        found.append("the traffic")
+    if was.limits != now.limits:
+        found.append("the limits")
+    choices = {arm.name: arm.choices for arm in ran.arms}
+    return found + [f"arm {arm.name}" for arm in wanted.arms if choices.get(arm.name, arm.choices) != arm.choices]

@@ -1,6 +1,5 @@
 """Handlers of the Compare page. They read and update its controls, and are wired to events in `ui/compare/page.py`."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -9,7 +8,6 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import Ablation, Sweep
-from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import prompt_axes
@@ -40,8 +38,8 @@ from tokendyno.ui.components.axis_values import all_known, edited
 from tokendyno.ui.components.summary import NOT_HERE, model_line
 from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
-from tokendyno.ui.run_page import RunPage, fixing_choices
-from tokendyno.ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
+from tokendyno.ui.run_page import RunPage
+from tokendyno.ui.visitor import REFUSED, Buttons, buttons_of, visitor_of
 from tokendyno.ui.worth.panel import Asked
 
 SAME = "A and B are identical: any difference between them is noise."
@@ -162,14 +160,6 @@ class Handlers(RunPage):
 
         return choose
 
-    def fix(self, arm: ArmControls) -> Any:
-        """Handler: a verdict's fix was pressed."""
-
-        def apply(event: gr.EventData, *values: Any) -> Updates:
-            return edited(prompt_axes(), arm.axes, values, fixing_choices(event))
-
-        return apply
-
     def copy(self, arm: ArmControls) -> Any:
         """Handler: "A and one more" was pressed. The palette opens in the browser."""
         return lambda *values: dict(zip(arm.axes, choice_values(read_choices(values)), strict=True))
@@ -236,13 +226,6 @@ class Handlers(RunPage):
             return {part.panel: course.id, part.message: ""}
 
         return again
-
-    def start(self, request: gr.Request, shown: Any, asked: Callable[[], Request]) -> Updates:
-        """Queue a run and show it."""
-        if self.pressed_twice(shown, request):
-            return {}
-        run_id = self.bench.submit(asked(), visitor_of(request))
-        return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
 
     # --- the page that comes back, with its settings ------------------------------------------------
 

@@ -8,6 +8,7 @@ import gradio as gr
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.compare.arm_column import arm_controls, titles
 from tokendyno.ui.compare.code import code_panel
 from tokendyno.ui.compare.handlers import CoursePart, Handlers
@@ -21,7 +22,7 @@ from tokendyno.ui.components.summary import machine_line
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.live.panel import live_panel
-from tokendyno.ui.run_page import first_facts
+from tokendyno.ui.run_page import first_facts, fixes
 from tokendyno.ui.worth.panel import sweep_panel, worth_panel
 
 FIRST = {
@@ -122,7 +123,7 @@ def _wire_arms(page: Handlers) -> None:
             safe(page.choose_preset(arm)), [arm.preset, page.work.model, *arm.axes], changed, **QUIET
         )
         chosen.then(safe(page.check_chosen), [arm.preset, page.live, page.message, *page.asked], page.checked, **QUIET)
-        arm.verdicts.fix(safe(page.fix(arm)), arm.axes, changed, trigger_mode="multiple", **QUIET)
+        arm.verdicts.fix(safe(fixes(prompt_axes(), arm.axes)), arm.axes, changed, trigger_mode="multiple", **QUIET)
     first, *others = page.arms
     for arm in others:
         arm.verdicts.copy(safe(page.copy(arm)), first.axes, [*arm.axes, page.message], **QUIET)

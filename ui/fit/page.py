@@ -1,10 +1,13 @@
 """The Fit page: what fits on a GPU, by a model's config alone. Wiring only: `tokendyno.backend.fit` computes it."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
+import msgspec
 
+from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS
@@ -14,12 +17,43 @@ from tokendyno.backend.models import catalogue
 from tokendyno.backend.redact import redact
 from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.inputs import model_input, number_input
+from tokendyno.ui.components.scripts import with_helper
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
-from tokendyno.ui.fit.amounts import amounts_input
-from tokendyno.ui.fit.request import find
-from tokendyno.ui.fit.result import encode, fit_result
+from tokendyno.ui.fit.request import find, write_amounts
 from tokendyno.ui.fit.sharding import sharding_table
+
+AMOUNTS_SCRIPT = Path(__file__).resolve().parent / "js" / "amounts.js"
+
+AMOUNTS = """
+<div class="td-amounts">
+  <fieldset class="td-amount" data-name="context"><legend>Context</legend>
+    <input type="range" min="0" step="1" aria-label="Context in tokens, in logarithmic steps">
+    <input type="number" min="1" step="1" inputmode="numeric" aria-label="Context in tokens, exactly">
+    <small></small>
+  </fieldset>
+  <fieldset class="td-amount" data-name="batch" data-most="MOST"><legend>Batch size</legend>
+    <input type="range" min="0" step="1" aria-label="Batch size, in logarithmic steps">
+    <input type="number" min="1" step="1" inputmode="numeric" aria-label="Batch size, exactly">
+    <small></small>
+  </fieldset>
+</div>
+"""
+
+RESULT_SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("chart", "table", "result")]
+
+RESULT = """
+<div class="td-fit">
+  <figure class="td-fit-chart" aria-hidden="true">
+    <figcaption><span class="td-legend"></span></figcaption>
+    <div class="td-axis"></div>
+    <div class="td-bars"></div>
+  </figure>
+  <p class="td-fit-tools"><button type="button" class="td-all" aria-pressed="false"></button>
+    <span class="td-fit-hint"></span></p>
+  <div class="td-fit-rows" role="region" tabindex="0" aria-label="What fits: every figure of the chart as text"></div>
+</div>
+"""
 
 
 class FitControls(NamedTuple):
@@ -74,7 +108,7 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
             title: shown.heading,
             answer: said,
             notes: " ".join(shown.remarks),
-            result: encode(shown),
+            result: msgspec.json.encode(shown).decode(),
         }
 
     wire_counting(
@@ -108,3 +142,31 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
         api_visibility="private",
     )
     return FitControls(model, gpu, count, amounts, message, result, outputs, safe)
+
+
+def amounts_input() -> gr.HTML:
+    """Context and batch size: two sliders with logarithmic steps, each with a field for the exact number.
+
+    The value is JSON (`request.Amounts`). The browser writes it; a change fires the event "input" when nothing has
+    moved for a moment. The context's end is the number of the model's positions, which the answer names
+    ("tokendyno-fit").
+    """
+    return gr.HTML(
+        value=write_amounts(None, 1),
+        html_template=AMOUNTS.replace("MOST", str(MAX_BATCH_SIZE)),  # an event's answer may empty `props`
+        js_on_load=AMOUNTS_SCRIPT.read_text(encoding="utf-8"),
+        apply_default_css=False,
+        elem_id="fit-amounts",
+    )
+
+
+def fit_result() -> gr.HTML:
+    """A chart of bars against lines of memory, and the table, which says the same in text. The value is JSON
+    (`FitView`), "" for none. "Run this" fires "take" with the row's choices."""
+    return gr.HTML(
+        value="",
+        html_template=RESULT,
+        js_on_load=with_helper(RESULT_SCRIPTS),
+        apply_default_css=False,
+        elem_id="fit-result",
+    )

@@ -117,7 +117,6 @@ class Compiling:
             RunCounts(
                 cache_files_before=float(filled.files),
                 cache_files_shared=float(filled.shared),
-                cache_files_torn=float(filled.torn),
                 cache_files_published=0.0,
                 cache_files_compiled=0.0,
             )

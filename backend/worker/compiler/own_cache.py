@@ -38,12 +38,10 @@ class Filled:
 
     files   compiled files in it, without headers
     shared  those that it should hold: all that the shared folder had; 0 for an empty cache
-    torn    files of the shared folder that were not whole, and were deleted
     """
 
     files: int = 0
     shared: int = 0
-    torn: int = 0
 
 
 def name_folder() -> None:
@@ -77,17 +75,16 @@ def use(kind: CompileCacheKind) -> Filled:
 
 def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> Filled:
     """Link what is whole in the shared folder, delete what is torn, and count what can then be read."""
-    torn = linked = 0
+    linked = 0
     for path in _files(shared):
         header = path.relative_to(shared).parts[0] == HEADERS
         if is_torn(path):
             path.unlink(missing_ok=True)
-            torn += 1
         elif header or kind == "torch":
             _link(path, folder / path.relative_to(shared))
             linked += not header
     there = sum(1 for path in _files(folder) if path.relative_to(folder).parts[0] != HEADERS)
-    return Filled(there, linked, torn)
+    return Filled(there, linked)
 
 
 def publish(kind: CompileCacheKind) -> tuple[int, int]:

@@ -42,7 +42,7 @@ class Probe(Protocol):
 class GpuProbe:
     """Clocks, temperature, power, energy and other programs, from NVML.
 
-    figures  `sm_clock_mhz`, `memory_clock_mhz`, `power_w`: means of the samples; `sm_clock_low_mhz`, `temperature_c`:
+    figures  `sm_clock_mhz`, `power_w`: means of the samples; `sm_clock_low_mhz`, `temperature_c`:
              lowest and highest; `energy_j`: of the whole GPU from begin to end; `gpu_slowed_share`, `gpu_others_share`:
              share of the answered samples with lowered clocks, and with other programs
     """

@@ -68,7 +68,6 @@ class Nvml:
         """Clocks, temperature and power now, by the names of `RunCounts`; refused readings are left out."""
         reads = {
             "sm_clock_mhz": ("nvmlDeviceGetClockInfo", 1, 1.0),  # NVML_CLOCK_SM
-            "memory_clock_mhz": ("nvmlDeviceGetClockInfo", 2, 1.0),  # NVML_CLOCK_MEM
             "temperature_c": ("nvmlDeviceGetTemperature", 0, 1.0),  # NVML_TEMPERATURE_GPU
             "power_w": ("nvmlDeviceGetPowerUsage", None, 1e-3),
         }

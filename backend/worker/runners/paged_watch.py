@@ -219,7 +219,6 @@ class PagedWatch:
         return RunCounts(
             paged_steps=float(self._steps_read),
             paged_layer_calls=float(self._layer_calls),
-            paged_layers=float(len(cache.layer_to_allocator)),
             paged_tokens=float(self._tokens),
             paged_replays=float(self._replays),
             paged_bytes=float(cache.num_sectors * cache.bytes_per_sector),

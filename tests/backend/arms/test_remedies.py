@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tokendyno.backend.arms.remedies import remedies
+from tokendyno.backend.arms.check import remedies
 from tokendyno.backend.optimizations import Choice, all_axes
 
 
@@ -84,7 +84,7 @@ def test_a_combination_loses_as_much_as_the_worse_of_its_two(monkeypatch: pytest
     nothing = Choice("a", "A", "A.", loss=1, combines=(("two", "b"), ("two", "c"), ("two", "never")))
     slow = (Choice("b", "B", "B.", loss=21), Choice("c", "C", "C.", loss=3), Choice("never", "N", "N."))
     axes = [SimpleNamespace(name="one", choices=(nothing,)), SimpleNamespace(name="two", choices=slow)]
-    monkeypatch.setattr("tokendyno.backend.arms.remedies.all_axes", lambda: axes)
+    monkeypatch.setattr("tokendyno.backend.arms.check.all_axes", lambda: axes)
     assert remedies() == (
         {"one": "a"},
         {"two": "c"},

@@ -6,8 +6,7 @@ import pytest
 
 from tokendyno.backend.claims.declared import Figure
 from tokendyno.backend.claims.formula import Bounds, verdict
-from tokendyno.backend.claims.view import claimed_text, measured_text
-from tokendyno.backend.claims.wording import Standing, remark, standing_text
+from tokendyno.backend.claims.view import Standing, claimed_text, measured_text, remark, standing_text
 
 IN, BETTER, LOW, HIGH = (
     Standing("within"),

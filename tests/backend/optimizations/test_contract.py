@@ -16,9 +16,8 @@ import pytest
 
 from tests.support.machines import CPU, MACHINES, NAMES, facts, settled
 from tests.support.runs import created
-from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.check import Checked, check, remedies
 from tokendyno.backend.arms.parse import make_config, parse_arm
-from tokendyno.backend.arms.remedies import remedies
 from tokendyno.backend.cli.doctor import doctor_report
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.config import Workload

@@ -10,8 +10,7 @@ import torch
 from tests.support.tiny_models import build
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.axes.dtype import AXIS
-from tokendyno.backend.optimizations.plain_products import narrowed
+from tokendyno.backend.optimizations.axes.dtype import AXIS, narrowed
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.worker.prove.profile import trace
 

@@ -14,7 +14,6 @@ from tokendyno.backend.hardware.peak_rates import PeakRates
 from tokendyno.backend.models import ModelFacts, catalogue, resolve
 from tokendyno.backend.models.families import FAMILIES
 from tokendyno.backend.plan import DYNAMIC, Exchanges
-from tokendyno.backend.predict.exchanged import exchanged_bytes
 from tokendyno.backend.predict.kv import kv_bytes
 from tokendyno.backend.predict.memory import peak_bytes
 from tokendyno.backend.predict.parallel import (
@@ -28,7 +27,7 @@ from tokendyno.backend.predict.parallel import (
     shard,
     sharded,
 )
-from tokendyno.backend.predict.roofline import bound, work
+from tokendyno.backend.predict.roofline import bound, exchanged_bytes, work
 from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.weights import weight_bytes
 

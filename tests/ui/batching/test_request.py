@@ -10,8 +10,14 @@ from tests.support.batches import batch_created
 from tokendyno.backend.config import Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.runs.run import Run
-from tokendyno.ui.batching.request import Fields, choice_values, read_request, traffic_values
-from tokendyno.ui.batching.stale import changed, stale
+from tokendyno.ui.batching.request import (
+    Fields,
+    changed,
+    choice_values,
+    read_request,
+    stale,
+    traffic_values,
+)
 from tokendyno.ui.components.stale_line import UNREADABLE
 
 PLAIN: dict[str, Any] = {
@@ -97,7 +103,7 @@ def test_what_was_edited_since_a_run_is_named() -> None:
 
 def test_what_is_said_of_old_results_names_their_run_so_that_a_late_answer_says_nothing_of_a_newer_one() -> None:
     run = Run(batch_created("one"))
-    found = json.loads(stale(run, values(model="other"), local_paths=True))
+    found = json.loads(stale(run, read_request(values(model="other"), local_paths=True)))
     assert found["run"] == "one" and found["text"].startswith("You changed the model")
-    assert json.loads(stale(run, values(requests=0), local_paths=True))["text"] == UNREADABLE
-    assert stale(None, values(), local_paths=True) == ""
+    assert json.loads(stale(run, None))["text"] == UNREADABLE
+    assert stale(None, None) == ""

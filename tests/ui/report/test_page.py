@@ -27,7 +27,8 @@ from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, Run
 from tokendyno.backend.views import live
 from tokendyno.backend.views.command import command_of
-from tokendyno.backend.views.series import plain_cell, recorded_kv, series_csv
+from tokendyno.backend.views.document import recorded_series
+from tokendyno.backend.views.series import plain_cell, series_csv
 from tokendyno.ui.report.page import report, whole
 
 
@@ -110,7 +111,7 @@ def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
         "'\tx",
         "A",
     ]
-    assert [len(series.full) for series in recorded_kv(run).values()] == [5, 5]
+    assert [len(series.full) for series in recorded_series(run).values()] == [5, 5]
 
 
 def test_the_command_writes_what_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ async function ask() {
 }
 
 function take(reply) {
-  if (reply.error) { refuse(reply.error); return 'over'; }
+  if (reply.error) { refuse(run, reply.error); return 'over'; }
   if (reply.run !== run || over) return over ? 'over' : 'wait';
   if (reply.head && reply.seq > heard) { heard = reply.seq; takeHead(reply); }
   if (!head) return 'wait';
@@ -102,9 +102,6 @@ function choose(request) {
   if (head) paint();
 }
 
-// A bare panel has no run, or one that failed before its first step: its instruments would be empty.
-function bare(on) { element.classList.toggle('td-bare', on); }
-
 function finish(reply) {
   over = true;
   setPace(true);
@@ -112,14 +109,6 @@ function finish(reply) {
   paint();
   element.dataset.over = reply.run;
   trigger('finished', { run: reply.run, status: reply.status });
-}
-
-function refuse(text) {
-  setText(find('.td-status'), '');
-  setText(find('.td-empty-run'), '');
-  setText(find('.td-failure'), text);
-  bare(true);
-  trigger('finished', { run, status: 'unknown' });
 }
 
 // The phases count tokens.
@@ -134,14 +123,9 @@ function tokenCounts() {
 function open(id) {
   run = id || '';
   batches = []; head = null; asked = null; version = -1; heard = sent; over = false; chosen = 0;
-  delete element.dataset.status;
-  delete element.dataset.over;
-  element.dataset.run = run;
+  clearLine(run, ['traffic', 'pace', 'why']);
   window.dispatchEvent(new Event('tokendyno-run'));
-  for (const name of ['status', 'title', 'note', 'traffic', 'failure', 'message', 'connection', 'unkept', 'pace', 'why']) setText(find('.td-' + name), '');
   verdict.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
-  find('.td-remarks').replaceChildren();
-  delete find('.td-remarks').dataset.shown;
   setText(find('.td-empty-run'), run ? '' : EMPTY);
   bare(true);
   showLink(run);

@@ -44,7 +44,7 @@ async function ask() {
 }
 
 function take(reply) {
-  if (reply.error) { refuse(reply.error); return 'over'; }
+  if (reply.error) { refuse(run, reply.error); return 'over'; }
   if (reply.run !== run || over) return over ? 'over' : 'wait';
   if (reply.head && reply.seq > heard) { heard = reply.seq; takeHead(reply); }
   if (!head) return 'wait';
@@ -134,31 +134,14 @@ function finish(reply) {
   if (settings.replays && !matchMedia('(prefers-reduced-motion: reduce)').matches) race.toggle();
 }
 
-// A bare panel shows no instruments: there is no run, or it failed before its first token.
-function bare(yes) {
-  element.classList.toggle('td-bare', yes);
-}
-
-function refuse(text) {
-  bare(true);
-  setText(find('.td-status'), '');
-  setText(find('.td-failure'), text);
-  trigger('finished', { run, status: 'unknown' });
-}
-
 function open(id) {
   run = id || '';
   series = []; head = null; version = -1; heard = asked; closing = false; behind = false; over = false;
-  delete element.dataset.status;
-  delete element.dataset.over;
-  element.dataset.run = run;
+  clearLine(run, ['interference']);
   element.classList.remove('td-reads');
   if (settings.links) window.dispatchEvent(new Event('tokendyno-run'));
-  for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', 'interference']) setText(find('.td-' + name), '');
   find('.td-texts').replaceChildren();
-  find('.td-remarks').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
-  delete find('.td-remarks').dataset.shown;
   race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear();
   charts.reset(run);
   setText(find('.td-empty-run'), run || !settings.links ? '' : [EMPTY, settings.first].filter(Boolean).join(' '));

@@ -13,6 +13,28 @@ function showStatus(status, queue) {
   element.dataset.status = status;
 }
 
+// A bare panel shows no instruments: there is no run, or it failed before its first token.
+function bare(on) {
+  element.classList.toggle('td-bare', on);
+}
+
+// There is no such run, or it cannot be read.
+function refuse(run, text) {
+  for (const name of ['status', 'empty-run']) setText(find('.td-' + name), '');
+  setText(find('.td-failure'), text);
+  bare(true);
+  trigger('finished', { run, status: 'unknown' });
+}
+
+// Another run is opened ('': none): nothing is left of the one before.
+function clearLine(run, names) {
+  for (const key of ['status', 'over']) delete element.dataset[key];
+  element.dataset.run = run;
+  for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', ...names]) setText(find('.td-' + name), '');
+  find('.td-remarks').replaceChildren();
+  delete find('.td-remarks').dataset.shown;
+}
+
 // What of the runs is not being kept at this moment; '' while all is well.
 function showUnkept(trouble) {
   setText(find('.td-unkept'), trouble ? '\u25B2 ' + trouble : '');

@@ -178,7 +178,6 @@ def test_figures_are_means_but_the_lowest_clock_the_highest_temperature_and_the_
     assert probe.figures() == {
         "sm_clock_mhz": 1590,
         "sm_clock_low_mhz": 1200,
-        "memory_clock_mhz": 2619,
         "temperature_c": 64,
         "power_w": 500,
         "energy_j": 4.0,
