@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 from transformers.pytorch_utils import Conv1D
+from transformers.quantizers.base import get_keys_to_not_convert
+from transformers.quantizers.quantizers_utils import should_convert_module
 
 from tokendyno.backend.models.facts import Matrix, Use
 
@@ -22,9 +24,12 @@ def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:
     counted: Counter[Matrix] = Counter()
     shared: set[int] = set()
     first: list[Matrix] = []
+    skipped = [*get_keys_to_not_convert(model), *(model._keep_in_fp32_modules or ())]  # quantizers/base.py
     for name, module in model.named_modules():
         routed = ".experts." in f".{name}." and "shared" not in name
         use: Use = "routed" if routed else "always" if name in ran else "never"
+        dense_in: tuple[str, ...] = () if should_convert_module(name, skipped) else ("bitsandbytes", "quanto")
+        dense_in += () if should_convert_module(f"{name}.weight", skipped) else ("torchao",)
         for matrix, weight in _own(module, module is head):
             if id(weight) in shared:
                 continue
@@ -32,7 +37,9 @@ def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:
             if module is table:
                 first.append(matrix)
             else:
-                counted[replace(matrix, count=1, use="routed" if matrix.kind == "expert" else use)] += matrix.count
+                use = "routed" if matrix.kind == "expert" else use
+                left = dense_in if matrix.kind in ("linear", "conv1d") else ()
+                counted[replace(matrix, count=1, use=use, dense_in=left)] += matrix.count
     return first + [replace(matrix, count=many) for matrix, many in counted.items()]
 
 

@@ -20,6 +20,7 @@ from tokendyno.backend.counter.workspace import count_workspace, shortened
 from tokendyno.backend.models.counted import Counted
 from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.models.families import is_encoder
+from tokendyno.backend.optimizations.axes.projections import shared_inputs
 
 __all__ = ["Refused", "count"]
 
@@ -130,6 +131,7 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
         fits_static=static,
         fits_slots=static and slots,
         fits_pages=pages,
+        shared_inputs=shared_inputs(model),
         note=_note(values, model, encoder),
         workspace=count_workspace(read_config(values), encoder),
     )
@@ -172,14 +174,12 @@ def build(config: Any, encoder: bool) -> Any:
 
 
 def _float32(model: Any) -> dict[str, int]:
-    """Numbers that `from_pretrained` keeps in float32 (`_keep_in_fp32_modules`, and `_strict` for bfloat16 too),
-    and those that are built so."""
+    """Numbers that `from_pretrained` keeps in float32 (`_keep_in_fp32_modules`, and `_strict` for bfloat16 too, and
+    what the class builds so: core_model_loading.py, step 3), and those that are built so."""
 
-    def held(patterns: Any) -> int:
-        if not patterns:
-            return 0
-        search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns)).search
-        return sum(tensor.numel() for name, tensor in named if search(name))
+    def held(patterns: set[str]) -> int:
+        search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns) or "(?!)").search
+        return sum(tensor.numel() for name, tensor in named if tensor.dtype == torch.float32 or search(name))
 
     named = [*model.named_parameters(), *((n, b) for n, b in model.named_buffers() if b.dtype == BUILT)]
     strict, loose = set(model._keep_in_fp32_modules_strict or ()), set(model._keep_in_fp32_modules or ())

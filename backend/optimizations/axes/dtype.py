@@ -146,19 +146,19 @@ class Dtype(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight; tensors
-        that the model's class keeps in float32, those that a quantization packs, and biases beside those, need not have
+        that the model's class has in float32, those that a quantization packs, and biases beside those, need not have
         the planned format. Products whose factors torch may round do not count, nor do tensors that the checkpoint
         lacks."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
-        kept, beside_packed = kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
+        exempt = kept_in_float32(observation.model) | set(_biases_of_packed(observation.model))
         for name, own in observation.model.named_parameters():
             parameter = local_part(own)  # of several ranks, this one's
             if not parameter.is_floating_point() or hasattr(parameter, "__tensor_flatten__"):
                 continue  # quantized: its compute dtype is that of the other weights
             dtype = str(parameter.dtype).removeprefix("torch.")
             sizes[dtype] += parameter.numel() * parameter.element_size()
-            if dtype != "float32" or not (name in beside_packed or (kept and kept.search(name))):
+            if dtype != "float32" or name not in exempt:
                 tensors[dtype] += 1
         main, count = sizes.most_common(1)[0]
         rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)
