@@ -87,7 +87,6 @@ MORE: dict[str, dict[str, Any]] = {
         }
     },
     "nemotron": {"num_key_value_heads": 2},
-    "moshi": {"sliding_window": 512},  # transformers gives its cache a window, and its mask none
     "rwkv": {"attention_hidden_size": WIDTH},
     "xlstm": {"num_heads": 2},
     "deepseek_v2": {"num_experts_per_tok": 2},

@@ -14,6 +14,8 @@ from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 from transformers.pytorch_utils import Conv1D
+from transformers.quantizers.base import get_keys_to_not_convert
+from transformers.quantizers.quantizers_utils import should_convert_module
 
 from tokendyno.backend.counter.cache import Ran, count_cache, observed
 from tokendyno.backend.counter.forms import fits_pages, fits_slots, fits_static
@@ -22,6 +24,7 @@ from tokendyno.backend.counter.workspace import count_workspace, shortened
 from tokendyno.backend.models.counted import Counted
 from tokendyno.backend.models.facts import CacheLayers, Matrix, Use
 from tokendyno.backend.models.families import is_encoder
+from tokendyno.backend.optimizations.axes.projections import shared_inputs
 
 __all__ = ["Refused", "count"]
 
@@ -132,6 +135,7 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
         fits_static=static,
         fits_slots=static and slots,
         fits_pages=pages,
+        shared_inputs=shared_inputs(model),
         note=_note(values, model, encoder),
         workspace=count_workspace(read_config(values), encoder),
     )
@@ -174,14 +178,12 @@ def build(config: Any, encoder: bool) -> Any:
 
 
 def _float32(model: Any) -> dict[str, int]:
-    """Numbers that `from_pretrained` keeps in float32 (`_keep_in_fp32_modules`, and `_strict` for bfloat16 too),
-    and those that are built so."""
+    """Numbers that `from_pretrained` keeps in float32 (`_keep_in_fp32_modules`, and `_strict` for bfloat16 too, and
+    what the class builds so: core_model_loading.py, step 3), and those that are built so."""
 
-    def held(patterns: Any) -> int:
-        if not patterns:
-            return 0
-        search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns)).search
-        return sum(tensor.numel() for name, tensor in named if search(name))
+    def held(patterns: set[str]) -> int:
+        search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns) or "(?!)").search
+        return sum(tensor.numel() for name, tensor in named if tensor.dtype == torch.float32 or search(name))
 
     named = [*model.named_parameters(), *((n, b) for n, b in model.named_buffers() if b.dtype == BUILT)]
     strict, loose = set(model._keep_in_fp32_modules_strict or ()), set(model._keep_in_fp32_modules or ())
@@ -212,9 +214,12 @@ def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:
     counted: Counter[Matrix] = Counter()
     shared: set[int] = set()
     first: list[Matrix] = []
+    skipped = [*get_keys_to_not_convert(model), *(model._keep_in_fp32_modules or ())]  # quantizers/base.py
     for name, module in model.named_modules():
         routed = ".experts." in f".{name}." and "shared" not in name
         use: Use = "routed" if routed else "always" if name in ran else "never"
+        dense_in: tuple[str, ...] = () if should_convert_module(name, skipped) else ("bitsandbytes", "quanto")
+        dense_in += () if should_convert_module(f"{name}.weight", skipped) else ("torchao",)
         for matrix, weight in _own(module, module is head):
             if id(weight) in shared:
                 continue
@@ -222,7 +227,9 @@ def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:
             if module is table:
                 first.append(matrix)
             else:
-                counted[replace(matrix, count=1, use="routed" if matrix.kind == "expert" else use)] += matrix.count
+                use = "routed" if matrix.kind == "expert" else use
+                left = dense_in if matrix.kind in ("linear", "conv1d") else ()
+                counted[replace(matrix, count=1, use=use, dense_in=left)] += matrix.count
     return first + [replace(matrix, count=many) for matrix, many in counted.items()]
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from tokendyno.backend.models.facts import CacheLayers, Matrix, ModelKind
 
-VERSION = 6
+VERSION = 7
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""
 
 
@@ -39,6 +39,7 @@ class Counted(msgspec.Struct, frozen=True):
     fits_static: bool = True
     fits_slots: bool = True
     fits_pages: bool = True
+    shared_inputs: int | None = None
     note: str = ""
     workspace: dict[str, list[float]] = {}
 

@@ -25,6 +25,7 @@ class Matrix:
     side  the dimension that tensor parallelism splits: rows, or columns (for a matrix after one split by rows)
     bias  each has a bias with one element per row
     use   routed: only the experts that a token chooses; never: by no step over text (a vision tower)
+    dense_in  libraries that leave them as they are, though they quantize others of this kind
     """
 
     kind: MatrixKind
@@ -34,6 +35,7 @@ class Matrix:
     side: Literal["rows", "columns"] = "rows"
     bias: bool = False
     use: Use = "always"
+    dense_in: tuple[str, ...] = ()
 
     @property
     def elements(self) -> int:
@@ -99,6 +101,7 @@ class ModelFacts:
     fits_static        whether `generate` can keep its tokens in a static cache
     fits_slots         whether the custom decode loop's cache has layers for all that this model keeps of a token
     fits_pages         whether the pages of transformers' continuous batching have
+    shared_inputs      groups of linear layers with an input in common that projections=fused knows; None: not counted
     counted_workspace  what a pass over a prompt takes, by number format, where counted: see `Counted.workspace`
     """
 
@@ -141,6 +144,7 @@ class ModelFacts:
     fits_static: bool = True
     fits_slots: bool = True
     fits_pages: bool = True
+    shared_inputs: int | None = None
 
     @property
     def lacks_sdpa(self) -> bool:

@@ -97,6 +97,7 @@ def stored_bytes(facts: ModelFacts, matrix: Matrix, dtype: str, quantization: st
     size = itemsize(facts, dtype)
     packing = packing_of(facts, quantization)
     left = facts.stored is not None and facts.stored.vision_dense and matrix.use == "never"
+    left |= packing is not None and packing.library in matrix.dense_in
     if packing is None or matrix.kind not in packing.kinds or left:
         return matrix.rows * matrix.columns * size
     return packing.matrix_bytes(matrix.rows, matrix.columns, size)

@@ -1,6 +1,6 @@
 """The number format of weights, activations and KV cache."""
 
-import re
+import copy
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -69,7 +69,7 @@ def _emulated(name: str) -> Rule:
 
 def formats_of_products(observation: Observation) -> Counter[str]:
     """Number formats of the traced products with a matrix as large as a plain linear layer's, but for those that have
-    the format of such a weight which the model's class keeps in float32. Products of compiled code, of kernels and of
+    the format of such a weight which the model's class has in float32. Products of compiled code, of kernels and of
     packed weights do not show; routers, which some models compute in float32, are other modules."""
     from torch import Tensor, nn
 
@@ -79,7 +79,7 @@ def formats_of_products(observation: Observation) -> Counter[str]:
         weight: Any = local_part(module.weight) if isinstance(module, nn.Linear) else None
         if type(weight) in (nn.Parameter, Tensor) and weight.is_floating_point():
             formats = sizes.setdefault(tuple(weight.shape), set())
-            formats |= {"float32"} if kept and kept.search(f"{name}.weight") else set()
+            formats |= {"float32"} if f"{name}.weight" in kept else set()
     found: Counter[str] = Counter()
     for (shape, dtype), n in observation.trace().formats.items():
         allowed = sizes.get(shape[::-1])  # a product takes it transposed
@@ -105,11 +105,21 @@ def autocast(device: str) -> str:
     return str(torch.get_autocast_dtype(device)).removeprefix("torch.") if enabled else ""
 
 
-def kept_in_float32(model: Any) -> re.Pattern[str] | None:
-    """Names of parameters that transformers keeps in float32 for this class, whatever the dtype."""
-    names = [*(getattr(model, "_keep_in_fp32_modules", None) or ())]
-    names += getattr(model, "_keep_in_fp32_modules_strict", None) or ()
-    return re.compile("|".join(map(re.escape, names))) if names else None
+def kept_in_float32(model: Any) -> set[str]:
+    """Names of parameters that the model's class has or computes with in float32, whatever the dtype: it lists them
+    (`_keep_in_fp32_modules`), or builds them so, as Zamba does its `A_log`, and loading leaves them."""
+    import torch
+
+    listed = [*(getattr(model, "_keep_in_fp32_modules", None) or ())]
+    listed += getattr(model, "_keep_in_fp32_modules_strict", None) or ()
+    every = dict(model.named_parameters(remove_duplicate=False))
+    kept = {name for name in every if any(one in name for one in listed)}
+    wide = {name for name, one in every.items() if one.dtype == torch.float32}
+    if wide - kept and wide < every.keys() and hasattr(model, "_from_config"):
+        with torch.device("meta"):
+            narrow = type(model)._from_config(copy.deepcopy(model.config), dtype=torch.bfloat16)
+        kept |= {name for name, one in narrow.named_parameters(remove_duplicate=False) if one.dtype == torch.float32}
+    return kept
 
 
 class Dtype(Optimization):
@@ -191,19 +201,19 @@ class Dtype(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight; tensors
-        that the model's class keeps in float32, those that a quantization packs, and biases beside those, need not have
+        that the model's class has in float32, those that a quantization packs, and biases beside those, need not have
         the planned format. Products whose factors torch may round do not count, nor do tensors that the checkpoint
         lacks."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
-        kept, beside_packed = kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
+        exempt = kept_in_float32(observation.model) | set(_biases_of_packed(observation.model))
         for name, own in observation.model.named_parameters():
             parameter = local_part(own)  # of several ranks, this one's
             if not parameter.is_floating_point() or hasattr(parameter, "__tensor_flatten__"):
                 continue  # quantized: its compute dtype is that of the other weights
             dtype = str(parameter.dtype).removeprefix("torch.")
             sizes[dtype] += parameter.numel() * parameter.element_size()
-            if dtype != "float32" or not (name in beside_packed or (kept and kept.search(name))):
+            if dtype != "float32" or name not in exempt:
                 tensors[dtype] += 1
         main, count = sizes.most_common(1)[0]
         rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)

@@ -76,6 +76,14 @@ class Projections(Optimization):
                 ),
                 Rule(
                     "blocked",
+                    lambda s: s.facts.shared_inputs == 0,
+                    "No linear layers that this model's text passes through have an input in common and names like "
+                    "those of Llama or BERT: nothing is to fuse.",
+                    "counted in the model that transformers builds",
+                    fix=(("projections", "separate"),),
+                ),
+                Rule(
+                    "blocked",
                     lambda s: (
                         s.choices["quantization"] not in _JOINED
                         or s.facts.quantization not in (None, "mxfp4", "torchao")
@@ -103,7 +111,7 @@ class Projections(Optimization):
                 ),
                 Rule(
                     "note",
-                    lambda s: s.facts.architecture not in (*_KNOWN, *_WHOLE),
+                    lambda s: s.facts.architecture not in (*_KNOWN, *_WHOLE) and s.facts.shared_inputs != 0,
                     "Untested with this architecture: matrices named like those of Llama or BERT will be fused.",
                     _SOURCE,
                 ),
@@ -112,7 +120,7 @@ class Projections(Optimization):
     )
 
     def matters(self, facts: Any) -> bool:
-        return facts.architecture not in _WHOLE
+        return facts.architecture not in _WHOLE and facts.shared_inputs != 0
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         projections = "fused" if name == "fused" else "separate"
@@ -125,26 +133,26 @@ class Projections(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Counts the groups of matrices in the model, and in the trace the products with a fused one."""
-        groups = [group for _, module in text_modules(observation.model) for group in GROUPS if _has(module, group)]
         fused = [module.whole for module in observation.model.modules() if type(module).__name__ == "Fused"]
+        groups = len(fused) + shared_inputs(observation.model)
         if not groups and observation.plan.load.projections == "fused":
             none = "the model has no matrices with an input in common that are named like those of Llama or BERT"
             return Finding(self.name, "fused", none, outcome="not_applicable")
         if not fused:
-            return Finding(self.name, "separate", f"{len(groups)} groups of matrices share an input; none is fused")
+            return Finding(self.name, "separate", f"{groups} groups of matrices share an input; none is fused")
         seen = products(observation, fused)
         packed = any(type(matrix.weight).__name__ != "Parameter" for matrix in fused)
         unseen = packed and not seen
-        reached, expected = (len(fused), len(groups)) if unseen else coverage(observation, seen, len(groups))
-        said = f"{len(fused)} of {len(groups)} groups of matrices are one matrix each; "
+        reached, expected = (len(fused), groups) if unseen else coverage(observation, seen, groups)
+        said = f"{len(fused)} of {groups} groups of matrices are one matrix each; "
         said += f"{seen} products with such a matrix in {observation.trace().steps} passes"
-        more = seen - len(groups) * traced_passes(observation)
+        more = seen - groups * traced_passes(observation)
         unclear = hides(observation) or observation.counts.lookups or {*map(_size, fused)} & _experts(observation)
         if more > 0 and not unclear:
             reached = max(0, (reached or 0) - more)
             said += f", {more} more than these passes need"
         if apart := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
-            expected = expected or len(groups)
+            expected = expected or groups
             reached = max(0, min(reached or 0, expected - -(-apart // _LARGEST)))
             said += f", {apart} with a part of one"
         if unseen:
@@ -155,14 +163,29 @@ class Projections(Optimization):
 
 
 def text_modules(model: Any) -> list[tuple[str, Any]]:
-    """Modules that run where there is a text and nothing else: not those that read images, or what an encoder gave."""
+    """Modules that run where there is a text and nothing else: not those of models for images or sounds, nor those that
+    read what an encoder gave, nor layers that do nothing else (Mllama's)."""
     text = model.get_decoder() if hasattr(model, "get_decoder") and model.can_generate() else model
-    elsewhere = {"encoder_attn", "crossattention", "cross_attn"}
-    return [(name, module) for name, module in text.named_modules() if elsewhere.isdisjoint(name.split("."))]
+    modules = list(text.named_modules())
+    across = {"encoder_attn", "crossattention", "cross_attn"}
+    skipped = []
+    for name, module in modules:
+        parts = {part for part, _ in module.named_children()}
+        tower = name and "text" not in getattr(module, "input_modalities", "text")
+        if tower or name.split(".")[-1] in across or (parts & across and parts.isdisjoint(("self_attn", "attention"))):
+            skipped.append(f"{name}.")
+    return [(name, module) for name, module in modules if not f"{name}.".startswith(tuple(skipped))]
 
 
-def _has(module: Any, group: tuple[str, ...]) -> bool:
-    return all(hasattr(module, part) for part in group)
+def shared_inputs(model: Any) -> int:
+    """How many groups of linear layers that can be fused a model has. Other things may have these names."""
+    from torch import nn
+
+    return sum(
+        all(isinstance(getattr(module, part, None), nn.Linear) for part in group)
+        for _, module in text_modules(model)
+        for group in GROUPS
+    )
 
 
 def products(observation: Observation, matrices: list[Any], parts: bool = False) -> int:

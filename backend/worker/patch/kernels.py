@@ -5,8 +5,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kernels import LocalLayerRepository, Mode, kernelize, replace_kernel_forward_from_hub, use_kernel_mapping
-from kernels.layer.layer import KernelizeFallback, LayerRepository
+from kernels import (
+    LocalLayerRepository,
+    Mode,
+    get_local_kernel,
+    kernelize,
+    replace_kernel_forward_from_hub,
+    use_kernel_mapping,
+)
+from kernels.layer.layer import KernelizeFallback, LayerRepository, _get_kernel_layer
 from torch import nn
 from transformers.integrations.hub_kernels import get_kernel_mapping_transformers
 
@@ -84,8 +91,21 @@ def local_mapping(packages: Mapping[str, str | Path], device: str) -> dict[str, 
             plain = None
         if isinstance(plain, type) and issubclass(plain, nn.Module) and not hasattr(plain, "kernel_layer_name"):
             _make_replaceable(plain)
-        found[layer] = {device: LocalLayerRepository(repo_path=Path(package), layer_name=name)}
+        found[layer] = {device: LayerOfDevice(Path(package), name, device)}
     return found
+
+
+class LayerOfDevice(LocalLayerRepository):  # type: ignore[misc]
+    """A layer of a local package, built for the device that the model runs on: `kernels` would take the build for
+    CUDA wherever torch was compiled for it, also on a machine without a GPU (0.17: backends.py, _backend)."""
+
+    def __init__(self, repo_path: Path, layer_name: str, device: str) -> None:
+        super().__init__(repo_path=repo_path, layer_name=layer_name)
+        self._backend = "cpu" if device == "cpu" else None
+
+    def load(self) -> Any:
+        """The class that replaces the layer."""
+        return _get_kernel_layer(self, get_local_kernel(self._repo_path, backend=self._backend))
 
 
 def _make_replaceable(plain: type) -> None:
@@ -123,7 +143,7 @@ def hub_mapping(layers: Iterable[str], device: str) -> dict[str, Any]:
                 missing.add(name)
                 continue
             if name in folders:
-                repo = LocalLayerRepository(repo_path=folders[name], layer_name=repo.layer_name)
+                repo = LayerOfDevice(folders[name], repo.layer_name, device)
             found.setdefault(layer, {}).setdefault(device, {})[mode] = repo
     if missing and not found:
         raise InputError(

@@ -5,10 +5,13 @@ One pass over prompt and text (teacher forcing) gives the logits from which each
 cache, by kernels of the whole text and not of a step, so that a token may lie a little below the best one.
 """
 
+import inspect
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
+from transformers import DynamicCache
 
 from tokendyno.backend.evidence import TOKENS, Finding
 from tokendyno.backend.optimizations.tensor_bytes import has_packed_weights
@@ -71,6 +74,9 @@ def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) ->
     most_read = getattr(getattr(model, "config", None), "index_topk", None) or MOST_TOKENS
     if not reason and any(len(text.prompt) + len(text.generated) > most_read for text in checked):
         reason = f"an indexer chooses {most_read:,} tokens to attend to, and may choose others in one pass"
+    window = _window_of_steps_alone(model)
+    if not reason and window and any(len(text.prompt) + len(text.generated) > window for text in checked):
+        reason = f"this model's steps attend to {window:,} tokens, and one pass over a text to all of it"
     if not reason and not checked:
         longer = any(not text.fits for text in texts)
         reason = f"prompt and text are longer than {MOST_TOKENS:,} tokens" if longer else "no token was generated"
@@ -85,6 +91,17 @@ def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) ->
         except Exception as error:
             reason = _failure(error)
     return Finding(TOKENS, effective, reason, outcome="unchecked")
+
+
+def _window_of_steps_alone(model: Any) -> int | None:
+    """The window of the cache of a model whose code gives a text's mask none (Moshi); None for any other."""
+    if not hasattr(model, "get_decoder"):
+        return None
+    names = vars(sys.modules[type(model.get_decoder()).__module__])
+    if any("sliding" in name or "chunked" in name or name == "create_masks_for_generate" for name in names):
+        return None
+    layers = DynamicCache(config=model.config.get_text_config(decoder=True)).layers
+    return min((layer.sliding_window for layer in layers if getattr(layer, "is_sliding", False)), default=None)
 
 
 def find_states(model: Any, plan: Plan, ids: torch.Tensor, mask: torch.Tensor, states: torch.Tensor) -> Finding:
@@ -138,9 +155,14 @@ def _chosen(model: Any, text: Text) -> torch.Tensor:
 
 
 def _logits(model: Any, ids: torch.Tensor, places: torch.Tensor | int) -> torch.Tensor:
-    """(N, V) float32: of one pass, at these places or so many from the end."""
+    """(N, V) float32: of one pass, at these places or so many from the end. Some models give all, whatever is asked."""
+    chooses = "logits_to_keep" in inspect.signature(model.forward).parameters
+    keywords = {"logits_to_keep": places} if chooses else {}
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-        return model(input_ids=ids, use_cache=False, logits_to_keep=places).logits[0].float()
+        logits = model(input_ids=ids, use_cache=False, **keywords).logits[0]  # (N or P, V)
+    if not chooses:
+        logits = logits[-places:] if isinstance(places, int) else logits[places.to(logits.device)]
+    return logits.float()
 
 
 def _behind(logits: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:

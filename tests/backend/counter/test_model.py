@@ -1,5 +1,6 @@
 """What is counted without values, against real small models and the tensors of their caches."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from tests.support.counted_models import COUNTED
 from tokendyno.backend.models.described import counted_facts
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.weights import weight_bytes
+from tokendyno.backend.predict.weights import packed_matrices, weight_bytes
+from tools.tiny_config import tiny_config
 
 DECODERS = [name for name in COUNTED if name != "an encoder"]
 LENGTHS = (1, 5, 40)
@@ -105,3 +107,32 @@ def test_what_cannot_be_counted_is_refused_with_a_reason(config: dict[str, Any],
 
     with pytest.raises(Refused, match=said):
         count(config)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "libraries", "left"),
+    [
+        ("longcat_flash", ("torchao",), 4),  # it lists a weight, which only torchao looks for
+        ("deepseek_v32", ("bitsandbytes", "quanto"), 4),  # a module
+        ("gemma3n_text", ("bitsandbytes", "quanto", "torchao"), 1),  # the last one, which might be the head
+    ],
+)
+def test_matrices_that_a_library_leaves_as_they_are_are_told_apart(
+    architecture: str, libraries: tuple[str, ...], left: int
+) -> None:
+    from tokendyno.backend.counter.model import build, list_matrices, read_config
+
+    matrices = list_matrices(build(read_config(tiny_config(architecture)), False), set())
+    assert sum(matrix.count for matrix in matrices if matrix.dense_in == libraries) == left
+    kept = [matrix for matrix in matrices if matrix.dense_in]
+    assert sum(matrix.count for matrix in kept) == left and {matrix.kind for matrix in kept} == {"linear"}
+    facts = replace(facts_of(COUNTED["latents"]), matrices=tuple(matrices))
+    linear = sum(matrix.count for matrix in matrices if matrix.kind == "linear")
+    assert packed_matrices(facts, "torchao-int8") == linear - left * ("torchao" in libraries)
+
+
+def test_what_a_class_builds_in_float32_is_float32_beside_a_checkpoint_in_bfloat16() -> None:
+    from tokendyno.backend.counter.model import _float32, build, read_config
+
+    kept = _float32(build(read_config(tiny_config("olmo_hybrid")), False))
+    assert kept["bfloat16"] == kept["float16"] == kept["built"] > 0

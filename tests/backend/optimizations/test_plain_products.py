@@ -10,9 +10,10 @@ import torch
 from tests.support.tiny_models import build
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.axes.dtype import AXIS, narrowed
+from tokendyno.backend.optimizations.axes.dtype import AXIS, kept_in_float32, narrowed
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.worker.prove.profile import trace
+from tools.tiny_config import tiny_config
 
 STEPS = 3
 
@@ -32,6 +33,28 @@ def traced(model: Any, texts: int = 1) -> Observation:
     kept: list[Any] = []
     seen = trace(generate, False)
     return Observation(model, kept[0], Plan(LoadPlan(ModelSource("random"))), lambda: seen)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "kept"),
+    [
+        ("olmo_hybrid", ("A_log",)),  # built so
+        ("longcat_flash", ("classifier.weight",)),  # listed: bfloat16, multiplied in float32
+    ],
+)
+def test_what_a_class_has_in_float32_need_not_have_the_dtype(architecture: str, kept: tuple[str, ...]) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.for_model(**tiny_config(architecture))
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    names = kept_in_float32(model)
+    assert names and all(name.endswith(kept) for name in names)
+    honest = AXIS.find(traced(model))
+    assert honest.reached == honest.expected, honest.proof
+    model.model.norm.float()
+    assert kept_in_float32(model) == names
+    wrong = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
+    assert (wrong.expected or 0) - (wrong.reached or 0) == 1, wrong.proof
 
 
 @contextmanager

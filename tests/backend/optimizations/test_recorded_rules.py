@@ -116,7 +116,7 @@ def model(chance: Chance) -> ModelFacts:
         "kv_heads": found.heads, "head_dim": chance.of("head", (15, 16, 17)), "sinks": not found.sinks,
         "dtype": chance.of("format", ("bfloat16", "float16", "float32")), "experts": chance.of("experts", (0, 1, 8)),
         "counted_cache": chance.of("cache", CACHES), "vocab": found.vocab + 1, "random": not found.random,
-        "fits_static": False, "fits_slots": False, "fits_pages": False,
+        "fits_static": False, "fits_slots": False, "fits_pages": False, "shared_inputs": 0,
         "layer_kinds": chance.of("layers", ((kind,) * found.layers for kind in ("full", "sliding", "fixed"))),
         "source": msgspec.structs.replace(found.source, kind="gguf"),
         "matrices": tuple(replace(one, rows=one.rows + rows, columns=one.columns + more) for one in found.matrices),

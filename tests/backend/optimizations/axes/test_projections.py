@@ -19,12 +19,13 @@ from tokendyno.backend.messages import Finished
 from tokendyno.backend.models.facts import Matrix
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, all_axes
-from tokendyno.backend.optimizations.axes.projections import products
+from tokendyno.backend.optimizations.axes.projections import products, shared_inputs
 from tokendyno.backend.optimizations.proof import ShapedCall, Trace
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.patch.projections import fuse
 from tokendyno.backend.worker.prove.profile import trace
+from tools.tiny_config import tiny_config
 
 AXIS = next(axis for axis in all_axes() if axis.name == "projections")
 PLAN = Plan(LoadPlan(ModelSource("random")))
@@ -166,6 +167,29 @@ def test_these_have_nothing_to_fuse(architecture: str) -> None:
     shape = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "pad_token_id": 0}
     config = AutoConfig.for_model(architecture, **shape, num_attention_heads=4)
     assert fuse(AutoModelForCausalLM.from_config(config)) == 0
+
+
+@pytest.mark.parametrize(
+    ("architecture", "groups"),
+    [
+        ("git", 4),  # beside those of a tower for images
+        ("phi4_multimodal", 0),  # in towers alone
+        ("mllama", 4),  # beside two in layers for images alone
+        ("moshi", 0),  # modules with these names that hold a linear layer
+    ],
+)
+def test_what_no_text_passes_through_is_not_fused(architecture: str, groups: int) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**tiny_config(architecture)))
+    assert shared_inputs(model) == groups
+    assert fuse(model) == groups
+    found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"), projections="fused"))))
+    assert found.expected == groups if groups else found.outcome == "not_applicable"
+    counted = replace(facts("random:gpt2"), architecture=architecture, shared_inputs=groups)
+    assert AXIS.matters(counted) is bool(groups)
+    assert bool(settled(counted, {"projections": "fused"}, H200).blocked) is not bool(groups)
 
 
 @pytest.mark.parametrize("quantization", ["bnb-nf4", "quanto-int8"])

@@ -1,5 +1,6 @@
 """Kernels replace layers: from a local folder, and from Hub repositories that LOCAL_KERNELS names."""
 
+import inspect
 import json
 import logging
 from collections import Counter
@@ -126,6 +127,15 @@ def test_torchs_own_rmsnorm_whose_epsilon_may_be_missing_is_left_alone() -> None
     put_in(model, plan("local", kernel_packages.BUNDLED))
     torch.testing.assert_close(norm(torch.ones(2, 16)), torch.ones(2, 16))
     assert "forward" not in vars(norm) and found(model).effective == "local"
+
+
+def test_on_a_cpu_the_build_for_it_is_taken_also_where_torch_was_compiled_for_cuda(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    mapping = kernels.local_mapping(kernel_packages.layers(kernel_packages.BUNDLED, "cpu"), "cpu")
+    loaded = mapping["RMSNorm"]["cpu"].load()
+    assert "torch-cpu" in str(inspect.getsourcefile(loaded))
 
 
 def test_off_replaces_nothing_and_is_found_off() -> None:

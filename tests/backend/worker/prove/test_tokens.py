@@ -14,6 +14,7 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import CACHES, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.worker.prove import tokens
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
+from tools.tiny_config import tiny_config
 
 PROMPT, NEW = [5, 6, 7], 8
 PLAN = Plan(LoadPlan(ModelSource("random", "random:tiny")), GeneratePlan())
@@ -38,6 +39,32 @@ def test_tokens_that_the_model_would_not_choose_do_not_count(wrong: int) -> None
         for at in range(NEW - wrong, NEW):
             generated[at] = int(tiny("llama")(torch.tensor([PROMPT + generated[:at]])).logits[0, -1].argmin())
     assert (found(generated).reached, found(generated).expected) == (NEW - wrong, NEW)
+
+
+def tiny_random(architecture: str) -> Any:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(**tiny_config(architecture))).eval()
+
+
+def test_a_model_that_gives_the_logits_of_every_position_is_checked() -> None:
+    model = tiny_random("prophetnet")
+    generated: list[int] = []
+    with torch.no_grad():
+        for _ in range(NEW):
+            generated.append(int(model(torch.tensor([PROMPT + generated]), use_cache=False).logits[0, -1].argmax()))
+    assert (found(generated, model).reached, found(generated, model).expected) == (NEW, NEW)
+    generated[2] = generated[2] + 1
+    assert found(generated, model).reached in range(NEW)
+
+
+def test_a_model_whose_steps_alone_have_a_window_is_not_checked_beyond_it() -> None:
+    model = tiny_random("moshi")
+    window = model.config.sliding_window
+    beyond = find_tokens(model, PLAN, False, [Text(PROMPT, [5] * window)])
+    assert beyond.outcome == "unchecked" and f"attend to {window} tokens" in beyond.proof
+    assert find_tokens(model, PLAN, False, [Text(PROMPT, [5] * NEW)]).expected == NEW
 
 
 @pytest.mark.parametrize(("times", "strange"), [(0.9, 0), (4.5, 0), (5.5, 1)])
@@ -71,11 +98,13 @@ class LooksAhead:
         self.model = tiny("llama")
         self.device, self.dtype, self.parameters = self.model.device, self.model.dtype, self.model.parameters
 
-    def __call__(self, input_ids: torch.Tensor, logits_to_keep: Any, **more: Any) -> Any:
+    def forward(self, input_ids: torch.Tensor, logits_to_keep: Any, **more: Any) -> Any:
         logits = self.model(input_ids=input_ids, **more).logits.clone()
         logits[:, :-1] *= -1
         kept = logits[:, logits_to_keep] if isinstance(logits_to_keep, torch.Tensor) else logits[:, -logits_to_keep:]
         return SimpleNamespace(logits=kept)
+
+    __call__ = forward
 
 
 def test_a_token_that_the_pass_doubts_is_looked_at_without_what_follows() -> None:
@@ -121,7 +150,7 @@ def test_a_pass_that_fails_ends_no_run(error: Exception, why: str) -> None:
     def fail(*args: Any, **kwargs: Any) -> None:
         raise error
 
-    model = type("Failing", (SimpleNamespace,), {"__call__": fail})(device=torch.device("cpu"))
+    model = type("Failing", (SimpleNamespace,), {"__call__": fail, "forward": fail})(device=torch.device("cpu"))
     row = found(text(), model)
     assert row.outcome == "unchecked" and why in row.proof
 
