@@ -76,9 +76,9 @@ class Projections(Optimization):
                 ),
                 Rule(
                     "blocked",
-                    lambda s: s.facts.shared_inputs == 0,
+                    lambda s: s.facts.shared_inputs == 0 and s.facts.architecture not in _WHOLE,
                     "No linear layers that this model's text passes through have an input in common and names like "
-                    "those of Llama or BERT: nothing is to fuse.",
+                    "those of Llama or BERT: there is nothing to fuse.",
                     "counted in the model that transformers builds",
                     fix=(("projections", "separate"),),
                 ),

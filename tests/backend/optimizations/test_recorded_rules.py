@@ -53,6 +53,7 @@ ARCHITECTURES = (
     "gpt_oss",
     "prophetnet",
     "zamba2",
+    "deepseek_v3",
     "a_new_one",
 )
 CHECKPOINTS = (

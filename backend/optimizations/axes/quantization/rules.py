@@ -145,6 +145,12 @@ _TRANSPOSED = blocked(
 _BNB_KINDS = ("linear", "conv1d")
 _BNB_DOCS = "https://huggingface.co/docs/bitsandbytes/v0.50.0/installation"
 _BNB = (_missing("bitsandbytes"), *_QUANTIZED_ALREADY, _SHARED_BLOCKS, _experts_stay("bitsandbytes"))
+_LATENTS_BY_HEAD = """
+    axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm5_next_text glm_moe_dsa hy_v4
+    kimi_linear longcat_flash minicpm3 mistral4 mistral_large4_text youtu
+"""
+LATENTS_BY_HEAD = frozenset(_LATENTS_BY_HEAD.split())
+"""Their `kv_b_proj` multiplies latents of four dimensions (B, 1, S, rank); a test compares this with transformers."""
 
 BNB_INT8 = (
     *_BNB,
@@ -153,6 +159,13 @@ BNB_INT8 = (
         "LLM.int8() needs a GPU of compute capability 7.5 (Turing) or later.",
         _BNB_DOCS,
         (("quantization", "bnb-nf4"),),
+    ),
+    blocked(
+        lambda s: s.machine.device == "cpu" and s.facts.architecture in LATENTS_BY_HEAD,
+        "On a CPU LLM.int8() takes the largest number of each token along a wrong dimension where a layer's input has "
+        "four, as the latents of this architecture's attention do.",
+        "bitsandbytes 0.50: backends/default/ops.py, int8_vectorwise_quant; tried by a test",
+        (("quantization", "torchao-int8"),),
     ),
     Rule(
         "note",

@@ -1,14 +1,16 @@
 """When dense weights can be quantized, and how a checkpoint that is already quantized is treated."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.support.machines import CPU, H200, facts
+from tests.support.machines import CPU, H200, facts, settled
 from tests.support.quantization import DENSE_ONLY, EVERY, gpu, judge, of, without
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.facts import MatrixKind
 from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations.axes.quantization.rules import LATENTS_BY_HEAD
 
 # --- dense weights --------------------------------------------------------------------------------
 
@@ -164,3 +166,22 @@ def test_what_hqq_has_packed_is_refused_everywhere() -> None:
     given = replace(facts("random:Qwen3-0.6B"), random=False, quantization="hqq")
     for machine in (CPU, H200):
         assert any("cannot load weights that HQQ has packed" in v.reason for v in judge(given, machine).blocked)
+
+
+def test_on_a_cpu_llm_int8_is_refused_where_a_layer_reads_latents_of_four_dimensions() -> None:
+    torch, bnb, transformers = (pytest.importorskip(name) for name in ("torch", "bitsandbytes", "transformers"))
+    sources = Path(transformers.__file__).parent.glob("models/*/modeling_*.py")
+    reads = {s.parent.name for s in sources if "self.kv_b_proj(kv_nope).view" in s.read_text(encoding="utf-8")}
+    assert reads == {name.removesuffix("_text") for name in LATENTS_BY_HEAD}
+
+    layer = bnb.nn.Linear8bitLt(16, 24, bias=False, has_fp16_weights=False).to("cpu").eval()
+    with torch.no_grad():
+        assert layer(torch.ones(1, 5, 16)).shape == (1, 5, 24)
+        with pytest.raises(RuntimeError, match="must match"):
+            layer(torch.ones(1, 1, 5, 16))
+
+    latents = replace(facts("random:Qwen3-0.6B"), architecture="deepseek_v3")
+    (refused,) = settled(latents, {"quantization": "bnb-int8"}, CPU).blocked
+    assert dict(refused.fix) == {"quantization": "torchao-int8"}
+    assert not settled(latents, dict(refused.fix), CPU).blocked
+    assert not settled(latents, {"quantization": "bnb-int8"}, H200).blocked
