@@ -1,30 +1,39 @@
 """How much of the files that are to be read lies in the system's page cache already: reading them is as fast as memory
 then, and as slow as the disk otherwise."""
 
-import contextlib
 import ctypes
 import mmap
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
 
 def cached_share(files: Iterable[Path]) -> float | None:
-    """Share of the files' bytes in the page cache, 0 to 1; None where the system does not tell (`man 2 mincore`) or
-    there are no bytes."""
+    """Share of the files' pages in the page cache, 0 to 1; None where there are none, or the system does not tell it of
+    one of them: of a file that this user neither owns nor may write, it says that all pages are there
+    (`can_do_mincore` of Linux)."""
     if sys.platform != "linux":
         return None
     pages = resident = 0
-    for path in files:
-        with contextlib.suppress(OSError), open(path, "rb") as file:
-            size = path.stat().st_size
-            if not size:
+    try:
+        for path in files:
+            found = path.stat()
+            if not found.st_size:
                 continue
-            with mmap.mmap(file.fileno(), size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE) as mapped:
-                count = -(-size // mmap.PAGESIZE)
-                found = (ctypes.c_ubyte * count)()
-                begin = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
-                if ctypes.CDLL(None, use_errno=True).mincore(ctypes.c_void_p(begin), ctypes.c_size_t(size), found):
+            if found.st_uid != os.geteuid() and not os.access(path, os.W_OK, effective_ids=True):
+                return None
+            # mapped to read, which claims no memory for it however large it is
+            with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
+                there = np.empty(-(-len(mapped) // mmap.PAGESIZE), np.uint8)
+                view = np.frombuffer(mapped, np.uint8)
+                begin, size = ctypes.c_void_p(view.ctypes.data), ctypes.c_size_t(view.size)
+                del view  # a mapping that is looked at cannot be closed
+                if ctypes.CDLL(None).mincore(begin, size, ctypes.c_void_p(there.ctypes.data)):
                     return None
-                pages, resident = pages + count, resident + bytes(found).count(1)
+                pages, resident = pages + there.size, resident + int(np.count_nonzero(there & 1))
+    except OSError:
+        return None
     return resident / pages if pages else None
