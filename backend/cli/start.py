@@ -134,8 +134,8 @@ def _blocks(rows: list[Row]) -> list[Block]:
     lines.append([f"Then, per {step}", *(_seconds(summary.latency_mean_s) for summary in summaries)])
     columns = [Column(prose=True), *(Column(row.label, right=True) for row in rows)]
     tokens = created.request.workload.max_new_tokens
-    first = rows[0].started
-    said = [standing(first, row.label, row.started, created.unit, tokens) for row in rows[1:]]
+    first = rows[0]
+    said = [standing(first.label, first.started, row.label, row.started, created.unit, tokens) for row in rows[1:]]
     notes = [f"{row.label}: {note}." for row in rows if (note := _origins(row.started.start))]
     return [
         [f"{created.model_label}, from process to first token"],

@@ -29,7 +29,7 @@ from tokendyno.backend.views.sentences import (
     interference_of,
     texts_sentence,
 )
-from tokendyno.backend.views.start import start_text
+from tokendyno.backend.views.start import Crossing, crossing, start_text
 from tokendyno.backend.views.step_time import StepText, step_text
 from tokendyno.backend.views.tile import Tile
 from tokendyno.backend.views.tiles import PHASE_TITLES, tiles
@@ -134,6 +134,7 @@ class Head(msgspec.Struct, frozen=True):
     differences B's figures against A's, by tile, likewise
     digest      the ledgers of all arms in one line; None while there are none
     quality     what was read of given texts; None where the arms answered a prompt
+    crossing    seconds over tokens of two arms, where the one that starts later gets ahead
     """
 
     title: str
@@ -151,6 +152,7 @@ class Head(msgspec.Struct, frozen=True):
     digest: LedgerDigest | None
     arms: list[ArmHead]
     quality: QualityView | None = None
+    crossing: Crossing | None = None
 
 
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
@@ -242,6 +244,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS, asks: As
         ledger_digest({arm.name: arm.ledger for arm in arms}),
         arms,
         quality_view(run, others.compared(created) if run.ended and run.request.quality is not None else ""),
+        crossing(run),
     )
 
 

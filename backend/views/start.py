@@ -177,22 +177,58 @@ def break_even(early: Started, late: Started) -> BreakEven | None:
 
 def pays_sentence(run: Snapshot) -> str:
     """Whether waiting for an arm pays, in a sentence; "" where neither starts later and is faster."""
-    if len(run.arms) != 2 or not run.ended:
+    if (started := _both(run)) is None:
         return ""
-    found = {name: start_of(arm, alone=False) for name, arm in run.arms.items()}
-    known = {name: Started(start, run.summary(name)) for name, start in found.items() if start is not None}
-    if len(known) != 2:
-        return ""
-    early, name = sorted(known, key=lambda name: known[name].start.total_s)
-    pays = break_even(known[early], known[name])
+    early, name = started
+    pays = break_even(started[early], started[name])
     return paid_back(name, pays, run.unit, run.request.workload.max_new_tokens) if pays else ""
 
 
-def standing(first: Started, name: str, other: Started, unit: Unit, tokens: int) -> str:
-    """Whether the arm `name` pays against the first one, also where neither has to catch up; "" where nothing tells
+class Crossing(msgspec.Struct, frozen=True):
+    """Seconds from the start of each arm's process, over tokens after its first: two lines that cross.
+
+    starts_s, steps_s  where the line of each arm begins, and by how much it rises with each token; in the arms' order
+    tokens             where they cross
+    label              that in words
+    """
+
+    starts_s: list[float]
+    steps_s: list[float]
+    tokens: float
+    label: str
+
+
+def crossing(run: Snapshot) -> Crossing | None:
+    """The lines of the arms' seconds over tokens; None where they do not cross."""
+    if (started := _both(run)) is None:
+        return None
+    early, late = started.values()
+    pays = break_even(early, late)
+    if pays is None:
+        return None
+    arms = [started[name] for name in run.arms]
+    steps_s = [arm.summary.latency_mean_s for arm in arms if arm.summary.latency_mean_s]
+    steps = "tokens" if run.unit == "token" else "forward passes"
+    return Crossing([arm.start.total_s for arm in arms], steps_s, pays.tokens, f"{_count(pays.tokens)} {steps}")
+
+
+def _both(run: Snapshot) -> dict[str, Started] | None:
+    """The two arms of a run that has ended, the one that started sooner first; None where one is not known."""
+    if len(run.arms) != 2 or not run.ended:
+        return None
+    found = {name: start_of(arm, alone=False) for name, arm in run.arms.items()}
+    known = {name: Started(start, run.summary(name)) for name, start in found.items() if start is not None}
+    if len(known) != 2:
+        return None
+    return dict(sorted(known.items(), key=lambda item: item[1].start.total_s))
+
+
+def standing(first_name: str, first: Started, name: str, other: Started, unit: Unit, tokens: int) -> str:
+    """Whether one of two arms pays against the other, also where neither has to catch up; "" where nothing tells
     them apart. `tokens`: of a run."""
-    if found := break_even(first, other):
-        return paid_back(name, found, unit, tokens)
+    for late_name, early, late in ((name, first, other), (first_name, other, first)):
+        if found := break_even(early, late):
+            return paid_back(late_name, found, unit, tokens)
     later_s, slow, fast = (
         other.start.total_s - first.start.total_s,
         *(one.summary.latency_mean_s for one in (first, other)),

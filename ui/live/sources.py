@@ -11,7 +11,7 @@ from tokendyno.ui.live.charts import CHARTS
 SCRIPTS = (
     "dom", "plotly", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout",
     "pointer", "fresh", "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "quality", "tiles",
-    "details", "ledger", "remarks", "step_time", "panel",
+    "details", "ledger", "remarks", "step_time", "crossing", "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 
@@ -82,6 +82,7 @@ TEMPLATE = f"""
 <p class="td-annotations" role="group" aria-label="Annotations on the latency chart"></p>
 <section class="td-parts" aria-label="Where the time of a step goes" hidden></section>
 <section class="td-parts td-start" aria-label="From process to first token" hidden></section>
+<section class="td-parts td-crossing" aria-label="When waiting pays" hidden></section>
 <dialog class="td-spread" aria-labelledby="td-spread-title">
   <header><h2 id="td-spread-title">Distribution of latencies</h2>
   <button type="button" class="td-close" aria-label="Close">×</button></header>

@@ -173,6 +173,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
         "digest",
         "arms",
         "quality",
+        "crossing",
     }
     assert sent["head"]["arms"][0].keys() == {
         "start",

@@ -21,7 +21,7 @@ from tokendyno.backend.messages import (
 from tokendyno.backend.runs.records import ArmEvent, Record
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.start import Started as StartedArm
-from tokendyno.backend.views.start import break_even, pays_sentence, start_of, start_text
+from tokendyno.backend.views.start import break_even, crossing, pays_sentence, standing, start_of, start_text
 
 SECONDS: Mapping[PhaseName, float] = {"start": 0.5, "import": 3.0, "load": 2.0, "compile": 10.0, "warmup": 1.0}
 STAGES = {"tokenizer": 0.2, "read": 1.0, "quantize": 0.5, "move": 0.2}
@@ -156,3 +156,21 @@ def test_an_arm_that_starts_no_later_need_not_catch_up() -> None:
     start = start_of(now.arms["A"], alone=True)
     assert start is not None
     assert break_even(StartedArm(start, now.summary("A")), StartedArm(start, now.summary("A"))) is None
+
+
+def test_lines_cross_where_the_sentence_says_whichever_arm_starts_later() -> None:
+    quick = {"start": 0.5, "import": 3.0, "load": 2.0, "warmup": 1.0}
+    run = run_of(arm_of("A"), arm_of("B", quick, 0.02, None)).snapshot()  # type: ignore[arg-type]
+    lines = crossing(run)
+    assert lines is not None and lines.label == "1,000 tokens"
+    after = [start_s + lines.tokens * step_s for start_s, step_s in zip(lines.starts_s, lines.steps_s, strict=True)]
+    assert after[0] == pytest.approx(after[1]) and lines.starts_s == pytest.approx([16.75, 6.75])
+    first, other = (
+        StartedArm(found, run.summary(name))
+        for name in run.arms
+        if (found := start_of(run.arms[name], alone=False)) is not None
+    )
+    said = "A starts 10.0 s later and saves 10.0 ms a token: it pays from 1,000 tokens on, in run 16 of this length."
+    assert pays_sentence(run) == standing("A", first, "B", other, "token", 64) == said
+    slower = run_of(arm_of("A", quick, 0.01, None), arm_of("B"))  # type: ignore[arg-type]
+    assert crossing(slower.snapshot()) is None

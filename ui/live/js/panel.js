@@ -29,6 +29,7 @@ const stepTime = makeParts(find('.td-parts'), {
 const start = makeParts(find('.td-start'), {
   of: arm => arm.start, title: 'From process to first token', whole: 'Together', numbers: 'Parts of a start as numbers',
 });
+const crossing = makeCrossing(find('.td-crossing'));
 
 let run = '', series = [], head = null, version = -1, asked = 0, heard = 0, closing = false, behind = false, over = false, quiet = false;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
@@ -96,6 +97,7 @@ function takeHead(reply) {
   ledger.take(head.arms, head.digest);
   stepTime.take(head.arms);
   start.take(head.arms);
+  crossing.take(head);
   showRemarks(find('.td-remarks'), head.arms);
   const broken = showMessage(reply.status, head.message);
   if (broken) bare(!head.arms.some(arm => arm.prompt_tokens));
@@ -142,7 +144,7 @@ function open(id) {
   if (settings.links) window.dispatchEvent(new Event('tokendyno-run'));
   find('.td-texts').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
-  race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear();
+  race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear(); crossing.clear();
   charts.reset(run);
   setText(find('.td-empty-run'), run || !settings.links ? '' : [EMPTY, settings.first].filter(Boolean).join(' '));
   if (!run) bare(true);
