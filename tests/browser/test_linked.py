@@ -63,7 +63,7 @@ def test_charts_point_zoom_and_count_together_and_hide_no_data(open_page: Open) 
 def test_the_parts_of_a_step_are_a_bar_and_a_table_and_an_arm_without_a_trace_says_why(open_page: Open) -> None:
     user = open_page("?run=traced", 1440, 900)
     user.wait_over("traced")
-    box = user.page.locator(".td-parts")
+    box = user.page.locator(".td-parts").first
     pieces = box.locator(".td-part-piece")
     assert box.locator(".td-part-bar").count() == 1 and pieces.count() == 4
     widths = [pieces.nth(i).bounding_box()["width"] for i in range(4)]

@@ -53,8 +53,16 @@ function makeParts(box, { of, title: named, hint, whole, numbers, lacking }) {
   function table(arms) {
     const found = el('table', ''), head = el('thead', ''), body = el('tbody', '');
     head.append(armsRow('Part', arms));
-    const labels = new Map(arms.flatMap(arm => arm.step.parts.map(part => [part.key, part.label])));
-    for (const [key, label] of labels) {
+    const parts = [];  // in the order in which they happen, also where an arm has parts that the one before has not
+    for (const arm of arms) {
+      let place = 0;
+      for (const part of arm.step.parts) {
+        const known = parts.findIndex(other => other.key === part.key);
+        if (known < 0) parts.splice(place++, 0, part);
+        else place = known + 1;
+      }
+    }
+    for (const { key, label } of parts) {
       const row = el('tr', ''), name = el('th', '');
       row.dataset.key = key;
       name.scope = 'row';
