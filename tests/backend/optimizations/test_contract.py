@@ -5,47 +5,30 @@ import itertools
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-import gradio as gr
-import msgspec
 import pytest
 
 from tests.support.machines import CPU, MACHINES, NAMES, facts, settled
-from tests.support.runs import created
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config, parse_arm
-from tokendyno.backend.arms.remedies import remedies
-from tokendyno.backend.cli.doctor import doctor_report
-from tokendyno.backend.cli.main import main
 from tokendyno.backend.config import Workload
-from tokendyno.backend.counts import RunCounts
-from tokendyno.backend.errors import InputError
-from tokendyno.backend.evidence import Evidence, Level
+from tokendyno.backend.evidence import Level
 from tokendyno.backend.export import script as script_export
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.messages import Finished
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import (
     Choice,
-    Observation,
     Optimization,
     Subject,
     all_axes,
-    axes,
     axis_names,
     subject_of,
 )
 from tokendyno.backend.plan import LoadPlan, Plan
-from tokendyno.backend.runs.records import ArmEvent, ArmPlanned
-from tokendyno.backend.runs.run import Run
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import WIDTH
-from tokendyno.backend.worker.prove.findings import find_all
-from tokendyno.ui.compare.arm_column import arm_controls, titles
 
 AXES = all_axes()
 ROOT = Path(__file__).parents[3]
@@ -268,136 +251,3 @@ def test_the_map_names_the_files_to_touch_and_they_exist(title: str, most: int) 
     for step in steps:
         path = re.findall(r"`((?:backend|docs)/[^`]*)`", step)[0]
         assert (ROOT / path).exists() or "NAME" in path, path
-
-
-# --- one new file is one new axis -----------------------------------------------------------------
-
-NEW = '''
-"""An axis on a plan field that exists, in a folder that is not part of the product."""
-
-import msgspec
-
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
-from tokendyno.backend.optimizations.subject import Rule
-
-
-class Turbo(Optimization):
-    name = "turbo"
-    title = "Turbo"
-    summary = "Faster."
-    default = "off"
-    order = 12
-    choices = (
-        Choice("off", "off", "As it is."),
-        Choice(
-            "on", "on", "Faster.",
-            (
-                Rule("note", lambda s: s.decoder, "It is loud.", "a test"),
-                Rule("blocked", lambda s: s.choices["cache"] == "static", "It is not static.", "a test",
-                     fix=(("cache", "dynamic"),)),
-            ),
-            loss=5, combines=(("cache", "dynamic"),),
-        ),
-    )
-
-    def edit(self, plan, name, subject):
-        if name == "off":
-            return plan
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, dtype="float32"))
-
-    def write(self, script, plan):
-        if plan.load.dtype == "float32":
-            script.prepare.append("print('vroom')")
-
-    def find(self, observation):
-        return Finding(self.name, "on" if observation.counts.steps == 1 else "off", "heard it")
-
-
-AXIS = Turbo()
-'''
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A second folder of axes, looked at as if it were the first."""
-    monkeypatch.setattr(axes, "__path__", [*axes.__path__, str(tmp_path)])
-    known = set(sys.modules)
-    all_axes.cache_clear()
-    yield tmp_path
-    all_axes.cache_clear()
-    for name in set(sys.modules) - known:
-        if name.startswith("tokendyno.backend.optimizations.axes."):
-            del sys.modules[name]
-            delattr(axes, name.rpartition(".")[2])
-
-
-@pytest.fixture
-def turbo(folder: Path) -> Checked:
-    """The arm turbo=on, checked, with the axis in its folder."""
-    (folder / "turbo.py").write_text(NEW)
-    return check(parse_arm("pocket", "turbo=on"), facts(), CPU, Workload(prompt="x"))
-
-
-def test_a_new_file_has_its_place_among_the_axes(turbo: Checked) -> None:
-    names = [axis.name for axis in AXES]
-    before = [axis.name for axis in AXES if axis.order < 12]
-    assert list(axis_names()) == [*before, "turbo", *names[len(before) :]]
-
-
-def test_a_new_file_has_rules_a_plan_and_remedies(turbo: Checked) -> None:
-    assert [verdict.reason for verdict in turbo.verdicts] == ["It is loud."]
-    assert turbo.plan.load.dtype == "float32"
-    assert (turbo.requested["turbo"], turbo.planned["turbo"]) == ("on", "on")
-    refused = check(parse_arm("pocket", "turbo=on,cache=static"), facts(), CPU, Workload(prompt="x"))
-    assert [verdict.fix for verdict in refused.blocked] == [{"cache": "dynamic"}]
-    assert {"turbo": "on"} in remedies() and {"turbo": "on", "cache": "dynamic"} in remedies()
-
-
-def test_a_new_file_is_read_by_the_command_line(turbo: Checked, capsys: pytest.CaptureFixture[str]) -> None:
-    assert parse_arm("pocket", "turbo=on").choices == (("turbo", "on"),)
-    assert {(row.axis, row.choice) for row in doctor_report(CPU).choices} >= {("turbo", "off"), ("turbo", "on")}
-    with pytest.raises(InputError, match="Did you mean 'turbo'"):
-        parse_arm("pocket", "turboo=on")
-    assert main(["check", "--arm", "turbo=on"]) == 0
-    assert "It is loud." in capsys.readouterr().out
-
-
-def test_a_new_file_is_a_control_of_the_page(turbo: Checked) -> None:
-    with gr.Blocks(analytics_enabled=False):
-        arm = arm_controls("B", "baseline", facts(), titles(facts(), CPU))
-    (control,) = [box for box in arm.axes if box.elem_id == "axis-b-turbo"]
-    assert (control.label, control.choices, control.value) == ("Turbo", [("off", "off"), ("on", "on")], "off")
-
-
-def test_a_new_file_is_written_into_the_script(turbo: Checked) -> None:
-    text = script_export.script(turbo, facts(), Workload(prompt="x"))
-    ast.parse(text)
-    assert 'print("vroom")' in text
-
-
-@pytest.mark.parametrize(("steps", "status"), [(1, "verified"), (2, "failed")])
-def test_a_new_file_is_a_row_of_the_ledger(turbo: Checked, steps: int, status: str) -> None:
-    plan = turbo.plan
-    findings = find_all(Observation(None, object(), plan, counts=RunCounts(steps=steps)))
-    found = {finding.axis: finding for finding in findings}
-    assert found["turbo"].proof == "heard it"
-    planned = ArmPlanned("A", dict(turbo.requested), dict(turbo.planned), list(turbo.verdicts))
-    done = Finished("length", "x", 0.1, 1.0, 1, "RSS", "clock", [found["turbo"]], RunCounts())
-    row, _ = ledger_of(planned, done)
-    assert (row.requested, row.planned, row.status) == ("on", "on", status)
-
-
-def ledger_of(planned: ArmPlanned, done: Finished) -> list[Evidence]:
-    run = Run(msgspec.structs.replace(created(arms="A"), arms=[planned]))
-    run.append(ArmEvent("A", 0, 0.1, done))
-    return run.ledger("A")
-
-
-def test_a_file_without_an_axis_is_left_alone(folder: Path) -> None:
-    (folder / "helper.py").write_text("X = 1\n")
-    assert axis_names() == tuple(axis.name for axis in AXES)
-
-
-def test_the_new_axis_is_gone_again() -> None:
-    assert "turbo" not in axis_names()

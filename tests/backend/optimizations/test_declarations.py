@@ -69,7 +69,7 @@ def test_what_is_about_generating_tokens_is_refused_for_an_encoder() -> None:
 
 
 def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processes() -> None:
-    """tests/backend/predict/test_processes.py: plain and static caches, all quantizations but torchao's int4."""
+    """Plain and static caches, all quantizations but torchao's int4."""
     every = [(axis.name, choice) for axis in all_axes() for choice in axis.choices]
     untried = {(axis, choice.name) for axis, choice in every if not choice.tried_on_several_gpus}
     prompts = {("prefill", name) for name in ("chunks-512", "chunks-2048", "captured", "compiled")}

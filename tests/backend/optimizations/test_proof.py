@@ -58,20 +58,6 @@ def test_dtype_goes_by_the_larger_part_and_names_the_rest() -> None:
     assert "64 bytes in float32" in finding.proof
 
 
-@pytest.mark.parametrize("name", ["eager", "sdpa"])
-def test_attention_is_read_from_dispatched_operators_and_not_from_the_setting(name: str) -> None:
-    model = llama(name)
-    assert claims("attention", Observation(model, None, PLAN)) == {name}
-    model.config.name_or_path = "sdpa eager"
-    assert claims("attention", Observation(model, None, PLAN)) == {name}
-
-
-def test_attention_switched_behind_the_plans_back_is_found_out() -> None:
-    model = llama("sdpa")
-    model.set_attn_implementation("eager")
-    assert claims("attention", Observation(model, None, PLAN)) == {"eager"}
-
-
 def filled(cache: Any, layers: int = 4, length: int = 6) -> Any:
     for layer in range(layers):
         cache.update(torch.zeros(1, 1, length, 8), torch.zeros(1, 1, length, 8), layer)
@@ -104,13 +90,6 @@ def test_without_sliding_layers_the_two_growing_caches_are_called_the_same() -> 
     assert "dynamic and unwindowed are the same" in finding.proof
     static = filled(StaticCache(config=config, max_cache_len=16), 2)
     assert claims("cache", Observation(seen.model, static, seen.plan)) == {"static"}
-
-
-def test_a_model_that_was_never_compiled_is_off() -> None:
-    model = llama()
-    assert claims("compile", Observation(model, None, PLAN)) == {"off"}
-    asked = Plan(PLAN.load, GeneratePlan(STATIC, "reduce-overhead"))
-    assert claims("compile", Observation(model, None, asked)) == {"off"}
 
 
 def test_what_a_class_keeps_in_float32_and_the_cache_are_counted_apart() -> None:
