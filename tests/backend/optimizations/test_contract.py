@@ -1,40 +1,48 @@
 """What every axis of the registry promises, and that a new one is one new file."""
 
-import ast
 import itertools
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+import gradio as gr
 import pytest
 
 from tests.support.machines import CPU, MACHINES, NAMES, facts, settled
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config, parse_arm
+from tokendyno.backend.arms.remedies import remedies
+from tokendyno.backend.cli.main import main
 from tokendyno.backend.config import Workload
+from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Level
 from tokendyno.backend.export import script as script_export
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import (
     Choice,
+    Observation,
     Optimization,
     Subject,
     all_axes,
+    axes,
     axis_names,
     subject_of,
 )
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import WIDTH
+from tokendyno.backend.worker.prove.findings import find_all
+from tokendyno.ui.compare.arm_column import arm_controls, titles
 
 AXES = all_axes()
 ROOT = Path(__file__).parents[3]
 CHOICES = [(axis, choice) for axis in AXES for choice in axis.choices]
 each_axis = pytest.mark.parametrize("axis", AXES, ids=lambda axis: axis.name)
-each_choice = pytest.mark.parametrize(("axis", "choice"), CHOICES, ids=[f"{a.name}={c.name}" for a, c in CHOICES])
 
 
 def subjects(**choices: str) -> list[Subject]:
@@ -49,12 +57,6 @@ def bare(subject: Subject) -> Plan:
 
 def edited(axis: Optimization, choice: str, subject: Subject, plan: Plan | None = None) -> Plan:
     return axis.edit(plan or bare(subject), axis.resolve(choice, subject), subject)
-
-
-def test_no_axis_disappears_unnoticed() -> None:
-    """Against the table for users; `tests/project/test_docs.py` holds the other direction, and the choices."""
-    rows = re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "docs" / "axes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(axis_names()) == sorted(rows)
 
 
 def test_axes_come_in_their_declared_order_and_edit_the_load_before_the_generation() -> None:
@@ -102,28 +104,31 @@ def test_its_default_leaves_the_plan_unchanged(axis: Optimization) -> None:
         assert edited(axis, axis.default, subject) == bare(subject)
 
 
-@each_choice
-def test_a_choice_can_be_written_and_is_explained(axis: Optimization, choice: Choice) -> None:
-    assert not set(" =,\"'") & set(choice.name)
-    assert choice.title
-    assert choice.summary.endswith(".")
-    assert parse_arm("pocket", f"{axis.name}={choice.name}") == make_config("pocket", {axis.name: choice.name})
+@each_axis
+def test_a_choice_can_be_written_and_is_explained(axis: Optimization) -> None:
+    for choice in axis.choices:
+        assert not set(" =,\"'") & set(choice.name)
+        assert choice.title
+        assert choice.summary.endswith(".")
+        assert parse_arm("pocket", f"{axis.name}={choice.name}") == make_config("pocket", {axis.name: choice.name})
 
 
-@each_choice
-def test_a_choice_edits_the_same_way_twice_and_touches_no_other_source(axis: Optimization, choice: Choice) -> None:
-    for subject in subjects(**{axis.name: choice.name}):
-        once = edited(axis, choice.name, subject)
-        assert edited(axis, choice.name, subject, once) == once
-        assert (once.load.source, once.load.device) == (bare(subject).load.source, bare(subject).load.device)
+@each_axis
+def test_a_choice_edits_the_same_way_twice_and_touches_no_other_source(axis: Optimization) -> None:
+    for choice in axis.choices:
+        for subject in subjects(**{axis.name: choice.name}):
+            once = edited(axis, choice.name, subject)
+            assert edited(axis, choice.name, subject, once) == once
+            assert (once.load.source, once.load.device) == (bare(subject).load.source, bare(subject).load.device)
 
 
-@each_choice
-def test_what_a_choice_stands_for_stands_for_itself(axis: Optimization, choice: Choice) -> None:
-    for subject in subjects():
-        resolved = axis.resolve(choice.name, subject)
-        assert axis.choice(resolved)
-        assert axis.resolve(resolved, subject) == resolved
+@each_axis
+def test_what_a_choice_stands_for_stands_for_itself(axis: Optimization) -> None:
+    for choice in axis.choices:
+        for subject in subjects():
+            resolved = axis.resolve(choice.name, subject)
+            assert axis.choice(resolved)
+            assert axis.resolve(resolved, subject) == resolved
 
 
 @each_axis
@@ -144,26 +149,28 @@ def test_edits_of_two_axes_do_not_disturb_each_other() -> None:
                 assert there == back
 
 
-@each_choice
-def test_its_rules_say_why_by_what_source_and_point_at_real_choices(axis: Optimization, choice: Choice) -> None:
-    by_name = {known.name: known for known in AXES}
-    for rule in choice.rules:
-        assert rule.level in get_args(Level)
-        assert rule.reason[0].isalnum()
-        assert rule.reason.endswith(".")
-        assert rule.source
-        assert (rule.level == "fallback") == bool(rule.becomes)
-        if rule.becomes:
-            assert axis.choice(rule.becomes)
-        for name, fix in rule.fix:
-            assert by_name[name].choice(fix)
+@each_axis
+def test_its_rules_say_why_by_what_source_and_point_at_real_choices(axis: Optimization) -> None:
+    for choice in axis.choices:
+        by_name = {known.name: known for known in AXES}
+        for rule in choice.rules:
+            assert rule.level in get_args(Level)
+            assert rule.reason[0].isalnum()
+            assert rule.reason.endswith(".")
+            assert rule.source
+            assert (rule.level == "fallback") == bool(rule.becomes)
+            if rule.becomes:
+                assert axis.choice(rule.becomes)
+            for name, fix in rule.fix:
+                assert by_name[name].choice(fix)
 
 
-@each_choice
-def test_its_rules_can_be_asked_of_every_model_on_every_machine(axis: Optimization, choice: Choice) -> None:
-    for subject in subjects(**{axis.name: choice.name}):
-        for verdict in axis.verdicts(choice.name, subject):
-            assert verdict.axis == axis.name
+@each_axis
+def test_its_rules_can_be_asked_of_every_model_on_every_machine(axis: Optimization) -> None:
+    for choice in axis.choices:
+        for subject in subjects(**{axis.name: choice.name}):
+            for verdict in axis.verdicts(choice.name, subject):
+                assert verdict.axis == axis.name
 
 
 # --- the script -----------------------------------------------------------------------------------
@@ -194,22 +201,12 @@ def test_it_writes_nothing_into_a_script_where_the_plan_has_its_default(axis: Op
         assert script == Script()
 
 
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-@each_choice
-def test_a_choice_is_a_script_that_parses(axis: Optimization, choice: Choice, machine: Machine) -> None:
-    """On the CPU, and what is blocked there on a GPU with every package."""
-    found = arm_with(axis, choice, machine)
-    if found is None:
-        assert machine is CPU, f"{axis.name}={choice.name} is blocked everywhere"
-        return
-    model, checked = found
-    ast.parse(script_export.script(checked, model, Workload(prompt="Once")))
-
-
 @pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
 def test_the_scripts_of_all_choices_are_formatted_and_import_what_they_use(tmp_path: Path) -> None:
     for (axis, choice), (name, machine) in itertools.product(CHOICES, MACHINES.items()):
-        if found := arm_with(axis, choice, machine):
+        found = arm_with(axis, choice, machine)
+        assert found or machine is CPU, f"{axis.name}={choice.name} is blocked everywhere"
+        if found:
             text = script_export.script(found[1], found[0], Workload(prompt="Once"))
             (tmp_path / f"{name}-{axis.name}-{choice.name.replace('/', '-')}.py").write_text(text)
     for command in (["format", "--diff"], ["check", "--select", "E,F,I"]):
@@ -219,20 +216,18 @@ def test_the_scripts_of_all_choices_are_formatted_and_import_what_they_use(tmp_p
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-@each_choice
-def test_a_choice_that_changes_the_plan_changes_the_script(
-    axis: Optimization, choice: Choice, machine: Machine
-) -> None:
-    found = arm_with(axis, choice, machine)
-    if found is None or (axis.name, machine.device) in UNWRITTEN:
-        return
-    model, checked = found
-    without = {name: chosen for name, chosen in checked.requested.items() if name != axis.name}
-    plain = check(make_config("m", without), model, machine, Workload(prompt="Once"))
-    if plain.plan == checked.plan:
-        return
-    one, other = (script_export.script(c, model, Workload(prompt="Once")) for c in (checked, plain))
-    assert uncommented(one) != uncommented(other)
+@each_axis
+def test_a_choice_that_changes_the_plan_changes_the_script(axis: Optimization, machine: Machine) -> None:
+    for choice in axis.choices:
+        found = arm_with(axis, choice, machine)
+        if found is None or (axis.name, machine.device) in UNWRITTEN:
+            continue
+        model, checked = found
+        without = {name: chosen for name, chosen in checked.requested.items() if name != axis.name}
+        plain = check(make_config("m", without), model, machine, Workload(prompt="Once"))
+        if plain.plan != checked.plan:
+            one, other = (script_export.script(c, model, Workload(prompt="Once")) for c in (checked, plain))
+            assert uncommented(one) != uncommented(other), choice.name
 
 
 def uncommented(script: str) -> list[str]:
@@ -251,3 +246,66 @@ def test_the_map_names_the_files_to_touch_and_they_exist(title: str, most: int) 
     for step in steps:
         path = re.findall(r"`((?:backend|docs)/[^`]*)`", step)[0]
         assert (ROOT / path).exists() or "NAME" in path, path
+
+
+# --- one new file is one new axis -----------------------------------------------------------------
+
+NEW = """
+import msgspec
+
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.subject import Rule
+
+
+class Turbo(Optimization):
+    name, title, summary, default, order = "turbo", "Turbo", "Faster.", "off", 12
+    choices = (
+        Choice("off", "off", "As it is."),
+        Choice("on", "on", "Faster.", (Rule("note", lambda s: s.decoder, "It is loud.", "a test"),), loss=5),
+    )
+
+    def edit(self, plan, name, subject):
+        if name == "off":
+            return plan
+        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, dtype="float32"))
+
+    def write(self, script, plan):
+        if plan.load.dtype == "float32":
+            script.prepare.append("print('vroom')")
+
+    def find(self, observation):
+        return Finding(self.name, "on", "heard it")
+
+
+AXIS = Turbo()
+"""
+
+
+@pytest.fixture
+def turbo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Checked]:
+    """The arm turbo=on, checked, with the axis in a second folder that is looked at as if it were the first."""
+    (tmp_path / "turbo.py").write_text(NEW)
+    monkeypatch.setattr(axes, "__path__", [*axes.__path__, str(tmp_path)])
+    all_axes.cache_clear()
+    yield check(parse_arm("pocket", "turbo=on"), facts(), CPU, Workload(prompt="x"))
+    all_axes.cache_clear()
+    del sys.modules["tokendyno.backend.optimizations.axes.turbo"], axes.turbo
+
+
+def test_a_new_file_has_rules_a_plan_a_control_a_script_and_a_row(
+    turbo: Checked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = [axis.name for axis in AXES if axis.order < 12]
+    assert list(axis_names()) == [*before, "turbo", *(axis.name for axis in AXES[len(before) :])]
+    assert [verdict.reason for verdict in turbo.verdicts] == ["It is loud."]
+    assert (turbo.plan.load.dtype, turbo.planned["turbo"]) == ("float32", "on")
+    assert {"turbo": "on"} in remedies()
+    assert main(["check", "--arm", "turbo=on"]) == 0 and "It is loud." in capsys.readouterr().out
+    with gr.Blocks(analytics_enabled=False):
+        arm = arm_controls("B", "baseline", facts(), titles(facts(), CPU))
+    (control,) = [box for box in arm.axes if box.elem_id == "axis-b-turbo"]
+    assert (control.label, control.choices, control.value) == ("Turbo", [("off", "off"), ("on", "on")], "off")
+    assert 'print("vroom")' in script_export.script(turbo, facts(), Workload(prompt="x"))
+    findings = find_all(Observation(None, object(), turbo.plan, counts=RunCounts()))
+    assert [found.proof for found in findings if found.axis == "turbo"] == ["heard it"]

@@ -12,7 +12,7 @@ from tests.support.proof import verify
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, Optimization, all_axes
-from tokendyno.backend.optimizations.proof import REGION, Trace, coverage, regions, weight_of
+from tokendyno.backend.optimizations.proof import REGION, Trace, coverage, weight_of
 from tokendyno.backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
 
 AXIS: dict[str, Optimization] = {axis.name: axis for axis in all_axes()}
@@ -37,12 +37,6 @@ def llama(attention: str = "sdpa", dtype: torch.dtype = torch.float32) -> Any:
 def claims(axis: str, seen: Observation) -> set[str]:
     """Every choice that the axis would call in effect."""
     return {choice.name for choice in AXIS[axis].choices if verify(AXIS[axis], choice.name, seen)}
-
-
-def test_of_compiled_graphs_only_those_count_that_are_wanted() -> None:
-    trace = Trace(Counter({f"{REGION}9/0": 2, "aten::mm": 5}), Counter(), Counter(), 1)
-    assert regions(trace, lambda graph: True) == {"9/0": 2}
-    assert regions(trace, lambda graph: False) == {}
 
 
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])

@@ -215,22 +215,8 @@ OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
     ("counts", "expected", "reached", "words"),
     [
         ({}, "unknown", None, "no generated code"),
-        ({"fx_cache_misses": 3}, "unknown", None, "no generated code"),
-        (OWN | {"graphs": 2, "cache_files_published": 40, "cache_files_compiled": 40}, "unknown", None, "switched off"),
         (OWN | {"cache_files_published": 40, "cache_files_compiled": 40}, "torch", (40, 40), "of its 40 files"),
         (OWN | {"fx_cache_misses": 3}, "fresh", None, "3 were compiled in 12.0 s; the worker's cache was empty"),
-        (
-            OWN | {"fx_cache_misses": 3, "artefacts_loaded_bytes": 5000, "artefacts_saved_bytes": 5000},
-            "artefacts",
-            (0, 3),
-            "0 graphs came from a cache",
-        ),
-        (
-            OWN | {"fx_cache_misses": 3, "cache_files_published": 40, "cache_files_compiled": 40},
-            "torch",
-            (40, 40),
-            "40 of its 40 files are shared now",
-        ),
         (
             OWN
             | {
@@ -246,13 +232,6 @@ OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
         ),
         (
             OWN
-            | {"fx_cache_misses": 2, "cache_files_shared": 40, "cache_files_published": 40, "cache_files_compiled": 40},
-            "torch",
-            (40, 80),
-            "held 0 of the 40 files",
-        ),
-        (
-            OWN
             | {
                 "fx_cache_hits": 2,
                 "cache_files_before": 40,
@@ -264,8 +243,6 @@ OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
             (80, 85),
             "40 of its 45 files",
         ),
-        (OWN | {"fx_cache_hits": 2}, "unknown", None, "2 graphs came from a cache"),
-        (OWN | {"fx_cache_hits": 2, "fx_cache_misses": 3}, "unknown", None, "2 graphs came from a cache, 3 were"),
         (OWN | {"fx_cache_misses": 3, "artefacts_saved_bytes": 5000}, "artefacts", None, "5,000 bytes"),
         (
             OWN | {"fx_cache_hits": 3, "artefacts_loaded_bytes": 5000, "artefacts_cold_s": 31.0},

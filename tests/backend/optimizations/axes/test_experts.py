@@ -266,14 +266,3 @@ def test_our_kernels_are_put_in_before_layers_are_replaced() -> None:
     script = Script(patch=["replace_layers(model)"])
     AXIS.write(script, Plan(LoadPlan(ModelSource("folder"), experts="triton")))
     assert script.patch[0].startswith("use_triton(model, ") and script.patch[1:] == ["replace_layers(model)"]
-
-
-def test_a_model_with_a_single_mixture_is_counted_too() -> None:
-    experts = tiny("gpt_oss").model.layers[0].mlp.experts
-    shapes: Counter[ShapedCall] = Counter(
-        {(COPY, (tuple(experts.down_proj.shape), ())): 3, (COPY, (tuple(experts.gate_up_proj.shape), ())): 3}
-    )
-    made = Trace(Counter({COPY: 6}), Counter(), Counter(), 3, shapes=shapes)
-    plan = Plan(LoadPlan(ModelSource("random")))
-    found = AXIS.find(Observation(torch.nn.ModuleList([experts]), None, plan, lambda: made))
-    assert (found.effective, found.reached, found.expected) == ("batched_mm", 3, 3)

@@ -186,36 +186,20 @@ REPLAYED = NONE_BY_HAND | {"prompt_replays": 1}
     [
         ("chunks-512", {}, "verified", (3, 3)),
         ("chunks-512", {"model_passes": 11, "model_positions": 1308}, "verified", (3, 3)),
-        ("chunks-512", {"model_passes": 14, "model_positions": 2608}, "partial", (3, 5)),  # read once more
-        ("chunks-512", {"planned_prompt_passes": 2}, "partial", (2, 4)),  # other tokens in one of them
-        ("chunks-512", {"prompt_passes": 4}, "partial", (3, 4)),
-        ("chunks-512", {"prompt_passes": 2, "planned_prompt_passes": 2}, "partial", (2, 3)),  # a chunk is missing
+        ("chunks-512", {"model_passes": 14, "model_positions": 2608}, "partial", (3, 5)),
+        ("chunks-512", {"planned_prompt_passes": 2}, "partial", (2, 4)),
+        ("chunks-512", {"prompt_passes": 2, "planned_prompt_passes": 2}, "partial", (2, 3)),
         ("chunks-512", {"widest_prompt_pass": 256, "prompt_passes": 6, "planned_prompt_passes": 0}, "failed", None),
-        ("chunks-512", {"widest_prompt_pass": 1300, "prompt_passes": 1, "planned_prompt_passes": 0}, "failed", None),
-        (
-            "chunks-2048",
-            {"widest_prompt_pass": 1300, "prompt_passes": 1, "planned_prompt_passes": 1},
-            "not_applicable",
-            None,
-        ),
         ("chunks-2048", {}, "failed", None),
-        ("chunks-512", {"prompt_passes": 0}, "failed", None),
-        ("captured", {"prompt_passes": 0, "batch_requests": 8}, "not_applicable", None),  # nobody counts them there
-        ("whole", {"widest_prompt_pass": 1300, "prompt_passes": 1, "planned_prompt_passes": 1}, "off", None),
+        ("captured", {"prompt_passes": 0, "batch_requests": 8}, "not_applicable", None),
         ("whole", {"prompt_passes": 0}, "off", None),
         ("whole", {}, "failed", None),
-        ("captured", {}, "failed", None),
         ("captured", NONE_BY_HAND | {"prompt_replays": 0}, "failed", None),
         ("captured", REPLAYED, "verified", (1, 1)),
-        ("whole", REPLAYED, "failed", None),
         ("captured", REPLAYED | {"prompt_passes": 1}, "partial", (1, 2)),
-        ("compiled", {}, "failed", None),
         ("compiled", COMPILED, "verified", (29, 29)),
-        ("captured", COMPILED, "failed", None),
         ("compiled", COMPILED | {"prompt_compiled_matrices": 28}, "partial", (28, 29)),
-        ("compiled", COMPILED | {"prompt_passes": 1}, "partial", (29, 30)),
         ("captured and compiled", COMPILED | {"prompt_replays": 1}, "verified", (29, 29)),
-        ("captured and compiled", COMPILED, "partial", (0, 29)),
         ("captured and compiled", COMPILED | {"prompt_replays": 2}, "partial", (29, 58)),
     ],
 )

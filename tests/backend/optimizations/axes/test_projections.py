@@ -2,7 +2,6 @@
 
 import functools
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,27 +105,6 @@ def test_a_script_fuses_with_the_workers_own_function() -> None:
     model = build("llama")
     exec("\n".join([preamble(script), *script.patch]), {"model": model})
     assert claims(model) == {"fused"}
-
-
-@pytest.mark.parametrize("quantization", ["bnb-nf4", "quanto-int8"])
-def test_forced_upon_packed_matrices_it_is_refused_by_the_worker(quantization: str, tmp_path: Path) -> None:
-    """The rule against what happens: these classes are not joinable."""
-    from torch import nn
-
-    from tokendyno.backend.errors import InputError
-
-    model = build("llama")
-    if quantization == "bnb-nf4":
-        from bitsandbytes.nn import Linear4bit
-
-        packed: nn.Module = Linear4bit(32, 32, bias=False)
-    else:
-        from optimum.quanto import QLinear, qint8
-
-        packed = QLinear.from_module(nn.Linear(32, 32, bias=False), weights=qint8)
-    model.model.layers[0].self_attn.q_proj = packed
-    with pytest.raises(InputError), torch.no_grad():
-        fuse(model)
 
 
 def test_a_fused_matrix_that_no_pass_multiplied_with_was_not_reached() -> None:

@@ -70,13 +70,6 @@ def test_it_is_refused_with_the_caches_that_cannot_forget(kind: str) -> None:
         generate("llama", kind)
 
 
-def test_it_is_refused_for_a_batch() -> None:
-    assert levels(1) == []
-    assert levels(2) == [("blocked", {"speculation": "off"})]
-    with pytest.raises(ValueError, match="only supported for batch_size = 1"):
-        generate("llama", batch=2)
-
-
 @pytest.mark.parametrize("kind", ["dynamic", "unwindowed"])
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "gpt_oss"])
 def test_greedy_text_is_that_of_one_token_a_step(architecture: str, kind: str) -> None:

@@ -114,17 +114,6 @@ def test_what_cannot_be_seen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "cannot be counted" not in found(monkeypatch, "sdpa", trace({(SDPA, NEW): FULL})).proof
 
 
-def test_layers_are_those_whose_keys_were_cached() -> None:
-    class Layer:
-        keys = object()
-
-    class Cache:
-        layers = (Layer(), Layer(), object())
-
-    seen = Observation(tiny("llama"), Cache(), Plan(LoadPlan(ModelSource("random"))))
-    assert traced.layers(seen) == 2
-
-
 def test_layers_that_read_the_keys_of_another_one_attend_too() -> None:
     config = AutoConfig.for_model(
         "gemma3n_text",

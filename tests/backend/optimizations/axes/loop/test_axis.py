@@ -1,7 +1,6 @@
 """loop: whose steps they were is seen in a profile; what it refuses does fail when it is done all the same."""
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ import torch
 
 from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
 from tests.support.decode_loop import NEW, Told, greedy, own, prompt
-from tests.support.machines import CPU, H200, facts, settled
+from tests.support.machines import CPU, H200, facts
 from tests.support.scripts import preamble
 from tests.support.tiny_models import tiny
 from tokendyno.backend.arms.check import check
@@ -105,22 +104,6 @@ def test_what_it_cannot_do_is_refused_with_a_fix(more: dict[str, str], axis: str
     verdicts = check(make_config("pocket", {"loop": "own"} | more), facts(), H200, Workload(prompt="x")).verdicts
     ours = [v for v in verdicts if v.axis == "loop" and v.level == "blocked"]
     assert [v.fix for v in ours if axis in v.fix] == [{axis: fix}]
-
-
-@pytest.mark.parametrize("architecture", ["llama4_text", "bloom"])
-def test_architectures_whose_masks_it_does_not_make_are_refused(architecture: str) -> None:
-    known = replace(facts(), architecture=architecture)
-    verdicts = check(
-        make_config("pocket", {"loop": "own", "cache": "static"}), known, H200, Workload(prompt="x")
-    ).verdicts
-    assert [v.fix for v in verdicts if v.axis == "loop" and v.level == "blocked"] == [{"loop": "generate"}]
-
-
-def test_after_the_fixes_it_runs_and_a_note_remains() -> None:
-    for model in ("pocket", "random:Gemma-3-1b", "random:gpt2"):
-        checked = settled(facts(model), {"loop": "own"}, H200)
-        assert not checked.blocked
-        assert checked.plan.generate.loop == "own"
 
 
 # --- the script -----------------------------------------------------------------------------------
