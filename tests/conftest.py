@@ -19,6 +19,8 @@ from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.worker.lazy_imports import kept_imports
 
 pytest_plugins = ["tests.support.parallel"]
+SET_BY_IMPORTS = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "RAY_CLIENT_MODE", "TORCHINDUCTOR_CACHE_DIR"} - set(os.environ)
+"""By Ray, and by bitsandbytes through torch's compiler."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,6 +48,16 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
     out."""
     with kept_imports():
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Workers are forked only for the environment in which the process that forks them began."""
+    try:
+        return (yield)
+    finally:
+        for name in SET_BY_IMPORTS:
+            os.environ.pop(name, None)
 
 
 def _gpus() -> int:

@@ -38,7 +38,7 @@ def probe(bench: Bench) -> Run:
     return done(bench, PROBE[0], max_new_tokens=PROBE[1])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_arm_has_the_same_peak_when_it_is_run_again(bench: Bench) -> None:
     """What only the proof computes, such as the pass over the whole text, is none of the next run's memory."""
     peaks = [peak_of(done(bench, PROBE[0], max_new_tokens=40)) for _ in range(2)]
