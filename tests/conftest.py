@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.event_loops import pytest_unconfigure as pytest_unconfigure
-from tests.support.forked_workers import Nursery, open_forking
 from tests.support.scripts import Scripts, small_models
 from tests.support.worker import Talk
 from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.worker.lazy_imports import kept_imports
 
@@ -85,21 +85,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[ModelFacts]:
     return small_models(tmp_path_factory.mktemp("models"))
 
 
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    """Forks workers for benches whose tests are not about how a worker starts."""
-    found = Nursery()
-    yield found
-    found.close()
-
-
 @pytest.fixture
-def make_bench(nursery: Nursery) -> Iterator[Callable[..., Bench]]:
+def make_bench() -> Iterator[Callable[..., Bench]]:
     """Starts benches, and ends them and their workers after the test."""
     started: list[Bench] = []
 
     def make(history: Path | None = None, prewarm: int = 0) -> Bench:
-        bench = open_forking(nursery, history)
+        bench = open_bench(history)
         bench.start(prewarm)
         started.append(bench)
         return bench
@@ -118,9 +110,9 @@ def warm_worker() -> Iterator[Talk]:
 
 
 @pytest.fixture(scope="session")
-def warm_bench(nursery: Nursery) -> Iterator[Bench]:
+def warm_bench() -> Iterator[Bench]:
     """One bench, without a history, for all tests that only submit runs or ask for verdicts."""
-    bench = open_forking(nursery)
+    bench = open_bench()
     bench.start()
     yield bench
     bench.close()

@@ -162,7 +162,6 @@ def test_a_corrupt_history_is_kept_aside_and_a_new_one_begun(compared: tuple[dic
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked")
 def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,7 +212,6 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked")
 def test_random_weights_run_and_say_that_the_text_is_noise(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--model", "random:pocket", "--json", "out.json", *SHORT]) == 0
     note = "random weights: the text is noise, words of a list; latency, memory and KV are real"

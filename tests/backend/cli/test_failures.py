@@ -33,7 +33,6 @@ def test_weights_that_belong_to_another_config_are_refused_without_a_worker(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("name", "change", "part"),
     [

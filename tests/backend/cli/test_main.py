@@ -200,7 +200,6 @@ def test_an_ascii_terminal_gets_every_line(monkeypatch: pytest.MonkeyPatch) -> N
     assert b"Prozessor f\\xfcr B\\xe4ren" in raw.getvalue()
 
 
-@pytest.mark.usefixtures("forked")
 def test_without_standard_streams_a_run_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)

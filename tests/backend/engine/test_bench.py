@@ -13,7 +13,6 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support.forked_workers import Nursery, open_forking
 from tests.support.processes import gone, pid_of, wait_for
 from tests.support.worker import light as request
 from tokendyno.backend.config import ArmRequest, Request, reading_of
@@ -21,7 +20,7 @@ from tokendyno.backend.engine import pool, residue
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.engine.executor import HOST, Inbox
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors import subprocess
+from tokendyno.backend.executors import open_bench, subprocess
 from tokendyno.backend.hardware import Machine, detect
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL, Visitor
@@ -37,9 +36,9 @@ MakeBench = Callable[..., Bench]
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Iterator[Bench]:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """One bench with a history, shared by tests that leave its workers well."""
-    bench = open_forking(nursery, tmp_path_factory.mktemp("history") / "history.sqlite")
+    bench = open_bench(tmp_path_factory.mktemp("history") / "history.sqlite")
     bench.start()
     yield bench
     bench.close()

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.forked_workers import Nursery, open_forking
 from tests.support.processes import gone, pid_of, wait_for
 from tests.support.worker import light as request
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.engine.exchange import PHASES
-from tokendyno.backend.executors import KINDS
+from tokendyno.backend.executors import KINDS, open_bench
 from tokendyno.backend.messages import PhaseName, Progress
 from tokendyno.backend.runs.records import ArmEvent, Record
 from tokendyno.backend.runs.run import Run
@@ -29,8 +28,8 @@ def slow(*parameters: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def bench(nursery: Nursery) -> Iterator[Bench]:
-    bench = open_forking(nursery)
+def bench() -> Iterator[Bench]:
+    bench = open_bench()
     bench.start()
     yield bench
     bench.close()
