@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.event_loops import pytest_unconfigure as pytest_unconfigure
-from tests.support.forked_workers import Nursery, open_forking
 from tests.support.scripts import Scripts, small_models
 from tests.support.worker import Talk
 from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.worker.lazy_imports import kept_imports
 
 pytest_plugins = ["tests.support.parallel"]
+SET_BY_IMPORTS = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "RAY_CLIENT_MODE", "TORCHINDUCTOR_CACHE_DIR"} - set(os.environ)
+"""By Ray, and by bitsandbytes through torch's compiler."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,6 +50,16 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         return (yield)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Workers are forked only for the environment in which the process that forks them began."""
+    try:
+        return (yield)
+    finally:
+        for name in SET_BY_IMPORTS:
+            os.environ.pop(name, None)
+
+
 def _gpus() -> int:
     """GPUs of this machine, at least 1. By NVML: asking the driver would settle which of them this process sees."""
     import pynvml
@@ -73,21 +85,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[ModelFacts]:
     return small_models(tmp_path_factory.mktemp("models"))
 
 
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    """Forks workers for benches whose tests are not about how a worker starts."""
-    found = Nursery()
-    yield found
-    found.close()
-
-
 @pytest.fixture
-def make_bench(nursery: Nursery) -> Iterator[Callable[..., Bench]]:
+def make_bench() -> Iterator[Callable[..., Bench]]:
     """Starts benches, and ends them and their workers after the test."""
     started: list[Bench] = []
 
     def make(history: Path | None = None, prewarm: int = 0) -> Bench:
-        bench = open_forking(nursery, history)
+        bench = open_bench(history)
         bench.start(prewarm)
         started.append(bench)
         return bench
@@ -106,9 +110,9 @@ def warm_worker() -> Iterator[Talk]:
 
 
 @pytest.fixture(scope="session")
-def warm_bench(nursery: Nursery) -> Iterator[Bench]:
+def warm_bench() -> Iterator[Bench]:
     """One bench, without a history, for all tests that only submit runs or ask for verdicts."""
-    bench = open_forking(nursery)
+    bench = open_bench()
     bench.start()
     yield bench
     bench.close()

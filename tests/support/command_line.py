@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forked_workers import Nursery, forking
 from tokendyno.backend.child_python import import_variables, python_command
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.cli.terminal import UNFOLDED, Block, console_of, drawn
-from tokendyno.backend.executors import KINDS
 from tokendyno.backend.models import resolve
 from tokendyno.backend.paths import PRESETS, ROOT
 
@@ -41,12 +39,11 @@ def cli(*arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None)
     )
 
 
-def cli_here(nursery: Nursery, *arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+def cli_here(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
     """The same in this process, with workers that are forked: for tests of anything but how either starts."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         patch.chdir(cwd)
-        patch.setitem(KINDS, "subprocess", forking(nursery))
         code = main(list(arguments))
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 

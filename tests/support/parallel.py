@@ -32,7 +32,6 @@ LONG = (
     "project/test_smollm2",
     "cli/test_",
     "export/test_",
-    "predict/test_processes",
     "engine/test_bench",
 )
 """Files that take more than 20 s, the longest first: begun first, so that no process still has one to do when the

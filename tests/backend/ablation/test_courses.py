@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.support.ablations import WORK, stored
-from tests.support.forked_workers import Nursery, open_forking
 from tokendyno.backend.ablation.course_view import course_view
 from tokendyno.backend.ablation.courses import Courses, changes_of
 from tokendyno.backend.ablation.kinds import Ablation, Sweep
@@ -114,12 +113,10 @@ def test_a_sweep_tells_its_trials_by_titles(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-def test_one_goes_on_where_it_was_stopped_and_repeats_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nursery: Nursery
-) -> None:
+def test_one_goes_on_where_it_was_stopped_and_repeats_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tokendyno.backend.ablation.courses.ROUNDS", 1)
     monkeypatch.setattr("tokendyno.backend.ablation.courses.POSITIONS", 0)
-    bench = open_forking(nursery, tmp_path / "history.sqlite")
+    bench = open_bench(tmp_path / "history.sqlite")
     bench.start()
     courses = Courses(bench)
     a, b = {"dtype": "float32"}, {**B, "attention": "eager"}  # in float32 the workers serve several runs

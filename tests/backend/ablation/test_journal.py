@@ -1,7 +1,5 @@
 """The journal of an ablation: what survives a kill, and what is refused."""
 
-import errno
-import os
 import resource
 from pathlib import Path
 from typing import Any
@@ -142,28 +140,6 @@ def test_a_full_disk_is_a_sentence_and_what_was_finished_stays(tmp_path: Path) -
     again = Journal(path, HEADING)
     again.close()
     assert list(again.trials.values()) == TRIALS[:1] and path.read_bytes() == before
-
-
-def test_a_disk_that_is_full_from_the_beginning_is_a_sentence(tmp_path: Path) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
-    try:
-        with pytest.raises(InputError, match="cannot be written"):
-            Journal(tmp_path / "journal", HEADING)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_told_from_other_faults(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(fd: int) -> None:
-        raise OSError(code, os.strerror(code))
-
-    journal = Journal(tmp_path / "journal", HEADING)
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match="Free some space and run the same command again"):
-        journal.add(TRIALS[0])
-    journal.close()
 
 
 @pytest.mark.parametrize(

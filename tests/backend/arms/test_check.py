@@ -13,7 +13,6 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.optimizations import Optimization, all_axes
-from tokendyno.backend.plan import LoadPlan, Plan
 
 SHORT = Workload(prompt="Once upon a time", max_new_tokens=32)
 
@@ -24,17 +23,6 @@ def judge(model: str = "pocket", machine: Any = CPU, workload: Workload = SHORT,
 
 def of(checked: Checked, axis: str) -> list[Verdict]:
     return [verdict for verdict in checked.verdicts if verdict.axis == axis]
-
-
-@pytest.mark.parametrize("model", NAMES)
-@pytest.mark.parametrize("machine", MACHINES)
-def test_an_arm_of_defaults_runs_as_transformers_does_it_without_a_remark(model: str, machine: str) -> None:
-    free = replace(MACHINES[machine], free_bytes=1 << 60)
-    checked = check(make_config(model, {}), facts(model), free, SHORT)
-    assert checked.verdicts == ()
-    routed = {"pocket": 2, "random:gpt-oss-20b": 4}.get(model, 0)
-    assert checked.plan == Plan(LoadPlan(facts(model).source, device=free.device), routed=routed)
-    assert set(checked.requested) == set(checked.planned) == {axis.name for axis in all_axes()}
 
 
 @pytest.mark.parametrize("model", ["pocket", "random:gpt-oss-20b"])
@@ -48,13 +36,6 @@ def test_sdpa_falls_back_to_eager_where_there_are_sinks_and_the_request_stays(mo
     checked.require_runnable()
 
 
-@pytest.mark.parametrize("model", ["random:gpt2", "random:Mistral-7B-v0.1", "random:Gemma-3-1b"])
-def test_sdpa_stays_where_there_are_none(model: str) -> None:
-    checked = judge(model, attention="sdpa")
-    assert of(checked, "attention") == []
-    assert checked.planned["attention"] == "sdpa"
-
-
 @pytest.mark.parametrize("cache", ["dynamic", "unwindowed"])
 def test_the_custom_loop_is_blocked_without_a_static_cache_and_its_fix_settles_it(cache: str) -> None:
     checked = judge(loop="own", cache=cache)
@@ -63,36 +44,6 @@ def test_the_custom_loop_is_blocked_without_a_static_cache_and_its_fix_settles_i
     with pytest.raises(InputError, match=r"Set cache=static\.$"):
         checked.require_runnable()
     assert judge(**{"loop": "own", "cache": cache, **blocked.fix}).blocked == ()
-
-
-def test_compile_off_is_never_blocked() -> None:
-    assert not any(judge(cache=cache).blocked for cache in ("dynamic", "unwindowed", "static"))
-
-
-@pytest.mark.parametrize(
-    ("choices", "model", "machine", "level"),
-    [
-        ({"dtype": "float16"}, "pocket", CPU, "note"),
-        ({"dtype": "float16"}, "random:gpt2", CPU, None),
-        ({"cache": "unwindowed"}, "random:gpt2", CPU, "note"),
-        ({"cache": "unwindowed"}, "pocket", CPU, None),
-        ({"cache": "static", "compile": "reduce-overhead"}, "pocket", CPU, "fallback"),
-        ({"cache": "static", "compile": "reduce-overhead"}, "pocket", H200, None),
-        ({"cache": "static", "compile": "max-autotune"}, "pocket", CPU, "fallback"),
-        ({"cache": "static", "compile": "default"}, "pocket", CPU, None),
-        ({"cache": "static", "compile": "max-autotune-no-cudagraphs"}, "pocket", CPU, "fallback"),
-        ({"attention": "eager"}, "pocket", CPU, None),
-    ],
-)
-def test_remarks_stand_beside_what_leaves_alone(
-    choices: dict[str, str], model: str, machine: Any, level: str | None
-) -> None:
-    checked = judge(model, machine, **choices)
-    said = [verdict.level for verdict in checked.verdicts if verdict.source != "presets/tried.toml"]
-    assert said == ([level] if level else [])
-    become = {verdict.axis: verdict.becomes for verdict in checked.verdicts if verdict.level == "fallback"}
-    assert all(checked.planned[axis] == become.get(axis, choice) for axis, choice in choices.items())
-    checked.require_runnable()
 
 
 @pytest.mark.parametrize(
@@ -167,15 +118,6 @@ def test_what_does_not_fit_names_the_least_change_that_does(
     assert cured.blocked == () and cured.memory.total <= gib * GIB
 
 
-@pytest.mark.parametrize(("spare_bytes", "quantization"), [(0, "bnb-int8"), (-1, "torchao-int8")])
-def test_a_change_that_fits_to_the_last_byte_fits(spare_bytes: int, quantization: str) -> None:
-    need = judge("random:Llama-3-8B", H200, quantization="bnb-int8").needed_bytes
-    assert judge("random:Llama-3-8B", H200, quantization="torchao-int8").needed_bytes < need
-    full = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=need + spare_bytes),))
-    (verdict,) = of(judge("random:Llama-3-8B", full), "model")
-    assert verdict.fix == {"quantization": quantization}
-
-
 def test_where_no_change_helps_none_is_offered() -> None:
     tiny = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=2 * GIB),))
     (verdict,) = of(judge("random:Llama-3-8B", tiny), "model")
@@ -190,20 +132,6 @@ def test_a_remedy_is_never_one_that_is_refused() -> None:
     )
     (verdict,) = of(judge("random:Llama-3-8B", bare), "model")
     assert verdict.fix == {"quantization": "torchao-int8"}
-
-
-@pytest.mark.parametrize("gib", [4, 10, 14, 18])
-def test_with_its_remedy_an_arm_of_ranks_that_share_memory_fits(gib: int) -> None:
-    machine = replace(CPU, free_bytes=gib * GIB, cores=8)
-    for verdict in of(judge("random:Llama-3-8B", machine, parallel="tensor-2"), "model"):
-        mended = judge("random:Llama-3-8B", machine, parallel="tensor-2", **verdict.fix)
-        assert mended.needed_bytes <= gib * GIB or not verdict.fix
-
-
-def test_the_gpu_is_what_must_hold_it_where_there_is_one() -> None:
-    full = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=1 << 20),))
-    assert "GPU memory" in judge("pocket", full).blocked[0].reason
-    assert judge("pocket", replace(H200, free_bytes=0)).blocked == ()
 
 
 @pytest.mark.parametrize(
@@ -304,32 +232,12 @@ def test_what_is_about_decoding_is_refused_on_an_encoder_and_its_fix_settles_it(
             assert not any("is an encoder" in v.reason for v in judge(**{axis.name: choice.name}).verdicts)
 
 
-@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
-def test_an_encoder_needs_no_static_cache_to_be_compiled(mode: str) -> None:
-    checked = judge(BERT, H200, compile=mode)
-    assert checked.blocked == ()
-    assert checked.plan.generate.compile_mode == mode
-
-
 def test_too_little_memory_is_told_in_gib_and_in_bytes() -> None:
     small = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=9 << 30),))
     found = check(make_config("random:Llama-3-8B", {}), facts("random:Llama-3-8B"), small, SHORT)
     reason = " ".join(verdict.reason for verdict in found.blocked)
     assert f"needs about {found.memory.total / (1 << 30):.1f} GiB of GPU memory ({found.memory.total:,} bytes" in reason
     assert f"only 9.0 GiB ({9 << 30:,} bytes) are free" in reason
-
-
-def test_where_devices_share_an_arm_it_is_said_whose_bytes_are_counted() -> None:
-    small, cpu = replace(H200.gpus[0], free_bytes=2 * GIB), replace(CPU, free_bytes=2 * GIB, cores=8)
-    two = replace(H200, gpus=(small, small))
-    said = {
-        "": judge("random:Llama-3-8B", replace(H200, gpus=(small,))),
-        " in each rank": judge("random:Llama-3-8B", cpu, parallel="tensor-2"),
-        " on the GPUs together": judge("random:Llama-3-8B", two, parallel="device-map-2"),
-    }
-    for each, checked in said.items():
-        (reason,) = [v.reason for v in of(checked, "model")]
-        assert f"KV cache {checked.memory.kv:,}{each}), but only 2.0 GiB" in reason
 
 
 @pytest.mark.parametrize(
@@ -358,15 +266,6 @@ def test_a_refusal_says_each_reason_once_with_its_fix_and_names_the_arm() -> Non
     assert gone.verdicts[1:] == runs.verdicts
 
 
-@pytest.mark.parametrize(("settings", "said"), [({}, False), ({"temperature": 0.5}, True), ({"chat": True}, True)])
-def test_settings_of_sampling_and_chat_are_said_to_mean_nothing_to_an_encoder(
-    settings: dict[str, Any], said: bool
-) -> None:
-    checked = judge(BERT, CPU, replace(SHORT, **settings))
-    assert checked.blocked == ()
-    assert ("Sampling and chat settings have no effect" in of(checked, "model")[0].reason) is said
-
-
 @pytest.mark.parametrize(("fault", "template", "blocked"), [("It is broken.", True, True), ("", True, False)])
 def test_a_template_that_cannot_be_rendered_is_refused_with_its_fault(
     fault: str, template: bool, blocked: bool
@@ -374,14 +273,3 @@ def test_a_template_that_cannot_be_rendered_is_refused_with_its_fault(
     given = replace(facts("pocket"), has_chat_template=template, template_fault=fault)
     found = check(make_config("pocket", {}), given, CPU, Workload(prompt="Once", chat=True)).blocked
     assert [verdict.reason for verdict in found] == [fault] * blocked
-
-
-@pytest.mark.parametrize(("experts", "routed"), [(32, 4), (0, 0)])
-def test_the_plan_says_how_many_experts_a_token_has_of_a_mixture_alone(experts: int, routed: int) -> None:
-    given = replace(facts("random:gpt-oss-20b"), experts=experts)
-    assert check(make_config("m", {}), given, H200, SHORT).plan.routed == routed
-
-
-@pytest.mark.parametrize(("dtype", "size"), [("auto", 2), ("float16", 2), ("float32", 4)])
-def test_a_number_is_as_large_as_its_format(dtype: str, size: int) -> None:
-    assert judge("random:Qwen3-0.6B", H200, dtype=dtype).itemsize == size

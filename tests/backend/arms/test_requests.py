@@ -8,13 +8,10 @@ from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.arms.requests import of_arm
-from tokendyno.backend.config import Workload, workload_of
-from tokendyno.backend.hardware import Machine
+from tokendyno.backend.config import workload_of
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
-
-GIB = 1 << 30
 
 
 def checked(traffic: Traffic, model: str = "pocket", **choices: str) -> Checked:
@@ -73,40 +70,6 @@ def test_what_cannot_be_together_is_refused_with_a_reason(choices: dict[str, str
     assert named in reasons(checked(requests((8, 8)), **choices))
 
 
-def test_continuous_batching_takes_only_layers_that_have_pages() -> None:
-    mixed = replace(facts("pocket"), fits_pages=False)
-    traffic = requests((8, 8))
-    found = check(make_config("m", {"batching": "continuous"}), mixed, CPU, workload_of(traffic), 0, traffic)
-    assert "keeps pages of keys and values" in reasons(found)
-    assert not checked(traffic, batching="continuous").blocked
-
-
-OLD = replace(H200, gpus=(replace(H200.gpus[0], capability=(7, 5)),))
-
-
-@pytest.mark.parametrize(
-    ("model", "machine", "choices", "named"),
-    [
-        ("random:gpt-oss-20b", H200, {}, ""),
-        ("random:gpt-oss-20b", H200, {"dtype": "float32"}, "copies its offsets"),
-        ("random:gpt-oss-20b", H200, {"dtype": "float32", "experts": "batched_mm"}, ""),
-        ("random:gpt-oss-20b", H200, {"experts": "eager"}, "asks on the host"),
-        ("random:gpt-oss-20b", OLD, {"experts": "grouped_mm"}, "copies its offsets"),
-        ("random:Qwen3-0.6B", H200, {"dtype": "float32"}, ""),
-        ("random:Qwen3-0.6B", H200, {"experts": "eager"}, ""),
-        ("random:Qwen3-0.6B", CPU, {}, "need an NVIDIA GPU"),
-    ],
-)
-def test_what_a_graph_of_a_step_cannot_contain(
-    model: str, machine: Machine, choices: dict[str, str], named: str
-) -> None:
-    arm = {"batching": "continuous", "batch_graphs": "on"} | choices
-    traffic = requests((8, 8))
-    found = check(make_config("m", arm), facts(model), machine, workload_of(traffic), 0, traffic)
-    said = " ".join(verdict.reason for verdict in found.blocked if verdict.axis == "batch_graphs")
-    assert named in said and bool(said) is bool(named)
-
-
 def test_an_encoder_has_no_requests_to_batch() -> None:
     assert "is an encoder" in reasons(checked(requests((8, 8)), "bert-base-uncased"))
 
@@ -133,52 +96,9 @@ def test_an_arm_may_have_a_batch_size_of_its_own() -> None:
     assert [v.axis for v in alone.blocked] == ["batch_size"]
 
 
-def test_only_flash_attention_needs_no_mask_over_the_pages_and_a_step_ahead_a_second_one() -> None:
-    """Of each token of a step for each one in the cache, beside what a prompt as long as a step needs."""
-    traffic, model = requests((100, 60), pages=100), facts("random:Llama-3-8B")
-    found = {
-        (attention, ahead): check(
-            make_config("m", {"batching": "continuous", "attention": attention, "async_batching": ahead}),
-            model,
-            H200,
-            workload_of(traffic),
-            0,
-            traffic,
-        ).memory.workspace
-        for attention in ("sdpa", "flash_attention_2")
-        for ahead in ("off", "on")
-    }
-    mask = 512 * (100 * 256 + 512) * 2  # bytes in bfloat16, of the one kind of layers
-    assert found["sdpa", "on"] - found["sdpa", "off"] == mask
-    assert found["flash_attention_2", "on"] == found["flash_attention_2", "off"]
-    alone = check(make_config("m", {"attention": "flash_attention_2"}), model, H200, Workload("", 512, 1)).memory
-    assert found["flash_attention_2", "off"] == alone.workspace
-
-
-def test_where_not_a_page_fits_no_number_of_pages_is_advised() -> None:
-    small = replace(CPU, free_bytes=1 << 20)
-    traffic = requests((5, 5), pages=10)
-    (verdict,) = check(
-        make_config("m", {"batching": "continuous"}), facts("pocket"), small, workload_of(traffic), 0, traffic
-    ).blocked
-    assert "--pages" not in verdict.reason and "Use a smaller model" in verdict.reason
-
-
 @pytest.mark.parametrize(("spare_bytes", "refused"), [(0, False), (-1, True)])
 def test_of_pages_too_the_last_byte_counts(spare_bytes: int, refused: bool) -> None:
     traffic, config = requests((100, 60)), make_config("m", {"batching": "continuous"})
     need = check(config, facts("pocket"), CPU, workload_of(traffic), 0, traffic).memory.total
     machine = replace(CPU, free_bytes=need + spare_bytes)
     assert bool(check(config, facts("pocket"), machine, workload_of(traffic), 0, traffic).blocked) is refused
-
-
-def test_pages_lie_on_the_device_whatever_cache_was_asked_for() -> None:
-    traffic, model = requests((100, 60)), facts("random:Llama-3-8B")
-    for kind, elsewhere in (("static", True), ("continuous", False)):
-        config = make_config("m", {"batching": kind, "cache": "offloaded"})
-        assert bool(check(config, model, H200, workload_of(traffic), 0, traffic).memory.kv_elsewhere) is elsewhere
-
-
-@pytest.mark.parametrize(("new", "refused"), [(96, False), (97, True)])
-def test_a_request_may_use_the_last_position(new: int, refused: bool) -> None:
-    assert bool(checked(requests((facts("pocket").max_positions - 96, new)), batching="static").blocked) is refused

@@ -1,14 +1,12 @@
 """A pair of choices that no recorded run had is allowed, and said to be untried in one line."""
 
-import itertools
-
 import pytest
 
 from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.arms import tried
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.arms.tried import FILE, Tried, pairs_of, tried_pairs, untried_note
+from tokendyno.backend.arms.tried import FILE, Tried, untried_note
 from tokendyno.backend.config import Workload
 from tokendyno.backend.files.toml import read_toml
 from tokendyno.backend.hardware import Machine
@@ -55,12 +53,6 @@ def test_an_untried_arm_runs_and_gets_one_line_however_many_pairs_are_new() -> N
     assert (note.level, note.axis, note.source) == ("note", "arms", "presets/tried.toml")
 
 
-def test_leaves_single_choices_defaults_and_refused_arms_alone() -> None:
-    assert notes({}) == notes({"cache": "static"}) == notes({"cache": "static", "attention": "auto"}) == []
-    assert notes({"cuda_graphs": "manual", "dtype": "float16"}) == []
-    assert notes({"dtype": "float16", "attention": "eager"}, model="gpt-oss-120b") == []  # no room
-
-
 def test_what_falls_back_counts_as_what_runs_instead() -> None:
     """On a CPU every compile mode is `default`; sdpa of a model with one KV head per query head is not grouped."""
     (line,) = notes({"cache": "static", "compile": "max-autotune"})
@@ -86,19 +78,3 @@ def test_the_record_is_written_as_it_is_read_without_choices_that_are_gone() -> 
     pairs = {device: found.pairs(device) for device in ("cpu", "cuda")}
     assert as_toml(pairs) == FILE.read_text()
     assert as_toml({**pairs, "cpu": pairs["cpu"] | {("attention=gone", "cache=static")}}) == FILE.read_text()
-
-
-def test_pairs_are_in_one_order_whatever_the_order_of_the_axes() -> None:
-    choices = {"loop": "own", "cache": "static", "attention": "eager"}
-    for order in itertools.permutations(choices):
-        assert list(pairs_of({axis: choices[axis] for axis in order})) == [
-            ("attention=eager", "cache=static"),
-            ("attention=eager", "loop=own"),
-            ("cache=static", "loop=own"),
-        ]
-    assert ("attention=eager", "cache=static") not in tried_pairs("cuda")
-
-
-def test_as_many_pairs_as_are_shown_leave_none_to_count() -> None:
-    note = untried_note({"cache": "static", "dtype": "float16", "loop": "own"}, "cpu")
-    assert note is not None and "more" not in note.reason and note.reason.count(" with ") == 3

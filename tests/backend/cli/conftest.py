@@ -1,4 +1,4 @@
-"""A working folder and forked workers for the command line's tests."""
+"""A working folder for the command line's tests."""
 
 import shutil
 from pathlib import Path
@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import POCKET
-from tests.support.forked_workers import Nursery, forking
-from tokendyno.backend.executors import KINDS
 
 
 @pytest.fixture
@@ -26,9 +24,3 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "p.txt").write_text("One day, a sad robot went to the beach.")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def forked(nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers of commands in this process are forked."""
-    monkeypatch.setitem(KINDS, "subprocess", forking(nursery))

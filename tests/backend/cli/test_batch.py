@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from tests.support.command_line import cli_here
-from tests.support.forked_workers import Nursery
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.store import Store
@@ -19,11 +18,10 @@ ARMS = ("--a", "dtype=float32,batching=static", "--b", "dtype=float32,batching=c
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> tuple[dict[str, Any], str, Path]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
     """Static against continuous: document, standard error, folder with the history."""
     folder = tmp_path_factory.mktemp("served")
     ran = cli_here(
-        nursery,
         "batch",
         *ARMS,
         "--requests",

@@ -48,7 +48,6 @@ def only(folder: Path, monkeypatch: pytest.MonkeyPatch, device: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked")
 def test_a_measurement_is_kept_decides_and_is_compared_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,7 +112,6 @@ def test_bad_input_is_a_sentence(
 
 
 @pytest.mark.parametrize(("error", "kept"), [(Stopped, True), (KeyboardInterrupt, True), (Stopped, False)])
-@pytest.mark.usefixtures("forked")
 def test_one_that_is_stopped_says_what_is_left(
     error: type[BaseException],
     kept: bool,

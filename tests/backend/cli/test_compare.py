@@ -162,7 +162,6 @@ def test_a_corrupt_history_is_kept_aside_and_a_new_one_begun(compared: tuple[dic
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked")
 def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,27 +211,7 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     assert sorted(path.name for path in room.iterdir() if "out" in path.name) == ["out.json"]
 
 
-@pytest.mark.full
-@pytest.mark.usefixtures("forked")
-def test_a_seed_gives_one_text_and_identical_arms_are_allowed_and_said(
-    room: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sampled = ("--temperature", "1", "--prompt", "One day", "--max-new-tokens", "24", "--ignore-eos")
-    assert main(["compare", "--a", "static", "--b", "cache=static", "--seed", "7", *sampled, "--json", "7.json"]) == 0
-    out, err = capsys.readouterr()
-    assert "A and B are identical; any difference is noise." in err
-    assert "Both arms generated the same text" in out
-    assert main(["run", "--arm", "static", "--seed", "8", *sampled, "--json", "8.json"]) == 0
-    one, same = json.loads((room / "7.json").read_text())["arms"]
-    (other,) = json.loads((room / "8.json").read_text())["arms"]
-    assert one["token_ids"] == same["token_ids"] != other["token_ids"]
-    assert one["kv_bytes"] == one["kv_bytes_predicted"]
-    assert one["effective"]["cache"] == "static"
-    assert len(set(one["kv_bytes"]["sliding"])) == len(set(one["kv_bytes"]["full"])) == 1
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked")
 def test_random_weights_run_and_say_that_the_text_is_noise(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--model", "random:pocket", "--json", "out.json", *SHORT]) == 0
     note = "random weights: the text is noise, words of a list; latency, memory and KV are real"
@@ -241,12 +220,3 @@ def test_random_weights_run_and_say_that_the_text_is_noise(room: Path, capsys: p
     assert note in found["model_note"]
     assert found["arms"][0]["kv_bytes"] == found["arms"][0]["kv_bytes_predicted"]
     assert found["arms"][0]["weight_bytes"] == found["arms"][0]["memory_predicted_bytes"]["weights"]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("forked")
-def test_random_gpt2_runs_at_its_real_shape(room: Path) -> None:
-    assert main(["run", "--model", "random:gpt2", "--json", "out.json", *SHORT]) == 0
-    (arm,) = json.loads((room / "out.json").read_text())["arms"]
-    assert arm["parameters"] == 124_439_808
-    assert arm["effective"]["attention"] == "sdpa"

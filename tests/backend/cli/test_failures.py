@@ -18,35 +18,6 @@ from tokendyno.backend.cli.main import main
 from tokendyno.backend.paths import ROOT
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("forked")
-def test_a_prompt_longer_than_the_models_positions_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["run", "--prompt", "word " * 9000, *SHORT])
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, "")
-    last = err.splitlines()[-1]
-    assert last.startswith("tokendyno: The prompt has ")
-    assert last.endswith(f"has {MODEL.max_positions:,} positions. Shorten the prompt.")
-
-
-@pytest.mark.full
-@pytest.mark.usefixtures("forked")
-def test_chat_needs_a_template_and_one_that_loops_is_no_hang(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--chat", *SHORT]) == 2
-    assert "has no chat template" in capsys.readouterr().err.splitlines()[-1]
-    shutil.copytree(POCKET, room / "chatty")
-    template = room / "chatty" / "chat_template.jinja"
-    template.write_text("{% for message in messages %}User: {{ message.content }}\n{% endfor %}Pip:")
-    words = ("run", "--model", str(room / "chatty"), "--chat", "--prompt", "Who are you?", "--json", "out.json", *SHORT)
-    assert main(list(words)) == 0
-    (arm,) = json.loads((room / "out.json").read_text())["arms"]
-    assert any("as a chat of one message" in note for note in arm["notes"])
-    loop = "{% for x in range(99999) %}{% for y in range(99999) %}{% endfor %}{% endfor %}"
-    template.write_text(loop)
-    assert main(list(words)) == 2
-    assert "was not rendered within 10 s" in capsys.readouterr().err.splitlines()[-1]
-
-
 @pytest.mark.parametrize("command", ["check", "run"])
 def test_weights_that_belong_to_another_config_are_refused_without_a_worker(
     command: str, room: Path, capsys: pytest.CaptureFixture[str]
@@ -62,11 +33,9 @@ def test_weights_that_belong_to_another_config_are_refused_without_a_worker(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("name", "change", "part"),
     [
-        ("config.json", {"id2label": [1]}, "config (config.json)"),
         (
             "config.json",
             {"model_type": "llama", "hidden_act": "unheard", "attention_bias": False},
@@ -122,6 +91,7 @@ def worker_of(process: "subprocess.Popen[str]") -> psutil.Process:
     return worker
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_a_failed_run_with_its_partial_result(
     running: tuple["subprocess.Popen[str]", list[str]], tmp_path: Path
 ) -> None:

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from tests.support.command_line import cli_here
-from tests.support.forked_workers import Nursery
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.store import Store
@@ -21,12 +20,11 @@ TEXT = (
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> tuple[dict[str, Any], str, Path]:
+def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
     """float32 against bf16 on a text of one's own: document, standard error, folder with the history."""
     folder = tmp_path_factory.mktemp("read")
     (folder / "fox.txt").write_text(TEXT)
     ran = cli_here(
-        nursery,
         "quality",
         "--a",
         "dtype=float32",

@@ -7,7 +7,6 @@ import pytest
 
 from tests.backend.views.test_start import arm_of, run_of
 from tests.support.command_line import text_of
-from tests.support.forked_workers import Nursery, forking
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.cli.start import Row, _blocks
 from tokendyno.backend.executors import KINDS
@@ -30,9 +29,9 @@ def test_an_arm_is_not_compared_with_itself() -> None:
 
 
 def test_an_arm_without_choices_runs_beside_another_and_spans_add_up(
-    room: Path, nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(KINDS, "cold", forking(nursery))
+    monkeypatch.setitem(KINDS, "cold", KINDS["subprocess"])
     given = ["--model", "pocket", "--a", "cache=static", "--b", "", "--max-new-tokens", "4", "--json", "start.json"]
     assert main(["start", *given, "--history", str(room / "history")]) == 0
     found = json.loads((room / "start.json").read_text())

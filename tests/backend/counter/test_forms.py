@@ -1,10 +1,8 @@
-"""Whether a model's layers fit into slots and pages, against the caches that have to take them."""
+"""Whether a model's layers fit into slots, against the caches that have to take them."""
 
 from typing import Any
 
 import pytest
-
-from tests.support.counted_models import COUNTED
 
 SHAPE: dict[str, Any] = {
     "vocab_size": 64,
@@ -16,16 +14,6 @@ SHAPE: dict[str, Any] = {
     "head_dim": 16,
     "max_position_embeddings": 128,
     "pad_token_id": 0,
-}
-PAGED = {
-    "multi-query": False,  # one KV head, for which continuous batching takes the number of query heads
-    "experts by token": False,  # its mask is made of the new tokens alone
-    "an encoder's decoder": True,
-    "latents": False,
-    "attention and a state": False,
-    "attention or a state": False,
-    "shared layers": False,
-    "chunks": False,
 }
 
 
@@ -63,12 +51,3 @@ def test_windows_of_several_sizes_do_not_fit_into_slots() -> None:
     config = LlamaConfig(**SHAPE, sliding_window=8, attention_chunk_size=4)
     config.layer_types = ["sliding_attention", "chunked_attention"]
     assert not fits_slots(config)
-
-
-@pytest.mark.parametrize("name", PAGED)
-def test_layers_fit_into_pages_where_all_keep_keys_and_values_of_the_size_that_continuous_batching_takes(
-    name: str,
-) -> None:
-    from tokendyno.backend.counter.model import count
-
-    assert count(COUNTED[name]).fits_pages is PAGED[name]

@@ -9,7 +9,7 @@ import pytest
 from tests.support.machines import CPU, H200
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.config import ArmRequest, Request, Workload, reading_of, workload_of
+from tokendyno.backend.config import ArmRequest, Request, Workload, workload_of
 from tokendyno.backend.engine.allowed import check_allowed, check_model, hub_kernels
 from tokendyno.backend.engine.worker_memory import worker_limit
 from tokendyno.backend.errors import InputError
@@ -17,7 +17,6 @@ from tokendyno.backend.executors import open_bench
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hosting.limits import GIB, LIMITS, Limits
 from tokendyno.backend.models import resolve
-from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.traffic.requests import Traffic, TrafficRequest
 
 PUBLIC = LIMITS["public"]
@@ -78,20 +77,6 @@ def test_many_requests_are_held_against_the_same_limits() -> None:
         held(batch(5, 20), only)
 
 
-def test_every_text_of_a_reading_counts() -> None:
-    """Two texts of 4 + 20 tokens, read by two arms that then generate once: 144."""
-    quality = Quality([QualityText("one", "x" * 50), QualityText("two", "y" * 50)], context=4, positions=20)
-    request = Request("pocket", [ArmRequest("A"), ArmRequest("B")], reading_of(quality), None, quality)
-    held(request, Limits("public", run_tokens=144, prompt_bytes=100, new_tokens=20))
-    for limit, says in (
-        ({"run_tokens": 143}, "144 tokens of a run"),
-        ({"prompt_bytes": 99}, "100 bytes of prompts"),
-        ({"new_tokens": 19}, "20 new tokens of a sequence"),
-    ):
-        with pytest.raises(InputError, match=says):
-            held(request, replace(Limits("public"), **limit))  # type: ignore[arg-type]
-
-
 def test_the_weights_of_a_model_at_the_limit() -> None:
     facts = resolve("random:gpt2")
     weights = check(make_config("random:gpt2", {}), facts, CPU, Workload(prompt="x")).memory.weights
@@ -143,10 +128,6 @@ def test_weights_in_mxfp4_need_a_kernel_of_the_hub() -> None:
     checked = check(make_config(GPT_OSS, {}), facts, H200, Workload(prompt="x"))
     assert hub_kernels(checked, facts, H200) == {"kernels-community/gpt-oss-triton-kernels"}
     assert hub_kernels(check(make_config(GPT_OSS, {}), facts, CPU, Workload(prompt="x")), facts, CPU) == set()
-
-
-def test_mode_local_allows_what_the_program_does() -> None:
-    held(asked({}, {}, prompt="x" * 3_000, max_new_tokens=400, repeats=50, batch_size=64), LIMITS["local"])
 
 
 def test_only_models_that_a_mode_would_run_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

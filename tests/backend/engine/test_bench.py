@@ -13,7 +13,6 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support.forked_workers import Nursery, open_forking
 from tests.support.processes import gone, pid_of, wait_for
 from tests.support.worker import light as request
 from tokendyno.backend.config import ArmRequest, Request, reading_of
@@ -21,7 +20,7 @@ from tokendyno.backend.engine import pool, residue
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.engine.executor import HOST, Inbox
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors import subprocess
+from tokendyno.backend.executors import open_bench, subprocess
 from tokendyno.backend.hardware import Machine, detect
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL, Visitor
@@ -37,9 +36,9 @@ MakeBench = Callable[..., Bench]
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Iterator[Bench]:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """One bench with a history, shared by tests that leave its workers well."""
-    bench = open_forking(nursery, tmp_path_factory.mktemp("history") / "history.sqlite")
+    bench = open_bench(tmp_path_factory.mktemp("history") / "history.sqlite")
     bench.start()
     yield bench
     bench.close()
@@ -87,27 +86,6 @@ def test_the_second_run_reuses_processes_and_models(make_bench: MakeBench, monke
     assert [e.event.reused for e in events(bench, run) if isinstance(e.event, Loaded)] == [True, True]
 
 
-@pytest.mark.full
-def test_another_dtype_loads_that_arm_anew_in_a_fresh_process_and_leaves_the_other_alone(
-    make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever the first run left, as above."""
-    monkeypatch.setattr(residue, "TOLERATED_SHARE", 1.0)
-    bench = make_bench()
-    finish(bench, {}, {})
-    a, b = pid_of(bench, "A"), pid_of(bench, "B")
-    run = finish(bench, {}, {"dtype": "float16"})
-    assert pid_of(bench, "A") == a and pid_of(bench, "B") != b and gone(b)
-    assert [e.event.reused for e in events(bench, run) if isinstance(e.event, Loaded)] == [True, False]
-
-
-@pytest.mark.slow
-def test_identical_arms_run_and_the_verdict_says_so(bench: Bench) -> None:
-    run = finish(bench, {}, {})
-    assert [v.axis for v in run.created.arms[1].verdicts] == ["arms"]
-    assert finish(bench, {}, {"cache": "static"}).created.arms[1].verdicts == []
-
-
 def test_a_run_folds_the_same_from_memory_and_from_the_history(bench: Bench) -> None:
     run = finish(bench, {}, {"cache": "static"}, max_new_tokens=30, repeats=2)
     again = RunLog(bench.store).get(run.id)
@@ -136,10 +114,6 @@ def test_only_its_owner_can_cancel_a_run(bench: Bench, mine: str, asks: str, all
     assert bench.cancel(run_id, Visitor(asks)) is allowed
     assert allowed or bench.cancel(run_id, Visitor(mine))
     assert bench.wait(run_id, 10).status == "cancelled"
-
-
-def test_cancelling_an_unknown_run_is_refused(bench: Bench) -> None:
-    assert not bench.cancel("0123456789ab")
 
 
 def test_a_full_queue_refuses_with_advice_and_takes_runs_again_when_it_has_drained(bench: Bench) -> None:
@@ -232,21 +206,6 @@ def test_two_models_that_do_not_fit_together_take_turns(bench: Bench, monkeypatc
     assert turns == [("A", Loaded), ("A", Finished), ("B", Loaded), ("B", Finished)]
 
 
-@pytest.mark.slow
-def test_a_run_that_needs_the_memory_of_an_arm_it_does_not_have_ends_that_arm_s_worker(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    finish(bench, {}, {})
-    b = pid_of(bench, "B")
-    finish(bench, {})
-    assert pid_of(bench, "B") == b  # with memory enough it is kept
-    monkeypatch.setattr(bench, "machine", lambda: replace(detect(), gpus=(), free_bytes=0))
-    bench.pool.slots["A"].held_bytes = {}
-    bench.pool.slots["B"].held_bytes = {HOST: 8 << 30}
-    finish(bench, {})
-    assert "B" not in bench.pool.slots and gone(b)
-
-
 def test_closing_ends_the_run_at_work_those_that_wait_and_all_workers(make_bench: MakeBench, tmp_path: Path) -> None:
     bench = make_bench(tmp_path / "history.sqlite")
     ids = [bench.submit(request({}, max_new_tokens=3000)), bench.submit(request({}))]
@@ -292,16 +251,3 @@ def test_workers_that_never_start_are_given_up_and_a_run_says_why(
     assert len(started) == 2
     run = bench.wait(bench.submit(request({})), 10)
     assert run.status == "failed" and "code 1" in run.message
-
-
-@pytest.mark.slow
-def test_the_engine_survives_when_no_process_can_be_started_at_all(
-    make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    bench = make_bench(prewarm=1)
-    run = bench.wait(bench.submit(request({})), 10)
-    assert run.status == "failed" and "could not be started (No such file or directory)" in run.message
-    monkeypatch.undo()
-    os.environ["TOKENDYNO_DEVICE"] = "cpu"
-    finish(bench, {})

@@ -51,20 +51,6 @@ def test_a_run_is_given_fresh_workers_where_it_asks_for_them(bench_of: BenchOf) 
     assert used[0] is used[1] and used[2] is not used[1]
 
 
-def test_a_fault_between_runs_does_not_end_the_engine(bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_module, "FAULT_PAUSE_S", 0.0)
-    faults: list[Exception] = [RuntimeError("can't start new thread")]
-
-    def start(inbox: Inbox) -> ScriptedExecutor:
-        if faults:
-            raise faults.pop()
-        return ScriptedExecutor(inbox)
-
-    bench = bench_of(ExecutorKind(start), prewarm=1)
-    wait_for(lambda: not faults)
-    assert bench.wait(bench.submit(request({})), 10).status == "done"
-
-
 def test_a_run_of_two_arms_on_a_new_executor_needs_no_edit_of_the_engine(bench_of: BenchOf) -> None:
     bench = bench_of(SCRIPTED)
     run = bench.wait(bench.submit(request({}, {"cache": "unwindowed"}, repeats=2)), 10)

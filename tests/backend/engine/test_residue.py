@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tokendyno.backend.counts import RunCounts
-from tokendyno.backend.engine.residue import TOLERATED_SHARE, Residue
+from tokendyno.backend.engine.residue import Residue
 from tokendyno.backend.messages import Finished, Generate
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan, Plan
@@ -26,10 +26,6 @@ def after(command: Generate, left_mib: float, proof_mib: float) -> Residue:
     return residue
 
 
-def test_a_new_worker_can_take_anything() -> None:
-    assert Residue().disturbs(RUN) == "" and not Residue().spent
-
-
 @pytest.mark.parametrize(
     ("left_mib", "proof_mib", "same", "other"),
     [
@@ -44,14 +40,6 @@ def test_what_was_left_decides_who_may_follow(left_mib: float, proof_mib: float,
     assert (residue.disturbs(RUN) == "") is same
     assert (residue.disturbs(OTHER) == "") is other
     assert residue.spent is not other
-
-
-def test_the_proof_makes_no_other_run_of_it() -> None:
-    assert after(msgspec.structs.replace(RUN, prove=False), 50, 0).disturbs(RUN) == ""
-
-
-def test_the_reason_says_how_much() -> None:
-    assert "earlier runs left 50 MiB" in after(RUN, 50, 0).disturbs(OTHER)
 
 
 def test_two_different_runs_are_each_others() -> None:
@@ -92,8 +80,3 @@ def test_a_run_of_much_memory_does_not_hide_what_a_small_one_would_have_with_it(
     ended.extra.clean_bytes = 380.0 * MIB
     residue.note(ended)
     assert "16 MiB" in residue.disturbs(OTHER)
-
-
-def test_the_limit_is_a_share_of_the_peak() -> None:
-    edge = TOLERATED_SHARE * 400
-    assert after(RUN, edge, 0).disturbs(OTHER) == "" != after(RUN, edge + 0.1, 0).disturbs(OTHER)

@@ -16,7 +16,7 @@ from tokendyno.backend.engine.executor import ExecutorKind
 from tokendyno.backend.engine.turns import Pace
 from tokendyno.backend.engine.work import work_of
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.hosting.limits import LIMITS, Limits
+from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.runs.records import ArmEvent
 
@@ -124,13 +124,6 @@ def test_a_run_is_stopped_at_the_limit_and_keeps_what_it_measured() -> None:
     bench.close()
 
 
-def test_a_run_within_the_limit_is_left_alone() -> None:
-    bench = waiting_bench(Limits("public", run_s=20.0))
-    bench.start()
-    assert bench.wait(bench.submit(request({}), ADA), 10).status == "done"
-    bench.close()
-
-
 def test_the_wait_is_unknown_until_something_was_measured_and_then_goes_by_tokens() -> None:
     pace = Pace()
     short, long = request({}, max_new_tokens=10), request({}, {}, max_new_tokens=40, repeats=2)
@@ -150,10 +143,3 @@ def test_the_expected_wait_is_that_of_all_runs_before(silent: Bench) -> None:
     silent._pace.note(request({}, max_new_tokens=8), 100.0)
     place = silent.place(ids[3])
     assert place is not None and place.ahead == 3 and place.wait_s is not None and 280 < place.wait_s <= 300
-
-
-def test_the_local_user_is_not_counted() -> None:
-    bench = waiting_bench(LIMITS["local"])
-    for _ in range(LIMITS["local"].queued_runs):
-        bench.submit(request({}))
-    bench.close()

@@ -19,7 +19,12 @@ COMPILES = ("guide-four",)
 WORK = Workload(prompt=SENTENCE, max_new_tokens=8, ignore_eos=True)
 MODELS: dict[str, Callable[[], str]] = {"pocket": lambda: "pocket", "llama": llama}
 TIERS = [
-    pytest.param(name, model, marks=pytest.mark.full if name in COMPILES else pytest.mark.slow, id=f"{name}-{model}")
+    pytest.param(
+        name,
+        model,
+        marks=pytest.mark.full if name in COMPILES or model == "llama" else pytest.mark.slow,
+        id=f"{name}-{model}",
+    )
     for name in NAMES
     for model in MODELS
 ]

@@ -51,7 +51,7 @@ def finished_run(bench: Bench, **work: Any) -> Any:
 
 
 def test_two_arms_generate_the_tokens_of_two_subprocesses(bench: Bench, warm_bench: Bench) -> None:
-    here = finished_run(bench, max_new_tokens=12, repeats=2)
+    here = finished_run(bench, max_new_tokens=12)
     there = finished_run(warm_bench, max_new_tokens=12)
     for name in "AB":
         assert len(here.arms[name].ids) == 12 and here.arms[name].ids == there.arms[name].ids

@@ -34,7 +34,7 @@ def ranks_of(bench: Bench) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", ["tensor-2", "expert-2"])
+@pytest.mark.parametrize("choice", [pytest.param("tensor-2", marks=pytest.mark.full), "expert-2"])
 def test_two_ranks_give_the_same_greedy_text_as_one_process_and_prove_it(bench: Bench, choice: str) -> None:
     asked = request({"dtype": "float32"}, {"dtype": "float32", "parallel": choice}, prompt=PROMPT, max_new_tokens=24)
     run = bench.wait(bench.submit(asked), 240)

@@ -78,6 +78,7 @@ def test_the_text_is_that_of_one_process_and_both_commands_end_well(tmp_path: Pa
     assert row["status"] == "verified", row
 
 
+@pytest.mark.full
 def test_a_rank_that_dies_elsewhere_is_named_and_leaves_no_process(tmp_path: Path) -> None:
     with two(tmp_path, "--max-new-tokens", "3000") as machines:
         machines.join()

@@ -139,32 +139,6 @@ def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_native_code
     assert kill_and_count(process, pids) == []
 
 
-@pytest.mark.full
-def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_compiles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither the compiler nor a compile worker may keep running: the compiler here takes a minute."""
-    compiler = tmp_path / "slow-g++"
-    compiler.write_text('#!/bin/sh\ncase "$*" in *-shared*) sleep 60 & wait;; esac\nexec g++ "$@"\n')
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", str(compiler))
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
-    process = web("bench.submit(request({'cache': 'static', 'compile': 'default'}))")
-    pids = pids_of(until(process, "compile"))[-1:]
-    wait_for(lambda: any("sleep" in command_of(pid) for pid in group(pids[0])), 120, "the compiler to be at work")
-    assert len(group(pids[0])) >= 3
-    descendants = group(pids[0])
-    assert kill_and_count(process, pids) == []
-    assert all(gone(pid) for pid in descendants)
-
-
-def command_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return ""
-
-
 def test_a_killed_worker_is_told_once_takes_its_children_with_it_and_may_still_be_sent_to() -> None:
     talk = Talk()
     wait_for(lambda: len(group(talk.worker.pid)) >= 2, what="the guard")

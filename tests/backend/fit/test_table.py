@@ -17,10 +17,9 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit import text as fit_text
 from tokendyno.backend.fit.device import THIS, device_of, parse_size, stocked
 from tokendyno.backend.fit.row import FitRow, margin_of
-from tokendyno.backend.fit.table import DEFAULT_CONTEXT, Fit, fit
+from tokendyno.backend.fit.table import Fit, fit
 from tokendyno.backend.fit.view import view
 from tokendyno.backend.hardware import bandwidth
-from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
@@ -82,12 +81,6 @@ def test_what_fits_stands_first_and_loses_least() -> None:
     assert plain is not None and (plain.choices["quantization"], plain.choices["cache"]) == ("none", "dynamic")
 
 
-def test_choices_that_a_model_refuses_are_left_out() -> None:
-    assert not [r for r in find("Mistral-7B-v0.1", "H200").rows if r.choices["cache"].startswith("quantized")]
-    assert [r for r in find("Llama-3-8B", "H200").rows if r.choices["cache"].startswith("quantized")]
-    assert not [r for r in find("Llama-3-8B", "H200").rows if r.choices["quantization"].startswith("mxfp4")]
-
-
 def test_what_is_missing_here_is_said_here_and_does_not_matter_elsewhere() -> None:
     bare = replace(CPU, packages=tuple(p for p in CPU.packages if p[0] != "bitsandbytes"))
     here = row(find("Llama-3-8B", machine=bare), "bnb-nf4")
@@ -111,12 +104,6 @@ def test_this_machine_is_measured_by_what_is_free() -> None:
     assert gpu.device.name == "NVIDIA H200" and gpu.device.memory_bytes == 139 * GIB
     assert find("pocket", THIS, machine=H200).device == gpu.device
     assert device_of(H200, held_bytes=GIB).memory_bytes == 140 * GIB
-
-
-def test_a_size_alone_has_no_floor() -> None:
-    found = find("Llama-3-8B", vram="24GiB")
-    assert found.device.memory_bytes == 24 * GIB and all(r.floor_s is None for r in found.rows)
-    assert found.limits is None and "--gpu" in found.device.note
 
 
 def test_a_folder_with_nothing_but_a_config_is_enough(tmp_path: Path) -> None:
@@ -159,11 +146,6 @@ def test_what_cannot_be_is_refused_in_words(more: dict[str, Any], says: str) -> 
         find("Llama-3-8B", **more)
 
 
-def test_the_usual_context_is_no_longer_than_the_model() -> None:
-    assert find("gpt2", "H200").context == 1_024
-    assert find("gpt-oss-20b", "H200").context == DEFAULT_CONTEXT
-
-
 @pytest.mark.parametrize(
     ("text", "size"),
     [("24GiB", 24 << 30), ("24 gib", 24 << 30), ("24GB", 24 * 10**9), ("0.5TiB", 1 << 39), ("80000MiB", 80_000 << 20)],
@@ -178,16 +160,6 @@ def test_sizes_are_read_with_their_unit(text: str, size: int) -> None:
 def test_sizes_without_a_unit_or_beyond_reason_are_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"24GiB \(2\^30\) or 24GB \(10\^9\)"):
         parse_size(text)
-
-
-def test_a_card_of_the_catalogue_has_a_table_and_its_document() -> None:
-    for spec in gpus()[::4]:
-        found = find("Qwen3-0.6B", spec.name, context=256)
-        document = json.loads(json.dumps(found.as_json(), allow_nan=False))
-        assert document["gpu"]["name"] == spec.name and (document["kind"], document["schema"]) == ("fit", 3)
-        keys = {"quantization", "cache", "weights_bytes", "kv_bytes", "peak_bytes", "max_context", "floor_s", "fits"}
-        assert all(keys <= set(one) for one in document["rows"])
-        assert document["best"] == {"quantization": "none", "cache": "dynamic"}
 
 
 def test_several_gpus_have_one_table_of_one_gpus_bytes() -> None:
@@ -323,17 +295,6 @@ def test_the_parts_of_a_row_are_its_peak_and_its_margin_is_what_is_left() -> Non
 def test_a_margin_is_tight_below_a_tenth_or_what_the_prediction_may_be_off_by(margin: int, word: str) -> None:
     assert margin_of(margin, 1_000) == word
     assert margin_of(margin, 1_000, stated=0.15) == ("tight" if margin == 100 else word)
-
-
-def test_main_rows_are_a_row_for_each_quantization_and_the_caches_that_save() -> None:
-    found = find("Llama-3-8B", "RTX-4090")
-    main = [(r.choices["quantization"], r.choices["cache"]) for r in found.main]
-    assert {name for name, _ in main} == {r.choices["quantization"] for r in found.rows}
-    assert main[:2] == [("none", "dynamic"), ("none", "offloaded")]
-    assert all(cache == "dynamic" for name, cache in main if name != "none")
-    text = printed(found)
-    assert f"{len(found.rows) - len(main)} more rows" in text and "offloaded_static" not in text
-    assert "offloaded_static" in text_of(fit_blocks(found, everything=True))
 
 
 def test_an_encoder_has_no_rows_about_a_cache() -> None:

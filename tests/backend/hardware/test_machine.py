@@ -195,11 +195,6 @@ def test_without_a_usable_gpu_it_says_why(
     assert len(machine.remarks) == ("torch" in more), "only a GPU that is there and not used is told at the start"
 
 
-def test_switched_off_by_the_user(with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOKENDYNO_DEVICE", "cpu")
-    assert with_nvml().device == "cpu"
-
-
 def test_a_device_that_cannot_be_asked_for_is_refused(
     with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,12 +245,6 @@ def test_a_description_is_text_alone(machine: hardware.Machine, gpu: str | None)
     assert ("gpu0" in facts) is (gpu is None)
 
 
-def test_versions_name_what_is_installed_and_leave_out_what_is_not() -> None:
-    found = hardware.versions()
-    assert {"python", "torch", "transformers"} <= set(found)
-    assert all(found.values())
-
-
 def test_a_driver_older_than_torch_is_said_in_a_sentence_and_the_cpu_is_used(
     with_nvml: Callable[..., hardware.Machine],
 ) -> None:
@@ -280,12 +269,6 @@ def test_a_gpu_is_used_without_nvml_and_what_nvml_would_tell_is_said_to_be_missi
     assert said.startswith("NVML says RuntimeError: Not Supported") and "n/a" in said and "counts as free" in said
     assert machine.describe()["nvml"] in said
     assert with_nvml().remarks == []
-
-
-def test_the_cuda_driver_alone_can_be_too_old_as_well(with_nvml: Callable[..., hardware.Machine]) -> None:
-    machine = with_nvml(error=RuntimeError("no"), driver=CUDA_ALONE._replace(cuda=12_020))
-    assert machine.device == "cpu"
-    assert "its driver supports CUDA 12.2" in machine.remarks[0]
 
 
 @pytest.mark.parametrize(

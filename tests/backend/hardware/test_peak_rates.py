@@ -49,11 +49,6 @@ def test_without_either_there_is_none_and_it_says_what_to_do() -> None:
     assert peak_rates.remark(H200) == ""
 
 
-def test_an_unknown_rate_stays_unknown() -> None:
-    assert peak_rates.of_gpu(find_gpu("T4"), "bfloat16").flops_per_s is None
-    assert peak_rates.of_gpu(find_gpu("T4"), "float16").flops_per_s == 65e12
-
-
 def test_a_bound_names_its_rate_and_its_work() -> None:
     facts, found = resolve("Llama-3-8B"), peak_rates.of_gpu(find_gpu("H200"), "bfloat16")
     light, busy = (bound(facts, Setup(), 64, batch, found) for batch in (1, 1_024))

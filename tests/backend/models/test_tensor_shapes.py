@@ -129,7 +129,7 @@ def test_each_tensor_of_another_shape_is_refused_and_no_other(name: str, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", ["llama", "gpt2", "gpt_oss", "bert"])
 def test_transformers_writes_these_shapes_and_loads_no_others(name: str, tmp_path: Path) -> None:
     import torch
     from transformers import AutoConfig, AutoModel, AutoModelForCausalLM

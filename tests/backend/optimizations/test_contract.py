@@ -1,6 +1,5 @@
 """What every axis of the registry promises, and that a new one is one new file."""
 
-import ast
 import itertools
 import re
 import shutil
@@ -11,22 +10,17 @@ from pathlib import Path
 from typing import get_args
 
 import gradio as gr
-import msgspec
 import pytest
 
 from tests.support.machines import CPU, MACHINES, NAMES, facts, settled
-from tests.support.runs import created
 from tokendyno.backend.arms.check import Checked, check, remedies
 from tokendyno.backend.arms.parse import make_config, parse_arm
-from tokendyno.backend.cli.doctor import doctor_report
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import RunCounts
-from tokendyno.backend.errors import InputError
-from tokendyno.backend.evidence import Evidence, Level
+from tokendyno.backend.evidence import Level
 from tokendyno.backend.export import script as script_export
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.messages import Finished
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import (
     Choice,
@@ -39,8 +33,6 @@ from tokendyno.backend.optimizations import (
     subject_of,
 )
 from tokendyno.backend.plan import LoadPlan, Plan
-from tokendyno.backend.runs.records import ArmEvent, ArmPlanned
-from tokendyno.backend.runs.run import Run
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import WIDTH
 from tokendyno.backend.worker.prove.findings import find_all
@@ -50,7 +42,6 @@ AXES = all_axes()
 ROOT = Path(__file__).parents[3]
 CHOICES = [(axis, choice) for axis in AXES for choice in axis.choices]
 each_axis = pytest.mark.parametrize("axis", AXES, ids=lambda axis: axis.name)
-each_choice = pytest.mark.parametrize(("axis", "choice"), CHOICES, ids=[f"{a.name}={c.name}" for a, c in CHOICES])
 
 
 def subjects(**choices: str) -> list[Subject]:
@@ -65,12 +56,6 @@ def bare(subject: Subject) -> Plan:
 
 def edited(axis: Optimization, choice: str, subject: Subject, plan: Plan | None = None) -> Plan:
     return axis.edit(plan or bare(subject), axis.resolve(choice, subject), subject)
-
-
-def test_no_axis_disappears_unnoticed() -> None:
-    """Against the table for users; `tests/project/test_docs.py` holds the other direction, and the choices."""
-    rows = re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "docs" / "axes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(axis_names()) == sorted(rows)
 
 
 def test_axes_come_in_their_declared_order_and_edit_the_load_before_the_generation() -> None:
@@ -118,28 +103,31 @@ def test_its_default_leaves_the_plan_unchanged(axis: Optimization) -> None:
         assert edited(axis, axis.default, subject) == bare(subject)
 
 
-@each_choice
-def test_a_choice_can_be_written_and_is_explained(axis: Optimization, choice: Choice) -> None:
-    assert not set(" =,\"'") & set(choice.name)
-    assert choice.title
-    assert choice.summary.endswith(".")
-    assert parse_arm("pocket", f"{axis.name}={choice.name}") == make_config("pocket", {axis.name: choice.name})
+@each_axis
+def test_a_choice_can_be_written_and_is_explained(axis: Optimization) -> None:
+    for choice in axis.choices:
+        assert not set(" =,\"'") & set(choice.name)
+        assert choice.title
+        assert choice.summary.endswith(".")
+        assert parse_arm("pocket", f"{axis.name}={choice.name}") == make_config("pocket", {axis.name: choice.name})
 
 
-@each_choice
-def test_a_choice_edits_the_same_way_twice_and_touches_no_other_source(axis: Optimization, choice: Choice) -> None:
-    for subject in subjects(**{axis.name: choice.name}):
-        once = edited(axis, choice.name, subject)
-        assert edited(axis, choice.name, subject, once) == once
-        assert (once.load.source, once.load.device) == (bare(subject).load.source, bare(subject).load.device)
+@each_axis
+def test_a_choice_edits_the_same_way_twice_and_touches_no_other_source(axis: Optimization) -> None:
+    for choice in axis.choices:
+        for subject in subjects(**{axis.name: choice.name}):
+            once = edited(axis, choice.name, subject)
+            assert edited(axis, choice.name, subject, once) == once
+            assert (once.load.source, once.load.device) == (bare(subject).load.source, bare(subject).load.device)
 
 
-@each_choice
-def test_what_a_choice_stands_for_stands_for_itself(axis: Optimization, choice: Choice) -> None:
-    for subject in subjects():
-        resolved = axis.resolve(choice.name, subject)
-        assert axis.choice(resolved)
-        assert axis.resolve(resolved, subject) == resolved
+@each_axis
+def test_what_a_choice_stands_for_stands_for_itself(axis: Optimization) -> None:
+    for choice in axis.choices:
+        for subject in subjects():
+            resolved = axis.resolve(choice.name, subject)
+            assert axis.choice(resolved)
+            assert axis.resolve(resolved, subject) == resolved
 
 
 @each_axis
@@ -160,26 +148,28 @@ def test_edits_of_two_axes_do_not_disturb_each_other() -> None:
                 assert there == back
 
 
-@each_choice
-def test_its_rules_say_why_by_what_source_and_point_at_real_choices(axis: Optimization, choice: Choice) -> None:
-    by_name = {known.name: known for known in AXES}
-    for rule in choice.rules:
-        assert rule.level in get_args(Level)
-        assert rule.reason[0].isalnum()
-        assert rule.reason.endswith(".")
-        assert rule.source
-        assert (rule.level == "fallback") == bool(rule.becomes)
-        if rule.becomes:
-            assert axis.choice(rule.becomes)
-        for name, fix in rule.fix:
-            assert by_name[name].choice(fix)
+@each_axis
+def test_its_rules_say_why_by_what_source_and_point_at_real_choices(axis: Optimization) -> None:
+    for choice in axis.choices:
+        by_name = {known.name: known for known in AXES}
+        for rule in choice.rules:
+            assert rule.level in get_args(Level)
+            assert rule.reason[0].isalnum()
+            assert rule.reason.endswith(".")
+            assert rule.source
+            assert (rule.level == "fallback") == bool(rule.becomes)
+            if rule.becomes:
+                assert axis.choice(rule.becomes)
+            for name, fix in rule.fix:
+                assert by_name[name].choice(fix)
 
 
-@each_choice
-def test_its_rules_can_be_asked_of_every_model_on_every_machine(axis: Optimization, choice: Choice) -> None:
-    for subject in subjects(**{axis.name: choice.name}):
-        for verdict in axis.verdicts(choice.name, subject):
-            assert verdict.axis == axis.name
+@each_axis
+def test_its_rules_can_be_asked_of_every_model_on_every_machine(axis: Optimization) -> None:
+    for choice in axis.choices:
+        for subject in subjects(**{axis.name: choice.name}):
+            for verdict in axis.verdicts(choice.name, subject):
+                assert verdict.axis == axis.name
 
 
 # --- the script -----------------------------------------------------------------------------------
@@ -210,22 +200,12 @@ def test_it_writes_nothing_into_a_script_where_the_plan_has_its_default(axis: Op
         assert script == Script()
 
 
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-@each_choice
-def test_a_choice_is_a_script_that_parses(axis: Optimization, choice: Choice, machine: Machine) -> None:
-    """On the CPU, and what is blocked there on a GPU with every package."""
-    found = arm_with(axis, choice, machine)
-    if found is None:
-        assert machine is CPU, f"{axis.name}={choice.name} is blocked everywhere"
-        return
-    model, checked = found
-    ast.parse(script_export.script(checked, model, Workload(prompt="Once")))
-
-
 @pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
 def test_the_scripts_of_all_choices_are_formatted_and_import_what_they_use(tmp_path: Path) -> None:
     for (axis, choice), (name, machine) in itertools.product(CHOICES, MACHINES.items()):
-        if found := arm_with(axis, choice, machine):
+        found = arm_with(axis, choice, machine)
+        assert found or machine is CPU, f"{axis.name}={choice.name} is blocked everywhere"
+        if found:
             text = script_export.script(found[1], found[0], Workload(prompt="Once"))
             (tmp_path / f"{name}-{axis.name}-{choice.name.replace('/', '-')}.py").write_text(text)
     for command in (["format", "--diff"], ["check", "--select", "E,F,I"]):
@@ -235,20 +215,18 @@ def test_the_scripts_of_all_choices_are_formatted_and_import_what_they_use(tmp_p
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-@each_choice
-def test_a_choice_that_changes_the_plan_changes_the_script(
-    axis: Optimization, choice: Choice, machine: Machine
-) -> None:
-    found = arm_with(axis, choice, machine)
-    if found is None or (axis.name, machine.device) in UNWRITTEN:
-        return
-    model, checked = found
-    without = {name: chosen for name, chosen in checked.requested.items() if name != axis.name}
-    plain = check(make_config("m", without), model, machine, Workload(prompt="Once"))
-    if plain.plan == checked.plan:
-        return
-    one, other = (script_export.script(c, model, Workload(prompt="Once")) for c in (checked, plain))
-    assert uncommented(one) != uncommented(other)
+@each_axis
+def test_a_choice_that_changes_the_plan_changes_the_script(axis: Optimization, machine: Machine) -> None:
+    for choice in axis.choices:
+        found = arm_with(axis, choice, machine)
+        if found is None or (axis.name, machine.device) in UNWRITTEN:
+            continue
+        model, checked = found
+        without = {name: chosen for name, chosen in checked.requested.items() if name != axis.name}
+        plain = check(make_config("m", without), model, machine, Workload(prompt="Once"))
+        if plain.plan != checked.plan:
+            one, other = (script_export.script(c, model, Workload(prompt="Once")) for c in (checked, plain))
+            assert uncommented(one) != uncommented(other), choice.name
 
 
 def uncommented(script: str) -> list[str]:
@@ -271,9 +249,7 @@ def test_the_map_names_the_files_to_touch_and_they_exist(title: str, most: int) 
 
 # --- one new file is one new axis -----------------------------------------------------------------
 
-NEW = '''
-"""An axis on a plan field that exists, in a folder that is not part of the product."""
-
+NEW = """
 import msgspec
 
 from tokendyno.backend.evidence import Finding
@@ -282,22 +258,10 @@ from tokendyno.backend.optimizations.subject import Rule
 
 
 class Turbo(Optimization):
-    name = "turbo"
-    title = "Turbo"
-    summary = "Faster."
-    default = "off"
-    order = 12
+    name, title, summary, default, order = "turbo", "Turbo", "Faster.", "off", 12
     choices = (
         Choice("off", "off", "As it is."),
-        Choice(
-            "on", "on", "Faster.",
-            (
-                Rule("note", lambda s: s.decoder, "It is loud.", "a test"),
-                Rule("blocked", lambda s: s.choices["cache"] == "static", "It is not static.", "a test",
-                     fix=(("cache", "dynamic"),)),
-            ),
-            loss=5, combines=(("cache", "dynamic"),),
-        ),
+        Choice("on", "on", "Faster.", (Rule("note", lambda s: s.decoder, "It is loud.", "a test"),), loss=5),
     )
 
     def edit(self, plan, name, subject):
@@ -310,93 +274,38 @@ class Turbo(Optimization):
             script.prepare.append("print('vroom')")
 
     def find(self, observation):
-        return Finding(self.name, "on" if observation.counts.steps == 1 else "off", "heard it")
+        return Finding(self.name, "on", "heard it")
 
 
 AXIS = Turbo()
-'''
+"""
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A second folder of axes, looked at as if it were the first."""
+def turbo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Checked]:
+    """The arm turbo=on, checked, with the axis in a second folder that is looked at as if it were the first."""
+    (tmp_path / "turbo.py").write_text(NEW)
     monkeypatch.setattr(axes, "__path__", [*axes.__path__, str(tmp_path)])
-    known = set(sys.modules)
     all_axes.cache_clear()
-    yield tmp_path
+    yield check(parse_arm("pocket", "turbo=on"), facts(), CPU, Workload(prompt="x"))
     all_axes.cache_clear()
-    for name in set(sys.modules) - known:
-        if name.startswith("tokendyno.backend.optimizations.axes."):
-            del sys.modules[name]
-            delattr(axes, name.rpartition(".")[2])
+    del sys.modules["tokendyno.backend.optimizations.axes.turbo"]
+    delattr(axes, "turbo")
 
 
-@pytest.fixture
-def turbo(folder: Path) -> Checked:
-    """The arm turbo=on, checked, with the axis in its folder."""
-    (folder / "turbo.py").write_text(NEW)
-    return check(parse_arm("pocket", "turbo=on"), facts(), CPU, Workload(prompt="x"))
-
-
-def test_a_new_file_has_its_place_among_the_axes(turbo: Checked) -> None:
-    names = [axis.name for axis in AXES]
+def test_a_new_file_has_rules_a_plan_a_control_a_script_and_a_row(
+    turbo: Checked, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = [axis.name for axis in AXES if axis.order < 12]
-    assert list(axis_names()) == [*before, "turbo", *names[len(before) :]]
-
-
-def test_a_new_file_has_rules_a_plan_and_remedies(turbo: Checked) -> None:
+    assert list(axis_names()) == [*before, "turbo", *(axis.name for axis in AXES[len(before) :])]
     assert [verdict.reason for verdict in turbo.verdicts] == ["It is loud."]
-    assert turbo.plan.load.dtype == "float32"
-    assert (turbo.requested["turbo"], turbo.planned["turbo"]) == ("on", "on")
-    refused = check(parse_arm("pocket", "turbo=on,cache=static"), facts(), CPU, Workload(prompt="x"))
-    assert [verdict.fix for verdict in refused.blocked] == [{"cache": "dynamic"}]
-    assert {"turbo": "on"} in remedies() and {"turbo": "on", "cache": "dynamic"} in remedies()
-
-
-def test_a_new_file_is_read_by_the_command_line(turbo: Checked, capsys: pytest.CaptureFixture[str]) -> None:
-    assert parse_arm("pocket", "turbo=on").choices == (("turbo", "on"),)
-    assert {(row.axis, row.choice) for row in doctor_report(CPU).choices} >= {("turbo", "off"), ("turbo", "on")}
-    with pytest.raises(InputError, match="Did you mean 'turbo'"):
-        parse_arm("pocket", "turboo=on")
-    assert main(["check", "--arm", "turbo=on"]) == 0
-    assert "It is loud." in capsys.readouterr().out
-
-
-def test_a_new_file_is_a_control_of_the_page(turbo: Checked) -> None:
+    assert (turbo.plan.load.dtype, turbo.planned["turbo"]) == ("float32", "on")
+    assert {"turbo": "on"} in remedies()
+    assert main(["check", "--arm", "turbo=on"]) == 0 and "It is loud." in capsys.readouterr().out
     with gr.Blocks(analytics_enabled=False):
         arm = arm_controls("B", "baseline", facts(), titles(facts(), CPU))
     (control,) = [box for box in arm.axes if box.elem_id == "axis-b-turbo"]
     assert (control.label, control.choices, control.value) == ("Turbo", [("off", "off"), ("on", "on")], "off")
-
-
-def test_a_new_file_is_written_into_the_script(turbo: Checked) -> None:
-    text = script_export.script(turbo, facts(), Workload(prompt="x"))
-    ast.parse(text)
-    assert 'print("vroom")' in text
-
-
-@pytest.mark.parametrize(("steps", "status"), [(1, "verified"), (2, "failed")])
-def test_a_new_file_is_a_row_of_the_ledger(turbo: Checked, steps: int, status: str) -> None:
-    plan = turbo.plan
-    findings = find_all(Observation(None, object(), plan, counts=RunCounts(steps=steps)))
-    found = {finding.axis: finding for finding in findings}
-    assert found["turbo"].proof == "heard it"
-    planned = ArmPlanned("A", dict(turbo.requested), dict(turbo.planned), list(turbo.verdicts))
-    done = Finished("length", "x", 0.1, 1.0, 1, "RSS", "clock", [found["turbo"]], RunCounts())
-    row, _ = ledger_of(planned, done)
-    assert (row.requested, row.planned, row.status) == ("on", "on", status)
-
-
-def ledger_of(planned: ArmPlanned, done: Finished) -> list[Evidence]:
-    run = Run(msgspec.structs.replace(created(arms="A"), arms=[planned]))
-    run.append(ArmEvent("A", 0, 0.1, done))
-    return run.ledger("A")
-
-
-def test_a_file_without_an_axis_is_left_alone(folder: Path) -> None:
-    (folder / "helper.py").write_text("X = 1\n")
-    assert axis_names() == tuple(axis.name for axis in AXES)
-
-
-def test_the_new_axis_is_gone_again() -> None:
-    assert "turbo" not in axis_names()
+    assert 'print("vroom")' in script_export.script(turbo, facts(), Workload(prompt="x"))
+    findings = find_all(Observation(None, object(), turbo.plan, counts=RunCounts()))
+    assert [found.proof for found in findings if found.axis == "turbo"] == ["heard it"]

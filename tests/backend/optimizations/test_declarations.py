@@ -6,21 +6,14 @@ from tests.support.machines import CPU, facts
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
-from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations import (
-    Choice,
-    Observation,
-    Optimization,
-    Subject,
     all_axes,
     axis_names,
     axis_title,
     choice_title,
     titles_text,
 )
-from tokendyno.backend.optimizations.base import MOST_LOSS
 from tokendyno.backend.paths import ROOT
-from tokendyno.backend.plan import Plan
 
 
 def test_axes_come_in_the_order_of_the_table_for_users() -> None:
@@ -43,18 +36,6 @@ def test_no_two_choices_lose_equally_much() -> None:
     assert all(0 < loss < 60 for loss in losses), "its tens say what is lost, and 50 is the most: 4 bits"
 
 
-def test_a_choice_never_suggested_sorts_after_every_other_and_a_default_before() -> None:
-    for axis in all_axes():
-        for choice in axis.choices:
-            loss = axis.loss(choice.name)
-            if choice.name == axis.default:
-                assert loss == 0
-            elif choice.loss is None:
-                assert loss == MOST_LOSS
-            else:
-                assert loss == choice.loss
-
-
 def test_what_is_about_generating_tokens_is_refused_for_an_encoder() -> None:
     refused = set()
     for axis in all_axes():
@@ -69,7 +50,7 @@ def test_what_is_about_generating_tokens_is_refused_for_an_encoder() -> None:
 
 
 def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processes() -> None:
-    """tests/backend/predict/test_processes.py: plain and static caches, all quantizations but torchao's int4."""
+    """Plain and static caches, all quantizations but torchao's int4."""
     every = [(axis.name, choice) for axis in all_axes() for choice in axis.choices]
     untried = {(axis, choice.name) for axis, choice in every if not choice.tried_on_several_gpus}
     prompts = {("prefill", name) for name in ("chunks-512", "chunks-2048", "captured", "compiled")}
@@ -93,23 +74,6 @@ def test_what_an_axis_says_of_itself_is_what_the_page_and_the_ledger_go_by() -> 
     """The rest is folded on the page; without rows of the fit table nothing is asked of memory but these two."""
     assert named("leading") == {"attention", "cache", "compile", "cuda_graphs", "experts", "quantization"}
     assert named("in_fit_table") == {"cache", "quantization"}
-
-
-def test_an_axis_that_says_nothing_else_is_shown_folded_and_last_for_every_model() -> None:
-    class Plain(Optimization):
-        default = "off"
-        choices = (Choice("off", "off", "Off."), Choice("on", "on", "On."))
-
-        def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-            return plan
-
-        def find(self, observation: Observation) -> Finding:
-            raise AssertionError
-
-    plain = Plain()
-    assert not (plain.leading or plain.many_requests or plain.in_fit_table)
-    assert plain.matters(facts("bert-base-uncased")) and plain.choice("on").tried_on_several_gpus
-    assert plain.order > max(axis.order for axis in all_axes())
 
 
 def test_choices_are_told_by_the_titles_of_the_page_and_by_their_names_once_they_are_gone() -> None:

@@ -12,7 +12,7 @@ from tests.support.proof import verify
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, Optimization, all_axes
-from tokendyno.backend.optimizations.proof import REGION, Trace, coverage, regions, weight_of
+from tokendyno.backend.optimizations.proof import REGION, Trace, coverage, weight_of
 from tokendyno.backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
 
 AXIS: dict[str, Optimization] = {axis.name: axis for axis in all_axes()}
@@ -39,12 +39,6 @@ def claims(axis: str, seen: Observation) -> set[str]:
     return {choice.name for choice in AXIS[axis].choices if verify(AXIS[axis], choice.name, seen)}
 
 
-def test_of_compiled_graphs_only_those_count_that_are_wanted() -> None:
-    trace = Trace(Counter({f"{REGION}9/0": 2, "aten::mm": 5}), Counter(), Counter(), 1)
-    assert regions(trace, lambda graph: True) == {"9/0": 2}
-    assert regions(trace, lambda graph: False) == {}
-
-
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
 def test_dtype_is_counted_from_the_weights(name: str) -> None:
     assert claims("dtype", Observation(llama(dtype=getattr(torch, name)), None, PLAN)) == {name}
@@ -56,20 +50,6 @@ def test_dtype_goes_by_the_larger_part_and_names_the_rest() -> None:
     finding = AXIS["dtype"].find(Observation(model, None, PLAN))
     assert finding.effective == "bfloat16"
     assert "64 bytes in float32" in finding.proof
-
-
-@pytest.mark.parametrize("name", ["eager", "sdpa"])
-def test_attention_is_read_from_dispatched_operators_and_not_from_the_setting(name: str) -> None:
-    model = llama(name)
-    assert claims("attention", Observation(model, None, PLAN)) == {name}
-    model.config.name_or_path = "sdpa eager"
-    assert claims("attention", Observation(model, None, PLAN)) == {name}
-
-
-def test_attention_switched_behind_the_plans_back_is_found_out() -> None:
-    model = llama("sdpa")
-    model.set_attn_implementation("eager")
-    assert claims("attention", Observation(model, None, PLAN)) == {"eager"}
 
 
 def filled(cache: Any, layers: int = 4, length: int = 6) -> Any:
@@ -104,13 +84,6 @@ def test_without_sliding_layers_the_two_growing_caches_are_called_the_same() -> 
     assert "dynamic and unwindowed are the same" in finding.proof
     static = filled(StaticCache(config=config, max_cache_len=16), 2)
     assert claims("cache", Observation(seen.model, static, seen.plan)) == {"static"}
-
-
-def test_a_model_that_was_never_compiled_is_off() -> None:
-    model = llama()
-    assert claims("compile", Observation(model, None, PLAN)) == {"off"}
-    asked = Plan(PLAN.load, GeneratePlan(STATIC, "reduce-overhead"))
-    assert claims("compile", Observation(model, None, asked)) == {"off"}
 
 
 def test_what_a_class_keeps_in_float32_and_the_cache_are_counted_apart() -> None:

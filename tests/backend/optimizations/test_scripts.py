@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.forked_workers import Nursery, open_forking
 from tests.support.scripts import CHOICES, LIMIT_S, Scripts, same_tokens, same_tokens_with
 from tokendyno.backend.config import Workload
 from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
 from tokendyno.backend.models import ModelFacts, resolve
 from tokendyno.backend.optimizations import Choice, Optimization
 from tokendyno.backend.paths import PRESETS
@@ -45,11 +45,11 @@ RANDOM = [
 
 
 @pytest.fixture(scope="module")
-def bench(nursery: Nursery) -> Iterator[Bench]:
+def bench() -> Iterator[Bench]:
     """Without the Hub: what must be fetched from there is refused, and skipped."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
-        made = open_forking(nursery)
+        made = open_bench()
         made.start()
         yield made
         made.close()

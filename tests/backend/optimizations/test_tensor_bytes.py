@@ -8,7 +8,6 @@ import torch
 
 from tokendyno.backend.optimizations.tensor_bytes import (
     bnb_scales,
-    bytes_by_device,
     bytes_on,
     cache_tensors,
     keeps_tokens,
@@ -35,11 +34,6 @@ def test_bytes_are_of_one_gpu(index: int, expected: int) -> None:
         tensor("xpu", 0, 9),
     ]
     assert bytes_on(held, index) == expected
-
-
-def test_a_cache_is_counted_where_it_lies() -> None:
-    layer = SimpleNamespace(keys=torch.zeros(2, 3), values=torch.zeros(2, 3), is_initialized=True)
-    assert bytes_by_device(SimpleNamespace(layers=[layer, layer])) == {"cpu": 2 * 2 * 6 * 4}
 
 
 def frozen(*shape: int, dtype: torch.dtype = torch.uint8) -> torch.nn.Parameter:
@@ -90,22 +84,6 @@ def test_weights_that_share_memory_come_once_and_empty_ones_never() -> None:
         ("embedding.weight", 12),
     ]
     assert total_bytes(weight_tensors(model)) == (5 + 12) * 4
-
-
-@pytest.mark.parametrize("scaled", [True, False])
-def test_the_hubs_own_experts_are_counted_with_their_scales(scaled: bool) -> None:
-    """Objects of the kernel's class, which are no parameters."""
-
-    def held(*shape: int) -> Any:
-        return SimpleNamespace(storage=SimpleNamespace(data=torch.zeros(*shape, dtype=torch.uint8)))
-
-    model = torch.nn.Module()
-    model.up, model.up_precision_config = held(2, 16), SimpleNamespace(weight_scale=held(2, 1) if scaled else None)
-    model.other, model.plain = SimpleNamespace(storage=None), torch.zeros(3)
-    assert {name: [part.numel() for part in parts] for name, parts in triton_weights(model).items()} == {
-        "up": [32, 2] if scaled else [32]
-    }
-    assert parameter_count(model) == 64
 
 
 def test_all_that_a_layer_of_a_cache_keeps_is_counted_and_nothing_beside_it() -> None:

@@ -11,8 +11,6 @@ from tokendyno.backend.models import CacheLayers, ModelFacts, resolve
 from tokendyno.backend.optimizations.tensor_bytes import layer_bytes
 from tokendyno.backend.plan import (
     DYNAMIC,
-    OFFLOADED,
-    OFFLOADED_STATIC,
     QUANTIZED_FP8,
     QUANTIZED_HQQ4,
     QUANTIZED_QUANTO4,
@@ -241,17 +239,6 @@ def test_the_polyline_of_a_quantized_cache_passes_through_every_point(kind: Cach
             assert _on(corners, length) == pytest.approx((0, kv_bytes(full_facts, kind, length, 2, 4, 0, first).full))
 
 
-@pytest.mark.parametrize(("kind", "alike"), [(OFFLOADED, DYNAMIC), (OFFLOADED_STATIC, STATIC)])
-@pytest.mark.parametrize("name", MODELS)
-def test_an_offloaded_cache_is_counted_wherever_it_lies(
-    name: str, kind: CacheKind, alike: CacheKind, folder: Any
-) -> None:
-    facts = facts_of(name, folder)
-    for length in (1, WINDOW - 1, WINDOW, PLACES):
-        assert kv_bytes(facts, kind, length, 2, 4, PLACES) == kv_bytes(facts, alike, length, 2, 4, PLACES)
-    assert kv_polyline(facts, kind, 1, PLACES, 2, 4, PLACES) == kv_polyline(facts, alike, 1, PLACES, 2, 4, PLACES)
-
-
 def test_the_series_has_one_entry_for_each_token_and_plateaus() -> None:
     facts = resolve("random:Mistral-7B-v0.1")
     series = kv_series(facts, DYNAMIC, 4_000, 200, 1, 2)
@@ -273,13 +260,6 @@ def test_an_encoder_has_no_cache() -> None:
     assert kv_polyline(facts, DYNAMIC, 1, 9, 1, 4)[-1] == KvPoint(9, 0, 0)
 
 
-@pytest.mark.parametrize("kind", [DYNAMIC, STATIC, QUANTIZED_FP8, QUANTIZED_HQQ4, QUANTIZED_QUANTO4], ids=name_of)
-def test_before_the_first_token_only_a_static_cache_has_bytes(kind: CacheKind) -> None:
-    facts = resolve("random:Llama-3-8B")
-    none, one = (kv_bytes(facts, kind, length, 1, 2, 10).total for length in (0, 1))
-    assert (none, none < one) == ((10 * 131_072, False) if kind == STATIC else (0, True))
-
-
 def test_states_that_do_not_grow_are_there_from_the_first_token_on() -> None:
     layers = (CacheLayers(3, "fixed", 0, state_elements=10, state_bytes=7), CacheLayers(1, "full", 8))
     facts = replace(resolve("random:Llama-3-8B"), counted_cache=layers)
@@ -295,9 +275,3 @@ def test_states_that_do_not_grow_are_there_from_the_first_token_on() -> None:
 def test_a_static_cache_that_is_too_small_is_an_error() -> None:
     with pytest.raises(ValueError, match="cannot hold 11"):
         kv_bytes(resolve("random:pocket"), STATIC, 11, 1, 2, 10)
-
-
-def test_only_a_growing_cache_with_a_window_has_a_corner_at_the_window() -> None:
-    facts = resolve("random:Mistral-7B-v0.1")
-    for kind, corners in ((DYNAMIC, 3), (UNWINDOWED, 2), (STATIC, 2)):
-        assert len(kv_polyline(facts, kind, 1, 5000, 1, 2, 6000)) == corners, kind

@@ -25,7 +25,6 @@ from tokendyno.backend.predict.parallel import (
     plan_of,
     refusal,
     shard,
-    sharded,
 )
 from tokendyno.backend.predict.roofline import bound, exchanged_bytes, work
 from tokendyno.backend.predict.setup import Setup
@@ -141,7 +140,7 @@ def test_experts_that_do_not_divide_name_the_numbers_that_do() -> None:
 def test_the_exchanges_of_a_pass_are_those_that_were_counted(
     change: dict[str, Any], seen: tuple[int, int], tmp_path: Path
 ) -> None:
-    """Four layers on two processes; tests/backend/predict/test_processes.py counts them again."""
+    """Four layers on two processes."""
     config = (
         TINY | {"num_hidden_layers": 4, "num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2} | change
     )
@@ -231,43 +230,6 @@ def test_what_is_put_together_counts_for_the_part_that_a_rank_lacks(name: str, g
 
 
 @pytest.mark.parametrize(
-    ("change", "whole"),
-    [
-        ({"model_type": "phi3"}, 4 * ((4 + 2 * 2) * 16 + 2 * 96)),  # queries, keys and values; gate and up
-        ({"model_type": "olmo2"}, 4 * (4 + 2 * 2) * 16),
-        ({"model_type": "mixtral"}, 0),
-    ],
-)
-def test_bytes_of_a_pass_are_the_numbers_that_are_added_up_and_put_together(
-    change: dict[str, Any], whole: int, tmp_path: Path
-) -> None:
-    """Four layers on two ranks, three tokens in float32: a rank receives half of what is put together."""
-    config = TINY | {"num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2} | change
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    facts = resolve(str(tmp_path))
-    added = exchanges(facts, 2).all_reduce * 64
-    assert exchanged_bytes(facts, 2, 3, 4) == (2 * added + 100 + whole) * 3 * 4 // 2
-
-
-@pytest.mark.parametrize(
-    ("model", "expert", "matrices", "width"),
-    [
-        ("llama", 1, 4 * 7 + 2, 48),  # seven in each layer, the embedding and the head
-        ("phi3", 1, 4 * 4 + 2, 96),  # four; gate and up are put together again
-        ("mixtral", 2, 4 * (4 + 2 * 4) + 2, 96),  # four of attention, and two of each of four experts
-    ],
-)
-def test_which_matrices_are_split_and_how_wide_the_feed_forward_of_a_rank_is(
-    model: str, expert: int, matrices: int, width: int, tmp_path: Path
-) -> None:
-    config = TINY | {"model_type": model, "num_local_experts": 4, "num_experts_per_tok": 2}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    facts = resolve(str(tmp_path))
-    assert sharded(facts, 2, expert) == matrices and shard(facts, 2, expert).intermediate == width
-    assert sharded(facts, 1) == 0
-
-
-@pytest.mark.parametrize(
     ("model", "choices"),
     [
         ("random:Llama-3-8B", {2: "tensor-2", 4: "tensor-4", 8: "tensor-8", 3: "", 16: "", 5: ""}),
@@ -277,22 +239,6 @@ def test_which_matrices_are_split_and_how_wide_the_feed_forward_of_a_rank_is(
 def test_an_arm_has_two_four_or_eight_gpus(model: str, choices: dict[int, str]) -> None:
     """As docs/axes.md has them."""
     assert {gpus: choice_of(resolve(model), gpus) for gpus in choices} == choices
-
-
-def test_experts_are_not_shared_out_unless_that_is_asked_for() -> None:
-    facts = resolve("random:gpt-oss-20b")
-    assert shard(facts, 2) == shard(facts, 2, 1) != shard(facts, 2, 2) and shard(facts) == facts
-    assert sharded(facts, 2) == sharded(facts, 2, 1)
-    odd = replace(facts, experts=33)
-    check_sizes(odd, 2)
-    assert refusal(resolve("gpt-oss-20b"), "mxfp4-dequantized", 2) and not refusal(facts, "none", 2)
-
-
-def test_an_odd_number_of_experts_is_shared_out_to_nobody() -> None:
-    facts = replace(resolve("random:gpt-oss-20b"), experts=33)
-    with pytest.raises(InputError, match="its 33 experts cannot be split evenly"):
-        check_sizes(facts, 2, 2)
-    check_sizes(facts, 2, 1)
 
 
 def test_packed_weights_that_fail_when_split_are_refused_and_others_are_not() -> None:
@@ -306,23 +252,6 @@ def test_packed_weights_that_fail_when_split_are_refused_and_others_are_not() ->
     assert "whole experts can be shared out" in refusal(packed, "mxfp4-dequantized", 2)
 
 
-def test_the_quantized_experts_of_gpt_oss_do_take_other_arguments_than_shared_experts_give() -> None:
-    """The reason for a refusal: `Mxfp4GptOssMLP` passes `scatter_idx` to experts whose forward was replaced."""
-    import inspect
-
-    import torch
-    from transformers import GptOssConfig
-    from transformers.distributed.parallel_utils import ALL_PARALLEL_STYLES
-    from transformers.integrations.mxfp4 import Mxfp4GptOssExperts, Mxfp4GptOssMLP
-
-    assert "scatter_idx=scatter_idx" in inspect.getsource(Mxfp4GptOssMLP.forward)
-    with ranks(2) as mesh, torch.device("meta"):
-        experts = Mxfp4GptOssExperts(GptOssConfig(**(TINY | {"head_dim": 8, "num_local_experts": 4})))
-        ALL_PARALLEL_STYLES["ep_dispatch_experts"].install_forward(experts, mesh, tp_mesh=mesh)
-        with pytest.raises(TypeError, match="scatter_idx"):
-            experts(torch.empty(1, 64), None, None, scatter_idx=None)
-
-
 @pytest.mark.parametrize("gpus", [2, 4, 8])
 def test_more_gpus_never_hold_more_each(gpus: int) -> None:
     for entry in CAN:
@@ -334,13 +263,3 @@ def test_more_gpus_never_hold_more_each(gpus: int) -> None:
             ]
             fewer, more = (peak_bytes(facts, setup, 500, 100, 2) for setup in setups)
             assert more.weights < fewer.weights and more.kv <= fewer.kv and more.tensors < fewer.tensors
-
-
-def test_as_many_gpus_as_the_limit_are_counted_and_one_more_is_refused() -> None:
-    check_sizes(resolve("random:Llama-3-8B"), 1)
-    wide = replace(resolve("random:Llama-3-8B"), heads=MAX_GPUS * 2, kv_heads=MAX_GPUS)
-    check_sizes(wide, MAX_GPUS)
-    with pytest.raises(InputError, match=f"from 1 to {MAX_GPUS}"):
-        check_sizes(wide, MAX_GPUS + 1)
-    with pytest.raises(InputError, match=f"from 1 to {MAX_GPUS}"):
-        check_sizes(wide, 0)

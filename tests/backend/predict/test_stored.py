@@ -10,10 +10,10 @@ import pytest
 
 from tests.support.command_line import POCKET
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.models import Matrix, resolve
+from tokendyno.backend.models import resolve
 from tokendyno.backend.models.stored import METHODS
 from tokendyno.backend.predict.setup import Setup
-from tokendyno.backend.predict.weights import quantization_on, stored_bytes, weight_bytes, weight_bytes_read
+from tokendyno.backend.predict.weights import quantization_on, weight_bytes, weight_bytes_read
 
 LLAMA = {
     "model_type": "llama",
@@ -128,17 +128,6 @@ def test_files_tell_the_bytes_of_what_stays_as_it_is_in_them(
     assert (weight_bytes(beside_a_file) == 1_024) is as_in_the_file
 
 
-def test_a_vision_tower_may_have_been_left_dense(tmp_path: Path) -> None:
-    facts = resolve(written(tmp_path, LLAMA, FP8))
-    assert facts.stored is not None
-    seen, unseen = Matrix("linear", 1, 256, 256), Matrix("linear", 1, 256, 256, use="never")
-    left = replace(facts, stored=replace(facts.stored, vision_dense=True))
-    packed = stored_bytes(facts, seen, "auto", "none")
-    assert packed < 0.6 * 256 * 256 * 2
-    assert stored_bytes(facts, unseen, "auto", "none") == stored_bytes(left, seen, "auto", "none") == packed
-    assert stored_bytes(left, unseen, "auto", "none") == 256 * 256 * 2
-
-
 UNKNOWN: list[tuple[dict[str, Any], str]] = [
     ({"quant_method": "hqq"}, "cannot load HQQ"),
     ({"quant_method": "aqlm"}, "not modeled"),
@@ -191,10 +180,6 @@ def test_the_methods_that_transformers_knows_are_known_here() -> None:
     assert {name.removesuffix("_4bit").removesuffix("_8bit") for name in AUTO_QUANTIZATION_CONFIG_MAPPING} == {*METHODS}
 
 
-def test_an_empty_block_is_a_dense_checkpoint(tmp_path: Path) -> None:
-    assert resolve(written(tmp_path, LLAMA, {})).stored is None
-
-
 @pytest.mark.parametrize(
     ("quantization", "dtype"),
     [(MXFP4, "bfloat16"), (FP8, "bfloat16"), (GPTQ, "float16"), (AWQ, "float16"), (None, "float32")],
@@ -210,30 +195,11 @@ def test_a_packed_checkpoint_without_a_dtype_computes_in_a_half_precision(
     assert resolve(folder).dtype == resolve(f"random:{folder}").dtype == dtype
 
 
-def test_layers_of_gpt2_are_not_taken_for_packed_ones(tmp_path: Path) -> None:
-    config = {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 300, "n_positions": 64}
-    with pytest.raises(InputError, match="Conv1D"):
-        resolve(written(tmp_path, config, GPTQ))
-
-
-def test_a_list_that_names_the_head_is_as_none(tmp_path: Path) -> None:
-    listed = weight_bytes(resolve(written(tmp_path, LLAMA, NF4 | {"llm_int8_skip_modules": ["lm_head"]})))
-    assert listed == weight_bytes(resolve(written(tmp_path, LLAMA, NF4)))
-
-
 def test_the_text_models_own_quantization_counts(tmp_path: Path) -> None:
     text = {"model_type": "gemma3_text", "hidden_size": 64, "num_hidden_layers": 2, "quantization_config": NF4}
     config = {"model_type": "gemma3", "text_config": text, "vision_config": {"model_type": "siglip_vision_model"}}
     facts = resolve(written(tmp_path, config, None))
     assert facts.quantization == "bitsandbytes" and facts.stored is not None and facts.stored.choice == "bnb-nf4"
-
-
-@pytest.mark.parametrize(
-    ("skipped", "dense"), [(["lm_head", "multi_modal_projector"], False), (["lm_head", "vision_tower"], True)]
-)
-def test_a_projector_alone_is_no_vision_tower(skipped: list[str], dense: bool, tmp_path: Path) -> None:
-    facts = resolve(written(tmp_path, LLAMA, NF4 | {"llm_int8_skip_modules": skipped}))
-    assert facts.stored is not None and facts.stored.vision_dense is dense
 
 
 def test_packed_experts_that_transformers_cannot_load_are_refused(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import ModelFacts, catalogue, resolve
 from tokendyno.backend.models.stored import StoredFormat
 from tokendyno.backend.paths import PRESETS
@@ -201,11 +200,10 @@ def small(architecture: str, folder: Path) -> ModelFacts:
 
 
 @pytest.mark.parametrize(
-    "architecture", [name if name == "llama" else pytest.param(name, marks=pytest.mark.slow) for name in FAMILIES]
+    "architecture", ["llama", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gpt2", "gpt_oss"))]
 )
 def test_packed_weights_take_what_was_predicted(architecture: str, tmp_path: Path) -> None:
-    """To the byte, except for the scale of Gemma's embeddings, a single number; GPT-2 has nothing that torchao and
-    quanto know."""
+    """To the byte; GPT-2 has nothing that torchao and quanto know."""
     from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
     from tokendyno.backend.plan import LoadPlan
     from tokendyno.backend.worker.load.device import Observed
@@ -218,7 +216,7 @@ def test_packed_weights_take_what_was_predicted(architecture: str, tmp_path: Pat
             plan = LoadPlan(facts.source, dtype=dtype, quantization=choice)
             counted = total_bytes(weight_tensors(load_as_checkpoint(plan, Observed())))
             predicted = weight_bytes(facts, dtype, choice)
-            assert counted - predicted == (2 if architecture.startswith("gemma") else 0), choice
+            assert counted == predicted, choice
             assert (predicted == dense) == (architecture == "gpt2" and not choice.startswith("bnb"))
 
 
@@ -267,13 +265,6 @@ def test_four_bits_in_tinygemms_layout_are_filled_up_and_leave_odd_layers_alone(
     assert weight_bytes(oss, "auto", "bnb-nf4") < weight_bytes(oss, "auto", "torchao-int4") < weight_bytes(oss)
 
 
-def test_what_is_not_known_is_refused() -> None:
-    with pytest.raises(InputError, match="Did you mean 'bfloat16'"):
-        weight_bytes(resolve("gpt2"), "bfloat")
-    with pytest.raises(InputError, match="Did you mean 'bnb-nf4'"):
-        weight_bytes(resolve("gpt2"), "auto", "bnb-nf5")
-
-
 # --- what a token reads ---------------------------------------------------------------------------
 
 
@@ -282,13 +273,6 @@ def test_a_token_reads_one_row_of_the_embeddings() -> None:
     table = facts.vocab * facts.hidden * 2
     assert weight_bytes_read(facts) == weight_bytes(facts) - table + facts.hidden * 2
     assert weight_bytes_read(facts, batch=8) - weight_bytes_read(facts) == 7 * facts.hidden * 2
-
-
-def test_tied_embeddings_are_read_whole_because_they_are_the_head() -> None:
-    facts = resolve("random:Qwen3-0.6B")
-    assert weight_bytes_read(facts) == weight_bytes(facts)
-    gpt2 = resolve("random:gpt2")  # its positions are a table too, of which one row is read
-    assert weight_bytes_read(gpt2) == weight_bytes(gpt2) - (gpt2.max_positions - 1) * gpt2.hidden * 4
 
 
 @pytest.mark.parametrize("quantization", ["none", "mxfp4"])
@@ -300,13 +284,6 @@ def test_a_token_reads_the_experts_that_it_is_routed_to(quantization: str) -> No
     more = [weight_bytes_read(facts, "auto", quantization, batch) for batch in (1, 2, 8, 1000)]
     assert more == sorted(more)
     assert more[-1] == pytest.approx(whole + 999 * facts.hidden * 2)
-
-
-@pytest.mark.parametrize("quantization", PACKINGS)
-def test_packing_never_lets_a_token_read_more(quantization: str) -> None:
-    for name in ("random:Llama-3-8B", "random:gpt-oss-20b", "random:gpt2", "random:bert-base-uncased"):
-        facts = resolve(name)
-        assert weight_bytes_read(facts, "auto", quantization) <= weight_bytes_read(facts)
 
 
 @pytest.mark.parametrize(

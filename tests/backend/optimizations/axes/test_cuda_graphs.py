@@ -58,22 +58,11 @@ def test_on_a_gpu(arm: str, expected: list[dict[str, str]]) -> None:
     assert fixes(arm) == expected
 
 
-def test_eager_experts_cannot_be_captured_unless_a_kernel_computes_them() -> None:
-    assert fixes(f"{OWN},experts=eager", MIXTURE) == [{"experts": "batched_mm"}]
-    assert fixes(f"{OWN},experts=grouped_mm", MIXTURE) == []
-    assert fixes(f"{OWN},experts=eager,quantization=mxfp4", MIXTURE) == []
-
-
 @pytest.mark.parametrize("more", ["", ",quantization=bnb-int8", ",experts=eager"])
 @pytest.mark.parametrize("arm", ["cuda_graphs=manual", OWN, "cuda_graphs=compile", f"{STATIC},cuda_graphs=compile"])
 def test_on_a_cpu_there_is_one_reason_whatever_else_is_wrong(arm: str, more: str) -> None:
     for model in (LLAMA, MIXTURE):
         assert fixes(arm + more, model, CPU) == [AUTO]
-
-
-def test_off_is_never_refused_on_a_cpu() -> None:
-    for mode in ("default", "reduce-overhead", "max-autotune"):
-        assert fixes(f"{STATIC},compile={mode},cuda_graphs=off", machine=CPU) == []
 
 
 @pytest.mark.parametrize(
@@ -93,17 +82,6 @@ def test_off_is_never_refused_on_a_cpu() -> None:
 )
 def test_the_pass_of_an_encoder_is_captured_by_itself(arm: str, expected: list[dict[str, str]]) -> None:
     assert fixes(f"cuda_graphs=manual,{arm}".rstrip(","), BERT) == expected
-
-
-def test_the_pass_of_an_encoder_is_captured_on_a_gpu_alone() -> None:
-    for more in ("", ",shapes=dynamic,compile=default", ",attention=flex_attention"):
-        assert fixes(f"cuda_graphs=manual{more}", BERT, CPU) == [AUTO]
-
-
-def test_graphs_of_torch_compile_need_its_modes_for_an_encoder_too() -> None:
-    assert fixes("cuda_graphs=compile", BERT) == [{"compile": "reduce-overhead"}]
-    assert fixes("compile=reduce-overhead,cuda_graphs=compile", BERT) == []
-    assert fixes("compile=reduce-overhead,cuda_graphs=off", BERT) == [{"compile": "default"}]
 
 
 @pytest.mark.parametrize(("replayed", "single", "expected"), [(10, 0, 10), (4, 9, 19)])

@@ -1,24 +1,21 @@
 """dtype=auto: the checkpoint's, but for bfloat16 on a CPU that was measured to be slower in it."""
 
-from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from tests.support.machines import CPU, GIB, H200, facts
-from tests.support.sharded import ranks
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations.axes.dtype import AXIS, _plain_cache
 from tokendyno.backend.optimizations.conditions import CLEARLY_SLOWER
-from tokendyno.backend.optimizations.proof import Observation, Trace
+from tokendyno.backend.optimizations.proof import Observation
 from tokendyno.backend.plan import LoadPlan, Plan
 
 TIMES = (
@@ -78,20 +75,6 @@ def test_a_row_that_was_settled_is_verified_with_the_reason() -> None:
     assert row.status == "verified" and row.reason == "auto -> float32: measured."
 
 
-@pytest.mark.parametrize(
-    ("model", "choices", "words"),
-    [
-        ("pocket", {}, ["float32 is faster for a model this small; in bfloat16, memory climbs"]),
-        ("pocket", {"cache": "static"}, ["float32 is faster for a model as small as this"]),
-        ("random:gpt-oss-20b", {}, ["memory climbs by about 1.3 MiB a token"]),
-        ("random:Qwen3-0.6B", {}, []),
-    ],
-)
-def test_what_bfloat16_costs_on_a_cpu_is_one_note(model: str, choices: dict[str, str], words: list[str]) -> None:
-    found = [v.reason for v in checked(CPU, model, 1, **{"dtype": "bfloat16", **choices}).verdicts if v.axis == "dtype"]
-    assert len(found) == len(words) and all(text in reason for text, reason in zip(words, found, strict=True))
-
-
 @pytest.mark.parametrize(("blocks", "reached"), [("uint8", 3), ("bfloat16", 4), ("a kernel's own", 3)])
 def test_biases_beside_packed_weights_may_be_in_float32(blocks: str, reached: int) -> None:
     """MXFP4's experts add theirs to sums in float32; beside plain weights the same biases are of another format."""
@@ -114,42 +97,6 @@ def test_biases_beside_packed_weights_may_be_in_float32(blocks: str, reached: in
 
 
 @pytest.mark.parametrize(
-    ("held", "multiplied", "reached", "expected"),
-    [
-        ("bfloat16", "bfloat16", 5, 5),  # two weights and three products
-        ("float32", "float32", 4, 5),  # without the norm's weight
-        ("bfloat16", "float32", 2, 5),  # without the products
-    ],
-)
-def test_a_rank_counts_its_part_of_a_matrix_and_the_products_with_it(
-    held: str, multiplied: str, reached: int, expected: int
-) -> None:
-    import torch
-    from torch.distributed.tensor import DTensor, Shard
-
-    trace = Trace(Counter(), Counter(), Counter(), 1, formats=Counter({((64, 32), multiplied): 3}))
-    with ranks(2) as mesh:
-        head = torch.nn.Linear(64, 64, bias=False)
-        part = torch.zeros(32, 64, dtype=getattr(torch, held))
-        head.weight = torch.nn.Parameter(DTensor.from_local(part, mesh, [Shard(0)], run_check=False))
-        model = torch.nn.Sequential(head, torch.nn.RMSNorm(64, dtype=torch.bfloat16))
-        found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"))), lambda: trace))
-    assert (found.reached, found.expected) == (reached, expected), found.proof
-    assert found.effective == held
-
-
-def test_tensors_that_were_drawn_at_random_do_not_count() -> None:
-    import torch
-
-    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.RMSNorm(8))
-    for drawn in (0.0, 3.0):
-        counts = RunCounts(drawn_tensors=drawn)
-        found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"))), counts=counts))
-        assert (found.reached, found.expected) == (3, 3 + drawn)
-        assert ("; 3 tensors are not in the checkpoint" in found.proof) == bool(drawn)
-
-
-@pytest.mark.parametrize(
     ("keys", "values", "counted"),
     [
         ("bfloat16", "bfloat16", 2),
@@ -167,18 +114,3 @@ def test_of_a_cache_the_parts_count_that_hold_floats(keys: str | None, values: s
     layer.is_initialized = True
     layer.keys, layer.values = (one and torch.zeros(1, 1, 4, 8, dtype=getattr(torch, one)) for one in (keys, values))
     assert len(list(_plain_cache(SimpleNamespace(layers=[layer])))) == counted
-
-
-@pytest.mark.parametrize(
-    ("capability", "dtype", "said"),
-    [
-        ((7, 5), "auto", True),
-        ((7, 5), "bfloat16", True),
-        ((7, 5), "float16", False),
-        ((8, 0), "auto", False),
-    ],
-)
-def test_bfloat16_before_ampere_is_said_to_be_slow(capability: tuple[int, int], dtype: str, said: bool) -> None:
-    card = replace(H200, gpus=(replace(H200.gpus[0], capability=capability),))
-    told = checked(card, "random:Qwen3-0.6B", dtype=dtype).verdicts
-    assert any("no bfloat16 arithmetic" in one.reason for one in told) is said

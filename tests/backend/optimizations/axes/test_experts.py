@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import CompileConfig
 
 from tests.support.machines import CPU, H200, MACHINES, facts
 from tests.support.proof import verify
-from tests.support.quantization import gpu, without
 from tests.support.scripts import preamble
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.models.source import ModelSource
@@ -152,40 +150,6 @@ def test_every_mixture_of_every_visible_pass_is_counted(
     assert (finding.effective, finding.reached, finding.expected) == wanted
 
 
-@pytest.mark.full
-@pytest.mark.timeout(600)
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-@pytest.mark.parametrize("way", WAYS)
-def test_a_compiled_step_does_not_hide_it(way: str) -> None:
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
-    model = build("gpt_oss", dtype="bfloat16")
-    set_experts(model, way)
-    settings = CompileConfig(mode="default")
-    settings._compile_all_devices = True
-    more: dict[str, Any] = {"cache_implementation": "static", "compile_config": settings}
-    generate(model, 12, **more)
-    broken = bool(torch._dynamo.utils.counters["graph_break"])
-    assert claims(seen(model, **more)) == {way}
-    assert broken == ("note" in said(way, facts(), compile="default"))
-
-
-@pytest.mark.full
-@pytest.mark.timeout(600)
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-def test_compiled_in_float32_the_grouped_product_is_a_loop_of_plain_ones() -> None:
-    torch._dynamo.reset()
-    model = build("gpt_oss")
-    settings = CompileConfig(mode="default")
-    settings._compile_all_devices = True
-    more: dict[str, Any] = {"cache_implementation": "static", "compile_config": settings}
-    generate(model, 12, **more)
-    one = seen(model, **more)
-    assert one.trace().ops["transformers::grouped_mm_fallback"] > 0
-    assert "is a loop of plain GEMMs" in said("grouped_mm", facts(), compile="default", dtype="float32")["note"]
-    assert "note" not in said("grouped_mm", facts(), compile="default")
-
-
 # --- rules ----------------------------------------------------------------------------------------
 
 
@@ -207,63 +171,6 @@ def test_packed_experts_compute_by_themselves() -> None:
         assert "MXFP4" in said(way, packed, H200)["fallback"]
         assert "fallback" not in said(way, packed, CPU), "on a CPU they are unpacked"
         assert "fallback" not in said(way, packed, H200, quantization="mxfp4-dequantized")
-
-
-UNPACKED = [
-    replace(H200, packages=tuple((dict(H200.packages) | {"triton": "3.3.1"}).items())),
-    replace(H200, hub_offline=True),
-    replace(H200, gpus=(replace(H200.gpus[0], capability=(7, 0)),)),
-]
-
-
-@pytest.mark.parametrize("machine", UNPACKED, ids=["old triton", "offline", "old GPU"])
-@pytest.mark.parametrize("quantization", ["none", "mxfp4"])
-def test_experts_that_could_not_stay_packed_are_chosen_as_ever(machine: Any, quantization: str) -> None:
-    packed = replace(facts("random:gpt-oss-20b"), quantization="mxfp4")
-    for way in WAYS:
-        assert "fallback" not in said(way, packed, machine, quantization=quantization)
-        assert AXIS.resolve(way, subject_of(packed, machine, {"quantization": quantization, "experts": way})) == way
-
-
-@pytest.mark.parametrize(
-    ("model", "machine", "says"),
-    [
-        ("random:gpt-oss-20b", H200, ""),
-        ("random:gpt-oss-20b", CPU, "NVIDIA GPUs"),
-        ("random:gpt-oss-20b", gpu(7, 5), "capability 8.0"),
-        ("random:gpt-oss-20b", without("triton"), "triton 3.5"),
-        ("random:gpt-oss-20b", without("kernels"), "package kernels"),
-        ("mixtral", H200, "gpt-oss"),
-    ],
-)
-@pytest.mark.parametrize("quantization", ["none", "mxfp4-dequantized"])
-def test_our_kernels_run_where_their_rules_say(model: str, machine: Any, says: str, quantization: str) -> None:
-    given = replace(facts(), architecture=model) if model == "mixtral" else facts(model)
-    found = said("triton", given, machine, quantization=quantization)
-    assert says in found.get("blocked", "") and ("blocked" in found) is bool(says), found
-    if not says:
-        plan = AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "triton", subject_of(given, machine, {}))
-        assert plan.load.experts == "triton"
-
-
-def test_a_gpu_on_which_nothing_was_run_is_said_to_be_one() -> None:
-    assert "H200" in said("triton", facts("random:gpt-oss-20b"), gpu(8, 0))["note"]
-    assert "note" not in said("triton", facts("random:gpt-oss-20b"), H200)
-
-
-def test_a_kernel_of_the_hub_may_stand_in_for_the_mixture_where_it_has_one() -> None:
-    assert "kernels=hub" in said("eager", facts(), H200, kernels="hub")["fallback"]
-    assert "fallback" not in said("eager", facts(), H200, kernels="local")
-    mixtral = replace(facts(), architecture="mixtral")
-    assert "kernels=hub" in said("eager", mixtral, H200, kernels="hub")["fallback"]
-    assert "fallback" not in said("eager", mixtral, CPU, kernels="hub"), "on a CPU the Hub has nothing for it"
-    assert AXIS.resolve("auto", subject_of(mixtral, CPU, {"kernels": "hub"})) == "grouped_mm"
-
-
-def test_an_old_gpu_has_no_grouped_product() -> None:
-    old = replace(H200, gpus=(replace(H200.gpus[0], capability=(7, 5)),))
-    assert "capability 8.0" in said("grouped_mm", facts(), old)["note"]
-    assert "note" not in said("grouped_mm", facts(), H200)
 
 
 def test_generate_swaps_grouped_mm_on_a_gpu_and_the_second_name_is_left_alone() -> None:
@@ -323,14 +230,6 @@ def test_a_script_of_our_kernels_reads_packed_experts_as_they_lie(kind: Any, qua
     assert script.patch[0].startswith("use_triton(model, ")
 
 
-@pytest.mark.parametrize(("capability", "noted"), [((7, 5), True), ((8, 0), False), ((8, 9), False), ((9, 0), False)])
-def test_torchs_own_grouped_product_needs_compute_capability_8(capability: tuple[int, int], noted: bool) -> None:
-    machine = replace(H200, gpus=(replace(H200.gpus[0], capability=capability),))
-    assert (
-        "compute capability 8.0" in said("grouped_mm", facts("random:gpt-oss-20b"), machine).get("note", "")
-    ) is noted
-
-
 @pytest.mark.parametrize(("asked", "found"), [(None, "auto"), ("grouped_mm", "grouped_mm")])
 def test_a_single_pass_on_a_gpu_is_grouped_for_auto_too(asked: str | None, found: str) -> None:
     model = tiny("gpt_oss")
@@ -338,27 +237,6 @@ def test_a_single_pass_on_a_gpu_is_grouped_for_auto_too(asked: str | None, found
     plan = Plan(LoadPlan(ModelSource("random"), device="cuda", experts=asked))
     finding = AXIS.find(Observation(model, None, plan, lambda: once))
     assert (finding.effective, finding.reached) == (found, finding.expected)
-
-
-def test_our_kernels_are_nothing_to_choose_without_experts() -> None:
-    """And the Hub's stay where they were asked for."""
-    dense = subject_of(facts("random:Qwen3-0.6B"), H200, {"experts": "triton", "quantization": "none"})
-    assert AXIS.resolve("triton", dense) == "auto"
-    mixture = subject_of(facts("random:gpt-oss-20b"), H200, {"experts": "triton", "quantization": "none"})
-    assert AXIS.resolve("triton", mixture) == "triton"
-
-
-@pytest.mark.parametrize(("compiled", "noted"), [("off", False), ("default", True)])
-def test_a_loop_over_experts_breaks_a_compiled_graph_and_says_so(compiled: str, noted: bool) -> None:
-    told = said("eager", facts("random:gpt-oss-20b"), H200, compile=compiled, cache="static", quantization="none")
-    assert ("a graph break in every layer" in told.get("note", "")) is noted
-
-
-def test_a_single_expert_is_an_expert() -> None:
-    one = replace(facts("random:gpt-oss-20b"), experts=1)
-    assert "blocked" in said("triton", one, CPU, quantization="none")
-    assert "MXFP4" in said("eager", replace(one, quantization="mxfp4"), H200)["fallback"]
-    assert "kernels=hub" in said("eager", one, H200, kernels="hub")["fallback"]
 
 
 UP, DOWN = (4, 32, 96), (4, 48, 32)
@@ -388,14 +266,3 @@ def test_our_kernels_are_put_in_before_layers_are_replaced() -> None:
     script = Script(patch=["replace_layers(model)"])
     AXIS.write(script, Plan(LoadPlan(ModelSource("folder"), experts="triton")))
     assert script.patch[0].startswith("use_triton(model, ") and script.patch[1:] == ["replace_layers(model)"]
-
-
-def test_a_model_with_a_single_mixture_is_counted_too() -> None:
-    experts = tiny("gpt_oss").model.layers[0].mlp.experts
-    shapes: Counter[ShapedCall] = Counter(
-        {(COPY, (tuple(experts.down_proj.shape), ())): 3, (COPY, (tuple(experts.gate_up_proj.shape), ())): 3}
-    )
-    made = Trace(Counter({COPY: 6}), Counter(), Counter(), 3, shapes=shapes)
-    plan = Plan(LoadPlan(ModelSource("random")))
-    found = AXIS.find(Observation(torch.nn.ModuleList([experts]), None, plan, lambda: made))
-    assert (found.effective, found.reached, found.expected) == ("batched_mm", 3, 3)

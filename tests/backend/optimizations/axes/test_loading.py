@@ -10,7 +10,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource, SourceKind
-from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.axes.loading import AXIS
 from tokendyno.backend.plan import LoadingKind, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
@@ -20,25 +20,6 @@ WAYS: tuple[LoadingKind, ...] = ("device_map", "no-warmup", "plain")
 
 def plan(loading: LoadingKind = "device_map", device: str = "cuda", kind: SourceKind = "folder") -> Plan:
     return Plan(LoadPlan(ModelSource(kind), device=device, loading=loading))
-
-
-@pytest.mark.parametrize(
-    ("model", "machine", "choices", "levels"),
-    [
-        ("pocket", H200, {}, []),
-        ("pocket", CPU, {}, ["note"]),
-        ("random:Qwen3-0.6B", H200, {}, ["note"]),
-        ("random:Qwen3-0.6B", CPU, {}, ["note"]),
-        ("pocket", H200, {"quantization": "bnb-nf4"}, ["blocked"]),
-        ("pocket", H200, {"quantization": "torchao-int8"}, []),
-        ("pocket", CPU, {"quantization": "bnb-nf4"}, ["note"]),
-    ],
-)
-def test_where_it_changes_nothing_that_is_said(
-    model: str, machine: object, choices: dict[str, str], levels: list[str]
-) -> None:
-    found = AXIS.verdicts("plain", subject_of(facts(model), machine, choices))  # type: ignore[arg-type]
-    assert [verdict.level for verdict in found] == levels
 
 
 @pytest.mark.parametrize(
@@ -68,29 +49,6 @@ def test_of_fused_matrices_the_proof_wants_no_block() -> None:
     script = Script(load={"device_map": "DEVICE"})
     AXIS.write(script, fused)
     assert any("caching_allocator_warmup" in line for line in script.prepare)
-
-
-def test_of_a_tiny_model_the_allocator_reserves_nothing_anew() -> None:
-    """transformers 5.22, modeling_utils.caching_allocator_warmup: unused memory is taken first."""
-    import torch
-
-    none = RunCounts(load_warmup_bytes=0, load_moved_bytes=0)
-    for rows, effective in ((100, "device_map"), (100_000, "no-warmup")):
-        model = torch.nn.Linear(64, rows, device="meta")
-        assert AXIS.find(Observation(model, None, plan("device_map"), counts=none)).effective == effective
-
-
-def test_bitsandbytes_places_weights_unasked() -> None:
-    """So that "plain" would be no such thing; the others leave the choice as it is."""
-    from transformers import BitsAndBytesConfig, TorchAoConfig
-    from transformers.quantizers import AutoHfQuantizer
-
-    for packed in (BitsAndBytesConfig(load_in_4bit=True), BitsAndBytesConfig(load_in_8bit=True)):
-        assert AutoHfQuantizer.from_config(packed, pre_quantized=False).update_device_map(None)
-    from torchao.quantization import Int8WeightOnlyConfig
-
-    dense = AutoHfQuantizer.from_config(TorchAoConfig(Int8WeightOnlyConfig()), pre_quantized=False)
-    assert dense.update_device_map(None) is None
 
 
 @pytest.mark.parametrize("planned", WAYS)

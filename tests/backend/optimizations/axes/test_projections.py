@@ -3,20 +3,18 @@
 import functools
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
-from tests.support.machines import CPU, H200, facts, settled
+from tests.support.machines import H200, facts, settled
 from tests.support.proof import verify
 from tests.support.scripts import preamble
 from tests.support.tiny_models import CONFIGS, build
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Finished
-from tokendyno.backend.models.facts import Matrix
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, all_axes
 from tokendyno.backend.optimizations.axes.projections import products, shared_inputs
@@ -103,51 +101,6 @@ def test_fused_text_is_the_separate_one_and_the_weights_are_as_many(workers: dic
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("quantization", ["bnb-int8", "quanto-int8", "quanto-int4"])
-def test_packed_matrices_are_refused(quantization: str) -> None:
-    checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
-    assert any(v.axis == "projections" and v.fix == {"projections": "separate"} for v in checked.blocked)
-
-
-@pytest.mark.parametrize(("packed", "refused"), [("bitsandbytes", True), ("gptq", True), ("torchao", False)])
-def test_what_a_checkpoint_has_packed_is_refused_too(packed: str, refused: bool) -> None:
-    given = replace(facts("random:Llama-3-8B"), quantization=packed, random=False)
-    checked = settled(given, {"projections": "fused"}, H200)
-    assert any(v.axis == "projections" for v in checked.blocked) is refused
-
-
-@pytest.mark.parametrize(
-    "quantization", ["none", "torchao-int8", "torchao-fp8", "torchao-int4", "bnb-nf4", "bnb-fp4-double"]
-)
-def test_rows_are_not(quantization: str) -> None:
-    checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
-    assert not any(v.axis == "projections" for v in checked.blocked)
-
-
-@pytest.mark.parametrize("quantization", ["bnb-nf4", "bnb-nf4-double", "bnb-fp4", "bnb-fp4-double"])
-def test_blocks_of_4_bits_are_joined_on_a_gpu_only(quantization: str) -> None:
-    checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, CPU)
-    assert any(v.axis == "projections" and "CPU" in v.reason for v in checked.blocked)
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "refused"),
-    [
-        (256, 256, {"bnb-nf4": False, "bnb-nf4-double": False}),
-        (16, 256, {"bnb-fp4": False, "bnb-fp4-double": True}),
-        (1024, 96, {"bnb-nf4": True, "bnb-nf4-double": True, "none": False, "torchao-int8": False}),
-    ],
-)
-def test_blocks_that_span_two_matrices_are_refused(rows: int, columns: int, refused: dict[str, bool]) -> None:
-    """Of those that are joined: a matrix after them may have any."""
-    plain = facts("random:Llama-3-8B")
-    matrices = (Matrix("linear", 8, rows, columns), Matrix("linear", 8, 16, 96, "columns"))
-    for quantization, expected in refused.items():
-        chosen = {"projections": "fused", "quantization": quantization}
-        checked = settled(replace(plain, matrices=matrices), chosen, H200)
-        assert any(v.axis == "projections" for v in checked.blocked) is expected, quantization
-
-
 def test_a_script_fuses_with_the_workers_own_function() -> None:
     script = Script()
     AXIS.write(script, Plan(LoadPlan(ModelSource("random"), projections="fused")))
@@ -155,18 +108,6 @@ def test_a_script_fuses_with_the_workers_own_function() -> None:
     model = build("llama")
     exec("\n".join([preamble(script), *script.patch]), {"model": model})
     assert claims(model) == {"fused"}
-
-
-@pytest.mark.parametrize("architecture", ["gpt2", "phi3", "gpt_neox", "bloom"])
-def test_these_have_nothing_to_fuse(architecture: str) -> None:
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    given = replace(facts("random:gpt2"), architecture=architecture)
-    assert not AXIS.matters(given)
-    assert settled(given, {"projections": "fused"}, H200).blocked
-    shape = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "pad_token_id": 0}
-    config = AutoConfig.for_model(architecture, **shape, num_attention_heads=4)
-    assert fuse(AutoModelForCausalLM.from_config(config)) == 0
 
 
 @pytest.mark.parametrize(
@@ -190,27 +131,6 @@ def test_what_no_text_passes_through_is_not_fused(architecture: str, groups: int
     counted = replace(facts("random:gpt2"), architecture=architecture, shared_inputs=groups)
     assert AXIS.matters(counted) is bool(groups)
     assert bool(settled(counted, {"projections": "fused"}, H200).blocked) is not bool(groups)
-
-
-@pytest.mark.parametrize("quantization", ["bnb-nf4", "quanto-int8"])
-def test_forced_upon_packed_matrices_it_is_refused_by_the_worker(quantization: str, tmp_path: Path) -> None:
-    """The rule against what happens: these classes are not joinable."""
-    from torch import nn
-
-    from tokendyno.backend.errors import InputError
-
-    model = build("llama")
-    if quantization == "bnb-nf4":
-        from bitsandbytes.nn import Linear4bit
-
-        packed: nn.Module = Linear4bit(32, 32, bias=False)
-    else:
-        from optimum.quanto import QLinear, qint8
-
-        packed = QLinear.from_module(nn.Linear(32, 32, bias=False), weights=qint8)
-    model.model.layers[0].self_attn.q_proj = packed
-    with pytest.raises(InputError), torch.no_grad():
-        fuse(model)
 
 
 def test_a_fused_matrix_that_no_pass_multiplied_with_was_not_reached() -> None:

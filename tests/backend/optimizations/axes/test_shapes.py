@@ -151,16 +151,6 @@ def test_an_encoder_is_padded_on_the_right_and_reads_the_same() -> None:
     assert not torch.allclose(plain, shifted, atol=1e-2)
 
 
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore")
-def test_flex_attention_on_a_cpu_takes_no_padding() -> None:
-    given = prompt(11)
-    config = tiny("llama", "flex_attention").config
-    text("llama", given, DynamicCache(config=config), "flex_attention")
-    with pytest.raises(Exception, match="CppCompileError"):
-        text("llama", pad(given, "buckets"), DynamicCache(config=config), "flex_attention")
-
-
 # --- the proof --------------------------------------------------------------------------------------------------------
 
 
@@ -230,44 +220,3 @@ def test_symbolic_graphs_are_those_that_ran_and_have_guards_on_shapes(monkeypatc
     assert (found.effective, found.reached, found.expected) == ("dynamic", 1, 2)
     assert found.proof.endswith("graph 1/0")
     assert AXIS.find(replace(made, counts=RunCounts(positions=13))).effective == "exact"
-
-
-@pytest.mark.parametrize(("mode", "written"), [("default", True), (None, False)])
-def test_a_script_with_symbolic_sizes_tells_equal_ones_apart_where_it_compiles(mode: Any, written: bool) -> None:
-    script = Script()
-    AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, mode, shapes="dynamic")))
-    assert bool(script.prepare) is written
-
-
-@pytest.mark.parametrize(("places", "said"), [(88, ", and a static cache of 88 slots"), (0, "13 tokens and 0 padding")])
-def test_the_slots_of_a_static_cache_are_said_where_there_is_one(places: int, said: str) -> None:
-    proof = AXIS.find(seen("exact", 13, 0, places)).proof
-    assert said in proof and ("static cache" in proof) is bool(places)
-
-
-def test_without_a_count_of_positions_nothing_is_known() -> None:
-    made = seen("padded", 0, 0)
-    assert AXIS.find(replace(made, counts=RunCounts())).effective == "padded"
-
-
-@pytest.mark.parametrize(("positions", "effective"), [(512, "padded"), (1024, "unknown")])
-def test_an_encoder_is_padded_no_further_than_its_positions(positions: int, effective: str) -> None:
-    """To 512 of 512, where a decoder would have been padded to 1,024."""
-    config = SimpleNamespace(max_position_embeddings=512)
-    plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(shapes="padded"))
-    counts = RunCounts(positions=positions, padding=positions - 500 if positions == 512 else 424)
-    assert AXIS.find(Observation(SimpleNamespace(config=config), None, plan, counts=counts)).effective == effective
-
-
-def test_windows_of_a_static_cache_are_no_slots_of_the_whole_text() -> None:
-    """They are as large as the window, whatever lengths are rounded to."""
-    config, states = tiny("mistral").config, torch.zeros(1, 2, 3, 8)
-    cache = StaticCache(config, 128)
-    for layer in range(4):
-        cache.update(states, states, layer)
-    made = replace(seen("buckets", 64, 51), cache=cache)
-    found = AXIS.find(made)
-    assert found.effective == "buckets" and "static cache" not in found.proof
-    cache.layers[2] = StaticCache(tiny("llama").config, 128).layers[2]
-    cache.update(states, states, 2)
-    assert "a static cache of 128 slots" in AXIS.find(made).proof

@@ -70,13 +70,6 @@ def test_it_is_refused_with_the_caches_that_cannot_forget(kind: str) -> None:
         generate("llama", kind)
 
 
-def test_it_is_refused_for_a_batch() -> None:
-    assert levels(1) == []
-    assert levels(2) == [("blocked", {"speculation": "off"})]
-    with pytest.raises(ValueError, match="only supported for batch_size = 1"):
-        generate("llama", batch=2)
-
-
 @pytest.mark.parametrize("kind", ["dynamic", "unwindowed"])
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "gpt_oss"])
 def test_greedy_text_is_that_of_one_token_a_step(architecture: str, kind: str) -> None:
@@ -106,38 +99,11 @@ def test_it_is_proved_by_what_was_looked_up_and_not_by_the_plan() -> None:
     assert [verify(AXIS, name, seen(RunCounts())) for name in ("off", "prompt-lookup")] == [True, False]
 
 
-def test_counting_ends_with_the_run() -> None:
-    from transformers.generation.candidate_generator import PromptLookupCandidateGenerator as Generator
-
-    plain = Generator.get_candidates
-    with DraftCounter() as drafts:
-        pass
-    generate("llama")
-    assert drafts.lookups == 0 and Generator.get_candidates is plain
-
-
 def test_the_script_asks_for_as_many_tokens() -> None:
     on, off = Script(), Script()
     AXIS.write(on, PLAN)
     AXIS.write(off, Plan(PLAN.load))
     assert (on.generate, off.generate) == ({"prompt_lookup_num_tokens": "5"}, {})
-
-
-@pytest.mark.parametrize(
-    ("counts", "said"),
-    [
-        (
-            RunCounts(lookups=3.0, draft_tokens=5, steps=4),
-            "4 tokens in 4 steps: 3 lookups proposed 5 draft tokens, 0 acc",
-        ),
-        (
-            RunCounts(lookups=3.0, accepted_tokens=2),
-            "2 tokens in 0 steps: 3 lookups proposed 0 draft tokens, 2 accepted",
-        ),
-    ],
-)
-def test_what_was_not_counted_is_none(counts: RunCounts, said: str) -> None:
-    assert AXIS.find(seen(counts)).proof.startswith(said)
 
 
 @pytest.mark.parametrize(

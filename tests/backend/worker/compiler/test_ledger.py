@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from tests.backend.worker.prove.test_findings import SHAPE
 from tests.support.compiling import own_folder
 from tests.support.local_worker import LocalWorker
-from tests.support.tiny_models import build
 from tests.support.worker import SENTENCE
 from tokendyno.backend import paths
 from tokendyno.backend.arms.check import check
@@ -21,7 +19,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware import detect
-from tokendyno.backend.messages import Annotation, Compiled, Event, Finished, Generate, Progress, Started
+from tokendyno.backend.messages import Annotation, Compiled, Finished, Generate, Progress, Started
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan, Plan
@@ -98,14 +96,6 @@ def test_what_is_not_compiled_has_no_ledger_and_no_marks_of_the_compiler(folder:
     assert not {mark.kind for mark in bench.told(Annotation)} & {"compile", "recompile", "graph_skip", "window"}
 
 
-def test_a_window_that_fills_while_tokens_are_measured_is_marked(folder: Path) -> None:
-    bench = Bench(f"random:{folder / 'mistral'}")
-    for cache, token in (("dynamic", 7), ("static", 8), ("unwindowed", None)):
-        bench.run(cache=cache)
-        windows = [mark.token for mark in bench.told(Annotation) if mark.kind == "window"]
-        assert windows == ([] if token is None else [token]), cache
-
-
 def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -> None:
     """With Dynamo's eager backend, which compiles nothing further: sizes change until it gives up at the ninth."""
     counts = RunCounts()
@@ -123,22 +113,6 @@ def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -
     assert found.breaks == {"not compiled: Dynamo recompile limit exceeded": 1}
     assert (counts.graphs, counts.recompiles, counts.graph_breaks) == (8, 7, 1)
     assert found.cold_s == 0 and (found.hits, found.misses) == (0, 0)
-
-
-def test_generate_silently_compiles_nothing_with_a_growing_cache_as_the_rule_says() -> None:
-    """So the worker compiles the model itself."""
-    from transformers import CompileConfig, DynamicCache, GenerationConfig
-
-    model = build("llama")
-    config = CompileConfig(mode="default")
-    config._compile_all_devices = True
-    with torch.inference_mode():
-        model.generate(
-            torch.tensor([[1, 2, 3]]),
-            past_key_values=DynamicCache(config=model.config),
-            generation_config=GenerationConfig(max_new_tokens=3, pad_token_id=0, compile_config=config),
-        )
-    assert not hasattr(model, "_compiled_call")
 
 
 @full
@@ -184,18 +158,6 @@ def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_a
     assert finding(symbolic, "compile").effective == "default"
 
 
-@full
-def test_the_step_of_the_own_loop_is_compiled_too(folder: Path) -> None:
-    bench = Bench(f"random:{folder / 'mistral'}")
-    finished = bench.run(**COMPILED, loop="own")
-    assert {axis: finding(finished, axis).effective for axis in ("compile", "loop")} == {
-        "compile": "default",
-        "loop": "own",
-    }
-    assert finished.compiled is not None and len(finished.compiled.graphs) == 1, "one graph, past the window too"
-    assert not [mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")]
-
-
 @slow
 def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token(folder: Path) -> None:
     """Without a warm-up the first decode step compiles, and a window that fills compiles again."""
@@ -209,23 +171,6 @@ def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token(folde
 
 
 @full
-@pytest.mark.parametrize("length", [9, 10, 12])
-def test_no_run_past_the_window_compiles_while_it_is_measured_however_little_past(folder: Path, length: int) -> None:
-    from torch._dynamo.utils import counters
-
-    graphs: dict[str, int] = {}
-
-    def look(event: Event) -> None:
-        if isinstance(event, Started | Finished):
-            graphs[type(event).__name__] = counters["stats"]["unique_graphs"]
-
-    bench = Bench(f"random:{folder / 'mistral'}")
-    bench.run(length, act=look, **COMPILED)
-    assert graphs["Started"] == graphs["Finished"] > 0
-    assert not [mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")]
-
-
-@full
 def test_a_graph_break_is_recorded_with_its_reason(folder: Path) -> None:
     bench = Bench(f"random:{folder / 'llama'}")
     bench.worker.model.model.model.norm.register_forward_hook(lambda *_: torch._dynamo.graph_break())
@@ -236,81 +181,6 @@ def test_a_graph_break_is_recorded_with_its_reason(folder: Path) -> None:
     assert "graph_break" in reason.replace(" ", "_")
     found = finding(finished, "compile")
     assert found.effective == "default" and f"{sum(finished.compiled.breaks.values())} graph breaks" in found.proof
-
-
-# --- what the rules say ---------------------------------------------------------------------------
-
-
-@full
-def test_on_a_cpu_every_mode_makes_the_code_of_default_and_no_cuda_graphs() -> None:
-    """So the other modes fall back to it."""
-    from torch._dynamo.utils import counters
-    from torch._inductor.utils import fresh_cache, run_and_get_code
-
-    layer = torch.nn.Linear(64, 64)
-    kernels, skips = {}, {}
-    for mode in ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
-        torch._dynamo.reset()
-        counters.clear()
-        with torch.inference_mode(), fresh_cache():
-            step = torch.compile(lambda x: torch.nn.functional.gelu(layer(x)) * 2, mode=mode)
-            _, code = run_and_get_code(step, torch.ones(1, 64))
-        kernels[mode] = re.findall(r"cpp_pybinding\(.*?'''.*?'''", "".join(code), re.DOTALL)
-        skips[mode] = counters["inductor"]["cudagraph_skips"]
-    assert kernels["default"] and all(found == kernels["default"] for found in kernels.values())
-    assert {mode for mode, count in skips.items() if count} == {"reduce-overhead", "max-autotune"}
-
-
-@full
-@pytest.mark.parametrize(("library", "compiled"), [("bnb", False), ("quanto", False), ("none", True)])
-def test_generate_silently_compiles_no_model_of_these_libraries(library: str, compiled: bool) -> None:
-    from torch._dynamo.utils import counters
-    from transformers import (
-        AutoModelForCausalLM,
-        BitsAndBytesConfig,
-        CompileConfig,
-        GenerationConfig,
-        QuantoConfig,
-        StaticCache,
-    )
-
-    how: Any = None
-    if library != "none":
-        how = BitsAndBytesConfig(load_in_4bit=True) if library == "bnb" else QuantoConfig(weights="int8")
-    model = AutoModelForCausalLM.from_pretrained(resolve("pocket").source.path, quantization_config=how).eval()
-    config = CompileConfig(mode="default")
-    config._compile_all_devices = True
-    counters.clear()
-    with torch.inference_mode():
-        model.generate(
-            torch.tensor([[1, 2, 3]]),
-            past_key_values=StaticCache(config=model.config, max_cache_len=16),
-            generation_config=GenerationConfig(max_new_tokens=2, pad_token_id=0, compile_config=config),
-        )
-    assert (counters["stats"]["unique_graphs"] > 0) is compiled
-
-
-@full
-def test_flex_attention_compiles_itself_and_that_is_not_taken_for_the_compile_axis() -> None:
-    from torch.nn.attention.flex_attention import flex_attention
-
-    from tokendyno.backend.optimizations.proof import REGION, compiled_calls
-    from tokendyno.backend.worker.prove.profile import trace
-
-    flex = torch.compile(flex_attention)
-    plain = torch.compile(lambda x: x.sin() + 1)
-    query = torch.ones(1, 1, 128, 16)
-
-    def make() -> int:
-        flex(query, query, query)
-        plain(query)
-        return 1
-
-    with torch.inference_mode():
-        make()
-        seen = trace(make, False)
-    regions = [name for name in seen.ops if name.startswith(REGION)]
-    assert len(regions) == 2 and compiled_calls(seen).total() == 1
 
 
 # --- where compiled code is kept ------------------------------------------------------------------

@@ -1,16 +1,11 @@
 """A worker's own compile cache: only what is complete gets to other workers, whenever one of them is killed."""
 
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.support.compiling import hesitant_compiler
-from tests.support.processes import wait_for
 from tokendyno.backend import paths
 from tokendyno.backend.worker.compiler import own_cache
 from tokendyno.backend.worker.compiler.own_cache import Filled, is_torn, publish
@@ -116,34 +111,3 @@ def test_what_compiles_before_any_run_does_it_in_a_folder_of_its_own(cache: Path
     assert not folder.exists(), "left by another process with this id"
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(folder / "inductor")
     assert os.environ["TRITON_CACHE_DIR"] == "as before", "Triton renames what it has written"
-
-
-COMPILE = """
-from tokendyno.backend.worker.compiler import own_cache
-own_cache.name_folder()
-import torch
-print(own_cache.use("torch"))
-with torch.inference_mode():
-    print(torch.compile(lambda x: x * 2 + 1)(torch.ones(8)).tolist())
-print(*own_cache.publish("torch"))
-"""
-
-
-@pytest.mark.full
-@pytest.mark.timeout(600)
-def test_a_process_killed_while_g_plus_plus_writes_harms_nobody_who_compiles_after_it(
-    cache: Path, tmp_path: Path
-) -> None:
-    env = {**os.environ, **hesitant_compiler(tmp_path), "PYTHONPATH": str(paths.ROOT)}
-    command = [sys.executable, "-c", COMPILE]
-    with subprocess.Popen(command, env=env, start_new_session=True) as first:
-        wait_for((tmp_path / "hanging").exists, 300, "the linker")
-        torn = [path for path in paths.scratch_folder(first.pid).rglob("*.so") if path.stat().st_size == 0]
-        os.killpg(first.pid, signal.SIGKILL)
-    assert len(torn) == 1, "killed at the very moment"
-    second = subprocess.run(command, env=env, capture_output=True, text=True)
-    assert second.returncode == 0, second.stderr[-2000:]
-    filled, values, counts = second.stdout.splitlines()
-    assert filled == "Filled(files=0, shared=0)" and values == str([3.0] * 8)
-    assert len(set(counts.split())) == 1 and not any(map(is_torn, (cache / "compiled").rglob("*.so")))
-    assert not paths.scratch_folder(first.pid).exists(), "what the dead process left is gone"

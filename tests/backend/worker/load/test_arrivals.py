@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokendyno.backend.worker.load.arrivals import RESUMED_BYTES, WINDOW_S, Arrivals
+from tokendyno.backend.worker.load.arrivals import WINDOW_S, Arrivals
 
 
 class Clock:
@@ -29,19 +29,3 @@ def test_the_rate_is_that_of_the_last_seconds_and_falls_to_nothing_when_it_stall
     assert now.bytes_per_s == pytest.approx(1_000)
     clock.now_s += WINDOW_S + 1
     assert arrivals.amount().bytes_per_s == 0
-
-
-def test_what_lay_on_disk_counts_but_says_nothing_about_the_rate(clock: Clock) -> None:
-    arrivals = Arrivals(None, clock)
-    arrivals.add(RESUMED_BYTES + 1)
-    clock.now_s += 1
-    arrivals.add(500)
-    now = arrivals.amount()
-    assert now.done_bytes == RESUMED_BYTES + 501 and now.bytes_per_s == pytest.approx(500)
-
-
-def test_what_must_be_fetched_again_is_taken_back(clock: Clock) -> None:
-    arrivals = Arrivals(1_000, clock)
-    arrivals.add(300)
-    arrivals.add(-200)
-    assert arrivals.amount().done_bytes == 100

@@ -1,6 +1,5 @@
 """Measurements of a load: seconds by stage and peak memory; and the allocator's warm-up, skipped where planned."""
 
-import time
 from typing import Any
 
 import msgspec
@@ -8,32 +7,15 @@ import pytest
 import torch
 from transformers import modeling_utils
 
-from tests.support.decode_loop import greedy, prompt
-from tests.support.tiny_models import build
 from tests.support.worker import plan_of
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.tensor_bytes import weight_tensors
 from tokendyno.backend.plan import LoadingKind, LoadPlan, ProjectionsKind
-from tokendyno.backend.worker.load.device import Observed, device_keywords, lay_anew, moved, observing
+from tokendyno.backend.worker.load.device import Observed, device_keywords, moved, observing
 
 
 def plan(loading: LoadingKind, device: str = "cuda") -> LoadPlan:
     return LoadPlan(ModelSource("folder"), device=device, loading=loading)
-
-
-def test_an_inner_stage_is_not_counted_twice() -> None:
-    observed = Observed()
-    begin_s = time.perf_counter()
-    with observed.stage("read"):
-        time.sleep(0.02)
-        with observed.stage("warm_up"):
-            time.sleep(0.03)
-    with observed.stage("read"):
-        time.sleep(0.01)
-    whole_s = time.perf_counter() - begin_s
-    assert observed.stages_s["read"] >= 0.03 and observed.stages_s["warm_up"] >= 0.03
-    assert 0.06 <= sum(observed.stages_s.values()) <= whole_s
 
 
 @pytest.mark.parametrize(
@@ -68,13 +50,6 @@ def test_the_warm_up_is_replaced_only_during_the_load(
     assert set(observed.stages_s) == {"read", "warm_up"} if runs else {"read"}
 
 
-def test_transformers_calls_the_function_that_is_replaced() -> None:
-    """If transformers warmed the allocator up in another way, `no-warmup` would have no effect."""
-    code = modeling_utils.PreTrainedModel._load_pretrained_model.__code__
-    assert "caching_allocator_warmup" in code.co_names
-    assert code.co_filename == modeling_utils.__file__
-
-
 def test_tensors_in_host_memory_are_counted_and_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the meta device instead of a GPU."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
@@ -99,36 +74,3 @@ def test_a_real_load_has_stages_and_peaks() -> None:
     assert resolve("pocket").source.kind == "embedded"
     random = LocalWorker(plan_of("random:pocket").load).model
     assert set(random.observed.stages_s) == {"fill"}
-
-
-def test_tensors_laid_anew_have_the_same_bytes_and_share_what_they_shared() -> None:
-    """Dense and quantized ones, tied ones and views."""
-    from torchao.quantization import Int8WeightOnlyConfig, quantize_
-
-    model = build("llama")
-    quantize_(model.model.layers[0], Int8WeightOnlyConfig(version=2))
-    model.lm_head.weight = model.model.embed_tokens.weight
-    view = model.model.norm.weight.detach()[2:]
-    asked = prompt(9)
-    expected, tensors = greedy(model, asked), list(weight_tensors(model))
-    before = [tensor.clone() for tensor in tensors]
-    lay_anew(iter(tensors))
-    assert all(torch.equal(*pair) for pair in zip(tensors, before, strict=True))
-    assert torch.equal(greedy(model, asked), expected)
-    assert view.data_ptr() == model.model.norm.weight[2:].data_ptr()
-    assert model.lm_head.weight.data_ptr() == model.model.embed_tokens.weight.data_ptr()
-
-
-def test_all_memory_is_free_before_any_of_it_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else there would still be something between the tensors; and the largest come first."""
-    tensors, sizes = [torch.ones(size) for size in (10, 1000, 100)], []
-    taken = torch.UntypedStorage.resize_
-
-    def resize(storage: Any, size: int) -> Any:
-        sizes.append(size)
-        return taken(storage, size)
-
-    monkeypatch.setattr(torch.UntypedStorage, "resize_", resize)
-    lay_anew(tensors)
-    assert sizes == [0, 0, 0, 4000, 400, 40]
-    assert all(tensor.eq(1).all() for tensor in tensors)

@@ -1,7 +1,5 @@
 """Tensors that are drawn when a rank reads its part of them."""
 
-import threading
-
 import torch
 from transformers import GptOssConfig, GptOssForCausalLM
 
@@ -42,19 +40,6 @@ def test_numbers_are_those_of_the_models_own_initialization_and_tied_weights_com
     )
     first, second = (state[f"model.layers.{i}.self_attn.q_proj.weight"][...] for i in (0, 1))
     assert abs(float(first.std()) / 0.02 - 1) < 0.1 and not torch.equal(first, second)
-
-
-def test_threads_that_read_at_once_change_nothing() -> None:
-    state = drawn_state(model(), "cpu")
-    names = [name for name in state if name.endswith("proj.weight")]
-    alone = {name: state[name][...] for name in names}
-    together = dict[str, torch.Tensor]()
-    threads = [threading.Thread(target=lambda n=name: together.update({n: state[n][...]})) for name in names]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert all(torch.equal(alone[name], together[name]) for name in names)
 
 
 def test_all_are_drawn_in_the_room_of_the_largest_module_without_running_into_each_other() -> None:

@@ -20,7 +20,6 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.channel import QueueChannel
 from tokendyno.backend.worker.load import finite
@@ -32,11 +31,6 @@ MATRIX = "model.layers.1.self_attn.q_proj.weight"
 BIAS, SINKS = "model.layers.1.self_attn.q_proj.bias", "model.layers.1.self_attn.sinks"
 QUICK = ("none", "bnb-nf4-double", "torchao-int8", "quanto-int4")
 """A kind of scales each."""
-QUANTIZED_HERE = [
-    choice.name if choice.name in QUICK else pytest.param(choice.name, marks=pytest.mark.slow)
-    for choice in AXIS.choices
-    if not choice.name.startswith("mxfp4") and choice.name != "torchao-int4"
-]
 
 
 def loaded(folder: Path | str, **plan: Any) -> Any:
@@ -44,14 +38,14 @@ def loaded(folder: Path | str, **plan: Any) -> Any:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-@pytest.mark.parametrize("quantization", QUANTIZED_HERE)
+@pytest.mark.parametrize("quantization", QUICK)
 def test_one_broken_number_is_found_in_every_format(quantization: str, value: float, tmp_path: Path) -> None:
     folder = changed_copy(tmp_path / "model", {MATRIX: one_number(value)})
     with pytest.raises(InputError, match=rf"^1 of the model's \d+ weight tensors .* first {MATRIX} \("):
         loaded(folder, quantization=quantization)
 
 
-@pytest.mark.parametrize("quantization", QUANTIZED_HERE)
+@pytest.mark.parametrize("quantization", QUICK)
 def test_weights_that_are_whole_load_in_every_format(quantization: str) -> None:
     loaded(POCKET, quantization=quantization)
 

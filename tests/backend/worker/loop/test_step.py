@@ -6,10 +6,10 @@ import torch
 
 from tests.backend.worker.patch.test_kernels import calm as calm
 from tests.backend.worker.patch.test_kernels import found, package, plan
-from tests.support.decode_loop import NEW, greedy, own, prompt
-from tests.support.tiny_models import WINDOW, build, tiny
+from tests.support.decode_loop import greedy, own, prompt
+from tests.support.tiny_models import build, tiny
 from tokendyno.backend.worker.loop.sampling import Sampling
-from tokendyno.backend.worker.loop.step import STEP_END, Step, StepEnd, step_end_of
+from tokendyno.backend.worker.loop.step import STEP_END, StepEnd, step_end_of
 from tokendyno.backend.worker.patch.apply import put_in
 
 ENDING = """
@@ -50,35 +50,3 @@ def test_it_has_no_weights_and_a_model_needs_none() -> None:
     model = tiny("llama")
     assert not hasattr(model, STEP_END)
     assert type(step_end_of(model)) is StepEnd and not step_end_of(model).state_dict()
-
-
-def test_slots_are_filled_up_to_the_next_token_and_no_further() -> None:
-    from tokendyno.backend.worker.loop.cache import StaticSlotCache
-
-    model, asked = tiny("olmo3"), prompt(5, 2, padded=2)
-    with torch.inference_mode():
-        cache = StaticSlotCache(model.config, 5 + NEW)
-        step = Step(model, cache, 2, Sampling(), 0)
-        step.begin(asked.ids, asked.mask, 0, [])
-        for made in range(1, 4):
-            assert cache.full is not None and cache.sliding is not None
-            assert cache.full.filled.sum(-1).tolist() == [5 + made, 3 + made]
-            assert cache.sliding.filled[0].sum() == min(5 + made, WINDOW)
-            step()
-
-
-def test_a_mask_that_attention_adds_follows_what_is_filled_without_being_made_anew() -> None:
-    from tokendyno.backend.worker.loop.cache import StaticSlotCache
-
-    model, asked = tiny("gpt_oss", attention="eager"), prompt(5, 2, padded=2)
-    with torch.inference_mode():
-        cache = StaticSlotCache(model.config, 5 + WINDOW + NEW)
-        step = Step(model, cache, 2, Sampling(), 0)
-        step.begin(asked.ids, asked.mask, 0, [])
-        masks = [slots.mask for slots in cache.slots]
-        for _ in range(WINDOW + 3):
-            step()
-            for slots, mask in zip(cache.slots, masks, strict=True):
-                least = torch.finfo(model.dtype).min
-                assert slots.mask is mask and mask.dtype == model.dtype
-                assert mask[:, 0, 0].tolist() == [[0.0 if one else least for one in row] for row in slots.filled]

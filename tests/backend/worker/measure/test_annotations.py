@@ -1,19 +1,15 @@
 """What is marked while tokens are measured, and what is left alone."""
 
-import gc
 import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from torch._dynamo.callback import CallbackTrigger, callback_handler
 
-torch = pytest.importorskip("torch")
-
-from torch._dynamo.callback import CallbackTrigger, callback_handler  # noqa: E402
-
-from tokendyno.backend.messages import Annotation  # noqa: E402
-from tokendyno.backend.worker.measure import annotations as module  # noqa: E402
-from tokendyno.backend.worker.measure.annotations import Annotations, Window  # noqa: E402
+from tokendyno.backend.messages import Annotation
+from tokendyno.backend.worker.measure import annotations as module
+from tokendyno.backend.worker.measure.annotations import Annotations, Window
 
 TIMES = [0.1 + 0.01 * i for i in range(50)]
 
@@ -60,17 +56,6 @@ def test_a_long_collection_is_marked_at_the_token_in_the_making_and_a_short_one_
     (found,) = marks.take(slow)
     marks.stop()
     assert (found.kind, found.token, round(found.seconds, 6)) == ("gc", 3, 0.004) and "generation 2" in found.text
-
-
-def test_python_tells_of_its_collections_while_a_run_is_watched_and_only_then() -> None:
-    told: list[str] = []
-    marks = Annotations(lambda: 0)
-    marks._collects = lambda phase, info: told.append(phase)  # type: ignore[method-assign]
-    marks.start(time.perf_counter())
-    gc.collect()
-    marks.stop()
-    gc.collect()
-    assert told == ["start", "stop"]
 
 
 def record(compile_id: str, **more: Any) -> Any:

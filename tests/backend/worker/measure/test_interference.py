@@ -11,10 +11,7 @@ import pytest
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import Annotation
 from tokendyno.backend.worker.measure.interference import Cause, CpuProbe, GpuProbe, Watch
-from tokendyno.backend.worker.measure.memory import MemoryMeter
-from tokendyno.backend.worker.measure.nvml import Nvml, of_this_bench, open_nvml, process_name
-
-torch = pytest.importorskip("torch")
+from tokendyno.backend.worker.measure.nvml import Nvml, of_this_bench, process_name
 
 OURS, STRANGER = os.getpid(), 999_999_999
 
@@ -84,24 +81,6 @@ def test_a_quiet_gpu_is_told_from_one_that_does_not_answer() -> None:
     assert probe.figures() == {"gpu_slowed_share": 0.5, "gpu_others_share": 0.25}
 
 
-def test_a_reading_that_is_refused_once_is_no_zero() -> None:
-    answers = iter([[process(OURS, 7)], [process(OURS, None)], [], [process(OURS, 9)]])
-    told = gpu(nvmlDeviceGetComputeRunningProcesses=lambda: next(answers))
-    meter = MemoryMeter("cpu")
-    meter._ask = told.memory_bytes
-    assert [meter.read() for _ in range(4)] == [7, 7, 7, 9]
-
-
-def test_a_library_without_a_question_is_a_refusal() -> None:
-    assert Nvml(SimpleNamespace(NVMLError=Refused), None).energy_j() is None
-
-
-def test_without_nvml_there_is_none() -> None:
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    assert open_nvml() is None
-
-
 # --- what it reads --------------------------------------------------------------------------------
 
 
@@ -141,19 +120,6 @@ def test_ids_of_another_space_of_processes_say_nothing() -> None:
         nvmlDeviceGetProcessUtilization=[busy(STRANGER, 99)],
     )
     assert told.other_processes(of_this_bench) is None
-
-
-def test_utilization_is_asked_for_since_the_last_look() -> None:
-    asked: list[int] = []
-
-    def samples(since: int) -> list[Any]:
-        asked.append(since)
-        return [busy(OURS, 50, at=1000 + len(asked))]
-
-    told = gpu(nvmlDeviceGetComputeRunningProcesses=[process(OURS)], nvmlDeviceGetProcessUtilization=samples)
-    told.other_processes(of_this_bench)
-    told.other_processes(of_this_bench)
-    assert asked == [0, 1001]
 
 
 def test_memory_is_that_of_this_process_alone() -> None:
@@ -226,13 +192,6 @@ def test_cores_are_contended_when_none_is_left_and_others_hold_some(busy_s: floa
     assert probe.figures() == {"cpu_own_cores": own_s, "cpu_others_cores": pytest.approx(busy_s - own_s)}
 
 
-def test_a_look_too_soon_after_the_last_counts_with_the_next() -> None:
-    probe = Scripted((0.01, 0.02, 0.0), (1.0, 2.0, 0.0))
-    probe.begin()
-    assert probe.check() == [] and probe.figures() == {}
-    assert probe.check() and probe.figures()["cpu_others_cores"] == 2.0
-
-
 def test_this_machines_cores_can_be_read() -> None:
     probe = CpuProbe()
     probe.begin()
@@ -287,10 +246,6 @@ def test_a_cause_becomes_one_mark_when_it_is_over() -> None:
 def test_a_cause_that_lasts_to_the_end_is_closed_there() -> None:
     (mark,) = watched(Says([HOT]), 3)
     assert mark.seconds > EVERY_S
-
-
-def test_a_quiet_run_has_no_mark() -> None:
-    assert watched(Says([]), 2) == []
 
 
 def test_a_probe_that_may_not_look_is_left_out_and_the_others_go_on() -> None:

@@ -34,24 +34,6 @@ def test_a_layer_that_goes_to_and_fro_has_moved(layers: tuple[int, ...], first: 
     assert moved(cache, spare, first) == set(layers)
 
 
-@pytest.mark.parametrize("layer", [0, 1])
-def test_a_layer_that_moves_once_has_moved_though_its_turn_never_comes(layer: int) -> None:
-    """One layer in turn is looked at in each step; in the end all are."""
-    cache = StaticCache(tiny("llama").config, STEPS)
-    meter = Meter(cache, [False] * 2, 1, SimpleNamespace(latest=0), lambda: False)
-    meter.start()
-    for step in range(6):
-        for i in range(2):
-            cache.update(torch.zeros(1, 2, 1, 8), torch.zeros(1, 2, 1, 8), i)
-        if step == 5:
-            cache.layers[layer].keys = cache.layers[layer].keys.clone()
-        meter(torch.zeros(1, step + 1, dtype=torch.long), None)
-    assert meter.moved == set()
-    assert meter.moved_layers() == 1 and meter.moved == {layer}
-    meter.release()
-    assert meter.moved_layers() == 1
-
-
 def test_a_static_cache_stays_and_a_growing_one_does_not() -> None:
     config = tiny("llama").config
     assert moved(StaticCache(config, STEPS), {}) == set()

@@ -48,24 +48,3 @@ def test_every_token_of_a_step_is_a_row_with_its_own_id() -> None:
     assert times[0] == times[1] < times[2] < times[3] == times[4] == times[5] < times[6]
     token_bytes = 2 * 8 * 4
     assert [row.kv_full for row in meter.rows] == [token_bytes * cached for cached in (5, 5, 6, 9, 9, 9, 10)]
-
-
-def test_one_token_a_step_is_as_ever() -> None:
-    for prompt_tokens in (0, 4):
-        meter = metered([5, 6, 7], prompt_tokens)
-        assert meter.tokens(0, 3) == [4, 5, 6] and meter.steps == 3
-
-
-def test_all_layers_are_counted_now_and_then_whatever_comes_at_once() -> None:
-    """An uneven cache is noticed although no step ends at a multiple of 64 tokens."""
-    cache = DynamicCache()
-    for layer in range(2):
-        cache.update(torch.zeros(1, 1, 1, 8), torch.zeros(1, 1, 1, 8), layer)
-    meter = Meter(cache, [False, False], 1, SimpleNamespace(latest=0), lambda: False, 1)
-    for length in (2, 3):
-        meter(torch.arange(length)[None], None)
-    cache.layers[1].keys = torch.zeros(1, 1, 100, 8)
-    for length in range(6, 200, 3):
-        meter(torch.arange(length)[None], None)
-    even, uneven = 2 * 2 * 8 * 4, 3 * 8 * 4 + 100 * 8 * 4
-    assert meter.rows[3].kv_full == even and meter.rows[-1].kv_full == uneven

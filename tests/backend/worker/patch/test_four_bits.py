@@ -8,7 +8,6 @@ from bitsandbytes.functional import dequantize_4bit
 from bitsandbytes.nn import Linear4bit, Params4bit
 
 from tests.support.quantization import llama
-from tokendyno.backend.errors import InputError
 from tokendyno.backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
 from tokendyno.backend.worker.patch.projections import fuse
 
@@ -71,12 +70,6 @@ def test_only_whole_blocks_of_one_kind_are_joined(parts: list[Any], joined: bool
     assert joinable_4bit(parts) is joined
 
 
-def test_what_a_cpus_first_step_has_rearranged_is_not_joined() -> None:
-    parts = [layer(64, 256), layer(64, 256)]
-    parts[0].weight.quant_state.packing_format_for_cpu = True
-    assert not joinable_4bit(parts)
-
-
 @pytest.mark.parametrize(("kind", "double"), KINDS)
 def test_scales_lie_one_after_the_other_and_are_the_same(kind: str, double: bool) -> None:
     part = layer(64, 320, kind, double)
@@ -112,9 +105,3 @@ def test_a_fused_model_computes_what_the_separate_one_does(double: bool) -> None
         assert fuse(model) == 2
         assert type(model.model.layers[0].self_attn.q_proj.whole) is Joined4bit
         assert torch.allclose(model(ids).logits, expected, rtol=2e-2, atol=2e-2)
-
-
-def test_a_model_with_blocks_of_two_matrices_is_refused() -> None:
-    model = packed(True, hidden_size=64, intermediate_size=64)
-    with pytest.raises(InputError, match="projections=separate"):
-        fuse(model)

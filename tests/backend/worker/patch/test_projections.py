@@ -1,8 +1,6 @@
 """Fused projections give the same text in as many bytes; weights that cannot be concatenated are refused."""
 
-import ast
 import gc
-import inspect
 import weakref
 from typing import Any
 
@@ -10,12 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from tests.support.decode_loop import greedy, own, prompt
-from tests.support.tiny_models import CONFIGS, build, tiny
+from tests.support.tiny_models import CONFIGS, build
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.hardware import kernel_packages
-from tokendyno.backend.optimizations.axes.projections import LAYERS
-from tokendyno.backend.worker.patch import rows
 from tokendyno.backend.worker.patch.projections import Fused, Slice, fuse, joinable
 
 GROUPS = {"llama": 8, "qwen3": 8, "mistral": 8, "olmo3": 8, "gemma3_text": 8, "gpt_oss": 4, "gpt2": 0}
@@ -61,18 +55,6 @@ def test_biases_are_joined_too() -> None:
     expected = model(ids).logits
     assert fuse(model) == 8
     assert torch.allclose(model(ids).logits, expected, atol=1e-5)
-
-
-def test_a_part_without_a_bias_adds_nothing() -> None:
-    """As the keys of Whisper."""
-    attention = torch.nn.Module()
-    for name in ("q_proj", "k_proj", "v_proj"):
-        setattr(attention, name, torch.nn.Linear(4, 4, bias=name != "k_proj"))
-    x = torch.ones(1, 4)
-    expected = [attention.q_proj(x), attention.k_proj(x), attention.v_proj(x)]
-    assert fuse(attention) == 1
-    fused = [attention.q_proj(x), attention.k_proj(x), attention.v_proj(x)]
-    assert all(torch.allclose(one, other) for one, other in zip(fused, expected, strict=True))
 
 
 def test_an_encoder_is_fused_as_well() -> None:
@@ -145,46 +127,3 @@ def test_other_quantized_weights_are_refused() -> None:
     model.model.layers[0].self_attn.k_proj = Linear4bit(32, 16, bias=False)
     with pytest.raises(InputError, match="projections=separate"):
         fuse(model)
-
-
-def test_modules_of_the_same_names_that_are_no_linear_layers_are_left_alone() -> None:
-    """Moshi's projections hold a linear layer each."""
-    layer = nn.Module()
-    for name in ("q_proj", "k_proj", "v_proj"):
-        layer.add_module(name, nn.Sequential(nn.Linear(4, 4)))
-    assert fuse(layer) == 0
-
-
-def test_code_that_applies_them_to_different_inputs_raises() -> None:
-    fused = Fused([nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)])
-    fused(torch.ones(1, 4))
-    with pytest.raises(RuntimeError, match="to one input"):
-        Slice(fused.later)(torch.ones(1, 4))
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-def test_it_compiles_in_one_graph() -> None:
-    model = build("olmo3")
-    fuse(model)
-    asked = prompt(5)
-    assert torch.equal(own(model, asked, compile_mode="default"), greedy(tiny("olmo3"), asked))
-
-
-def test_our_layers_take_the_arguments_of_those_that_they_replace() -> None:
-    """`kernels` refuses a class whose `forward` takes others; ours are parsed, since a CPU has no Triton."""
-    files = (package / "build/torch-cuda/layers.py" for package in kernel_packages.BUNDLED.iterdir())
-    source = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
-    ours = {one.name: last.args for one in classes if isinstance(last := one.body[-1], ast.FunctionDef)}
-    replaced, checked = LAYERS | rows.LAYERS, 0
-    for architecture in GROUPS:
-        for kind in {type(module) for module in tiny(architecture).modules()}:
-            if layer := replaced.get(kind.__name__):
-                taken = inspect.signature(kind.forward).parameters.values()
-                named = [one for one in taken if one.kind is one.POSITIONAL_OR_KEYWORD]
-                assert len(ours[layer].args) == len(named), kind.__name__
-                more = any(one.kind is one.VAR_KEYWORD for one in taken)
-                assert (ours[layer].kwarg is not None) is more, kind.__name__
-                checked += 1
-    assert checked == len(replaced)

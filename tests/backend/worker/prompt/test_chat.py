@@ -201,30 +201,3 @@ def test_a_prompt_of_the_worker_goes_through_the_template() -> None:
     bench.tokenizer = tokenizer(None)
     with pytest.raises(InputError, match="no chat template"):
         read_prompt(bench, job)  # type: ignore[arg-type]
-
-
-def test_a_template_that_loops_is_stopped_in_another_thread_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker may serve in a thread, which receives no signals."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    monkeypatch.setattr(chat, "RENDER_LIMIT_S", 0.2)
-    loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}"
-    with ThreadPoolExecutor(1) as threads:
-        with pytest.raises(InputError, match="not rendered within"):
-            threads.submit(chat.chat_ids, tokenizer(loops + "{% endfor %}{% endfor %}"), "Hi").result(30)
-        assert threads.submit(rendered, CHATML).result(30).endswith("assistant\n")
-
-
-def test_a_limit_that_was_kept_raises_nothing_later() -> None:
-    import time
-    from concurrent.futures import ThreadPoolExecutor
-
-    def work() -> int:
-        for _ in range(20):
-            with chat.time_limit(0.05):
-                pass
-        time.sleep(0.1)
-        return sum(range(1000))
-
-    with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(work).result(30) == 499_500

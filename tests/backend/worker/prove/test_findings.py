@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.support.local_worker import LocalWorker
-from tests.support.proof import verify
 from tests.support.worker import SENTENCE, plan_of
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
@@ -77,74 +76,9 @@ def found(worker: Any) -> dict[str, Finding]:
     return {finding.axis: finding for finding in finished.findings}
 
 
-def only_true(axis_name: str, worker: Any, cache: Any, plan: Plan) -> str:
-    """The one choice that an axis finds in effect, of all that it has."""
-    axis = next(axis for axis in all_axes() if axis.name == axis_name)
-    yes = [c.name for c in axis.choices if verify(axis, c.name, Observation(worker.model.model, cache, plan))]
-    assert len(yes) == 1, yes
-    return yes[0]
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
-def test_dtype_is_verified_for_the_dtype_of_the_weights_and_for_no_other(
-    dtype: str, folder: Path, workers: dict[str, Any]
-) -> None:
-    plan, worker = run(workers, f"random:{folder / 'llama'}", dtype=dtype)
-    assert found(worker)["dtype"].effective == dtype
-    assert only_true("dtype", worker, None, plan) == dtype
-    worker.model.model.to(torch.float64)
-    assert found(worker)["dtype"].effective == dtype  # the record of the run stays
-    axis = next(axis for axis in all_axes() if axis.name == "dtype")
-    assert not any(verify(axis, c.name, Observation(worker.model.model, None, plan)) for c in axis.choices)
-
-
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_attention_is_verified_by_what_was_dispatched(attention: str, folder: Path, workers: dict[str, Any]) -> None:
-    plan, worker = run(workers, f"random:{folder / 'llama'}", attention=attention)
-    assert found(worker)["attention"].effective == attention
-    assert only_true("attention", worker, None, plan) == attention
-    other = {"eager": "sdpa", "sdpa": "eager"}[attention]
-    worker.model.model.set_attn_implementation(other)
-    assert only_true("attention", worker, None, plan) == other, "the plan was believed, not the model"
-
-
 def test_sdpa_on_a_model_with_sinks_is_found_to_be_eager(workers: dict[str, Any]) -> None:
     _, worker = run(workers, "pocket", attention="sdpa")
     assert found(worker)["attention"].effective == "eager"
-
-
-@pytest.mark.parametrize("cache", ["dynamic", "unwindowed", "static"])
-def test_cache_is_verified_by_the_layers_that_were_filled(cache: str, folder: Path, workers: dict[str, Any]) -> None:
-    from transformers import DynamicCache, StaticCache
-
-    plan, worker = run(workers, f"random:{folder / 'mistral'}", cache=cache)
-    assert found(worker)["cache"].effective == cache
-    config = worker.model.model.config
-    made = {
-        "dynamic": DynamicCache(config=config),
-        "unwindowed": DynamicCache(),
-        "static": StaticCache(config=config, max_cache_len=16),
-    }
-    for kind, filled in made.items():
-        worker.model.model(torch.tensor([[1, 2, 3]]), past_key_values=filled)
-        assert only_true("cache", worker, filled, plan) == kind, "the plan was believed, not the cache"
-
-
-def test_compile_is_found_off_when_nothing_was_compiled(folder: Path, workers: dict[str, Any]) -> None:
-    _, worker = run(workers, f"random:{folder / 'llama'}", cache="static")
-    assert found(worker)["compile"].effective == "off"
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-def test_compile_is_found_on_then_off_then_on_again_in_one_process(folder: Path, workers: dict[str, Any]) -> None:
-    """The worker keeps the model between such runs, and with it the compiled call."""
-    name = f"random:{folder / 'llama'}"
-    told = []
-    for compile_mode in ("default", "off", "default"):
-        _, worker = run(workers, name, warmup=True, cache="static", compile=compile_mode)
-        told.append(found(worker)["compile"])
-    assert [finding.effective for finding in told] == ["default", "off", "default"], told
 
 
 @pytest.mark.full
@@ -165,17 +99,6 @@ def test_a_compiled_run_past_the_window_compiles_nothing_while_it_is_measured(
     assert graphs["Started"] == graphs["Finished"] > 0
     phases = [p.phase for p in worker.events if isinstance(p, Progress) and p.state == "begin"]
     assert phases == ["compile", "warmup", "run", "prove"]
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-def test_compiled_greedy_text_is_that_of_the_plain_run(folder: Path, workers: dict[str, Any]) -> None:
-    name = f"random:{folder / 'mistral'}"
-    texts = []
-    for choices in ({"cache": "static"}, {"cache": "static", "compile": "default"}, {}):
-        _, worker = run(workers, name, length=40, warmup=True, **choices)
-        texts.append(next(e.text for e in worker.events if isinstance(e, Finished)))
-    assert texts[0] == texts[1] == texts[2]
 
 
 def test_a_probe_that_fails_is_told_as_unknown_and_the_others_are_asked_all_the_same() -> None:

@@ -74,28 +74,6 @@ def test_an_operator_is_told_by_its_name_and_the_shapes_of_its_inputs(
     assert parts_us(divided(op(name, 10, 40, *shapes))) == {part: 30, "host": 70}
 
 
-def test_compiled_code_is_no_time_of_the_host_and_flex_attention_is_attention() -> None:
-    found = divided(
-        op("Torch-Compiled Region: 0/0", 0, 60),
-        op("## Call CompiledFxGraph abc ##", 10, 50),
-        op("aten::addmm", 20, 35, (1, 4), (4, 4)),
-        op("Torch-Compiled Region: 1/0", 70, 90),
-        op("## Call CompiledFxGraph def ##", 75, 85),
-        flex=("Torch-Compiled Region: 1/0",),
-    )
-    assert parts_us(found) == {"products": 15, "other": 25, "attention": 20, "host": 40}
-    assert list(found.others) == ["fused loops of compiled code"]
-    assert "attention" not in divided(op("## Call CompiledFxGraph abc ##", 0, 100)).parts_s, "fused, not 0"
-
-
-def test_a_step_is_a_mean_and_a_single_token_has_none() -> None:
-    found = divided(op("aten::add", 10, 70), op("aten::linear", 110, 130), ends_us=(0, 100, 200, 300, 400))
-    assert found.steps == 4 and found.seconds == pytest.approx(1e-4)
-    assert parts_us(found) == {"other": 15, "products": 5, "host": 80}
-    found_none, why = step_time(Spans([op("aten::add", 0, 9)]), [5], False, Weights())
-    assert found_none is None and "single token" in why
-
-
 # --- on a GPU -------------------------------------------------------------------------------------
 
 
@@ -132,17 +110,6 @@ def test_the_gpu_works_waits_for_a_launch_or_has_a_gap_between_kernels() -> None
         "host": 15,
     }
     assert found.gpu and found.seconds == pytest.approx(80e-6), "from the end of the prefill's last kernel"
-
-
-def test_kernels_of_a_replayed_graph_have_gaps_and_no_launches_of_their_own() -> None:
-    found = divided(
-        op("cudaGraphLaunch", 1, 20, number=7),
-        kernel("tokendyno_attention", 30, 40, 7),
-        kernel("tokendyno_stream_product", 41, 60, 7),
-        kernel("rms_norm_kernel", 60, 66, 7),
-        cuda=True,
-    )
-    assert parts_us(found) == {"attention": 10, "products": 19, "other": 6, "gaps": 1}
 
 
 def test_a_kernel_belongs_to_the_operator_that_launched_it() -> None:

@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from tests.support.changed_weights import changed_copy
-from tests.support.command_line import POCKET
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, plan_of, request
 from tokendyno.backend.arms.check import check
@@ -88,12 +87,7 @@ def test_one_broken_step_fails_the_run_and_is_named(
     assert not any(isinstance(event, Finished) for event in worker.events)
 
 
-@pytest.mark.parametrize(("ways", "temperature"), WAYS)
-def test_the_control_ends_well(worker: LocalWorker, ways: dict[str, str], temperature: float) -> None:
-    assert worker.run(job(ways, temperature)).reason == "length"
-
-
-@pytest.mark.parametrize(("ways", "temperature"), WAYS)
+@pytest.mark.parametrize(("ways", "temperature"), [({}, 0.0), (OWN, 1.0)])
 def test_tokens_that_the_model_rules_out_are_no_fault(
     worker: LocalWorker, ways: dict[str, str], temperature: float
 ) -> None:
@@ -108,7 +102,7 @@ def test_tokens_that_the_model_rules_out_are_no_fault(
     assert len(ids) == NEW and not any(token % 2 for token in ids)
 
 
-@pytest.mark.parametrize(("ways", "temperature"), WAYS)
+@pytest.mark.parametrize(("ways", "temperature"), [({}, 1.0), (OWN, 0.0)])
 def test_one_score_that_is_infinite_is_enough(worker: LocalWorker, ways: dict[str, str], temperature: float) -> None:
     def overflow(call: int, logits: Any) -> Any:
         if call == 3:
@@ -138,30 +132,14 @@ def test_the_text_of_a_batch_is_named(worker: LocalWorker, ways: dict[str, str])
         worker.run(job(ways, batch_size=3))
 
 
-@pytest.mark.parametrize("ways", [{}, OWN])
-def test_a_warm_up_that_breaks_ends_it_before_any_text(worker: LocalWorker, ways: dict[str, str]) -> None:
+def test_a_warm_up_that_breaks_ends_it_before_any_text(worker: LocalWorker) -> None:
     with (
         changed(worker.model.model.model.norm, once(1, math.nan)),
         pytest.raises(NotFinite, match="token 1 "),
     ):
-        worker.run(job(ways, warmup=True))
+        worker.run(job({}, warmup=True))
     assert not any(isinstance(event, Started | Tokens) for event in worker.events)
-    assert worker.run(job(ways, warmup=True)).reason == "length", "the worker is as good as before"
-
-
-@pytest.mark.parametrize("ways", [{}, OWN])
-def test_a_prompt_that_only_the_warm_up_has_decides_nothing(worker: LocalWorker, ways: dict[str, str]) -> None:
-    """The run passes its window, so that a longer prompt than its own is warmed up with."""
-    seen: list[int] = []
-
-    def longer(call: int, output: Any) -> Any:
-        seen.append(output.shape[1])
-        return torch.full_like(output, math.nan) if output.shape[1] > 100 else output
-
-    with changed(worker.model.model.model.norm, longer):
-        long = msgspec.structs.replace(job(ways, warmup=True, prove=False), max_new_tokens=120)
-        assert worker.run(long).reason == "length"
-    assert max(seen) > 100
+    assert worker.run(job({}, warmup=True)).reason == "length", "the worker is as good as before"
 
 
 def test_a_run_that_was_stopped_is_stopped(worker: LocalWorker) -> None:
@@ -193,7 +171,7 @@ def test_drafts_that_are_sampled_from_nan_are_explained(worker: LocalWorker) -> 
 TEXT = " ".join([SENTENCE] * 3)
 
 
-@pytest.mark.parametrize("ways", [ways for ways, temperature in WAYS if not temperature])
+@pytest.mark.parametrize("ways", [{}, OWN])
 def test_a_given_text_is_scored_by_finite_numbers_only(worker: LocalWorker, ways: dict[str, str]) -> None:
     plan = job(ways).plan
     runner = runner_for(worker.model, plan, worker.channel)
@@ -310,6 +288,3 @@ def test_a_checkpoint_beyond_float16_fails_that_arm_and_says_what_to_do(warm_ben
     assert "The scores of token 0 (counted from 0) are not a number (NaN). float16 ends at 65,504" in run.message
     assert "use dtype=bfloat16" in run.message
     assert not run.ledger("B")
-    alone = warm_bench.wait(warm_bench.submit(request({"dtype": "bfloat16"}, model=str(folder))), 120)
-    assert alone.status == "done" and alone.ledger("A")
-    assert warm_bench.wait(warm_bench.submit(request({"dtype": "float16"}, model=str(POCKET))), 120).status == "done"

@@ -1,11 +1,9 @@
 """An encoder's forward passes: what is timed, what is proved, how it ends. One tiny BERT for all."""
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.support.local_worker import LocalWorker
@@ -14,7 +12,6 @@ from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware import detect
 from tokendyno.backend.messages import Event, Finished, Generate, Loaded, Progress, Started, Tokens
 from tokendyno.backend.models import resolve
@@ -161,28 +158,6 @@ def test_a_cancel_ends_it_with_what_was_measured(encoder: Encoder) -> None:
     assert 0 < made < 30_000
 
 
-def test_a_cancel_while_it_warms_up_measures_nothing(encoder: Encoder) -> None:
-    encoder.runner.cancelled.set()
-    try:
-        finished = encoder.passes(prompt_tokens=9)
-    finally:
-        encoder.runner.cancelled.clear()
-    assert finished.reason == "cancelled" and column(encoder.events, "t_s") == []
-    encoder.passes(prompt_tokens=9)
-    assert only(encoder.events, Progress)[0].phase == "warmup", "a broken warm-up does not count"
-
-
-def test_eager_attention_is_told_from_sdpa(name: str) -> None:
-    eager = Encoder(name, attention="eager")
-    assert {f.axis: f.effective for f in eager.passes(prove=True).findings}["attention"] == "eager"
-
-
-def test_it_is_the_bare_encoder_and_its_bytes_are_those_foretold(encoder: Encoder) -> None:
-    bench = encoder.model
-    assert type(bench.model).__name__ == "BertModel", "no task's head"
-    assert bench.weight_bytes == encoder.checked.memory.weights
-
-
 def test_weights_in_a_folder_are_those_of_the_passes(tmp_path: Path) -> None:
     """A checkpoint with a head of its own, as the Hub has it, loads as the encoder below it."""
     from transformers import BertConfig, BertForMaskedLM
@@ -210,43 +185,12 @@ def test_a_worker_process_runs_an_encoder_and_then_a_decoder(name: str, warm_wor
     assert isinstance(events[-1], Finished) and events[-1].text
 
 
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-def test_compiled_passes_are_proved_and_a_new_shape_compiles_again(name: str) -> None:
-    from torch._dynamo.utils import counters
-
-    def found(encoder: Encoder, **more: Any) -> Finding:
-        return next(f for f in encoder.passes(prove=True, **more).findings if f.axis == "compile")
-
-    torch._dynamo.reset()
-    encoder = Encoder(name, compile="default")
-    assert encoder.checked.blocked == (), "an encoder needs no static cache to be compiled"
-    assert found(encoder).effective == "default"
-    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == [
-        "compile",
-        "warmup",
-        "run",
-        "prove",
-    ]
-    once = counters["stats"]["unique_graphs"]
-    assert found(encoder).effective == "default"
-    assert counters["stats"]["unique_graphs"] == once, "the same shape again: nothing is compiled"
-    assert found(encoder, prompt_tokens=24, batch_size=2).effective == "default"
-    assert counters["stats"]["unique_graphs"] > once
-    off = msgspec.structs.replace(encoder.checked.plan, generate=judged(name).plan.generate)
-    assert found(encoder, plan=off).effective == "off", "the compiled call is there, but was not used"
-    torch._dynamo.reset()
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the packages
 @pytest.mark.parametrize(
     "choices",
     [
         {"quantization": "bnb-int8"},
-        {"quantization": "bnb-nf4"},
-        {"quantization": "torchao-int8"},
-        {"quantization": "quanto-int8"},
         {"projections": "fused"},
         *(
             pytest.param(choices, marks=pytest.mark.full)  # they compile
@@ -272,29 +216,6 @@ def test_what_the_rules_allow_runs_and_is_proved(choices: dict[str, str], tmp_pa
     torch._dynamo.reset()
 
 
-def test_reading_its_meter_while_it_runs_gives_a_growing_prefix(encoder: Encoder) -> None:
-    """The streaming thread reads rows that the main thread appends."""
-    from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler
-    from tokendyno.backend.worker.runners.forward import PassMeter
-
-    meter = PassMeter(Sampler(MemoryMeter("cpu")))
-    meter.start()
-
-    def write() -> None:
-        for _ in range(5_000):
-            meter.tick()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    seen = [0]
-    while writer.is_alive() or seen[-1] < 5_000:
-        seen.append(meter.ready())
-        assert len(meter.tokens(seen[-2], seen[-1])) == seen[-1] - seen[-2] >= 0
-    writer.join()
-    times = [meter.seconds(row) for row in meter.rows]
-    assert times == sorted(times)
-
-
 @pytest.mark.parametrize("off", [0, 3])
 def test_the_states_of_the_last_pass_are_held_against_one_more(encoder: Encoder, off: int) -> None:
     """Of two texts, some positions of which the measured passes give otherwise."""
@@ -307,12 +228,3 @@ def test_the_states_of_the_last_pass_are_held_against_one_more(encoder: Encoder,
     assert (row.effective, row.reached, row.expected) == ("states", 2 * (9 - off), 18)
     (row,) = [one for one in encoder.passes(prove=True).findings if one.axis == "tokens"]
     assert row.reached == row.expected == TOKENS
-
-
-def test_states_that_cannot_be_compared_end_no_run(encoder: Encoder) -> None:
-    def full(*args: Any, **kwargs: Any) -> None:
-        raise torch.OutOfMemoryError("full")
-
-    states = torch.zeros(1, 2, 32)
-    row = find_states(full, encoder.checked.plan, torch.ones(1, 2), torch.ones(1, 2), states)
-    assert row.outcome == "unchecked" and "memory" in row.proof

@@ -1,14 +1,12 @@
 """At least three prompts and three steps, and past the window where the run goes there; no more than that."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from tokendyno.backend.counts import RunCounts
-from tokendyno.backend.plan import DYNAMIC, QUANTIZED_HQQ4, CacheKind
-from tokendyno.backend.predict.kv import GROUP
+from tokendyno.backend.plan import DYNAMIC, CacheKind
 from tokendyno.backend.worker.prompt.prompt import Prompt
 from tokendyno.backend.worker.runners import warmup
 from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
@@ -67,37 +65,6 @@ def test_a_run_that_ends_before_the_window_pays_for_none() -> None:
     assert {length for length, _ in made.calls} == {10}
 
 
-def test_what_is_compiled_first_is_the_runs_own_shape() -> None:
-    made = Made()
-    made.warm(10, 200, 128, compiled=True)
-    assert [length for length, _ in made.calls[:4]] == [10, 126, 126, 10]
-
-
-@pytest.mark.parametrize(("window", "last_s"), [(0, 1.0), (128, 3.0)])
-def test_what_is_made_on_first_use_is_told_by_the_first_and_the_last_time(
-    window: int, last_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of the run's own prompt: one that reaches the window takes other kernels, and counts among the prompts."""
-    now_s, own_s, made = [0.0], iter([7.0, 3.0, 1.0]), Made()
-    monkeypatch.setattr(warmup, "time", SimpleNamespace(perf_counter=lambda: now_s[0]))
-    monkeypatch.setattr(warmup, "CHEAP_S", 1_000.0)
-
-    def generate(one: Prompt, tokens: int) -> None:
-        made(one, tokens)
-        now_s[0] += next(own_s) if one.tokens == 10 else 50.0
-
-    past = past_window(prompt(10), window, 210, DYNAMIC)
-    WarmUp(generate, prompt(10), past, window, 210, made.counts).perform(made.told.append, lambda: False)
-    assert (made.counts.warmup_first_s, made.counts.warmup_last_s) == (7.0, last_s)
-
-
-def test_a_prompt_that_is_read_once_tells_nothing_of_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmup, "CHEAP_S", 0.0)
-    made = Made()
-    made.warm(10, 20, 0)
-    assert made.counts.warmup_first_s is None and made.counts.warmup_last_s is None
-
-
 def test_a_long_prompt_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "CHEAP_S", 0.0)
     made = Made()
@@ -114,13 +81,6 @@ def test_a_window_that_does_not_fit_is_left_out_and_the_run_goes_on() -> None:
     assert {length for length, _ in made.calls} == {10} and made.counts.warmup_window_steps == 0
     with pytest.raises(torch.OutOfMemoryError):
         Made(most=5).warm(10, 200, 128)
-
-
-def test_groups_of_a_quantized_cache_stay_whole_on_the_way_past_the_window() -> None:
-    made = Made()
-    made.warm(64, 400, 200, cache=QUANTIZED_HQQ4)
-    assert (192, 14) in made.calls and 192 % GROUP == 0
-    assert made.counts.warmup_window_steps >= 3
 
 
 def test_a_cancel_ends_it() -> None:

@@ -25,9 +25,6 @@ from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.patch import attention
 
-PLAN = Plan(LoadPlan(ModelSource("random")))
-
-
 # --- what transformers supports -------------------------------------------------------------------
 
 

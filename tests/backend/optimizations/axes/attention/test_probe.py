@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModel, CompileConfig
+from transformers import AutoConfig, AutoModel
 
 from tests.support.attention import ALLOWED, OFFLINE, verdicts
 from tests.support.machines import facts
@@ -18,7 +18,7 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, subject_of
 from tokendyno.backend.optimizations.axes.attention import probe
 from tokendyno.backend.optimizations.axes.attention.axis import AXIS
-from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, taken
+from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, HUB_FA2, HUB_FA3, taken
 from tokendyno.backend.optimizations.axes.attention.probe import Call
 from tokendyno.backend.optimizations.proof import Trace
 from tokendyno.backend.plan import LoadPlan, Plan
@@ -101,22 +101,6 @@ def test_on_a_cpu_the_proof_names_the_operator_of_the_run() -> None:
 
     proof = AXIS.find(Observation(model, None, PLAN, trace=lambda: trace(make, False))).proof
     assert "sdpa: flash (4 x aten::_scaled_dot_product_flash_attention_for_cpu)" in proof
-
-
-@pytest.mark.full
-@pytest.mark.timeout(600)
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-@pytest.mark.parametrize("name", ["eager", "sdpa", "sdpa-gqa"])
-def test_a_compiled_step_does_not_hide_it(name: str) -> None:
-    torch._dynamo.reset()
-    model = build("llama", name)
-    settings = CompileConfig(mode="default")
-    settings._compile_all_devices = True
-    ids = torch.tensor([[5, 6, 7, 8]])
-    kwargs: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False}
-    compiled = model.generate(ids, cache_implementation="static", compile_config=settings, **kwargs)
-    assert claims(model) == {name}
-    assert torch.equal(compiled, tiny("llama", "eager").generate(ids, **kwargs))
 
 
 # --- flash kernels, loaded as the Hub's and computed in torch ---------------------------------------
@@ -207,24 +191,6 @@ def test_the_rules_know_which_kernel_is_taken_and_the_proof_finds_it(
     assert torch.equal(model.generate(ids, **kwargs), tiny(architecture, "eager").generate(ids, **kwargs))
 
 
-@pytest.mark.full
-@pytest.mark.timeout(600)
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-@pytest.mark.usefixtures("offline", "flash")
-def test_flash_kernels_break_the_compiled_graph_as_the_rule_says() -> None:
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
-    settings = CompileConfig(mode="default")
-    settings._compile_all_devices = True
-    ids = torch.tensor([[5, 6, 7, 8]])
-    kwargs: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False}
-    model = build("llama", HUB_FA3)
-    compiled = model.generate(ids, cache_implementation="static", compile_config=settings, **kwargs)
-    assert torch.equal(compiled, tiny("llama", "eager").generate(ids, **kwargs))
-    assert sum(torch._dynamo.utils.counters["graph_break"].values()) > 0
-    assert claims(model) == {HUB_FA3}
-
-
 @pytest.mark.parametrize(
     ("call", "heads", "grouped"),
     [
@@ -240,19 +206,3 @@ def test_flash_kernels_break_the_compiled_graph_as_the_rule_says() -> None:
 )
 def test_grouped_heads_are_told_by_the_shapes_of_a_call(call: Call, heads: int, grouped: bool) -> None:
     assert probe.grouped(call, Call("sdpa", (2, heads, 7, 8), (2, 2, 7, 8))) is grouped
-
-
-@pytest.mark.parametrize("name", ["_flash_varlen_fn", "_flash_fn"])
-def test_a_flash_function_is_known_by_its_module_whichever_of_the_two_is_in_use(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import transformers.modeling_flash_attention_utils as utils
-
-    def attend() -> None: ...
-
-    for module, choice in (("flash_attn.cute", FA4), ("flash_attn_interface", FA3), ("flash_attn.interface", FA2)):
-        attend.__module__ = module
-        monkeypatch.setattr(utils, "_flash_varlen_fn", None)
-        monkeypatch.setattr(utils, "_flash_fn", None)
-        monkeypatch.setattr(utils, name, attend)
-        assert probe._flash_taken() == choice

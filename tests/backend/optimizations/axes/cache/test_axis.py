@@ -1,6 +1,5 @@
 """The caches: what the rules say of them is what transformers does, and each is known by its tensors."""
 
-import contextlib
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +9,7 @@ import torch
 from transformers import DynamicCache, QuantizedCache, StaticCache
 from transformers.cache_utils import DynamicLayer
 
-from tests.support.machines import CPU, H200, facts
+from tests.support.machines import H200, facts
 from tests.support.proof import verify
 from tests.support.tiny_models import tiny
 from tokendyno.backend.counts import RunCounts
@@ -25,9 +24,6 @@ from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 
 FULL, MIXED, SLIDING = "random:Qwen3-0.6B", "random:gpt-oss-20b", "random:Mistral-7B-v0.1"
-BARE = replace(CPU, packages=())
-OLDER = replace(H200, gpus=(replace(H200.gpus[0], capability=(8, 0)),))
-ANY_GPU = "CUDA|cuda|NVIDIA|accelerator"
 
 
 def blocked(
@@ -37,84 +33,11 @@ def blocked(
     return [(v.reason, v.fix) for v in AXIS.verdicts(choice, subject) if v.level == "blocked"]
 
 
-@pytest.mark.parametrize(
-    ("choice", "model", "machine", "choices", "fix"),
-    [
-        ("offloaded", FULL, CPU, {}, {"cache": "dynamic"}),
-        ("offloaded_static", FULL, CPU, {}, {"cache": "static"}),
-        ("offloaded_static", SLIDING, H200, {}, {"cache": "offloaded"}),
-        ("offloaded_static", FULL, H200, {"compile": "default"}, {"cache": "static"}),
-        ("static-fp8", FULL, H200, {}, {"loop": "own"}),
-        ("static-fp8", MIXED, H200, {"loop": "own"}, {"cache": "static"}),
-        ("static-fp8", FULL, H200, {"loop": "own", "parallel": "tensor-2"}, {"cache": "static"}),
-        ("static-fp8", FULL, OLDER, {"loop": "own", "kernels": "local"}, {"cache": "static"}),
-        ("static-fp8", FULL, H200, {"loop": "own", "kernels": "local", "dtype": "float32"}, {"cache": "static"}),
-        ("quantized-fp8", MIXED, H200, {}, {"cache": "dynamic"}),
-        ("quantized-fp8", SLIDING, H200, {}, {"cache": "dynamic"}),
-        ("quantized-hqq4", "random:Gemma-3-1b", CPU, {}, {"cache": "dynamic"}),
-        ("quantized-hqq4", FULL, BARE, {}, {"cache": "quantized-fp8"}),
-        ("quantized-quanto4", FULL, BARE, {}, {"cache": "quantized-fp8"}),
-    ],
-)
-def test_what_cannot_work_is_refused_with_a_way_out(
-    choice: str, model: str, machine: Machine, choices: dict[str, str], fix: dict[str, str]
-) -> None:
-    assert [found for _, found in blocked(choice, model, machine, **choices)] == [fix]
-
-
-@pytest.mark.parametrize(
-    ("choice", "model", "machine"),
-    [
-        ("offloaded", SLIDING, H200),
-        ("offloaded", FULL, H200),
-        ("offloaded_static", MIXED, H200),
-        ("quantized-fp8", FULL, BARE),
-        ("quantized-hqq4", FULL, CPU),
-        ("quantized-quanto4", "random:gpt2", CPU),
-        ("unwindowed", SLIDING, CPU),
-        ("static", SLIDING, CPU),
-    ],
-)
-def test_what_works_is_allowed(choice: str, model: str, machine: Machine) -> None:
-    assert blocked(choice, model, machine) == []
-
-
-@pytest.mark.parametrize("machine", [CPU, H200, OLDER])
-@pytest.mark.parametrize("kernels", ["off", "local"])
-def test_the_static_cache_in_8_bits_is_that_of_the_custom_loop(machine: Machine, kernels: str) -> None:
-    """On an older GPU the kernels cannot read it, and the model's own attention can."""
-    found = blocked("static-fp8", FULL, machine, loop="own", kernels=kernels)
-    assert [fix for _, fix in found] == ([{"cache": "static"}] if machine == OLDER and kernels == "local" else [])
-
-
 # --- the same rules, tried out ----------------------------------------------------------------------------------------
 
 
 def states(tokens: int, heads: int = 2, size: int = 32) -> tuple[Any, Any]:
     return torch.randn(1, heads, tokens, size), torch.randn(1, heads, tokens, size)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-@pytest.mark.parametrize("static", [False, True])
-def test_offloading_without_a_gpu_fails(static: bool) -> None:
-    config = tiny("llama").config
-    with pytest.raises((AssertionError, RuntimeError), match=ANY_GPU):
-        made = StaticCache(config, 8, offloading=True) if static else DynamicCache(config=config, offloading=True)
-        made.update(*states(3), 0)
-
-
-def next_layer(architecture: str) -> None:
-    """What an offloaded static cache does at each layer but for the copies: find the next one that is moved."""
-    cache = StaticCache(tiny(architecture).config, 32)
-    cache.prefetch_stream = contextlib.nullcontext()
-    cache.prefetch(1, True)
-
-
-def test_the_offloaded_static_cache_needs_a_layer_with_full_attention() -> None:
-    next_layer("gpt_oss")
-    next_layer("llama")
-    with pytest.raises(ValueError, match="not in list"):
-        next_layer("mistral")
 
 
 @pytest.mark.parametrize("architecture", ["mistral", "gpt_oss", "gemma3_text", "olmo3"])
@@ -235,22 +158,6 @@ def test_quantos_codes_are_found_inside_its_tensors() -> None:
 def test_codes_without_a_recorded_shape_count_one_number_for_each_element() -> None:
     assert _bits((torch.zeros(48, dtype=torch.uint8), {})) == 8
     assert _bits((torch.zeros(48, dtype=torch.uint8), {"shape": (96, 1)})) == 4
-
-
-@pytest.mark.full  # optimum-quanto builds its helper in C++ when it is first used
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("bits", [2, 4])
-@pytest.mark.parametrize("rows", [1, 2, 7])
-def test_codes_are_unpacked_as_optimum_quanto_does(bits: int, rows: int) -> None:
-    from optimum.quanto.tensor.packed import PackedTensor
-
-    from tokendyno.backend.worker.patch.quanto import unpack_with_torch
-
-    codes = torch.randint(0, 1 << bits, (rows, 64), dtype=torch.uint8)
-    packed = PackedTensor.pack(codes, bits)
-    own = torch.ops.quanto.unpack(packed._data, bits)[:rows]
-    unpack_with_torch()
-    assert torch.equal(packed.unpack(), codes) and torch.equal(own, codes)
 
 
 @pytest.mark.parametrize("tokens", [None, 0])

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.batches import TRAFFIC
 from tests.support.machines import CPU, EIGHT, H200, facts
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
@@ -88,56 +87,6 @@ def test_what_is_untried_across_ranks_is_refused_and_said_to_be_untried(
     assert refusal("random:Qwen3-0.6B", EIGHT, **beside)[0] == ""
 
 
-def test_a_loop_over_experts_is_refused_where_they_are_shared_out() -> None:
-    reason, fix = refusal("pocket", EIGHT, parallel="expert-2", experts="eager")
-    assert "another rank" in reason and fix == {"experts": "auto"}
-    assert refusal("pocket", EIGHT, parallel="expert-2", experts="batched_mm") == ("", {})
-    assert refusal("pocket", EIGHT, parallel="tensor-2", experts="eager") == ("", {})
-    assert "Our kernels" in refusal("random:gpt-oss-20b", EIGHT, parallel="expert-2", experts="triton")[0]
-
-
-def test_fused_projections_and_kernels_work_on_the_parts_of_plain_layers_alone() -> None:
-    plain = {"parallel": "tensor-2", "projections": "fused"}
-    assert refusal("random:Qwen3-0.6B", EIGHT, **plain) == ("", {})
-    assert refusal("random:Llama-3-8B", EIGHT, kernels="local", **plain) == ("", {})
-    assert refusal("random:Qwen3-0.6B", EIGHT, kernels="local", **plain) == ("", {}), "a tied head"
-    uneven = replace(resolve("random:Qwen3-0.6B"), vocab=151_937)
-    found = check(make_config("random:Qwen3-0.6B", plain | {"kernels": "local"}), uneven, EIGHT, Workload("Once"))
-    assert [one.fix for one in found.blocked] == [{"kernels": "off"}], "no kernel takes a distributed head"
-    reason, fix = refusal("random:gpt-oss-20b", EIGHT, **plain)
-    assert "untried" in reason and fix == {"projections": "separate"}
-    assert "know no other ranks" in refusal("random:gpt-oss-20b", EIGHT, parallel="tensor-2", kernels="local")[0]
-
-
-def test_compiled_steps_across_ranks_say_what_was_seen_and_experts_are_untried() -> None:
-    compiled = {"cache": "static", "compile": "default"}
-    checked = check(
-        make_config("random:Qwen3-0.6B", {"parallel": "tensor-2", **compiled}),
-        facts("random:Qwen3-0.6B"),
-        EIGHT,
-        Workload(prompt="Once"),
-    )
-    assert not checked.blocked
-    assert any("no recompilation" in verdict.reason for verdict in checked.verdicts if verdict.axis == "parallel")
-    assert "not with experts" in refusal("random:gpt-oss-20b", EIGHT, parallel="tensor-2", **compiled)[0]
-
-
-def test_packed_weights_that_cannot_be_split_are_refused() -> None:
-    assert "bitsandbytes" in refusal("random:Qwen3-0.6B", EIGHT, parallel="tensor-2", quantization="bnb-nf4")[0]
-    assert "MXFP4 experts fail" in refusal("gpt-oss-20b", EIGHT, parallel="expert-2")[0]
-
-
-def test_many_requests_are_refused() -> None:
-    checked = check(
-        make_config("pocket", {"parallel": "tensor-2"}),
-        facts("pocket"),
-        CPU,
-        Workload(prompt_tokens=8),
-        traffic=TRAFFIC,
-    )
-    assert "a single prompt" in checked.blocked[0].reason
-
-
 def test_the_plan_counts_what_the_prediction_splits_and_the_exchanges() -> None:
     """8 layers of q, k, v and o, 8 experts with two matrices each, and the embedding, tied to the head."""
     checked = check(make_config("pocket", {"parallel": "tensor-2"}), facts("pocket"), CPU, Workload(prompt="Once"))
@@ -215,10 +164,6 @@ def test_a_device_map_is_refused_with_the_reason(
     assert says in refusal(model, machine, parallel="device-map-2", **beside)[0]
 
 
-def test_a_device_map_that_would_leave_gpus_empty_is_refused() -> None:
-    assert "2 of 4 would hold all 28 layers" in refusal("random:Qwen3-0.6B", EIGHT, parallel="device-map-4")[0]
-
-
 def test_the_script_of_a_device_map_is_plain_from_pretrained() -> None:
     checked = check(
         make_config("Llama-3-8B", {"parallel": "device-map-2"}), facts("Llama-3-8B"), EIGHT, Workload(prompt="Once")
@@ -267,11 +212,3 @@ def test_a_script_of_ranks_takes_its_own_gpu_and_only_the_first_prints(
     assert script.prepare[-2:] == ["if rank:", '    sys.stdout = open(os.devnull, "w")']
     assert script.load["distributed_config"].startswith(f"distributed_config({model_type}")
     assert "device_map" not in script.load and script.patch == ["make_local(model)", "fuse(model)"]
-
-
-@pytest.mark.parametrize(
-    ("choice", "source"), [("tensor-2", "distributed/tensor_parallel.py"), ("device-map-2", "hooks.py")]
-)
-def test_a_refusal_names_the_code_that_it_was_read_in(choice: str, source: str) -> None:
-    checked = check(make_config("random:gpt2", {"parallel": choice}), resolve("random:gpt2"), CPU, Workload("Once"))
-    assert [source in verdict.source for verdict in checked.blocked if verdict.axis == "parallel"] == [True]

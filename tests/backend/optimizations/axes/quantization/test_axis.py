@@ -23,9 +23,8 @@ from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
 from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.axes.quantization.axis import AXIS, _dense_experts, _kind, _magnitudes
-from tokendyno.backend.optimizations.axes.quantization.settings import casts_experts
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -196,27 +195,12 @@ def test_experts_with_more_magnitudes_than_a_4_bit_float_are_not_from_mxfp4(magn
     assert AXIS.find(Observation(model, None, plan)).effective == effective
 
 
-@pytest.mark.parametrize(("name", "cast"), [("mxfp4-dequantized", True), ("mxfp4", False), ("none", False)])
-def test_only_experts_that_were_dequantized_are_cast(name: str, cast: bool) -> None:
-    assert casts_experts(LoadPlan(ModelSource("random"), quantization=name)) is cast
-
-
 @pytest.mark.parametrize(("revision", "argument"), [("refs/pr/1", ', revision="refs/pr/1"'), ("", "")])
 def test_a_script_reads_the_dtype_of_the_revision_that_it_loads(revision: str, argument: str) -> None:
     script = Script()
     source = ModelSource("hub", repo="org/name", revision=revision)
     AXIS.write(script, Plan(LoadPlan(source, quantization="bnb-nf4")))
     assert f"AutoConfig.from_pretrained(MODEL{argument}).dtype" in "".join(script.prepare)
-
-
-@pytest.mark.parametrize(
-    ("name", "device", "unpacks"),
-    [("quanto-int4", "cpu", True), ("quanto-int4", "cuda", False), ("quanto-int8", "cpu", False)],
-)
-def test_only_quantos_four_bits_on_a_cpu_are_unpacked_with_torch(name: str, device: Any, unpacks: bool) -> None:
-    script = Script()
-    AXIS.write(script, Plan(LoadPlan(ModelSource("folder", path="/m"), device=device, quantization=name)))
-    assert ("unpack_with_torch()" in script.prepare) is unpacks
 
 
 @pytest.mark.parametrize(
@@ -307,12 +291,6 @@ def test_coarse_experts_were_dequantized_only_where_the_plan_has_mxfp4(planned: 
     model = torch.nn.ModuleList([mixture((torch.arange(64.0) % 8).view(1, 64, 1), "gate_up_proj_bias")])
     found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization=planned))))
     assert (found.effective, found.reached) == (effective, 1 if effective != "none" else None)
-
-
-def test_a_plan_without_quantization_packs_no_matrix() -> None:
-    subject = subject_of(facts("random:Llama-3-8B"), CPU, {})
-    packed = AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "torchao-int8", subject).load.packed
-    assert (AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "none", subject).load.packed, packed) == (0, 7 * 32)
 
 
 @pytest.mark.parametrize(("dense", "counted"), [(0, (4, 4)), (1, (4, 5))])

@@ -9,8 +9,8 @@ from transformers import (
     Mxfp4Config,
 )
 
-from tests.support.machines import CPU, H200, facts
-from tests.support.quantization import DENSE_ONLY, PACKED, gpu, judge, of, packed_kinds, without
+from tests.support.machines import CPU, H200
+from tests.support.quantization import PACKED, gpu, judge, of, packed_kinds, without
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
 from tokendyno.backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
@@ -63,43 +63,6 @@ def test_our_kernels_stand_in_where_the_hubs_cannot_be_had(choice: str) -> None:
     assert judge(PACKED, H200, quantization=choice, experts="triton").plan == checked.plan
 
 
-@pytest.mark.parametrize("choice", DENSE_ONLY)
-def test_a_packed_checkpoint_is_not_packed_again(choice: str) -> None:
-    assert {"quantization": "none"} in [v.fix for v in of(judge(PACKED, H200, quantization=choice), "blocked")]
-
-
-@pytest.mark.parametrize(
-    ("model", "choice", "says"),
-    [
-        ("pocket", "mxfp4", "dense"),
-        ("pocket", "mxfp4-dequantized", "nothing to dequantize"),
-        ("random:Llama-3-8B", "mxfp4", "gpt-oss only"),
-        ("random:Llama-3-8B", "mxfp4-dequantized", "nothing to dequantize"),
-        ("random:gpt-oss-20b", "mxfp4", ""),
-        ("random:gpt-oss-20b", "mxfp4-dequantized", ""),
-        (PACKED, "mxfp4-dequantized", ""),
-    ],
-)
-def test_mxfp4_is_for_what_holds_it_or_is_drawn_in_it(model: str, choice: str, says: str) -> None:
-    found = of(judge(model, H200, quantization=choice))
-    assert [says in verdict.reason for verdict in found] == ([True] if says else [])
-    assert all(verdict.fix == {"quantization": "none"} for verdict in found)
-
-
-def test_random_gpt_oss_is_dense_unless_mxfp4_is_asked_for() -> None:
-    dense, packed = (judge("random:gpt-oss-20b", H200, quantization=choice) for choice in ("none", "mxfp4"))
-    assert of(dense) == of(packed) == []
-    assert (dense.planned["quantization"], packed.plan.load.quantization) == ("none", "mxfp4")
-    assert dense.memory.weights > 3 * packed.memory.weights
-    assert judge("random:gpt-oss-20b", quantization="mxfp4").planned["quantization"] == "mxfp4-dequantized"
-
-
-def test_another_dtype_beside_packed_experts_is_said_to_be_untried() -> None:
-    (note,) = of(judge(PACKED, H200, dtype="float16"))
-    assert (note.level, note.fix) == ("note", {"dtype": "bfloat16"})
-    assert of(judge(PACKED, H200, dtype="float16", quantization="mxfp4-dequantized")) == []
-
-
 def test_transformers_unpacks_mxfp4_on_a_cpu_and_takes_no_dense_model_for_it() -> None:
     if torch.cuda.is_available():
         pytest.skip("this asks a CPU")
@@ -118,11 +81,3 @@ def test_unpacked_experts_are_bfloat16_whatever_the_dtype() -> None:
     dtypes = {weight.dtype for name, weight in model.named_parameters() if ".experts." in name and "bias" not in name}
     assert dtypes == {torch.bfloat16}
     assert model.lm_head.weight.dtype is torch.float32
-
-
-@pytest.mark.parametrize(("kind", "refused"), [("expert", True), ("linear", False)])
-def test_only_the_width_of_experts_must_divide_into_blocks(kind: str, refused: bool) -> None:
-    known = facts("random:gpt-oss-20b")
-    odd = replace(known, matrices=tuple(replace(m, columns=m.columns + (m.kind == kind)) for m in known.matrices))
-    found = of(judge(odd, H200, quantization="mxfp4"), "blocked")
-    assert any("blocks of 32" in verdict.reason for verdict in found) is refused
