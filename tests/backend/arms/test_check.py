@@ -367,15 +367,6 @@ def test_settings_of_sampling_and_chat_are_said_to_mean_nothing_to_an_encoder(
     assert ("Sampling and chat settings have no effect" in of(checked, "model")[0].reason) is said
 
 
-@pytest.mark.parametrize(("fault", "template", "blocked"), [("It is broken.", True, True), ("", True, False)])
-def test_a_template_that_cannot_be_rendered_is_refused_with_its_fault(
-    fault: str, template: bool, blocked: bool
-) -> None:
-    given = replace(facts("pocket"), has_chat_template=template, template_fault=fault)
-    found = check(make_config("pocket", {}), given, CPU, Workload(prompt="Once", chat=True)).blocked
-    assert [verdict.reason for verdict in found] == [fault] * blocked
-
-
 @pytest.mark.parametrize(("experts", "routed"), [(32, 4), (0, 0)])
 def test_the_plan_says_how_many_experts_a_token_has_of_a_mixture_alone(experts: int, routed: int) -> None:
     given = replace(facts("random:gpt-oss-20b"), experts=experts)
