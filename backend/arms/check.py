@@ -223,8 +223,8 @@ _TEMPLATES = "https://huggingface.co/docs/transformers/chat_templating"
 
 def _of_workload(facts: ModelFacts, workload: Workload) -> list[Verdict]:
     found = []
-    if facts.kind == "decoder" and workload.chat and (facts.template_fault or not facts.has_chat_template):
-        found.append(Verdict("blocked", "model", facts.template_fault or _NO_CHAT, {}, _TEMPLATES))
+    if facts.kind == "decoder" and workload.chat and not facts.has_chat_template:
+        found.append(Verdict("blocked", "model", _NO_CHAT, {}, _TEMPLATES))
     elif facts.kind == "decoder" and facts.template_variables is not None:
         refusal = refused(workload.reasoning_effort, facts.template_variables)
         found += [Verdict("blocked", "model", refusal, {}, _TEMPLATES)] if refusal else []

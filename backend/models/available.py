@@ -12,7 +12,6 @@ from tokendyno.backend.models.files.config_fields import read_json
 from tokendyno.backend.models.files.generation_file import check_generation
 from tokendyno.backend.models.files.gguf import read_gguf
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.models.tensor_shapes import TensorShapes
 
 
 def check_loadable(facts: ModelFacts) -> None:
@@ -75,10 +74,8 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
 
 def _check_folder(path: Path, decoder: bool) -> None:
     """InputError unless the files of a model can be loaded, as far as is known without building it."""
-    shapes = TensorShapes(path)
-    folder.check_weights(path, shapes.see)
+    folder.check_weights(path)
     folder.refuse_quantized_beside(path, read_json(path / "config.json"))
-    shapes.check()
     tokenizer_files.check_tokenizer(path)
     if decoder:
         check_generation(path)

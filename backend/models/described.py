@@ -8,7 +8,6 @@ from tokendyno.backend.models.counting import count
 from tokendyno.backend.models.facts import LayerKind, ModelFacts
 from tokendyno.backend.models.families import FAMILIES, is_encoder
 from tokendyno.backend.models.files.config_fields import Fields
-from tokendyno.backend.models.kinds import check_kinds
 from tokendyno.backend.models.matrices import list_matrices
 from tokendyno.backend.models.parameters import count_buffer_bytes, count_parameters
 from tokendyno.backend.models.rope import check_rope, check_some_rope
@@ -25,7 +24,6 @@ def describe(config: dict[str, Any], where: str) -> ModelFacts:
     if architecture in FAMILIES:
         shape = read_shape(config, where)
         check_rope(fields, shape.family, shape.head_dim)
-        check_kinds(fields, shape.family, shape.vocab)
         facts = _of_table(shape)
     else:
         for part in (fields, *nested(fields)):

@@ -92,7 +92,6 @@ class ModelFacts:
     random             the weights are random; `note` says so
     packed_bytes       size of the tensors in the weight files, if their headers were read
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
-    template_fault     why no chat can be rendered with the template that is there, as a sentence; "": nothing is known
     template_variables  by which its chat template knows how long to reason; None: unknown
     template_parts     its chat template takes the content of a message as a list of parts alone
     matrices           the weight matrices by kind and shape, embeddings and head included
@@ -133,7 +132,6 @@ class ModelFacts:
     buffer_elements: int = 0
     packed_bytes: int | None = None
     has_chat_template: bool = True
-    template_fault: str = ""
     template_variables: tuple[str, ...] | None = None
     template_parts: bool = False
     matrices: tuple[Matrix, ...] = ()

@@ -14,7 +14,6 @@ from tokendyno.backend.models.facts import RANDOM_NOTE, ModelFacts
 from tokendyno.backend.models.files import folder, hub, hub_files
 from tokendyno.backend.models.files.config_fields import Fields, encode_config, parse_json, read_json
 from tokendyno.backend.models.files.gguf import read_gguf
-from tokendyno.backend.models.files.tokenizer_settings import SETTINGS, template_fault
 from tokendyno.backend.models.references import clean, local_path
 from tokendyno.backend.models.shape import read_dtype
 from tokendyno.backend.models.source import ModelSource
@@ -134,10 +133,6 @@ def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
     template = folder.chat_template(path) if path is not None else None
     if path is None or template is None:
         return facts
-    if fault := template_fault(path):
-        where = path / SETTINGS if facts.source.kind != "hub" else f"{SETTINGS} of {facts.label}"
-        advice = "Copy it again from the original checkpoint, or turn chat off."
-        return replace(facts, template_fault=f"{where}: {fault}. {advice}")
     return replace(
         facts,
         has_chat_template=bool(template),

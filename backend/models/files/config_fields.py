@@ -103,10 +103,6 @@ class Fields:
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
-    def value(self, name: str) -> Any:
-        """What stands there, null included. KeyError if nothing does."""
-        return self._values[name]
-
     def raw(self, *names: str) -> Any:
         """The first of these that is given and not null; None otherwise."""
         return next((self._values[name] for name in names if self._values.get(name) is not None), None)

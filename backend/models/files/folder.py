@@ -8,7 +8,7 @@ from typing import Any
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models.files.config_fields import read_json, show
-from tokendyno.backend.models.files.safetensors import Seen, read_header
+from tokendyno.backend.models.files.safetensors import read_header
 from tokendyno.backend.models.files.weight_index import named_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -172,8 +172,8 @@ def _short(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def check_weights(folder: Path, seen: Seen | None = None) -> None:
-    """InputError unless all weight files are present and complete. `seen` is told of their tensors."""
+def check_weights(folder: Path) -> None:
+    """InputError unless all weight files are present and complete."""
     if not folder.is_dir():
         raise InputError(f"The folder {folder} no longer exists. Choose another model.")
     refuse_pickles(folder)
@@ -183,5 +183,5 @@ def check_weights(folder: Path, seen: Seen | None = None) -> None:
             f"The folder {folder} has no weights (no {SINGLE}). Add them, or run its architecture "
             f"with random weights: random:{folder}."
         )
-    if not sum(read_header(file, seen).elements for file in files):
+    if not sum(read_header(file).elements for file in files):
         raise InputError(f"{files[0]} holds no weights at all. Download or copy the folder again.")

@@ -5,7 +5,6 @@ Format: the header's length in 8 bytes (little endian), a JSON header, then the 
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -44,11 +43,7 @@ class Header:
     dtype: str | None
 
 
-Seen = Callable[[Path, str, list[int]], None]
-"""Told of each tensor: file, name, extents."""
-
-
-def read_header(path: Path, seen: Seen | None = None) -> Header:
+def read_header(path: Path) -> Header:
     """The header, checked against the file's size. InputError for a damaged or truncated file."""
     try:
         size = path.stat().st_size
@@ -62,7 +57,7 @@ def read_header(path: Path, seen: Seen | None = None) -> Header:
     try:
         raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         raw.pop("__metadata__", None)
-        found = _summary(raw, path, seen)
+        found = _summary(raw, path)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise _broken(path, "its header is invalid") from None
     whole = 8 + length + found.end
@@ -80,7 +75,7 @@ class _Summary(NamedTuple):
     end: int
 
 
-def _summary(raw: dict[str, msgspec.Raw], path: Path, seen: Seen | None) -> _Summary:
+def _summary(raw: dict[str, msgspec.Raw], path: Path) -> _Summary:
     """Adds up the tensors, one at a time: all of a hostile header together take ten times its bytes."""
     elements, total, places = 0, 0, list[tuple[int, int]]()
     first, dtype = "", None
@@ -89,8 +84,6 @@ def _summary(raw: dict[str, msgspec.Raw], path: Path, seen: Seen | None) -> _Sum
             raise _broken(path, "the description of a tensor is too long")
         tensor = _DECODE(item)
         _check(tensor, path)
-        if seen is not None:
-            seen(path, name, tensor.shape)
         size = tensor.data_offsets[1] - tensor.data_offsets[0]
         elements, total = elements + math.prod(tensor.shape), total + size
         places.append(tensor.data_offsets)

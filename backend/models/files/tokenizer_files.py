@@ -11,14 +11,13 @@ import msgspec
 
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.models.files.config_fields import MAX_CONFIG_BYTES, read_json
-from tokendyno.backend.models.files.tokenizer_settings import SETTINGS, SPECIAL_MAP, settings_fault
 
 VOCABULARIES = ("tokenizer.json", "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
 VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 """Tokenizers of bytes or characters."""
 
-FAST = "tokenizer.json"
+FAST, SETTINGS, SPECIAL_MAP = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 BESIDE = (SETTINGS, SPECIAL_MAP, "added_tokens.json")
 """Files that transformers 5.22 reads wherever they lie beside a vocabulary, and fails on if they are torn."""
 
@@ -44,7 +43,7 @@ def has_tokenizer(folder: Path) -> bool:
 
 
 def check_tokenizer(folder: Path) -> None:
-    """InputError unless there are files of a tokenizer, those that are JSON can be read, and its settings can be."""
+    """InputError unless there are files of a tokenizer, and those that are JSON can be read."""
     if not has_tokenizer(folder):
         raise InputError(
             f"The folder {folder} has no tokenizer (no {FAST}). Copy the tokenizer's files of the original "
@@ -57,11 +56,6 @@ def check_tokenizer(folder: Path) -> None:
                 f"The tokenizer cannot be read: {path} {torn}. Copy the tokenizer's files of the original model again: "
                 "save_pretrained of a tokenizer writes them."
             )
-    if (folder / FAST).is_file() and (fault := settings_fault(folder)):
-        raise InputError(
-            f"The tokenizer cannot be read: {fault}. Correct the file, or copy the tokenizer's files of the original "
-            "model again."
-        )
 
 
 def _torn(path: Path) -> str:

@@ -9,6 +9,7 @@ from transformers import AutoConfig, PreTrainedTokenizerFast
 from tokendyno.backend.models.files.config_fields import decode_config
 from tokendyno.backend.plan import RANDOM_SEED
 from tokendyno.backend.worker.load.auto_class import auto_class
+from tokendyno.backend.worker.load.unread import reading
 from tokendyno.backend.worker.load.words import word_of
 
 _STD = 0.02
@@ -23,10 +24,17 @@ def random_model(config_json: str, dtype: str, attention: str | None, device: st
 def empty_model(config_json: str, dtype: str, attention: str | None) -> Any:
     """The architecture on the meta device: no memory yet."""
     values = decode_config(config_json)
-    config = AutoConfig.for_model(values.pop("model_type"), **values)
+    with reading("config (config.json)"):
+        config = AutoConfig.for_model(values.pop("model_type"), **values)
     torch_dtype = getattr(torch, dtype if dtype != "auto" else _config_dtype(config))
+    build = auto_class(config.model_type).from_config
     with torch.device("meta"):
-        return auto_class(config.model_type).from_config(config, dtype=torch_dtype, attn_implementation=attention)
+        try:
+            return build(config, dtype=torch_dtype, attn_implementation=attention)
+        except Exception:
+            with reading("config (config.json)"):  # whether it fails without what the arm chose
+                build(AutoConfig.for_model(**decode_config(config_json)), dtype=torch_dtype)
+            raise
 
 
 def initialize(model: Any, device: str) -> Any:

@@ -29,7 +29,7 @@ class Unread(InputError):
 
     def __init__(self, part: str, use: PartUse, why: str) -> None:
         fails = "fails on this text" if use == "tokenize" else "cannot be read"
-        super().__init__(f"The model's {part} {fails} ({why[:400].rstrip('.')}). {COPY_AGAIN}")
+        super().__init__(f"The model's {part} {fails} ({why[:250].rstrip('.')}). {COPY_AGAIN}")
 
 
 @contextlib.contextmanager
@@ -68,7 +68,8 @@ def token_ids(tokenizer: Any, text: str, **more: Any) -> list[int]:
 @contextlib.contextmanager
 def blaming_files(folder: Path) -> Iterator[None]:
     """Within it, errors that the model's files cause, whatever the arm chose, become Unread: safetensors that their own
-    library cannot open, or a config from which transformers builds no model on the meta device either."""
+    library cannot open, weights of other shapes than the config asks for, or a config from which transformers builds no
+    model on the meta device either."""
     try:
         yield
     except (InputError, OSError, ImportError, MemoryError, torch.OutOfMemoryError):
@@ -78,7 +79,11 @@ def blaming_files(folder: Path) -> Iterator[None]:
             with reading(file.name), safe_open(file, "pt"):
                 pass
         raise
-    except Exception:
+    except Exception as error:
+        if "ignore_mismatched_sizes" in str(error):  # transformers 5.22, utils/loading_report.py; it names no tensor
+            files = ", ".join(sorted(file.name for file in folder.glob("*.safetensors"))[:2])
+            why = "config.json asks for tensors of other shapes: the two are of two models"
+            raise Unread(f"weights ({files})", "read", why) from error
         with (
             contextlib.suppress(OSError, ImportError, MemoryError),
             reading("config (config.json)"),

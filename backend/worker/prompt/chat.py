@@ -33,7 +33,11 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
             "instruct model, such as SmolLM2-135M-Instruct."
         )
     system = system if system.strip() else ""
-    reasoning = _reasoning(tokenizer.get_chat_template(), effort)
+    with reading(template_of(tokenizer)):
+        template = tokenizer.get_chat_template()
+        if not isinstance(template, str):
+            raise TypeError(f"it is of type {type(template).__name__}, not a text")
+    reasoning = _reasoning(template, effort)
     taken, rendered = _taken(tokenizer, text, system, reasoning)
     if reasoning and _rendered(tokenizer, taken, _opposite(reasoning)) == rendered:
         names = " and ".join(reasoning)

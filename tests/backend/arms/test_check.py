@@ -264,12 +264,3 @@ def test_a_refusal_says_each_reason_once_with_its_fix_and_names_the_arm() -> Non
     gone = runs.refused("The file is gone.")
     assert (gone.refusal(), gone.refusal("A")) == ("The file is gone.", "Arm A: The file is gone.")
     assert gone.verdicts[1:] == runs.verdicts
-
-
-@pytest.mark.parametrize(("fault", "template", "blocked"), [("It is broken.", True, True), ("", True, False)])
-def test_a_template_that_cannot_be_rendered_is_refused_with_its_fault(
-    fault: str, template: bool, blocked: bool
-) -> None:
-    given = replace(facts("pocket"), has_chat_template=template, template_fault=fault)
-    found = check(make_config("pocket", {}), given, CPU, Workload(prompt="Once", chat=True)).blocked
-    assert [verdict.reason for verdict in found] == [fault] * blocked

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,30 @@ def test_a_file_that_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(Path, "open", denied)
     with pytest.raises(InputError, match=r"tokenizer\.json cannot be opened \(Permission denied\)"):
         check_tokenizer(folder)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "chat_template.jinja",
+        "added_tokens.json",
+        "generation_config.json",
+    ],
+)
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    folder = with_file(tmp_path / "m", "README.md", b"")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    assert obstacle(resolve(str(folder)), offline=True) == ""
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to(path), lambda path: None])
+def test_a_vocabulary_that_is_no_file_is_none(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    folder = with_file(tmp_path / "m", "README.md", b"")
+    (folder / "tokenizer.json").unlink()
+    make(folder / "tokenizer.json")
+    assert "has no tokenizer (no tokenizer.json)" in obstacle(resolve(str(folder)), offline=True)
