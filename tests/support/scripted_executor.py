@@ -24,14 +24,14 @@ from tokendyno.backend.messages import (
 )
 
 PROMPT_TOKENS = 5
-Fault = Literal["", "silent", "dies", "dies reading", "stalls"]
+Fault = Literal["", "silent", "dies", "dies reading", "stalls", "slow"]
 
 
 class ScriptedExecutor:
     """Answers as a worker does.
 
     fault  what it does instead of generating: silent: it waits for a Cancel; stalls: it reports a download at a rate
-           that changes while no byte arrives; dies reading: while it uses the tokenizer
+           that changes while no byte arrives; dies reading: while it uses the tokenizer; slow: a token every 0.1 s
     """
 
     def __init__(self, inbox: Inbox, fault: Fault = "", started: "list[ScriptedExecutor] | None" = None) -> None:
@@ -56,8 +56,10 @@ class ScriptedExecutor:
             case Generate(max_new_tokens=count) if not self._fault:
                 self._answer(Progress("run", "begin", 0.0), Started(PROMPT_TOKENS, 1, count, []), tokens(count))
                 self._answer(finished("length"))
-            case Generate():
+            case Generate(max_new_tokens=count):
                 self._answer(Progress("run", "begin", 0.0))
+                if self._fault == "slow":
+                    threading.Thread(target=self._generate_slowly, args=(count,), daemon=True).start()
                 if self._fault == "stalls":
                     threading.Thread(target=self._stall, daemon=True).start()
                 if self._fault == "dies reading":
@@ -79,16 +81,23 @@ class ScriptedExecutor:
             self._answer(Progress("download", "step", 0.0, 0.5, amount=Amount(5, 10, rate)))
             time.sleep(0.02)
 
+    def _generate_slowly(self, count: int) -> None:
+        self._answer(Started(PROMPT_TOKENS, 1, count, []))
+        for index in range(count):
+            time.sleep(0.1)
+            self._answer(tokens(1, index))
+        self._answer(finished("length"))
+
     def _answer(self, *events: Event) -> None:
         for event in events:
             self._inbox.put(Letter(self, event))
 
 
-def tokens(count: int) -> Tokens:
-    """All tokens of a run, 10 ms each."""
-    seconds = [0.01 * (index + 1) for index in range(count)]
+def tokens(count: int, first: int = 0) -> Tokens:
+    """Tokens of a run from the first one on, 10 ms each."""
+    seconds = [0.01 * (first + index + 1) for index in range(count)]
     zeros = [0] * count
-    return Tokens(0, seconds, [0.01] * count, zeros, zeros, [1 << 20] * count, list(range(count)), "x" * count)
+    return Tokens(first, seconds, [0.01] * count, zeros, zeros, [1 << 20] * count, list(range(count)), "x" * count)
 
 
 def finished(reason: Literal["length", "cancelled"]) -> Finished:

@@ -94,6 +94,15 @@ def test_a_silent_executor_is_ended_at_its_deadline(bench_of: BenchOf, monkeypat
     assert bench.pool.slots == {}
 
 
+def test_a_run_whose_tokens_keep_coming_outlives_its_deadline(
+    bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKENDYNO_DEADLINE_S", "1")
+    bench = bench_of(faulty("slow"))
+    run = bench.wait(bench.submit(request({}, max_new_tokens=15)), 30)
+    assert run.status == "done", run.message
+
+
 def test_a_download_of_which_no_byte_arrives_is_ended_at_its_deadline(
     bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
