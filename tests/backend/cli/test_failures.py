@@ -18,20 +18,6 @@ from tokendyno.backend.cli.main import main
 from tokendyno.backend.paths import ROOT
 
 
-@pytest.mark.parametrize("command", ["check", "run"])
-def test_weights_that_belong_to_another_config_are_refused_without_a_worker(
-    command: str, room: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copytree(POCKET, room / "mixed")
-    config = json.loads((POCKET / "config.json").read_text())
-    config["intermediate_size"] *= 2
-    (room / "mixed" / "config.json").write_text(json.dumps(config))
-    code = main([command, "--model", "./mixed", *(SHORT if command == "run" else [])])
-    said = capsys.readouterr()
-    assert code == 2 and "Traceback" not in said.err + said.out and "load" not in said.err
-    assert "the tensor 'model.layers.0.mlp.experts.down_proj' has the shape 8 x 96 x 192, but" in said.err + said.out
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change", "part"),

@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import torch
 import triton
-from triton.runtime.cache import CacheManager, get_cache_manager
+from triton.runtime.cache import get_cache_manager
 
 Key = tuple[str, int, int, int, bool, str]
 """Card, vectors, rows and columns of a matrix, whether it is gated, dtype."""
@@ -50,7 +51,7 @@ def fastest(key: tuple[object, ...], ways: dict[str, object], run: Callable[[str
     return found
 
 
-def _cache(key: tuple[object, ...], ways: dict[str, object]) -> CacheManager:
+def _cache(key: tuple[object, ...], ways: dict[str, object]) -> Any:
     text = repr((key, sorted(ways.items()), triton.__version__))
     return get_cache_manager(hashlib.sha256(text.encode()).hexdigest())
 
