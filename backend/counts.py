@@ -150,7 +150,7 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
 
     # compilation since these settings were first used in this worker
     compile_cold_s: float | None = None
-    capture_s: float | None = None  # of CUDA graphs by this program, within the warm-up
+    capture_s: float | None = None  # of CUDA graphs, within the warm-up
     cache_s: float | None = None  # of filling and sharing the compile cache, before the run
     graphs: float | None = None
     graph_breaks: float | None = None

@@ -100,8 +100,6 @@ class Template:
             while message := self._link.recv(MOST_BYTES):
                 with self.changed:
                     match json.loads(message):
-                        case {"cannot": reason}:
-                            self.trouble = reason
                         case {"born": pid}:
                             self._unborn.popleft().pid = pid
                         case {"ended": pid, "code": code}:
@@ -113,7 +111,7 @@ class Template:
         code = process.wait()
         with self.changed:
             self._link.close()
-            self.trouble = self.trouble or (f"it was killed by signal {-code}" if code < 0 else f"it ended. {said}")
+            self.trouble = self.trouble or (f"it was killed by signal {-code}" if code < 0 else said or "it ended")
             self.changed.notify_all()
 
 

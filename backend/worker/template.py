@@ -8,10 +8,11 @@ touches a GPU's driver, which no forked process could use
 FD is its end of a socket to the program that asks for workers; messages are JSON:
 
   to it     {"name": "value", ...}: a worker's environment, with three descriptors: standard input, output and error
-  from it   {"ready": SECONDS}: the imports are done; {"cannot": REASON}: nothing can be forked here
+  from it   {"ready": SECONDS}: the imports are done
             {"born": PID}: a worker, in the order of the requests; {"ended": PID, "code": CODE}
 
-It ends with the socket. Its workers do not end with it: each watches its own standard input (see `lifetime`).
+It ends with the socket, or where nothing can be forked, with the reason on standard error. Its workers do not end with
+it: each watches its own standard input (see `lifetime`).
 """
 
 import contextlib
@@ -53,8 +54,7 @@ def main() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.0)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     if reason := _why_not():
-        link.send(json.dumps({"cannot": reason}).encode())
-        return
+        sys.exit(reason)  # said on standard error: a message would be lost where requests lie unread in the socket
     link.send(json.dumps({"ready": time.perf_counter() - begin_s}).encode())
     _serve(link)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import wait_for
 from tests.support.worker import Talk
 from tokendyno.backend import paths
 from tokendyno.backend.engine.executor import Died
@@ -70,6 +71,7 @@ def test_a_scratch_folder_is_empty_and_ends_with_its_process(cache: Path) -> Non
 @pytest.mark.parametrize("how", ["ended", "killed"])
 def test_a_workers_scratch_folder_goes_with_it_however_it_went(cache: Path, how: str) -> None:
     talk = Talk(wait=False)
+    wait_for(lambda: talk.worker.pids, what="the worker to be forked")
     folder = paths.scratch_folder(talk.worker.pid)
     (folder / "inductor").mkdir(parents=True)
     if how == "killed":

@@ -89,7 +89,7 @@ def test_every_documented_command_line_parses() -> None:
     for line in lines:
         given = make_parser().parse_args(shlex.split(line)[1:])
         for arm in ("a", "b", "arm"):
-            parse_arm("pocket", getattr(given, arm, ""))
+            parse_arm("pocket", getattr(given, arm, None) or "")
 
 
 def test_every_environment_variable_is_documented_and_read() -> None:

@@ -1,13 +1,11 @@
 """A decode step captured as one CUDA graph, and its tokens copied to the host without holding up the next step."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 WARMUP_STEPS = 3
-_TOOK_S = list[float]()
 _SIDE = list[Any]()
 """The stream of `side_stream`, once it is made."""
 
@@ -28,7 +26,6 @@ def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = No
     that graphs share of which only one runs at a time; None: its own. Raises RuntimeError where a step synchronizes
     with the host or allocates outside the graph's pool.
     """
-    begin_s = time.perf_counter()
     side = side_stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -40,14 +37,7 @@ def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = No
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool, capture_error_mode="thread_local"):  # a thread of NCCL asks for its events
         step()
-    torch.cuda.synchronize()
-    _TOOK_S.append(time.perf_counter() - begin_s)
     return lambda: graph.replay()  # looked up at each step, so that replays can be counted
-
-
-def capture_s() -> float:
-    """Seconds that all captures of this process took, with the steps before each."""
-    return sum(_TOOK_S)
 
 
 class HostCopy:

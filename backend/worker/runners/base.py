@@ -28,8 +28,8 @@ from tokendyno.backend.worker.compiler.ledger import Compiling
 from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.load.unread import using
-from tokendyno.backend.worker.loop.cuda_graph import capture_s
 from tokendyno.backend.worker.measure.annotations import Annotations, Window
+from tokendyno.backend.worker.measure.captures import timed_captures
 from tokendyno.backend.worker.measure.finite import BestScores, NotFinite
 from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler
 from tokendyno.backend.worker.measure.meter import Meter
@@ -252,10 +252,9 @@ class MeasuredRunner(ABC):
     def _warm_up(self, task: Task) -> None:
         shape = self._shape(task)
         if shape not in self._warm:
-            captured_s = capture_s()
-            done = self._perform_warm_up(task)
-            if capture_s() > captured_s:
-                done.capture_s = capture_s() - captured_s
+            with timed_captures() as captures_s:
+                done = self._perform_warm_up(task)
+            done.capture_s = sum(captures_s) or None
             if self.cancelled.is_set():
                 self.counts.update(done)
                 return
