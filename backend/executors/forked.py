@@ -211,7 +211,8 @@ class ForkedWorker(WorkerProcess):
         self._forked = Forked(TEMPLATE)
         if self._forked.asked:
             return self._forked
-        self._forked.note = TEMPLATE.trouble and plainly_since(TEMPLATE.trouble)
+        if TEMPLATE.trouble and sys.platform == "linux":  # elsewhere every worker starts like this
+            self._forked.note = plainly_since(TEMPLATE.trouble)
         return super()._start()
 
     @property
