@@ -20,6 +20,7 @@ def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> Non
     claims = shipped_claims()
     document = claims_document(claims, read_results(claims.tests))
     page = open_page("?view=fit", 1440, 900).page  # where nothing else has loaded plotly.js
+    page.wait_for_selector(".td-fit-chart")  # by now the page hears of clicks
     page.get_by_role("tab", name="Claims").click()
     page.locator(".td-claim-open[data-name=flash-same-output]").click()
     page.wait_for_selector(".td-claim-more .td-claim-chart .main-svg", timeout=30_000)
