@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -71,12 +72,13 @@ class Template:
         self._env, self._python = environment(), sys.executable
         self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
+            self._said = tempfile.TemporaryFile()  # noqa: SIM115, of whatever length: nobody reads it before the end
             with theirs:
                 self._process = subprocess.Popen(
                     python_command("tokendyno.backend.worker.template", str(theirs.fileno())),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
+                    stderr=self._said,
                     env=self._env,
                     pass_fds=[theirs.fileno()],
                     start_new_session=True,
@@ -105,10 +107,10 @@ class Template:
                         case {"ended": pid, "code": code}:
                             self._codes[pid] = code
                     self.changed.notify_all()
-        assert process.stderr is not None
-        with process.stderr as stderr:
-            said = last_words(stderr.read().decode("utf-8", "replace").splitlines())
         code = process.wait()
+        with self._said:
+            self._said.seek(0)
+            said = last_words(self._said.read().decode("utf-8", "replace").splitlines())
         with self.changed:
             self._link.close()
             self.trouble = self.trouble or (f"it was killed by signal {-code}" if code < 0 else said or "it ended")

@@ -8,8 +8,7 @@ touches a GPU's driver, which no forked process could use
 FD is its end of a socket to the program that asks for workers; messages are JSON:
 
   to it     {"name": "value", ...}: a worker's environment, with three descriptors: standard input, output and error
-  from it   {"ready": SECONDS}: the imports are done
-            {"born": PID}: a worker, in the order of the requests; {"ended": PID, "code": CODE}
+  from it   {"born": PID}: a worker, in the order of the requests; {"ended": PID, "code": CODE}
 
 It ends with the socket, or where nothing can be forked, with the reason on standard error. Its workers do not end with
 it: each watches its own standard input (see `lifetime`).
@@ -26,7 +25,6 @@ import socket
 import struct
 import sys
 import threading
-import time
 import traceback
 
 from tokendyno.backend.worker.lazy_imports import kept_imports
@@ -44,7 +42,6 @@ CUDA_ERROR_NOT_INITIALIZED = 3
 def main() -> None:
     """Import, then fork whenever asked."""
     link = socket.socket(fileno=int(sys.argv[1]))
-    begin_s = time.perf_counter()
     signal.signal(signal.SIGALRM, lambda *_: _end_if_unwanted(link))
     signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
     # Whether there is a GPU is asked without its driver, and numpy starts no threads: no worker computes with it.
@@ -55,7 +52,6 @@ def main() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     if reason := _why_not():
         sys.exit(reason)  # said on standard error: a message would be lost where requests lie unread in the socket
-    link.send(json.dumps({"ready": time.perf_counter() - begin_s}).encode())
     _serve(link)
 
 
@@ -71,13 +67,10 @@ def _why_not() -> str:
     if len(os.listdir("/proc/self/task")) > 1 or threading.active_count() > 1:
         return "an imported package started a thread"
     with open("/proc/self/maps") as maps:
-        loaded = "libcuda.so" in maps.read()
-    if (
-        loaded
-        and ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(ctypes.c_int())) != CUDA_ERROR_NOT_INITIALIZED
-    ):
-        return "an imported package initialized the GPU's driver"
-    return ""
+        if "libcuda.so" not in maps.read():
+            return ""
+    asked = ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(ctypes.c_int()))
+    return "" if asked == CUDA_ERROR_NOT_INITIALIZED else "an imported package initialized the GPU's driver"
 
 
 def _serve(link: socket.socket) -> None:
