@@ -83,12 +83,8 @@ def start(options: argparse.Namespace) -> int:
             for label, variant in _variants(name, request):
                 say(f"{label}:")
                 run = _carried_out(bench, variant)
-                if (
-                    label.endswith("cached")
-                    and (end := run.arms[name].finished)
-                    and end.compiled
-                    and end.compiled.misses
-                ):
+                end = run.arms[name].finished
+                if label.endswith("cached") and end and end.compiled and end.compiled.misses:
                     run = _carried_out(bench, variant)  # the first one filled the cache
                 now = run.snapshot()
                 found = start_of(now.arms[name], alone=True)
@@ -114,8 +110,7 @@ def _variants(name: str, request: Request) -> Iterator[tuple[str, Request]]:
 
 
 def _carried_out(bench: Bench, request: Request) -> Run:
-    bench.pool.end_all()
-    run = bench.runs.get(bench.submit(request))
+    run = bench.runs.get(bench.submit(request, fresh=True))
     assert run is not None
     follow(bench, run)
     return run

@@ -42,6 +42,9 @@ TITLES = {
 _STAGES = {"context": "context", "fill": "fill", "move": "move", "warm_up": "move", "quantize": "quantize"}
 """Stages of a load, as a worker names them, and the spans that they belong to; the rest of it is reading."""
 
+_OF_NO_ARM = ("start", "import", "download")
+"""Spans that do not depend on what an arm chooses."""
+
 _LEAST_S = 0.005
 """A shorter span is left out: it is part of none that a reader could see."""
 
@@ -64,6 +67,11 @@ class Start(NamedTuple):
     def total_s(self) -> float:
         """To the first token."""
         return sum(self.spans_s.values())
+
+    @property
+    def own_s(self) -> float:
+        """What of that arms are compared by: imports and downloads are those of the arm that happens to come first."""
+        return sum(seconds for span, seconds in self.spans_s.items() if span not in _OF_NO_ARM)
 
 
 class Started(NamedTuple):
@@ -144,7 +152,7 @@ def origin(compiled: Compiled | None) -> str:
 class BreakEven(msgspec.Struct, frozen=True):
     """From when on an arm that starts later, but takes less time a token, is ahead.
 
-    later_s   by how much it starts later
+    later_s   by how much it starts later, from the end of its imports
     saved_s   what it saves a token
     tokens    from how many on it is ahead; `low`, `high`: 95% interval, `high` None where it has no end, and both None
               where nothing was repeated
@@ -159,7 +167,7 @@ class BreakEven(msgspec.Struct, frozen=True):
 
 def break_even(early: Started, late: Started) -> BreakEven | None:
     """When the arm that starts later catches up; None where it need not or cannot."""
-    later_s = late.start.total_s - early.start.total_s
+    later_s = late.start.own_s - early.start.own_s
     slow, fast = early.summary, late.summary
     if later_s < _CLEAR_S or not slow.latency_mean_s or not fast.latency_mean_s:
         return None
@@ -185,7 +193,7 @@ def pays_sentence(run: Snapshot) -> str:
 
 
 class Crossing(msgspec.Struct, frozen=True):
-    """Seconds from the start of each arm's process, over tokens after its first: two lines that cross.
+    """Seconds from the end of each arm's imports, over tokens after its first: two lines that cross.
 
     starts_s, steps_s  where the line of each arm begins, and by how much it rises with each token; in the arms' order
     tokens             where they cross
@@ -209,7 +217,7 @@ def crossing(run: Snapshot) -> Crossing | None:
     arms = [started[name] for name in run.arms]
     steps_s = [arm.summary.latency_mean_s for arm in arms if arm.summary.latency_mean_s]
     steps = "tokens" if run.unit == "token" else "forward passes"
-    return Crossing([arm.start.total_s for arm in arms], steps_s, pays.tokens, f"{_count(pays.tokens)} {steps}")
+    return Crossing([arm.start.own_s for arm in arms], steps_s, pays.tokens, f"{_count(pays.tokens)} {steps}")
 
 
 def _both(run: Snapshot) -> dict[str, Started] | None:
@@ -220,7 +228,7 @@ def _both(run: Snapshot) -> dict[str, Started] | None:
     known = {name: Started(start, run.summary(name)) for name, start in found.items() if start is not None}
     if len(known) != 2:
         return None
-    return dict(sorted(known.items(), key=lambda item: item[1].start.total_s))
+    return dict(sorted(known.items(), key=lambda item: item[1].start.own_s))
 
 
 def standing(first_name: str, first: Started, name: str, other: Started, unit: Unit, tokens: int) -> str:
@@ -229,10 +237,8 @@ def standing(first_name: str, first: Started, name: str, other: Started, unit: U
     for late_name, early, late in ((name, first, other), (first_name, other, first)):
         if found := break_even(early, late):
             return paid_back(late_name, found, unit, tokens)
-    later_s, slow, fast = (
-        other.start.total_s - first.start.total_s,
-        *(one.summary.latency_mean_s for one in (first, other)),
-    )
+    later_s = other.start.own_s - first.start.own_s
+    slow, fast = first.summary.latency_mean_s, other.summary.latency_mean_s
     if not slow or not fast or abs(slow - fast) < _SAME_SPEED * slow:
         return ""
     step = "token" if unit == "token" else "forward pass"

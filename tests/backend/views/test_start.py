@@ -131,6 +131,11 @@ def test_waiting_pays_from_so_many_tokens_on() -> None:
     assert pays_sentence(slower.snapshot()) == ""
 
 
+def test_imports_for_which_one_arm_alone_waited_are_not_held_against_it() -> None:
+    waited = run_of(arm_of("A", {**SECONDS, "import": 60.0}, 0.02), arm_of("B", token_s=0.01)).snapshot()
+    assert pays_sentence(waited) == "" and crossing(waited) is None
+
+
 def test_repeats_give_an_interval_which_has_no_end_where_arms_may_be_as_fast() -> None:
     quick = {"start": 0.5, "import": 3.0, "load": 2.0, "warmup": 1.0}
 
@@ -164,7 +169,7 @@ def test_lines_cross_where_the_sentence_says_whichever_arm_starts_later() -> Non
     lines = crossing(run)
     assert lines is not None and lines.label == "1,000 tokens"
     after = [start_s + lines.tokens * step_s for start_s, step_s in zip(lines.starts_s, lines.steps_s, strict=True)]
-    assert after[0] == pytest.approx(after[1]) and lines.starts_s == pytest.approx([16.75, 6.75])
+    assert after[0] == pytest.approx(after[1]) and lines.starts_s == pytest.approx([13.25, 3.25])
     first, other = (
         StartedArm(found, run.summary(name))
         for name in run.arms

@@ -1,4 +1,4 @@
-// When waiting pays: seconds since each arm's process began, over tokens. The lines cross where the arm that starts later
+// When waiting pays: seconds since each arm's imports were done, over tokens. The lines cross where the arm that starts later
 // gets ahead; the sentence under the verdict says it in words.
 function makeCrossing(box) {
   let shown = '', drawn = null;
@@ -11,7 +11,7 @@ function makeCrossing(box) {
     box.hidden = !drawn;
     if (!drawn) { box.replaceChildren(); return; }
     const title = el('h3', '', 'When does waiting pay?');
-    title.append(el('span', 'td-part-hint', 'seconds since the process began, over ' + (head.unit === 'forward' ? 'forward passes' : 'tokens written')));
+    title.append(el('span', 'td-part-hint', 'seconds since the imports were done, over ' + (head.unit === 'forward' ? 'forward passes' : 'tokens written')));
     const plot = el('div', 'td-crossing-plot');
     plot.setAttribute('aria-hidden', 'true');
     box.replaceChildren(title, plot);
