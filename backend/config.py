@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tokendyno.backend.errors import InputError, shown, unknown
-from tokendyno.backend.quality.texts import Quality
+from tokendyno.backend.quality.texts import Quality, QualityText
 from tokendyno.backend.traffic.requests import Traffic
 
 MAX_NEW_TOKENS = 32_768
@@ -142,6 +142,10 @@ class Request(msgspec.Struct, frozen=True):
     quality  given texts instead of a prompt: `workload` then holds their context and positions
     trial    id of the ablation that this run is a trial of, "" for others
     proof    find out after the last repeat what was in effect
+    until_s  of two arms: above 0, pairs of runs until they decide, for at most about so many seconds and at most
+             `workload.repeats` pairs; 0: exactly so many
+    reading  after the pairs, where the arms may differ in what they predict, both are given these texts; empty: those
+             of tokendyno; None: none
     """
 
     model: str
@@ -151,6 +155,8 @@ class Request(msgspec.Struct, frozen=True):
     quality: Quality | None = None
     trial: str = ""
     proof: bool = True
+    until_s: float = 0.0
+    reading: list[QualityText] | None = None
 
 
 def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: bool = False) -> Workload:
@@ -175,5 +181,6 @@ def reading_of(quality: Quality) -> Workload:
     )
 
 
-MEASURE_REPEATS = 5
-"""Repeats of each arm behind the button "Measure": four degrees of freedom, so an interval of 2.8 standard errors."""
+LEAST_PAIRS, MOST_PAIRS = 2, 9
+UNTIL_S = 60.0
+"""What Run of two arms takes unless something else is asked for: pairs of runs, and at most so many seconds of them."""

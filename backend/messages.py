@@ -14,7 +14,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.traffic.requests import Traffic
 
-PhaseName = Literal["start", "import", "download", "load", "quantize", "compile", "warmup", "run", "prove"]
+PhaseName = Literal["start", "import", "download", "load", "quantize", "compile", "warmup", "run", "prove", "quality"]
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"):
@@ -41,6 +41,7 @@ class Generate(Message, frozen=True, tag="generate"):
 
     prove   verify afterwards what was in effect, under a profiler; where that cannot be detached from the GPU again,
             it slows later runs of the process, and Finished says so
+    keep    a Prove may follow: keep what it needs until the next command of this kind
     traffic many requests instead of the prompt: answered by Steps, Pages and RequestEnds in place of Tokens
     most_prompt_tokens  refuse a prompt that turns out to have more; 0: no limit but the model's positions
     """
@@ -60,12 +61,17 @@ class Generate(Message, frozen=True, tag="generate"):
     reasoning_effort: str = ""
     system: str = ""
     prove: bool = True
+    keep: bool = False
     traffic: Traffic | None = None
     most_prompt_tokens: int = 0
 
 
 class Cancel(Message, frozen=True, tag="cancel"):
     """Stop the current generation after the token in flight; its Finished says "cancelled"."""
+
+
+class Prove(Message, frozen=True, tag="prove"):
+    """Verify what was in effect in the latest Generate, which said `keep`. Answered by Proved or Failed."""
 
 
 class Probe(Message, frozen=True, tag="probe"):
@@ -83,6 +89,7 @@ class Score(Message, frozen=True, tag="score"):
     keep       file in which to keep the distributions, as float32 of shape (positions, vocabulary); "": not kept
     against    such a file of another arm, to compare with; "": not compared
     name       what the user calls the text
+    places     slots of a static cache, at least: those of a run whose warm-up then serves the text too
     """
 
     plan: Plan
@@ -92,13 +99,14 @@ class Score(Message, frozen=True, tag="score"):
     keep: str = ""
     against: str = ""
     name: str = ""
+    places: int = 0
 
 
 class Shutdown(Message, frozen=True, tag="shutdown"):
     """Exit in good order."""
 
 
-Command = Load | Generate | Probe | Score | Cancel | Shutdown
+Command = Load | Generate | Prove | Probe | Score | Cancel | Shutdown
 
 
 # --- events: worker -> engine ---------------------------------------------------------------------
@@ -395,6 +403,16 @@ class Finished(Message, frozen=True, tag="finished"):
     unchecked: str = ""
 
 
+class Proved(Message, frozen=True, tag="proved"):
+    """What was in effect in the latest run, as `Finished` has it where its Generate asked for it. `extra`: what was
+    counted meanwhile."""
+
+    findings: list[Finding]
+    extra: RunCounts
+    step: StepTime | None = None
+    no_step: str = ""
+
+
 class Probed(Message, frozen=True, tag="probed"):
     """The two likeliest next tokens, most likely first: ids, texts and logits, of one forward pass over all tokens."""
 
@@ -416,12 +434,14 @@ class Scored(Message, frozen=True, tag="scored"):
     nll_nats  negative log probability of each
     top       the most likely token at each
     kl_nats   KL(the other arm's distribution || this one's); empty where nothing was compared
+    left_bytes  what the runs and texts so far left in the process, as `RunCounts` has it; None: not known
     """
 
     ids: list[int]
     nll_nats: list[float]
     top: list[int]
     kl_nats: list[float] = []
+    left_bytes: float | None = None
 
 
 class Failed(Message, frozen=True, tag="failed"):
@@ -453,6 +473,7 @@ Event = (
     | Samples
     | Annotation
     | Finished
+    | Proved
     | Probed
     | Failed
     | Steps

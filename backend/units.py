@@ -14,6 +14,16 @@ def three(value: float) -> str:
     return f"{float(rounded):,.{max(0, 2 - int(rounded.partition('e')[2]))}f}"
 
 
+def times(ratio: float) -> str:
+    """A ratio as a factor: two digits (3.6\u00d7, 0.87\u00d7), from 10 on one decimal (10.6\u00d7), from 100 on
+    none."""
+    if ratio >= 100:
+        return f"{ratio:,.0f}\u00d7"
+    if ratio >= 1:
+        return f"{ratio:.1f}\u00d7"
+    return f"{ratio:.2f}\u00d7" if ratio >= 0.1 else f"{three(ratio)}\u00d7"
+
+
 def bytes_text(size: float) -> tuple[str, str]:
     """Bytes as (value, unit) in KiB, MiB or GiB."""
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20)):

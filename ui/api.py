@@ -17,7 +17,7 @@ from gradio.events import api as api_event
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.bundles import written_arm
 from tokendyno.backend.arms.presets import arm_presets, prompts
-from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit import table as fit_table
@@ -133,7 +133,7 @@ class Api:
         batch_size: int = 1,
         temperature: float = 0.0,
         seed: int = 0,
-        repeats: int = 1,
+        repeats: int = 0,
         ignore_eos: bool = False,
         chat: bool = False,
         system: str = "",
@@ -141,7 +141,8 @@ class Api:
         top_k: int = 0,
         top_p: float = 1.0,
     ) -> str:
-        """Queue a run of arm `a`, or of `a` and `b`, and return its id."""
+        """Queue a run of arm `a`, or of `a` and `b`, and return its id. `repeats` 0: one run of `a`, or pairs until
+        they decide."""
         work = _workload(
             prompt,
             prompt_tokens,
@@ -149,7 +150,7 @@ class Api:
             batch_size,
             temperature,
             seed,
-            repeats,
+            repeats or (1 if b is None else MOST_PAIRS),
             ignore_eos,
             chat,
             system,
@@ -157,9 +158,14 @@ class Api:
             top_k,
             top_p,
         )
+        until_s = 0.0 if repeats or b is None else UNTIL_S
         arms = {"A": a} if b is None else {"A": a, "B": b}
         visitor = visitor_of(request)
-        return await asyncio.to_thread(lambda: self._bench.submit(self._request(model, arms, work), visitor))
+        return await asyncio.to_thread(
+            lambda: self._bench.submit(
+                msgspec.structs.replace(self._request(model, arms, work), until_s=until_s), visitor
+            )
+        )
 
     @sentences
     async def status(self, run: str) -> dict[str, Any]:

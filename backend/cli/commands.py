@@ -4,12 +4,13 @@ standard error."""
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.arms.parse import parse_arm
-from tokendyno.backend.cli.files import check_folder, check_writable, give
+from tokendyno.backend.cli.files import check_folder, check_writable, give, read_prompt
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import (
     ARM_HELP,
@@ -17,6 +18,7 @@ from tokendyno.backend.cli.options import (
     Add,
     add_all,
     add_arm,
+    add_proof,
     add_repeats,
     add_workload,
     request_of,
@@ -25,7 +27,7 @@ from tokendyno.backend.cli.progress import close, follow, say, say_notes
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block
-from tokendyno.backend.config import Request
+from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.endpoint import parse_endpoint
@@ -33,18 +35,28 @@ from tokendyno.backend.executors.far_rank import hello_of
 from tokendyno.backend.executors.several_machines import Machines
 from tokendyno.backend.models import resolve
 from tokendyno.backend.optimizations.axes.parallel.axis import ranks_of
+from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document, predicted_series
-from tokendyno.backend.views.gate import gate_document
 
 MAX_NODES = 64
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Run two arms."""
-    return _perform(options, request_of(options, {"A": options.a, "B": options.b}))
+    """Run two arms, in pairs until they decide or as often as was asked for."""
+    asked = request_of(options, {"A": options.a, "B": options.b}, options.repeats or MOST_PAIRS)
+    if options.seconds is not None and (options.repeats or not options.seconds > 0):
+        raise InputError(
+            "--seconds is how long pairs of runs may take until they decide: above 0, and without --repeats."
+        )
+    texts = [one for path in options.text or [] for one in passages(path.stem, read_prompt(path, "--text"))]
+    if not options.repeats:
+        asked = msgspec.structs.replace(asked, until_s=options.seconds or UNTIL_S)
+    if not (options.repeats or options.no_quality) or texts:
+        asked = msgspec.structs.replace(asked, reading=texts)
+    return _perform(options, asked)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,7 +87,7 @@ def _machines_of(options: argparse.Namespace) -> Machines | None:
 
 def _perform(options: argparse.Namespace, request: Request, machines: Machines | None = None) -> int:
     def result(current: Run, checked: dict[str, Checked], runs: RunLog) -> msgspec.Struct:
-        gate = gate_document(gate_of(current.snapshot(), runs.reading)) if current.ended else None
+        gate = gate_of(current.snapshot(), runs.reading) if current.ended else None
         return document(current, predicted_series(current, options.models_dir, checked), gate)
 
     def shown(current: Run, runs: RunLog) -> Sequence[Block]:
@@ -127,6 +139,22 @@ def add_commands(add: Add) -> None:
     compared = add("compare", compare, "run two arms on one prompt and compare them", json=True)
     compared.add_argument("--a", default="", metavar="ARM", help=f"arm A: {ARM_HELP} {NO_CHOICE}")
     compared.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
+    compared.add_argument(
+        "--repeats",
+        type=int,
+        metavar="N",
+        help="run exactly N pairs (A B A B), and read no texts unless --text is given; "
+        f"default: until they decide, at most {MOST_PAIRS}",
+    )
+    compared.add_argument("--seconds", type=float, metavar="S", help=f"until they decide, at most S s ({UNTIL_S:.0f})")
+    compared.add_argument(
+        "--text",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="a UTF-8 text on which quality is compared, in place of those that come with tokendyno; may be repeated",
+    )
+    compared.add_argument("--no-quality", action="store_true", help="read no texts after the pairs")
     ran = add("run", run, "run one arm on one prompt", json=True)
     ran.add_argument("--nnodes", type=int, default=1, metavar="N", help="machines that share the ranks of `parallel`")
     ran.add_argument(
@@ -136,8 +164,9 @@ def add_commands(add: Add) -> None:
         help="with --nnodes: where they meet, an address of this machine that the others reach",
     )
     add_arm(ran)
+    add_repeats(ran)
+    add_proof(compared)
     for sub in (compared, ran):
         add_workload(sub)
-        add_repeats(sub)
         add_history_option(sub)
         add_all(sub)

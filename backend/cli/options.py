@@ -34,6 +34,11 @@ def add_repeats(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
     """How often the arms run, and whether what took effect is found out; hidden: its help says nothing of them."""
     what = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B); statistics are over all runs"
     sub.add_argument("--repeats", type=int, default=1, metavar="N", help=what)
+    add_proof(sub, hidden)
+
+
+def add_proof(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
+    """Whether what took effect is found out."""
     no_proof = "do not find out what took effect: rows of the ledger say that they were not looked at"
     sub.add_argument("--no-proof", action="store_true", help=argparse.SUPPRESS if hidden else no_proof)
 
@@ -109,8 +114,8 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
     prompt.add_argument("--ignore-eos", action="store_true", help="generate all tokens, past every EOS")
 
 
-def workload(options: argparse.Namespace) -> Workload:
-    """The prompt and how it is continued, as the options say."""
+def workload(options: argparse.Namespace, repeats: int | None = None) -> Workload:
+    """The prompt and how it is continued, as the options say. `repeats`: in place of the option's."""
     prompt = options.prompt
     if prompt is not None and options.prompt_file is not None:
         raise InputError("Give --prompt or --prompt-file, not both.")
@@ -125,7 +130,7 @@ def workload(options: argparse.Namespace) -> Workload:
         batch_size=options.batch_size,
         temperature=options.temperature,
         seed=options.seed,
-        repeats=options.repeats,
+        repeats=options.repeats if repeats is None else repeats,
         ignore_eos=options.ignore_eos,
         top_k=options.top_k,
         top_p=options.top_p,
@@ -142,8 +147,8 @@ def written_arms(options: argparse.Namespace, texts: Mapping[str, str], work: Wo
     return [written_arm(name, text, model, work, lambda: resolve(model, folder)) for name, text in texts.items()]
 
 
-def request_of(options: argparse.Namespace, arms: Mapping[str, str]) -> Request:
+def request_of(options: argparse.Namespace, arms: Mapping[str, str], repeats: int | None = None) -> Request:
     """The run that a prompt and arms ask for."""
-    work = workload(options)
+    work = workload(options, repeats)
     proof = not getattr(options, "no_proof", False)  # export and sweeps have no such option
     return Request(options.model, written_arms(options, arms, work), work, proof=proof)

@@ -19,7 +19,6 @@ from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document, recorded_series
-from tokendyno.backend.views.gate import gate_document
 from tokendyno.backend.views.series import series_csv
 from tokendyno.ui.report.page import course_report
 from tokendyno.ui.report.page import report as html_report
@@ -51,8 +50,8 @@ def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int
     if options.csv is not None:
         write_text(options.csv, series_csv(run), "--csv")
     if options.json is not None:
-        quality = gate_document(gate_of(run.snapshot(), others.reading))
-        write_json(options.json, document(run, recorded_series(run), quality))
+        gate = gate_of(run.snapshot(), others.reading)
+        write_json(options.json, document(run, recorded_series(run), gate))
     if options.html is None and options.csv is None and options.json is None:
         show(run_blocks(run, options.all, others.reading), options.color)
     else:

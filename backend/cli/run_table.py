@@ -15,6 +15,7 @@ from tokendyno.backend.units import seconds_text, three
 from tokendyno.backend.views.arm_details import detail_rows
 from tokendyno.backend.views.batch_tiles import batch_details, batch_differences, batch_tiles
 from tokendyno.backend.views.batch_verdict import batch_verdict, same_sentence, why_sentence
+from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
 from tokendyno.backend.views.origin import whole_note
@@ -23,7 +24,7 @@ from tokendyno.backend.views.sentences import annotations, diagnoses, interferen
 from tokendyno.backend.views.step_time import step_text, step_tiles
 from tokendyno.backend.views.tile import Tile
 from tokendyno.backend.views.tiles import tiles
-from tokendyno.backend.views.verdict import ELSEWHERE, unasked_sentence, verdict_of
+from tokendyno.backend.views.verdict import unasked_sentence, verdict_of
 
 _MAX_ANNOTATIONS = 5
 MAX_TEXT = 3_000
@@ -46,12 +47,13 @@ def run_blocks(run: Run, everything: bool = False, find: FindReading = no_readin
     if now.request.traffic is not None:
         return _batch_blocks(now, everything)
     gate = gate_of(now, find) if now.ended else None
-    verdict = verdict_of(now, ELSEWHERE, gate)
+    verdict, card = verdict_of(now, gate), card_of(now, gate)
     return [
         title(now),
         _verdict(
             verdict.sentence,
-            verdict.basis,
+            f"{card.recommendation}. {card.reason}".strip() if card else "",
+            card.confidence if card else verdict.basis,
             f"{verdict.gate}." if verdict.gate else "",
             verdict.pays,
             verdict.unasked,

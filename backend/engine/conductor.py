@@ -1,16 +1,19 @@
 """Conducts one run: workers ready, models loaded, arms in turn, every event into the log."""
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.arms.requests import of_arm
-from tokendyno.backend.config import Request
-from tokendyno.backend.engine.exchange import STOPPED, Exchange, Halt
+from tokendyno.backend.config import LEAST_PAIRS, Request
+from tokendyno.backend.engine.exchange import STOPPED, Exchange, Halt, OutOfTime
 from tokendyno.backend.engine.executor import StartError, memory_key
 from tokendyno.backend.engine.pool import WorkerPool
 from tokendyno.backend.engine.prediction import predict
@@ -19,14 +22,20 @@ from tokendyno.backend.engine.worker_memory import MemoryWatch, worker_limit
 from tokendyno.backend.files.own_folder import own_folder
 from tokendyno.backend.hardware import Machine, peak_rates
 from tokendyno.backend.hosting.limits import Limits
-from tokendyno.backend.messages import Event, Finished, Generate, Load, Probe, Progress, Ready, Score, Started
+from tokendyno.backend.messages import Event, Finished, Generate, Load, Probe, Progress, Prove, Ready, Score, Started
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.paths import private_folder
 from tokendyno.backend.plan import Plan
-from tokendyno.backend.quality.texts import Quality
+from tokendyno.backend.quality.texts import MIN_POSITIONS, Quality
+from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.quality import given_texts
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
+
+MOST_CONTEXT = 64
+"""Tokens of a prompt up to which given texts are read in the shapes of the run, with as long a beginning: of what comes
+with tokendyno, each has some 200 tokens more. A longer prompt is no shape for them, and they are warmed up for."""
 
 
 @dataclass(slots=True)
@@ -102,15 +111,91 @@ class Conductor:
         if self._run.request.quality is not None:
             self._read_texts(self._run.request.quality, together)
             return
-        for repeat in range(self._run.request.workload.repeats):
-            self._repeat = repeat
+        pairs_s = self._run_pairs(together) if self._decides else self._run_repeats(together)
+        if self._run.request.proof and self._proves_last(together):
             for arm in self._arms:
-                if not together:
-                    self._drop_others(arm)
-                    self._take(arm)
-                    self._load(arm)
-                self._generate(arm)
+                self._exchange.ask(arm, Prove(), "prove")
+                self._note_memory(arm)
         self._probe_difference()
+        if together and self._decides:
+            self._read_after(pairs_s)
+
+    @property
+    def _decides(self) -> bool:
+        """Whether pairs of runs go on until they decide."""
+        return self._run.request.until_s > 0 and len(self._arms) == 2
+
+    def _proves_last(self, together: bool) -> bool:
+        """Whether proofs wait for the last pair: where a worker holds one arm's model at a time, the run before is gone
+        by then."""
+        return self._decides and together
+
+    def _run_repeats(self, together: bool) -> float:
+        """As many runs of each arm as were asked for. Returns the seconds that they took."""
+        begin_s = time.monotonic()
+        for repeat in range(self._run.request.workload.repeats):
+            self._run_each(repeat, together)
+        return time.monotonic() - begin_s
+
+    def _run_pairs(self, together: bool) -> float:
+        """Pairs of runs until they decide, two at least: no more than were asked for, and none that would end later
+        than was asked for. Returns the seconds that they took, warm-up not counted."""
+        asked, spent_s = self._run.request, 0.0
+        for repeat in range(max(LEAST_PAIRS, asked.workload.repeats)):
+            begin_s = time.monotonic()
+            self._run_each(repeat, together)
+            pair_s = time.monotonic() - begin_s
+            if repeat == 0:  # it includes the warm-up
+                pair_s = sum(arm.finishes[0].wall_s for arm in self._run.snapshot().arms.values())
+            spent_s += pair_s
+            found = self._run.comparison()
+            late = spent_s + pair_s > asked.until_s
+            if repeat + 1 >= LEAST_PAIRS and (late or (found is not None and found.decided)):
+                break
+        return spent_s
+
+    def _run_each(self, repeat: int, together: bool) -> None:
+        self._repeat = repeat
+        for arm in self._arms:
+            if not together:
+                self._drop_others(arm)
+                self._take(arm)
+                self._load(arm)
+            self._generate(arm, together)
+
+    def _read_after(self, most_s: float) -> None:
+        """Where the arms may differ in what they predict and nobody knows by how much, both read texts in the shapes of
+        the run, text by text, for at most so many seconds. Texts that both have read count."""
+        run, asked = self._run.snapshot(), self._run.request
+        reading, gate = given_texts(asked), gate_of(run, self._runs.reading)
+        started = [arm.started for arm in run.arms.values() if arm.started is not None]
+        if reading is None or gate is None or gate.state != "unread" or len(started) < len(self._arms):
+            return
+        step_s = sum(run.summary(arm).latency_mean_s or 0.0 for arm in self._arms)
+        positions = min(reading.positions, int(most_s / step_s) if step_s else reading.positions)
+        if positions < MIN_POSITIONS:
+            return
+        quality = msgspec.structs.replace(reading, positions=positions)
+        prompt, places = started[0].prompt_tokens, {arm: run.arms[arm].started for arm in self._arms}
+        if prompt <= MOST_CONTEXT and started[0].batch_size == 1:
+            quality = msgspec.structs.replace(quality, context=prompt)
+        else:
+            places = dict.fromkeys(places, None)
+        until_s = time.monotonic() + most_s
+        with own_folder("run-", private_folder("distributions")) as folder, contextlib.suppress(OutOfTime):
+            for index in range(len(quality.texts)):
+                begin_s = time.monotonic()
+                for arm in self._arms:
+                    one = places[arm]
+                    try:
+                        self._score(arm, quality, index, folder, one.places if one else 0, until_s)
+                    except Halt as halt:
+                        if halt.status != "failed":
+                            raise
+                        self._log(arm, Progress("quality", "end", 0.0, None, f"not read: {halt.message}"))
+                        return
+                if time.monotonic() + (time.monotonic() - begin_s) > until_s:
+                    break
 
     def _read_texts(self, quality: Quality, together: bool) -> None:
         """All texts through the first arm, whose distributions are kept, then through the second, which is compared
@@ -122,27 +207,30 @@ class Conductor:
                     self._take(arm)
                     self._load(arm)
                 try:
-                    self._score(arm, quality, folder)
+                    for index in range(len(quality.texts)):
+                        self._score(arm, quality, index, folder)
                 except Halt:
                     self._pool.drop(arm)  # what it had read by then would count as the next run's memory
                     raise
-                self._generate(arm)
+                self._generate(arm, together)
 
-    def _score(self, arm: str, quality: Quality, folder: Path) -> None:
-        """Give an arm every text."""
-        first = arm == self._arms[0]
-        for index, text in enumerate(quality.texts):
-            file = str(folder / str(index)) if len(self._arms) > 1 else ""
-            command = Score(
-                self._plan(arm),
-                text.text,
-                quality.context,
-                quality.positions,
-                file if first else "",
-                "" if first else file,
-                text.name,
-            )
-            self._exchange.ask(arm, command, "warmup")
+    def _score(
+        self, arm: str, quality: Quality, index: int, folder: Path, places: int = 0, until_s: float = math.inf
+    ) -> None:
+        """Give an arm a text. `places`: slots of a static cache, at least."""
+        first, text = arm == self._arms[0], quality.texts[index]
+        file = str(folder / str(index)) if len(self._arms) > 1 else ""
+        command = Score(
+            self._plan(arm),
+            text.text,
+            quality.context,
+            quality.positions,
+            file if first else "",
+            "" if first else file,
+            text.name,
+            places,
+        )
+        self._exchange.ask(arm, command, "quality", until_s)
 
     def _probe_difference(self) -> None:
         """Where greedy texts differ, ask the worker of one arm how close the choice was. Nothing is measured any more,
@@ -176,7 +264,7 @@ class Conductor:
 
     def _take(self, arm: str) -> None:
         try:
-            self._pool.take(arm, self._plan(arm), self._command(arm))
+            self._pool.take(arm, self._plan(arm), self._command(arm, True))
         except StartError as error:
             raise Halt("failed", f"Arm {arm} failed during startup. {error}") from error
 
@@ -208,8 +296,9 @@ class Conductor:
             for state in ("begin", "end"):
                 self._log(arm, Progress("import", state, worker.import_s, 1.0))
 
-    def _command(self, arm: str) -> Generate:
-        asked = self._run.request
+    def _command(self, arm: str, together: bool) -> Generate:
+        asked, later = self._run.request, self._proves_last(together)
+        last = LEAST_PAIRS - 1 if self._decides else asked.workload.repeats - 1
         work, traffic = of_arm(asked.workload, asked.traffic, self._plan(arm))
         return Generate(
             plan=self._plan(arm),
@@ -226,13 +315,14 @@ class Conductor:
             chat=work.chat,
             reasoning_effort=work.reasoning_effort,
             system=work.system,
-            prove=asked.proof and self._repeat == work.repeats - 1,
+            prove=asked.proof and self._repeat == last and not later,
+            keep=asked.proof and later,
             traffic=traffic,
             most_prompt_tokens=self._most_prompt_tokens,
         )
 
-    def _generate(self, arm: str) -> None:
-        command = self._command(arm)
+    def _generate(self, arm: str, together: bool) -> None:
+        command = self._command(arm, together)
         self._pool.slots[arm].residue.begin(command)
         finished = self._exchange.ask(arm, command, "warmup")
         self._note_memory(arm)

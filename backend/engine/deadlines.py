@@ -16,6 +16,7 @@ DEADLINE_S: dict[PhaseName, float] = {
     "warmup": 600,
     "run": 300,
     "prove": 300,
+    "quality": 300,
 }
 """Seconds without progress after which a phase is ended. TOKENDYNO_DEADLINE_S overrides all of them."""
 

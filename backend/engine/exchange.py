@@ -3,6 +3,7 @@
 Ends the run (`Halt`) when the worker dies, makes no progress, reports a failure, or when the run is cancelled.
 """
 
+import math
 import queue
 import threading
 import time
@@ -28,6 +29,7 @@ from tokendyno.backend.messages import (
     PhaseName,
     Probed,
     Progress,
+    Proved,
     Reading,
     Ready,
     RequestEnds,
@@ -55,6 +57,7 @@ PHASES: dict[PhaseName, str] = {
     "warmup": "warm-up",
     "run": "the measured run",
     "prove": "verification",
+    "quality": "the reading of a text",
 }
 """A phase as it is named in "failed during ..."."""
 
@@ -73,6 +76,10 @@ class Halt(Exception):
         self.status, self.message, self.bad_input = status, message, bad_input
 
 
+class OutOfTime(Exception):
+    """A command was stopped since it took longer than it was given; the run goes on."""
+
+
 class Exchange:
     """What one run says to its workers and hears from them. Used by the engine thread only."""
 
@@ -83,17 +90,21 @@ class Exchange:
         self._pool, self._arms, self._cancelled, self._log = pool, arms, cancelled, log
         self._last_step: tuple[object, ...] = ()
         self._reading, self._watch = Reading(), watch
+        self._until_s = math.inf
 
     def wait_ready(self, arm: str) -> None:
         """Wait until the arm's worker accepts commands."""
-        self.phase = "start"
+        self.phase, self._until_s = "start", math.inf
         worker = self._pool.slots[arm]
         while not worker.ready:
             self._next(arm, worker)
 
-    def ask(self, arm: str, command: Command, phase: PhaseName) -> Loaded | Finished | Probed | Scored:
-        """Send a command; returns its answer. `phase`: what the worker does until it reports a phase itself."""
-        self.phase, self._reading = phase, Reading()
+    def ask(
+        self, arm: str, command: Command, phase: PhaseName, until_s: float = math.inf
+    ) -> Loaded | Finished | Proved | Probed | Scored:
+        """Send a command; returns its answer. `phase`: what the worker does until it reports a phase itself. `until_s`:
+        when it is stopped, by time.monotonic; OutOfTime then."""
+        self.phase, self._reading, self._until_s = phase, Reading(), until_s
         worker = self._pool.slots[arm]
         worker.executor.send(command)
         while True:
@@ -102,7 +113,7 @@ class Exchange:
             match event:
                 case Progress(phase=reported):
                     self.phase = reported
-                case Loaded() | Finished() | Probed() | Scored():
+                case Loaded() | Finished() | Proved() | Probed() | Scored():
                     return event
                 case Failed():
                     self._fail(arm, event)
@@ -124,8 +135,13 @@ class Exchange:
                 self._cancel(arm, worker)
             if self._watch.exceeded(worker.executor):
                 self._end_large(arm)
+            left_s = max(0.0, self._until_s - time.monotonic())
+            if not left_s:
+                if not self._stopped(arm, worker):
+                    self._pool.drop(arm)
+                raise OutOfTime
             try:
-                letter = self._pool.inbox.get(timeout=min(deadline.left_s, self._watch.wait_s))
+                letter = self._pool.inbox.get(timeout=min(deadline.left_s, self._watch.wait_s, left_s))
             except queue.Empty:
                 if not deadline.left_s:
                     self._end_late(arm, deadline.limit_s)
@@ -146,7 +162,16 @@ class Exchange:
                     self._last_step = _reached(event)
                     return event
                 case (
-                    Ready() | Loaded() | Started() | Tokens() | Steps() | Finished() | Probed() | Scored() | Failed()
+                    Ready()
+                    | Loaded()
+                    | Started()
+                    | Tokens()
+                    | Steps()
+                    | Finished()
+                    | Proved()
+                    | Probed()
+                    | Scored()
+                    | Failed()
                 ) as event:
                     return event
                 case Samples() | Annotation() | Waits() | PageMoves() | PagesAllocated() | RequestEnds() as event:
@@ -192,26 +217,31 @@ class Exchange:
 
     def _cancel(self, arm: str, worker: Worker) -> NoReturn:
         """Ask a worker that is generating to stop; kill one that cannot listen, or does not answer in time."""
-        if self.phase in ("run", "warmup", "prove") and worker.ready:
-            worker.executor.send(Cancel())
-            until_s = time.monotonic() + CANCEL_GRACE_S
-            while (left_s := until_s - time.monotonic()) > 0:
-                try:
-                    letter = self._pool.inbox.get(timeout=left_s)
-                except queue.Empty:
-                    break
-                self._pool.record(letter)
-                if letter.executor is not worker.executor:
-                    continue
-                body = letter.body
-                if isinstance(body, Tokens | BatchEvent | Samples | Annotation | Progress | Started | Finished):
-                    self._log(arm, body)
-                if isinstance(body, Died) or (isinstance(body, Failed) and body.fatal):
-                    break
-                if isinstance(body, Finished | Failed):
-                    raise Halt("cancelled", STOPPED)
+        if self.phase in ("run", "warmup", "prove", "quality") and worker.ready and self._stopped(arm, worker):
+            raise Halt("cancelled", STOPPED)
         self._pool.drop(arm)
         raise Halt("cancelled", f"Stopped during {PHASES[self.phase]}; its worker was ended.")
+
+    def _stopped(self, arm: str, worker: Worker) -> bool:
+        """Ask a worker to end its command; whether it has, in good order and in time."""
+        worker.executor.send(Cancel())
+        until_s = time.monotonic() + CANCEL_GRACE_S
+        while (left_s := until_s - time.monotonic()) > 0:
+            try:
+                letter = self._pool.inbox.get(timeout=left_s)
+            except queue.Empty:
+                return False
+            self._pool.record(letter)
+            if letter.executor is not worker.executor:
+                continue
+            body = letter.body
+            if isinstance(body, Tokens | BatchEvent | Samples | Annotation | Progress | Started | Finished):
+                self._log(arm, body)
+            if isinstance(body, Died) or (isinstance(body, Failed) and body.fatal):
+                return False
+            if isinstance(body, Finished | Proved | Scored | Failed):
+                return True
+        return False
 
 
 def _reached(event: Progress) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tokendyno.backend.engine.executor import ChooseExecutor, Died, Executor, ExecutorKind, Inbox, Letter, StartError
 from tokendyno.backend.engine.residue import Residue
-from tokendyno.backend.messages import Failed, Finished, Generate, Ready
+from tokendyno.backend.messages import Failed, Finished, Generate, Proved, Ready, Scored
 from tokendyno.backend.plan import Plan
 
 log = logging.getLogger("tokendyno")
@@ -128,8 +128,8 @@ class WorkerPool:
                 for slot in lost:
                     self.drop(slot)
                 return lost
-            case Finished() as finished:
-                worker.residue.note(finished)
+            case (Finished() | Proved() | Scored()) as event:
+                worker.residue.note(event)
             case Failed(bad_input=True):
                 worker.residue.refused()
             case _:

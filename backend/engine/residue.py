@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tokendyno.backend.messages import Finished, Generate, encode
+from tokendyno.backend.messages import Finished, Generate, Proved, Scored, encode
 
 TOLERATED_SHARE = 0.025
 """Of the smallest peak that a run there can have: what may be left without a new worker being started. A proof left
@@ -42,17 +42,21 @@ class Residue:
         """The run was refused before anything ran."""
         self.running = None
 
-    def note(self, finished: Finished) -> None:
-        """The run ended."""
-        if self.running is not None:
-            self.runs.add(self.running)
-        self.running = None
-        self.left_bytes = finished.extra.left_bytes or 0.0
-        self.proof_left_bytes = finished.extra.proof_left_bytes or 0.0
-        self.attached = (
-            self.attached if finished.extra.profiler_attached is None else bool(finished.extra.profiler_attached)
-        )
-        self.peak_bytes = min(float(finished.peak_memory_bytes), finished.extra.clean_bytes or math.inf)
+    def note(self, event: Finished | Proved | Scored) -> None:
+        """The run ended, its proof, or the reading of a text."""
+        if isinstance(event, Scored):
+            self.left_bytes = self.proof_left_bytes = event.left_bytes or 0.0
+            return
+        if isinstance(event, Finished):
+            if self.running is not None:
+                self.runs.add(self.running)
+            self.running = None
+            self.peak_bytes = float(event.peak_memory_bytes)
+        self.peak_bytes = min(self.peak_bytes, event.extra.clean_bytes or math.inf)
+        self.left_bytes = event.extra.left_bytes or 0.0
+        self.proof_left_bytes = event.extra.proof_left_bytes or 0.0
+        if event.extra.profiler_attached is not None:
+            self.attached = bool(event.extra.profiler_attached)
 
     def disturbs(self, command: Generate) -> str:
         """Why this run needs a new worker, in a few words; "" if it can be measured here."""
@@ -75,4 +79,4 @@ class Residue:
 
 
 def _key(command: Generate) -> bytes:
-    return encode(msgspec.structs.replace(command, prove=False))
+    return encode(msgspec.structs.replace(command, prove=False, keep=False))

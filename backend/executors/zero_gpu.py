@@ -32,6 +32,8 @@ from tokendyno.backend.messages import (
     Loaded,
     Probe,
     Probed,
+    Prove,
+    Proved,
     Ready,
     Score,
     Scored,
@@ -133,7 +135,7 @@ class Line:
         with self._lock:
             if self.closed:
                 return False
-            self._unanswered += isinstance(command, Generate | Probe | Score)
+            self._unanswered += isinstance(command, Generate | Prove | Probe | Score)
             self._waiting.append(command)
             self._write()
             return True
@@ -141,7 +143,7 @@ class Line:
     def heard(self, event: Event) -> None:
         """Note an event; when nothing is unanswered for `IDLE_S`, the line closes."""
         with self._lock:
-            self._unanswered -= isinstance(event, Loaded | Finished | Probed | Scored | Failed)
+            self._unanswered -= isinstance(event, Loaded | Finished | Proved | Probed | Scored | Failed)
             if self._idle is not None:
                 self._idle.cancel()
                 self._idle = None

@@ -1,5 +1,6 @@
 """Given texts, through which two arms are compared position by position."""
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -21,6 +22,26 @@ class QualityText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not self.text.strip():
             raise InputError(f"The text {self.name!r} is empty. Give one of at least a paragraph.")
+
+
+PASSAGE_WORDS = 280
+"""More tokens than are read of a text, whatever the tokenizer is: no word is less than one."""
+LEAST_WORDS = 80
+MOST_PASSAGES = 4
+
+
+def passages(name: str, text: str) -> list[QualityText]:
+    """Up to `MOST_PASSAGES` passages of a text, evenly spaced: of one text no more is read than a few hundred tokens
+    from its beginning. InputError for one of less than a paragraph."""
+    words = list(re.finditer(r"\S+", text))
+    if len(words) < LEAST_WORDS:
+        raise InputError(f"The text {name!r} has {len(words)} words. Give one of at least {LEAST_WORDS}.")
+    count = max(1, min(MOST_PASSAGES, len(words) // PASSAGE_WORDS))
+    starts = [words[index * len(words) // count].start() for index in range(count)]
+    names = [name] if count == 1 else [f"{name}, part {index + 1}" for index in range(count)]
+    return [
+        QualityText(one, text[start:end]) for one, start, end in zip(names, starts, [*starts[1:], None], strict=True)
+    ]
 
 
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

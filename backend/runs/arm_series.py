@@ -20,6 +20,7 @@ from tokendyno.backend.messages import (
     PhaseName,
     Probed,
     Progress,
+    Proved,
     RequestEnds,
     Samples,
     Scored,
@@ -129,6 +130,8 @@ class ArmSeries:
                     self.started = event
             case Finished():
                 self._take_finish(event, record.repeat)
+            case Proved():
+                self._take_proof(event)
             case Probed():
                 self.probed = event
             case Scored():
@@ -159,6 +162,8 @@ class ArmSeries:
 
     def _take_progress(self, event: Progress, at_s: float) -> None:
         self.state = "working"
+        if self.finished is not None and event.phase in ("compile", "warmup"):  # for texts that are read after the runs
+            event = msgspec.structs.replace(event, phase="quality")
         if event.state == "begin" or event.phase not in self.phases:
             self.phases[event.phase] = Phase(event.phase, event.state, at_s - event.seconds, event.seconds)
         phase = self.phases[event.phase]
@@ -171,7 +176,11 @@ class ArmSeries:
         self.finishes[repeat] = event
         if repeat == 0:
             self.finished, self.text = event, event.text
-        elif event.findings and self.finished is not None:  # the last repeat brings the proofs
+        elif event.findings:  # the last repeat brings the proofs
+            self._take_proof(event)
+
+    def _take_proof(self, event: Finished | Proved) -> None:
+        if self.finished is not None:
             self.finished = msgspec.structs.replace(
                 self.finished,
                 findings=event.findings,

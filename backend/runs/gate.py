@@ -10,9 +10,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.backend.runs.quality import ReadingDifference, whole_reading
+from tokendyno.backend.runs.quality import ReadingDifference, TextReading, given_texts, whole_reading
 from tokendyno.backend.runs.records import Created, OfRun
-from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.texts import changes_format
 
@@ -35,6 +34,7 @@ class Gate(msgspec.Struct, frozen=True):
     swapped     the reading had B as its reference: `difference` is of A against B
     random      the weights are random
     finer       the arm with the finer weights, so that what it predicts otherwise is no cost; "" for neither
+    own         it was a text of the visitor
     """
 
     state: GateState
@@ -44,12 +44,14 @@ class Gate(msgspec.Struct, frozen=True):
     swapped: bool = False
     random: bool = False
     finer: str = ""
+    own: bool = False
 
 
 class Found(NamedTuple):
-    """A reading by the arms of a run. `swapped`: it had B as its reference."""
+    """A reading by the arms of a run, all its texts together. `swapped`: it had B as its reference."""
 
-    run: Run
+    created: Created
+    whole: TextReading | None
     swapped: bool
 
 
@@ -67,11 +69,15 @@ def gate_of(run: Snapshot, find: FindReading) -> Gate | None:
     if a == b or (same_text and not changes_format(a, b)):
         return Gate("settled")
     random = run.request.model.startswith("random:")
-    found = find(run.created)
-    whole = whole_reading(found.run.snapshot()) if found is not None else None
-    if found is not None and whole is not None and whole.difference is not None:
-        return Gate("read", found.run.id, whole.positions, whole.difference, found.swapped, random, finer_arm(run))
-    return Gate("random" if random else "unread", random=random)
+    found = Found(run.created, whole_reading(run), False)
+    if found.whole is None:
+        earlier = find(run.created)
+        found = found if earlier is None else earlier
+    whole = found.whole
+    if whole is None or whole.difference is None:
+        return Gate("random" if random else "unread", random=random)
+    own = bool(found.created.request.reading)
+    return Gate("read", found.created.id, whole.positions, whole.difference, found.swapped, random, finer_arm(run), own)
 
 
 def finer_arm(run: Snapshot) -> str:
@@ -101,8 +107,12 @@ def comparable(run: OfRun) -> bool:
 
 
 def same_pair(reading: Created, run: Created, swapped: bool = False) -> bool:
-    """Whether a run reads texts with the arms of another: by the same plans, here, with the same versions."""
-    if reading.request.quality is None or reading.owner != run.owner or len(reading.arms) != 2 or len(run.arms) != 2:
+    """Whether a run reads texts with the arms of another: by the same plans, here, with the same versions, and those
+    that the other was to read."""
+    given, wanted_texts = given_texts(reading.request), run.request.reading or []
+    if given is None or reading.owner != run.owner or len(reading.arms) != 2 or len(run.arms) != 2:
+        return False
+    if not all(text in given.texts for text in wanted_texts):
         return False
     keys = [arm.waits.plan for arm in reading.arms]
     wanted = [arm.waits.plan for arm in run.arms]

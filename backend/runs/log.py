@@ -10,6 +10,7 @@ from typing import Protocol
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.runs.earlier import expected_s
 from tokendyno.backend.runs.gate import Found, same_pair
+from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
 from tokendyno.backend.runs.run import Run
 
@@ -124,8 +125,9 @@ class RunLog:
                 for created in recent:
                     if same_pair(created, of, swapped):
                         run = self.get(created.id)
-                        if run is not None and run.status == "done":
-                            return Found(run, swapped)
+                        whole = whole_reading(run.snapshot()) if run is not None and run.status == "done" else None
+                        if whole is not None and whole.difference is not None:
+                            return Found(created, whole, swapped)
         return None
 
     def compared(self, of: Created) -> str:

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tokendyno.backend.config import Request
 from tokendyno.backend.messages import Scored
+from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import Quality
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import interval, mean
 
@@ -45,9 +48,16 @@ class TextReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     difference: ReadingDifference | None
 
 
+def given_texts(request: Request) -> Quality | None:
+    """The texts that a run has read or may read; None for none."""
+    if request.quality is not None or request.reading is None:
+        return request.quality
+    return Quality(request.reading or shipped_texts())
+
+
 def readings(run: Snapshot) -> list[TextReading]:
     """Each text that every arm has read, in order."""
-    quality = run.request.quality
+    quality = given_texts(run.request)
     if quality is None:
         return []
     read = min((len(arm.scores) for arm in run.arms.values()), default=0)
@@ -61,7 +71,7 @@ def whole_reading(run: Snapshot) -> TextReading | None:
     """All texts together, each position counting once; None until every arm has read one. `first_divergence` counts
     through the texts in order."""
     read = min((len(arm.scores) for arm in run.arms.values()), default=0)
-    if run.request.quality is None or not read:
+    if not read:
         return None
     return _reading("all", {name: arm.scores[:read] for name, arm in run.arms.items()})
 

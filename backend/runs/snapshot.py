@@ -13,7 +13,7 @@ from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_summary import BatchSummary, differing, summarize_batch
 from tokendyno.backend.runs.records import ArmPlanned, Created, OfRun, Status
 from tokendyno.backend.runs.statistics import estimate
-from tokendyno.backend.runs.summary import Comparison, Summary, compare, summarize
+from tokendyno.backend.runs.summary import Comparison, Measured, Summary, compare, pair_ratios, summarize
 from tokendyno.backend.runs.texts import TextComparison, compare_texts
 from tokendyno.backend.runs.witness import doubt
 
@@ -132,9 +132,16 @@ class Snapshot(OfRun):
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""
         if len(self.arms) != 2:
             return None
+        return compare(*self._pairs(), self.unit == "token", self.equal_arms)
+
+    def pair_ratios(self) -> list[float]:
+        """Step time of A / step time of B in each pair of runs that both completed."""
+        return pair_ratios(*self._pairs(), self.unit == "token") if len(self.arms) == 2 else []
+
+    def _pairs(self) -> tuple[list[Measured], list[Measured]]:
         a, b = ({n: run for n, run in arm.measured().items() if arm.completed(n)} for arm in self.arms.values())
         both = [n for n in a if n in b]
-        return compare([a[n] for n in both], [b[n] for n in both], self.unit == "token", self.equal_arms)
+        return [a[n] for n in both], [b[n] for n in both]
 
     def texts(self) -> TextComparison | None:
         """The greedy texts of two arms that were generated to their end; None where there is nothing to compare."""

@@ -36,7 +36,10 @@ MIN_ENERGY_S = 1.0
 """Shorter runs have no energy figure: the sensor refreshes every 1/6 to 1 s, depending on the GPU.
 https://docs.pytorch.org/docs/stable/generated/torch.cuda.power_draw.html"""
 
-Outcome = Literal["a_faster", "b_faster", "no_difference", "unknown"]
+Outcome = Literal["a_faster", "b_faster", "no_difference", "undecided", "unknown"]
+
+SMALL = (0.97, 1.03)
+"""Ratios of times between these are too small to matter. Our choice."""
 
 
 class Measured(NamedTuple):
@@ -100,8 +103,9 @@ class Summary(
 class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"outcome": "verdict"}):
     """Step time of A / step time of B (above 1: B is faster): geometric mean over pairs of runs, with its interval.
 
-    No difference was found if the interval contains 1, or if the arms are equal. A single pair has no interval, and its
-    outcome is unknown.
+    Faster is the arm for which the whole interval speaks. There is no difference where the whole interval is too small
+    to matter, or the arms are equal; else nothing is decided. A single pair has no interval, and its outcome is
+    unknown.
     """
 
     ratio: float
@@ -110,6 +114,11 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     confidence: float
     pairs: int
     outcome: Outcome
+
+    @property
+    def decided(self) -> bool:
+        """Whether more pairs would change nothing that is said."""
+        return self.outcome in ("a_faster", "b_faster", "no_difference")
 
 
 def compare(
@@ -121,24 +130,30 @@ def compare(
     A against B is exactly the inverse of B against A. `prefill`: the first step is not a decode step; `equal`: both
     arms have the same plan, so that neither wins, whatever the interval is.
     """
-    ratios = []
-    for one, other in zip(a, b, strict=False):
-        both = min(len(one.latencies_s), len(other.latencies_s))
-        times = [math.fsum(run.latencies_s[int(prefill) : both]) for run in (one, other)]
-        if min(times) > 0:
-            ratios.append(times[0] / times[1])
+    ratios = pair_ratios(a, b, prefill)
     found = estimate(ratios)
     if found is None:
         return None
     return Comparison(*found, CONFIDENCE, len(ratios), _outcome(found, equal))
 
 
+def pair_ratios(a: Sequence[Measured], b: Sequence[Measured], prefill: bool = True) -> list[float]:
+    """Step time of A / step time of B in each pair of runs."""
+    ratios = []
+    for one, other in zip(a, b, strict=False):
+        both = min(len(one.latencies_s), len(other.latencies_s))
+        times = [math.fsum(run.latencies_s[int(prefill) : both]) for run in (one, other)]
+        if min(times) > 0:
+            ratios.append(times[0] / times[1])
+    return ratios
+
+
 def _outcome(ratio: Estimate, equal: bool) -> Outcome:
     if ratio.low is None or ratio.high is None:
         return "unknown"
-    return (
-        "no_difference" if equal else "b_faster" if ratio.low > 1 else "a_faster" if ratio.high < 1 else "no_difference"
-    )
+    if equal or (SMALL[0] <= ratio.low and ratio.high <= SMALL[1] and ratio.low <= 1 <= ratio.high):
+        return "no_difference"
+    return "b_faster" if ratio.low > 1 else "a_faster" if ratio.high < 1 else "undecided"
 
 
 def summarize(

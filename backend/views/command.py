@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 from collections.abc import Mapping
 
-from tokendyno.backend.config import Request, Workload
+from tokendyno.backend.config import UNTIL_S, Request, Workload
 
 _OPTIONS = {
     "prompt": "--prompt", "prompt_tokens": "--prompt-tokens", "max_new_tokens": "--max-new-tokens",
@@ -22,9 +22,12 @@ def command_of(asked: Request) -> str:
     words = ["tokendyno", "run" if len(arms) == 1 else "compare", "--model", asked.model]
     for name, written in arms.items():
         words += _option("--arm" if len(arms) == 1 else f"--{name.lower()}", written) if written else []
+    if asked.until_s and asked.until_s != UNTIL_S:
+        words += ["--seconds", f"{asked.until_s:g}"]
     for field in dataclasses.fields(Workload):
         value = getattr(asked.workload, field.name)
-        if value != field.default:
+        exactly = field.name == "repeats" and len(arms) == 2
+        if not asked.until_s if exactly else value != field.default:
             option = _OPTIONS[field.name]
             words += [option] if value is True else _option(option, str(value))
     return shlex.join(words)

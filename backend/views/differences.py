@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.views.verdict import SAME_BYTES, bytes_of, less_or_more, memory_noise, outcome_of
+from tokendyno.backend.views.verdict import SAME_BYTES, bytes_of, less_or_more, memory_noise
 
 Interval = tuple[float, float]
 
@@ -24,9 +24,9 @@ def differences(run: Snapshot) -> Mapping[str, Difference]:
         return {}
     a, b = (run.summary(name) for name in run.arms)
     compared, equal = run.comparison(), run.equal_arms
-    outcome, ratio = outcome_of(compared), compared.ratio if compared else None
+    outcome, ratio = (compared.outcome, compared.ratio) if compared else ("unknown", None)
     faster = {"a_faster": "A", "b_faster": "B"}.get(outcome, "")
-    noise = equal or outcome == "no_difference"
+    noise = equal or outcome in ("no_difference", "undecided")
     sooner = "" if equal else _apart(a.ttft_interval_s, b.ttft_interval_s)
     known = a.ttft_interval_s is not None and b.ttft_interval_s is not None
     found = {
@@ -62,8 +62,8 @@ def _bytes(a: int | None, b: int | None, noise: float, equal: bool) -> Differenc
 
 
 def _than(arm: str, text: str) -> str:
-    """ "B 16% less", "B 11x that of A"."""
-    return f"{arm} {text} that of {'A' if arm == 'B' else 'B'}" if text.endswith("x") else f"{arm} {text}"
+    """ "B 16% less", "B 11\u00d7 that of A"."""
+    return f"{arm} {text} that of {'A' if arm == 'B' else 'B'}" if text.endswith("\u00d7") else f"{arm} {text}"
 
 
 def _apart(a: Interval | None, b: Interval | None) -> str:

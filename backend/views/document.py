@@ -13,12 +13,13 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.predict.kv import kv_series
 from tokendyno.backend.predict.parallel import shard
 from tokendyno.backend.runs.arm_series import ArmSeries, kv_at
-from tokendyno.backend.runs.gate import FindReading, gate_of
+from tokendyno.backend.runs.gate import FindReading, Gate, gate_of
 from tokendyno.backend.runs.records import PrefillBound
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.batch_document import batch_document
-from tokendyno.backend.views.gate import QualityGate, gate_document
+from tokendyno.backend.views.card import card_of
+from tokendyno.backend.views.gate import gate_document
 from tokendyno.backend.views.memory_check import MemoryCheck, memory_checks_of
 from tokendyno.backend.views.prompt_pass import PromptPass, prompt_pass
 from tokendyno.backend.views.quality_document import quality_document
@@ -41,8 +42,8 @@ from tokendyno.backend.views.schema import (
 )
 
 
-def document(run: Run, kv_predicted: Mapping[str, KvSeries], quality: QualityGate | None = None) -> Document:
-    """The document of a run as it is now. `kv_predicted`: arm name -> what `predicted_series` found; `quality`: what is
+def document(run: Run, kv_predicted: Mapping[str, KvSeries], gate: Gate | None = None) -> Document:
+    """The document of a run as it is now. `kv_predicted`: arm name -> what `predicted_series` found; `gate`: what is
     known of the quality of B against A."""
     now = run.snapshot()
     return Document(
@@ -51,7 +52,8 @@ def document(run: Run, kv_predicted: Mapping[str, KvSeries], quality: QualityGat
         unit=now.unit,
         comparison=now.comparison(),
         texts=now.texts(),
-        quality=quality or msgspec.UNSET,
+        verdict=card_of(now, gate) or msgspec.UNSET,
+        quality=gate_document(gate) or msgspec.UNSET,
         unasked=now.unasked or msgspec.UNSET,
         arms=[_arm(now, name, kv_predicted[name]) for name in now.arms],
     )
@@ -204,4 +206,4 @@ def document_of(run: Run, find: FindReading) -> msgspec.Struct:
     if run.request.traffic is not None:
         return batch_document(run)
     gate = gate_of(run.snapshot(), find) if run.ended else None
-    return document(run, recorded_series(run), gate_document(gate))
+    return document(run, recorded_series(run), gate)

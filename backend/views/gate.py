@@ -18,26 +18,25 @@ from tokendyno.backend.views.quality import (
     counts,
 )
 
-UNREAD = "Quality not measured"
+UNREAD = "Quality not read: `tokendyno quality` with the same arms reads it"
 RANDOM = "Random weights: quality means nothing here"
 
 
 class GateText(NamedTuple):
-    """`clause`: belongs to the gain; `part`: the same as one of several; both "" where there is no reading. `missed`:
-    in place of both a cost over the tolerance, with which nothing is won. `line`: figures, or that there are none."""
+    """`part`: a clause of the verdict, "" where there is no reading; `missed`: in its place a cost over the tolerance,
+    with which nothing is won. `line`: figures, or that there are none."""
 
-    clause: str = ""
     part: str = ""
     line: str = ""
     missed: str = ""
 
 
-def gate_text(gate: Gate | None, subject: str, measure: str) -> GateText:
-    """The gate in words. `subject`: the arm that the verdict is about; `measure`: what the user calls for a reading."""
+def gate_text(gate: Gate | None, subject: str) -> GateText:
+    """The gate in words. `subject`: the arm that the verdict is about."""
     if gate is None or gate.state == "settled":
         return GateText()
     if gate.state == "unread":
-        return GateText(line=f"{UNREAD}: {measure}")
+        return GateText(line=UNREAD)
     if gate.state == "random":
         return GateText(line=RANDOM)
     found = gate.difference
@@ -49,19 +48,34 @@ def gate_text(gate: Gate | None, subject: str, measure: str) -> GateText:
 def _said(gate: Gate, found: ReadingDifference, against: bool, finer: bool) -> GateText:
     """`against`: the subject is the arm that was compared with the other as its reference; `finer`: it has the finer
     weights, so that the other one costs what there is to cost."""
-    kl = nats_text(found.kl_nats)
+    same = agreement(gate)
     match cost_of(found if against else _inverse(found)):
         case "none":
             return GateText(part="predicts the same, bit for bit")
         case "rounding":
-            return GateText(part=f"is numerically the same ({kl})")
+            return GateText(part="is numerically the same")
         case _ if gate.random:
-            return GateText(part=f"predicts differently by {kl}")
+            return GateText(part=f"has {same}")
         case _ if finer:
-            return GateText(part=f"predicts differently by {kl}, with more precise weights")
+            return GateText(part=f"has {same}, with more precise weights")
         case cost:
-            said = f"a {cost} quality cost {f'of {kl}' if against else f'(they predict {kl} apart)'}"
-            return GateText(f"at {said}", f"has {said}") if counts(cost) else GateText(missed=said)
+            said = f"{same}, a {cost} cost in quality"
+            return GateText(part=f"has {said}") if counts(cost) else GateText(missed=said)
+
+
+def agreement(gate: Gate) -> str:
+    """In how many places both arms find the same token most likely; "" without a reading."""
+    if gate.difference is None:
+        return ""
+    where = ", on your text" if gate.own else ""
+    share = share_text(gate.difference.top1_agreement)
+    return f"the same most likely token in {share} of {gate.positions:,} places{where}"
+
+
+def share_text(share: float) -> str:
+    """In percent, and never 100% where that is not all."""
+    shown = f"{share:.0%}"
+    return shown if share == 1 or shown != "100%" else f"{100 * share:.2f}%"
 
 
 def _inverse(found: ReadingDifference) -> ReadingDifference:

@@ -12,11 +12,12 @@ from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.messages import PhaseName
 from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.runs.arm_series import ArmSeries, Phase
-from tokendyno.backend.runs.gate import Found, gate_of
+from tokendyno.backend.runs.gate import Found, Gate, gate_of
 from tokendyno.backend.runs.records import Created, Status, Unit
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.arm_details import detail_rows
+from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
@@ -33,7 +34,7 @@ from tokendyno.backend.views.start import Crossing, crossing, start_text
 from tokendyno.backend.views.step_time import StepText, step_text
 from tokendyno.backend.views.tile import Tile
 from tokendyno.backend.views.tiles import PHASE_TITLES, tiles
-from tokendyno.backend.views.verdict import PAGE, Asks, VerdictText, unasked_sentence, verdict_of
+from tokendyno.backend.views.verdict import VerdictText, unasked_sentence, verdict_of
 from tokendyno.backend.views.waits import wait_text
 
 
@@ -153,6 +154,7 @@ class Head(msgspec.Struct, frozen=True):
     arms: list[ArmHead]
     quality: QualityView | None = None
     crossing: Crossing | None = None
+    card: Card | None = None
 
 
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
@@ -205,7 +207,6 @@ def delta(
     queue: str = "",
     others: OtherRuns = NO_OTHERS,
     heads: Heads[Head] | None = None,
-    asks: Asks = PAGE,
 ) -> Delta:
     """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order). `heads`: of
     viewers who share them."""
@@ -213,7 +214,7 @@ def delta(
     past = run.past(version, cursors, kept.version if kept else None)
     head = None
     if past.snapshot is not None:
-        head = head_of(past.snapshot, now_s, others, asks)
+        head = head_of(past.snapshot, now_s, others)
         if heads:
             heads.keep(run, past.version, head)
     elif kept and past.version != version:
@@ -221,12 +222,14 @@ def delta(
     return Delta(run.id, past.status, past.ended, past.version, head, past.columns, queue)
 
 
-def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS, asks: Asks = PAGE) -> Head:
+def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
     """A run at one moment. `now_s`: seconds since it was created."""
     work, created = run.request.workload, run.created
     message, note = run.message, whole_note(created)
     if not run.ended and run.repeat:
-        message = f"repeat {run.repeat + 1} of {work.repeats}"
+        most = f", at most {work.repeats}" if run.request.until_s else f" of {work.repeats}"
+        message = f"pair {run.repeat + 1}{most}" if len(run.arms) == 2 else f"repeat {run.repeat + 1}{most}"
+    gate = gate_of(run, others.reading if run.ended else NO_OTHERS.reading)
     arms = [_arm_head(run, name) for name in run.arms]
     return Head(
         created.model_label,
@@ -238,20 +241,21 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS, asks: As
         created.device == "cpu",
         work.max_new_tokens,
         run.unit,
-        _verdict(run, others, asks) if run.ended else VerdictText(unasked=unasked_sentence(run)),
+        _verdict(run, gate) if run.ended else VerdictText(unasked=unasked_sentence(run)),
         texts_sentence(run.texts() if run.ended else None),
         differences(run),
         ledger_digest({arm.name: arm.ledger for arm in arms}),
         arms,
         quality_view(run, others.compared(created) if run.ended and run.request.quality is not None else ""),
         crossing(run),
+        card_of(run, gate) if run.request.quality is None else None,
     )
 
 
-def _verdict(run: Snapshot, others: OtherRuns, asks: Asks) -> VerdictText:
+def _verdict(run: Snapshot, gate: Gate | None) -> VerdictText:
     """Of a reading, what B costs in quality; else which arm is faster."""
     if run.request.quality is None:
-        return verdict_of(run, asks, gate_of(run, others.reading))
+        return verdict_of(run, gate)
     return VerdictText(quality_sentence(run), tolerances(run), unasked=unasked_sentence(run))
 
 

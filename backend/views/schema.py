@@ -12,6 +12,7 @@ from tokendyno.backend.runs.records import Status, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
+from tokendyno.backend.views.card import Card
 from tokendyno.backend.views.gate import QualityGate
 from tokendyno.backend.views.ledger import LedgerRow, ledger_rows
 from tokendyno.backend.views.sentences import interference_of
@@ -249,7 +250,8 @@ class Document(RunHead, frozen=True, tag="run"):
     comparison: Comparison | None
     texts: TextComparison | None
     arms: list[ArmDocument]
-    quality: QualityGate | msgspec.UnsetType = msgspec.UNSET  # only where two arms answered one prompt
+    verdict: Card | msgspec.UnsetType = msgspec.UNSET  # only where two arms answered one prompt
+    quality: QualityGate | msgspec.UnsetType = msgspec.UNSET  # likewise
     unasked: Unasked = msgspec.UNSET
 
 

@@ -25,6 +25,7 @@ PHASE_TITLES: dict[PhaseName, str] = {
     "warmup": "warm-up",
     "run": "run",
     "prove": "verify",
+    "quality": "read texts",
 }
 _SETUP: tuple[PhaseName, ...] = ("start", "import", "download", "load", "quantize", "compile", "warmup")
 _WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")

@@ -1,29 +1,27 @@
-"""The verdict on a run in one sentence: which arm is faster, what it takes, and whether it writes the same text.
+"""The verdict on a run in one sentence: whether arm B is faster than arm A, what it takes, and whether it writes the
+same.
 
-A winner is named only where the interval over pairs of runs excludes equality. One pair of runs names none: it gives
-the difference. Arms with the same plan have no winner: whatever differs between them is noise. Bytes are compared from
-the first pair of runs: those of a KV cache follow from its shape, those of a process are compared as far as
-`memory_noise` lets them.
+It is worded by names of arms and by one estimate with one interval (`runs/statistics.py`). Nothing is called faster or
+slower unless the whole interval says so. Arms with the same plan have no winner: whatever differs between them is
+noise. Bytes are compared from the first pair of runs: those of a KV cache follow from its shape, those of a process are
+compared as far as `memory_noise` lets them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from tokendyno.backend.config import MEASURE_REPEATS
 from tokendyno.backend.optimizations import axis_title, choice_title
 from tokendyno.backend.runs.gate import Gate
 from tokendyno.backend.runs.records import ArmPlanned, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
-from tokendyno.backend.units import bytes_text, three
+from tokendyno.backend.units import bytes_text, three, times
+from tokendyno.backend.views.arm_names import arm_names, capitalized
 from tokendyno.backend.views.gate import GateText, gate_text
 from tokendyno.backend.views.start import pays_sentence
-
-SAME_SPEED = 0.001
-"""A gain below 0.1% is no gain, however narrow its interval is. Our choice."""
 
 ABOUT_SAME = 0.01
 """One pair of runs whose times differ by less than this is said to have taken the same time. Our choice."""
@@ -34,23 +32,11 @@ SAME_BYTES = 0.01
 SAME_RESIDENT = 0.05
 """The same for resident memory on a CPU, of which the allocator keeps more or less from run to run. Our choice."""
 
-TIMES_FROM = 1.5
-"""From this ratio on "1.5x faster" is said, below it "49% faster"."""
-
+TIMES_FROM = 1.1
+"""From this ratio on "1.5x as fast" is said, below it "9% less time"."""
 
 NO_GATE = GateText()
-
-
-class Asks(NamedTuple):
-    """What a reader does for more: `measure` repeats the runs, `read` has both arms read given texts."""
-
-    measure: str = "Measure"
-    read: str = "press Quality"
-
-
-PAGE = Asks()
-ELSEWHERE = Asks(f"--repeats {MEASURE_REPEATS}", "run `tokendyno quality` with the same arms")
-"""In a terminal or a file, which have no buttons."""
+LETTERS: Mapping[str, str] = {"A": "A", "B": "B"}
 
 
 class VerdictText(msgspec.Struct, frozen=True):
@@ -70,6 +56,22 @@ class VerdictText(msgspec.Struct, frozen=True):
     pays: str = ""
 
 
+class Headline(NamedTuple):
+    """The comparison of speed around its one number: `lead`, `figure` and `tail` make a sentence; `ends`: the interval,
+    "" without one."""
+
+    lead: str
+    figure: str = ""
+    tail: str = ""
+    ends: str = ""
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        said = f"{self.lead}{'' if self.tail else ':'} {self.figure} {self.tail}".strip()
+        return f"{said} ({self.ends})" if self.ends else said
+
+
 class Bytes(NamedTuple):
     """The same figure of arm A and of arm B, in bytes, and the share by which it may differ without meaning."""
 
@@ -85,10 +87,9 @@ class Bytes(NamedTuple):
         return change if other == "B" else self.a / self.b - 1
 
 
-def verdict_of(run: Snapshot, asks: Asks = PAGE, gate: Gate | None = None) -> VerdictText:
+def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
     """The verdict on what a run has come to."""
-    measure, read = asks
-    if run.status in ("failed", "interrupted") or not all(arm.completed(0) for arm in run.arms.values()):
+    if run.status == "interrupted" or not all(arm.completed(0) for arm in run.arms.values()):
         return VerdictText()
     summaries = [run.summary(name) for name in run.arms]
     if len(summaries) == 1:
@@ -98,19 +99,19 @@ def verdict_of(run: Snapshot, asks: Asks = PAGE, gate: Gate | None = None) -> Ve
     memory = bytes_of([s.peak_memory_bytes for s in summaries], memory_noise(run))
     as_long = len({s.tokens for s in summaries}) == 1  # else the cache of the longer text is larger, for that alone
     kv = bytes_of([s.kv_bytes for s in summaries], SAME_BYTES) if as_long else None
-    found = run.comparison()
-    quality = gate_text(gate, subject_of(found), read)
+    found, names = run.comparison(), arm_names(run)
+    quality = gate_text(gate, "B")
     if run.equal_arms:
-        said = _of_equal_arms(found, run.texts(), run.unit, measure)
+        said = _of_equal_arms(found, run.texts(), run.unit)
     else:
-        said = worded(found, memory, kv, run.texts(), run.unit, measure, quality)
+        said = worded(found, memory, kv, run.texts(), run.unit, names, quality)
     if found is not None and not as_long:
-        both = f"{min(s.tokens for s in summaries):,} {_step(run.unit)}s"
-        said = msgspec.structs.replace(said, basis=f"{said.basis.rstrip('.')}; compared over the first {both} of both")
+        both = f"{min(s.tokens for s in summaries):,} {step_word(run.unit)}s"
+        said = msgspec.structs.replace(said, basis=f"{said.basis.rstrip('.')}; compared over the first {both} of both.")
     return msgspec.structs.replace(
         said,
         gate=quality.line,
-        gate_run=gate.run if gate else "",
+        gate_run=gate.run if gate and gate.run != run.created.id else "",
         unasked=unasked_sentence(run),
         pays=pays_sentence(run),
     )
@@ -130,11 +131,6 @@ def _came_to(arm: ArmPlanned, axis: str) -> str:
     return f"{arm.name} {', which came to '.join(named)}"
 
 
-def subject_of(found: Comparison | None) -> str:
-    """The arm that a verdict is about: the faster one, else B."""
-    return "A" if outcome_of(found) == "a_faster" else "B"
-
-
 def memory_noise(run: Snapshot) -> float:
     """The share by which peak memory varies between equal runs on this run's device."""
     return SAME_RESIDENT if run.created.device == "cpu" else SAME_BYTES
@@ -152,59 +148,71 @@ def worded(
     kv: Bytes | None,
     texts: TextComparison | None,
     unit: Unit = "token",
-    measure: str = "Measure",
+    names: Mapping[str, str] = LETTERS,
     quality: GateText = NO_GATE,
 ) -> VerdictText:
-    """The verdict in words. Where the cost in quality is known, it stands with the gain, and in place of the token from
-    which the texts differ. A cost over the tolerance comes first, and the rest of the sentence is what was had for it.
-    """
-    outcome, subject = outcome_of(found), subject_of(found)
-    others = [
-        clause
-        for clause in (_bytes(memory, subject, "takes", "memory"), _bytes(kv, subject, "keeps", "KV cache"))
-        if clause
-    ]
+    """The verdict in words. Where the cost in quality is known, it stands in place of the token from which the texts
+    differ."""
+    others = [clause for clause in (_bytes(memory, "takes", "memory"), _bytes(kv, "keeps", "KV cache")) if clause]
     text = _text(texts, differing=not (quality.part or quality.missed))
-    rest = [*others, text] if text else others
-    if quality.missed:
-        return VerdictText(_no_win(found, rest, unit, quality.missed), _basis(found, unit, measure))
-    gain, rest = (f" {quality.clause}", rest) if quality.clause else ("", [*filter(None, [quality.part]), *rest])
-    basis = _basis(found, unit, measure)
+    cost = f"has {quality.missed}, over the tolerance" if quality.missed else quality.part
+    rest = [*others, *filter(None, [cost, text])]
     if found is None:
-        parts = [*rest, quality.part] if gain else rest
-        return VerdictText(f"B {_listed(parts)}." if parts else "")
-    if found.low is None or found.high is None:
-        spent = _listed([_one_pair(found.ratio, unit) + gain, *rest])
-        return VerdictText(f"One pair of runs: B {spent}.", basis)
-    if outcome != "no_difference":
-        return VerdictText(f"{subject} {_listed([_winner(found, subject, unit) + gain, *rest])}.", basis)
-    rest = [quality.part, *rest] if gain else rest
-    speed = _range(found.low, found.high)
-    if not others and texts is not None and texts.tokens_equal_until is None:
-        equal = [
-            f"runs at {speed} times A's speed",
-            *(["takes as much memory"] if memory else []),
-            *filter(None, [quality.part]),
-            "writes the same text",
-        ]
-        return VerdictText(f"No difference found: B {_listed(equal)}.", basis)
-    said = f"No difference in speed found: B runs at {speed} times A's"
-    return VerdictText(f"{said}; it {_listed(rest)}." if rest else f"{said}.", basis)
+        return VerdictText(capitalized(f"{names['B']} {_listed(rest)}.") if rest else "")
+    head = headline(found, unit, names)
+    if found.low is None:
+        return VerdictText(
+            f"One pair of runs: {_listed([_one_pair(found.ratio, unit, names), *rest])}.", basis(found, unit)
+        )
+    if found.outcome in ("a_faster", "b_faster"):
+        return VerdictText(f"{_listed([head.text, *rest])}.", basis(found, unit))
+    return VerdictText(f"{head.text}; it {_listed(rest)}." if rest else f"{head.text}.", basis(found, unit))
 
 
-def outcome_of(found: Comparison | None) -> str:
-    """Which arm is faster, as far as it can be said; a gain too small to matter is no difference."""
-    if found is None:
-        return "unknown"
-    if found.outcome in ("a_faster", "b_faster") and abs(found.ratio - 1) < SAME_SPEED:
-        return "no_difference"
-    return found.outcome
+def headline(found: Comparison, unit: Unit = "token", names: Mapping[str, str] = LETTERS) -> Headline:
+    """How fast arm B is against arm A. From `TIMES_FROM` on as a factor, below it in percent of the time."""
+    a, b = names["A"], names["B"]
+    ends = "" if found.low is None or found.high is None else range_text(found.low, found.high)
+    shown = times(found.ratio)
+    match found.outcome:
+        case "no_difference":
+            return Headline(f"No difference in speed between {b} and {a}", shown, "", ends)
+        case "undecided":
+            return Headline(f"Not decided: {b} may be faster or slower than {a}", shown, "", ends)
+        case "unknown":
+            ahead = "as fast" if abs(found.ratio - 1) < ABOUT_SAME else "ahead" if found.ratio > 1 else "behind"
+            return Headline(capitalized(f"{b} is {ahead} in the first pair"), shown)
+    assert found.low is not None and found.high is not None
+    slower = found.outcome == "a_faster"
+    if max(found.ratio, 1 / found.ratio) < TIMES_FROM:
+        shares = [1 - 1 / value for value in (found.ratio, found.low, found.high)]
+        middle, *both = _percents([abs(share) for share in shares])
+        word = "more" if slower else "less"
+        return Headline(
+            capitalized(f"{b} takes"), middle, f"{word} time than {a}", " to ".join(sorted(both, key=_number))
+        )
+    if slower:
+        low, high = 1 / found.high, 1 / found.low
+        return Headline(
+            capitalized(f"{b} takes"), _between(1 / found.ratio, low, high), f"the time of {a}", range_text(low, high)
+        )
+    return Headline(capitalized(f"{b} is"), _between(found.ratio, found.low, found.high), f"as fast as {a}", ends)
+
+
+def basis(found: Comparison, unit: Unit) -> str:
+    """How sure that is."""
+    step = step_word(unit)
+    if found.low is None:
+        return "One pair has no interval: more pairs give one."
+    pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
+    decided = f"Decided after {pairs}" if found.decided else f"Not decided after {pairs}"
+    return f"{decided}: {100 * found.confidence:.0f}% interval, by mean time per {step}."
 
 
 def less_or_more(change: float) -> str:
-    """A share as "13% less", or from twice on "2.6x". "" for none that is worth a word."""
+    """A share as "13% less", or from twice on "2.6\u00d7". "" for none that is worth a word."""
     if change >= 1:
-        return f"{_two(1 + change)}x"
+        return times(1 + change)
     shown = f"{abs(change):.1%}" if abs(change) < 0.01 else f"{abs(change):.0%}"
     return "" if float(shown[:-1]) == 0 else f"{shown} {'more' if change > 0 else 'less'}"
 
@@ -212,16 +220,16 @@ def less_or_more(change: float) -> str:
 # --- clauses --------------------------------------------------------------------------------------
 
 
-def _of_equal_arms(found: Comparison | None, texts: TextComparison | None, unit: Unit, measure: str) -> VerdictText:
+def _of_equal_arms(found: Comparison | None, texts: TextComparison | None, unit: Unit) -> VerdictText:
     """Of arms with the same plan, how large the noise is."""
     said = "The arms are equal, so any difference is noise"
     if found is not None and (found.low is None or found.high is None):
-        said += f": in one pair of runs B {_one_pair(found.ratio, unit)}"
+        said += f": in one pair of runs {_one_pair(found.ratio, unit, LETTERS)}"
     elif found is not None and found.low is not None and found.high is not None:
-        said += f": B runs at {_range(found.low, found.high)} times A's speed"
+        said += f": B runs at {range_text(found.low, found.high)} times A's speed"
     if texts is not None and texts.tokens_equal_until is not None:
         said += f"; it {_text(texts, differing=True)}"
-    return VerdictText(f"{said}.", _basis(found, unit, measure))
+    return VerdictText(f"{said}.", basis(found, unit) if found is not None else "")
 
 
 def _alone(name: str, found: Summary, unit: Unit) -> str:
@@ -238,82 +246,54 @@ def _alone(name: str, found: Summary, unit: Unit) -> str:
     return f"{name} {_listed(parts)}." if parts else ""
 
 
-def _no_win(found: Comparison | None, rest: Sequence[str], unit: Unit, cost: str) -> str:
-    """The sentence where the gate was missed: the cost in quality, then what was had at that price."""
-    subject = subject_of(found)
-    said = f"No win: {subject} has {cost}, over the tolerance"
-    if found is None:
-        had = list(rest)
-    elif found.low is None or found.high is None:
-        had = [f"{_one_pair(found.ratio, unit)} in one pair of runs", *rest]
-    elif outcome_of(found) == "no_difference":
-        equal = f"no difference in speed was found ({_range(found.low, found.high)} times A's)"
-        return f"{said}; at that price it {_listed(rest)}; {equal}." if rest else f"{said}; {equal}."
-    else:
-        had = [_winner(found, subject, unit), *rest]
-    return f"{said}; at that price it {_listed(had)}." if had else f"{said}."
-
-
-def _basis(found: Comparison | None, unit: Unit, measure: str) -> str:
-    """What the sentence is based on, or what would give it a basis."""
-    if found is None:
-        return ""
-    if found.low is None or found.high is None:
-        return f"{measure} gives the interval."
-    return f"{100 * found.confidence:.0f}% interval, {found.pairs} pairs of runs, by mean time per {_step(unit)}"
-
-
-def _step(unit: Unit) -> str:
+def step_word(unit: Unit) -> str:
+    """What is timed."""
     return "token" if unit == "token" else "forward pass"
 
 
-def _winner(found: Comparison, subject: str, unit: Unit) -> str:
-    """How much faster the winner is, with the interval."""
-    assert found.low is not None and found.high is not None
-    ends = (found.ratio, found.low, found.high)
-    ratio, low, high = ends if subject == "B" else (1 / ends[0], 1 / ends[2], 1 / ends[1])
-    verb = "generates" if unit == "token" else "runs forward passes"
-    return f"{verb} {_faster(ratio, low, high)}"
+def range_text(low: float, high: float) -> str:
+    """Both ends of an interval of ratios, with as many digits as tell them apart."""
+    short = [times(low)[:-1], times(high)[:-1]]
+    if short[0] == short[1]:
+        short = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)]
+    return " to ".join(short)
 
 
-def _range(low: float, high: float) -> str:
-    return " to ".join(f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high))
+def _between(ratio: float, low: float, high: float) -> str:
+    """The ratio with as many digits as its interval."""
+    return (
+        times(ratio) if times(low) != times(high) else f"{ratio:.2f}\u00d7" if ratio < 10 else f"{three(ratio)}\u00d7"
+    )
 
 
-def _one_pair(ratio: float, unit: Unit) -> str:
-    """What B took of the time of A (ratio: time of A / time of B) in one pair of runs."""
-    change, step = 1 / ratio - 1, _step(unit)
-    if abs(change) < ABOUT_SAME:
-        return f"took the same time per {step} (within {ABOUT_SAME:.0%})"
-    change_text = less_or_more(change)
-    return f"took {change_text} the time per {step}" if change >= 1 else f"took {change_text} time per {step}"
-
-
-def _faster(ratio: float, low: float, high: float) -> str:
-    """A gain with its interval, as a factor or in percent, with as many digits as tell the bounds apart."""
-    if ratio >= TIMES_FROM:
-        first, middle, last = _bounds(low, ratio, high)
-        return f"{middle}x faster ({first} to {last})"
+def _percents(shares: Sequence[float]) -> list[str]:
+    """The first one and both ends, with as few digits as tell the ends apart and from nothing."""
+    shown: list[str] = []
     for places in (0, 1, 2):
-        middle, first, last = (f"{100 * (value - 1):.{places}f}%" for value in (ratio, low, high))
-        if first != last and float(first[:-1]) > 0:
+        shown = [f"{100 * share:.{places}f}%" for share in shares]
+        if shown[1] != shown[2] and min(_number(one) for one in shown) > 0:
             break
-    return f"{middle} faster ({first} to {last})"
+    return shown
 
 
-def _bounds(low: float, middle: float, high: float) -> list[str]:
-    """Ratios with two significant digits, or with three where two do not tell the bounds apart."""
-    ends = (low, middle, high)
-    return [_two(value) for value in ends] if _two(low) != _two(high) else [three(value) for value in ends]
+def _number(shown: str) -> float:
+    return float(shown.removesuffix("%"))
 
 
-def _two(value: float) -> str:
-    """A ratio from 1 on with two significant digits, and whole from 10 on."""
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+def _one_pair(ratio: float, unit: Unit, names: Mapping[str, str]) -> str:
+    """What B took of the time of A (ratio: time of A / time of B) in one pair of runs."""
+    change, step = 1 / ratio - 1, step_word(unit)
+    a, b = names["A"], names["B"]
+    if abs(change) < ABOUT_SAME:
+        return f"{b} took the same time per {step} as {a} (within {ABOUT_SAME:.0%})"
+    change_text = less_or_more(change)
+    if change >= 1:
+        return f"{b} took {change_text} the time per {step} of {a}"
+    return f"{b} took {change_text} time per {step} than {a}"
 
 
-def _bytes(pair: Bytes | None, subject: str, verb: str, what: str) -> str:
-    change = pair.change(subject) if pair else 0.0
+def _bytes(pair: Bytes | None, verb: str, what: str) -> str:
+    change = pair.change("B") if pair else 0.0
     if not change:
         return ""
     said = less_or_more(change)

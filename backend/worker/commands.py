@@ -5,9 +5,9 @@ import queue
 import threading
 from collections.abc import Iterator
 
-from tokendyno.backend.messages import Cancel, Command, Generate, Load, Probe, Score, Shutdown
+from tokendyno.backend.messages import Cancel, Command, Generate, Load, Probe, Prove, Score, Shutdown
 
-Work = Load | Generate | Probe | Score
+Work = Load | Generate | Prove | Probe | Score
 """Commands that are carried out in turn."""
 
 
@@ -33,7 +33,7 @@ class Commands:
                     self.cancelled.set()
             case Shutdown():
                 self.close()
-            case Load() | Generate() | Probe() | Score():
+            case Load() | Generate() | Prove() | Probe() | Score():
                 self._put += isinstance(command, Generate | Score)
                 self._queue.put((self._put, command))
 

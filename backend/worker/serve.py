@@ -21,7 +21,7 @@ with light_imports():
 
 from tokendyno.backend import hardware
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.messages import Failed, Generate, Load, Loaded, Probe, Ready, Score
+from tokendyno.backend.messages import Failed, Generate, Load, Loaded, Probe, Prove, Ready, Score
 from tokendyno.backend.optimizations.tensor_bytes import parameter_count
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.worker.channel import Channel
@@ -57,10 +57,15 @@ class Worker:
                 self._take_runner(command.plan, command.traffic is not None).run(command)
             case Score():
                 self._take_runner(command.plan, False).score(command)
+            case Prove():
+                self._latest_runner().prove()
             case Probe():
-                if self._runner is None:
-                    raise RuntimeError("Probe was sent before its Generate")
-                self._runner.probe(command.token_ids)
+                self._latest_runner().probe(command.token_ids)
+
+    def _latest_runner(self) -> Runner:
+        if self._runner is None:
+            raise RuntimeError("A command that follows a Generate was sent before it")
+        return self._runner
 
     def _take_runner(self, plan: Plan, many: bool) -> Runner:
         if self._model is None or plan.load_key != self._key:

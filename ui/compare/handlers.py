@@ -8,6 +8,7 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import Ablation, Sweep
+from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import prompt_axes
@@ -22,15 +23,14 @@ from tokendyno.ui.compare.request import (
     CUSTOM,
     choice_values,
     matching_preset,
-    measured,
     preset_choices,
-    quality_request,
     read_arms,
     read_choices,
     read_draft,
     read_request,
     stale,
     what_runs,
+    within,
 )
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
 from tokendyno.ui.compare.work_row import WorkRow
@@ -72,21 +72,20 @@ class Handlers(RunPage):
         super().__init__(bench, message, live)
         self.arms, self.codes = arms, codes
         self.work, self.facts, self.will = row.work, row.facts, row.will
-        self.run_button, self.measure_button, self.quality_button, self.stop_button = row[1:5]
+        self.run_button, self.stop_button = row.run, row.stop
         self.same, self.stale = same, older
         self.palette = offered
         self.courses, self.courses_shown = courses, worth
         self.worth, self.swept = (part.panel for part in worth)
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
         self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
-        self.buttons_shown: list[Any] = [self.run_button, self.measure_button, self.quality_button, self.stop_button]
+        self.buttons_shown: list[Any] = [self.run_button, self.stop_button]
         checked_of_arms = [part for arm in arms for part in (arm.preset, arm.fold, arm.verdicts)]
         self.checked: list[Any] = [self.facts, self.will, same, message, older, *checked_of_arms, *codes]
 
     def buttons(self, state: Buttons) -> Updates:
-        """Run, Measure, Quality and Stop."""
-        *begin, stop = self.buttons_shown
-        return {button: gr.update(interactive=state[0]) for button in begin} | {stop: gr.update(interactive=state[1])}
+        """Run and Stop."""
+        return {button: gr.update(interactive=on) for button, on in zip(self.buttons_shown, state, strict=True)}
 
     # --- arms -------------------------------------------------------------------------------------
 
@@ -94,6 +93,7 @@ class Handlers(RunPage):
         """Verdicts, facts, presets and scripts for the present values of the controls."""
         try:
             request, lacks = read_draft(values)
+            request = within(request, self.bench.limits)
         except InputError as error:
             request, lacks = None, str(error)
         chosen = read_arms(values[len(self.work) :]) if request is None else request.arms
@@ -105,7 +105,7 @@ class Handlers(RunPage):
         try:
             if request is None:
                 raise InputError(lacks)
-            updates[self.will] = what_runs(request.workload)
+            updates[self.will] = what_runs(request)
             facts, machine = self.bench.facts(request.model), hardware.detect()
             lacking = self.bench.obstacle(facts)
             updates[self.facts] = model_line(facts, lacking)
@@ -180,17 +180,7 @@ class Handlers(RunPage):
 
     def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
         """Run was pressed."""
-        return self.start(request, shown, lambda: read_request(values))
-
-    def measure(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
-        """Measure was pressed: the arms repeated often enough for an interval, or as Repeats says."""
-        return self.start(request, shown, lambda: measured(read_request(values)))
-
-    def read(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
-        """Quality was pressed: both arms read the same texts."""
-        return self.start(
-            request, shown, lambda: quality_request(read_request(values, need_prompt=False), self.known(shown))
-        )
+        return self.start(request, shown, lambda: within(read_request(values), self.bench.limits))
 
     def ablate(self, request: gr.Request, *values: Any) -> Updates:
         """What the arms differ in is to be measured choice by choice."""
@@ -246,7 +236,7 @@ class Handlers(RunPage):
         if course is None:
             return {self.live: "", self.message: f"There is no ablation or sweep {course_id[:64]!r} here."}
         heading, sweeps = course.heading, isinstance(course, Sweep)
-        updates = self.work.values(heading.model, heading.workload)
+        updates = self.work.values(Request(heading.model, [], heading.workload))
         whole = heading.base if sweeps else {**heading.base, **dict(heading.changes)}
         for arm, choices in zip(self.arms, (heading.base, whole), strict=True):
             if all_known(prompt_axes(), choices):
@@ -276,7 +266,7 @@ class Handlers(RunPage):
     def settings(self, run: Run) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
         reads = run.request.quality is not None
-        updates = self.work.values(run.request.model, run.request.workload) if not reads else {}
+        updates = self.work.values(run.request) if not reads else {}
         updates[self.work.model] = run.request.model
         for arm, asked in zip(self.arms, run.request.arms, strict=False):
             if all_known(prompt_axes(), asked.choices):

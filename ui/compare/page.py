@@ -46,8 +46,8 @@ believes the last one open, so that a press whose answer was late by millisecond
 
 
 class CompareControls(NamedTuple):
-    """What another page may set and start: `arm_a` and `arm_b` hold one control for each axis; `buttons` are Run,
-    Measure, Quality and Stop."""
+    """What another page may set and start: `arm_a` and `arm_b` hold one control for each axis; `buttons` are Run and
+    Stop."""
 
     work: WorkControls
     arm_a: list[gr.Dropdown]
@@ -84,7 +84,7 @@ def compare_page(bench: Bench) -> CompareControls:
     page = Handlers(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses, worth)
     for wire in (_wire_choices, _wire_arms, _wire_runs, _wire_courses, _wire_opening):
         wire(page)
-    buttons = [row.run, row.measure, row.quality, row.stop]
+    buttons = [row.run, row.stop]
     return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons)
 
 
@@ -132,16 +132,12 @@ def _wire_arms(page: Handlers) -> None:
 
 
 def _wire_runs(page: Handlers) -> None:
-    """Run, Measure, Quality and Stop, and the end of a run. A press while the one before is being answered waits
+    """Run, Stop, and the end of a run. A press while the one before is being answered waits
     for that: what was pressed with bad input, mended and pressed again shall run."""
     safe, begun = shows_errors(page.message), [page.live, page.message, *page.buttons_shown]
     asked = [page.live, *page.asked]
-    for events, handler in (
-        ([page.run_button.click, page.work.prompt.submit], page.run),
-        ([page.measure_button.click], page.measure),
-        ([page.quality_button.click], page.read),
-    ):
-        gr.on(events, safe(handler), asked, begun, trigger_mode="always_last", **QUIET)
+    presses = [page.run_button.click, page.work.prompt.submit]
+    gr.on(presses, safe(page.run), asked, begun, trigger_mode="always_last", **QUIET)
     page.stop_button.click(safe(page.stop), page.live, [page.message], **QUIET)
     page.live.finished(safe(page.finished), page.live, [*page.buttons_shown, page.message], **QUIET)
 

@@ -1,5 +1,5 @@
-"""From the values of the controls to a `Request`, and back; what was edited since a run, and a reading of texts by the
-same arms. Every value is untrusted: a raw POST may hold anything."""
+"""From the values of the controls to a `Request`, and back, and what was edited since a run. Every value is untrusted:
+a raw POST may hold anything."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,22 +8,24 @@ from typing import NamedTuple
 import msgspec
 
 from tokendyno.backend.arms.bundles import bundle, grant
+from tokendyno.backend.arms.check import prompt_tokens
 from tokendyno.backend.arms.presets import arm_presets
-from tokendyno.backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload, reading_of
+from tokendyno.backend.config import LEAST_PAIRS, MOST_PAIRS, ArmRequest, Request, Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
-from tokendyno.backend.quality import Quality, QualityText
-from tokendyno.backend.quality.presets import shipped_texts
-from tokendyno.backend.quality.texts import MIN_POSITIONS
+from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.quality import PROMPT
 from tokendyno.ui.components.axis_values import chosen, values_of
 from tokendyno.ui.components.inputs import read_number, read_text, read_whole
 from tokendyno.ui.components.stale_line import stale_value
 
 ARMS = ("A", "B")
+YOURS = "your text"
+MOST_TEXT_BYTES = 65_536
+MOST_SECONDS = 3_600
 CUSTOM = "custom"
 """The preset that is shown when the choices match none."""
 
@@ -38,7 +40,7 @@ class Fields(NamedTuple):
     batch_size: object
     temperature: object
     seed: object
-    repeats: object
+    seconds: object
     prompt_tokens: object
     ignore_eos: object
     top_k: object
@@ -46,6 +48,7 @@ class Fields(NamedTuple):
     chat: object
     system: object
     reasoning_effort: object
+    text: object
 
 
 def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
@@ -63,7 +66,7 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
         batch_size=read_whole("Batch size", fields.batch_size),
         temperature=read_number("Temperature", fields.temperature),
         seed=read_whole("Seed", fields.seed),
-        repeats=read_whole("Repeats", fields.repeats),
+        repeats=MOST_PAIRS,
         ignore_eos=bool(fields.ignore_eos),
         top_k=read_whole("Top k", fields.top_k),
         top_p=read_number("Top p", fields.top_p),
@@ -71,7 +74,14 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
         system=read_text("The system message", fields.system),
         reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),
     )
-    return Request(model, read_arms(rest), workload)
+    seconds = read_number("Seconds", fields.seconds)
+    if not 0 < seconds <= MOST_SECONDS:
+        raise InputError(f"Seconds is {seconds:g}; it must be above 0, and at most {MOST_SECONDS:,}.")
+    own = read_text("Your own text", fields.text)
+    if len(own.encode()) > MOST_TEXT_BYTES:
+        raise InputError(f"Your own text has {len(own.encode()):,} bytes, over the limit of 65,536. Shorten it.")
+    reading = passages(YOURS, own) if own.strip() else []
+    return Request(model, read_arms(rest), workload, until_s=seconds, reading=reading)
 
 
 def read_draft(values: Sequence[object]) -> tuple[Request, str]:
@@ -91,24 +101,26 @@ def read_arms(values: Sequence[object]) -> list[ArmRequest]:
     return [ArmRequest(*arm) for arm in zip(ARMS, choices, wished, strict=True)]
 
 
-def measured(request: Request) -> Request:
-    """The same request with enough repeats for a confidence interval; a larger number stays."""
-    repeats = max(request.workload.repeats, MEASURE_REPEATS)
-    return msgspec.structs.replace(request, workload=replace(request.workload, repeats=repeats))
+def within(request: Request, limits: Limits) -> Request:
+    """The same with as many pairs at most as a visitor may ask for, two at least."""
+    work = request.workload
+    pairs = min(work.repeats, limits.repeats or work.repeats)
+    if limits.run_tokens is not None:
+        each = len(request.arms) * work.batch_size * (prompt_tokens(work) + work.max_new_tokens)
+        pairs = min(pairs, limits.run_tokens // each)
+    return msgspec.structs.replace(request, workload=replace(work, repeats=max(LEAST_PAIRS, pairs)))
 
 
-def what_runs(work: Workload) -> str:
-    """What Run and Measure will do, with whatever else is set that "More" may hide."""
-    if work.repeats >= MEASURE_REPEATS:
-        said = f"Run and Measure: {work.repeats} pairs of runs"
-    else:
-        pairs = "one pair of runs" if work.repeats == 1 else f"{work.repeats} pairs of runs"
-        said = f"Run: {pairs}. Measure: {MEASURE_REPEATS} pairs"
+def what_runs(request: Request) -> str:
+    """What Run will do, with whatever else is set that "More" may hide."""
+    work = request.workload
+    said = f"Run: pairs of runs until they decide, at most {work.repeats} or {request.until_s:g} s"
     more = [
         (work.batch_size > 1, f"batch size {work.batch_size}"),
         (work.prompt_tokens, f"{work.prompt_tokens:,} prompt tokens instead of the prompt as written"),
         (work.temperature, f"temperature {work.temperature:g}"),
         (work.chat, "chat template"),
+        (request.reading, "quality on your own text"),
     ]
     return "; ".join([said, *(words for here, words in more if here)]) + "."
 
@@ -152,7 +164,7 @@ def stale(run: Run | None, wanted: Request | None) -> str:
 
 
 def changed(ran: Request, wanted: Request) -> list[str]:
-    """What was edited since that run. Repeats do not count: Measure asks for more of them."""
+    """What was edited since that run. How many pairs it may take does not count, nor for how long."""
     found = [] if ran.model == wanted.model else ["the model"]
     if ran.quality is not None:  # its texts are no workload that the page shows
         return found + _changed_arms(ran, wanted)
@@ -172,26 +184,3 @@ def _changed_arms(ran: Request, wanted: Request) -> list[str]:
 
     arms = {arm.name: chosen_of(arm) for arm in ran.arms}
     return [f"arm {arm.name}" for arm in wanted.arms if arms.get(arm.name, chosen_of(arm)) != chosen_of(arm)]
-
-
-def quality_request(asked: Request, shown: Run | None) -> Request:
-    """A reading by the arms of a request. `shown`: the run on the page, whose arm A may have continued the prompt."""
-    plain = Quality(shipped_texts())
-    own = _prompt_text(asked, shown)
-    long_enough = len(own.split()) >= plain.context + MIN_POSITIONS  # no word is less than one token
-    texts = [*plain.texts, QualityText(PROMPT, own)] if long_enough else plain.texts
-    quality = msgspec.structs.replace(plain, texts=texts)
-    return msgspec.structs.replace(asked, workload=reading_of(quality), quality=quality)
-
-
-def _prompt_text(asked: Request, shown: Run | None) -> str:
-    """The prompt; where the run on the page answered it with the same model and arm A, with what arm A wrote."""
-    prompt = asked.workload.prompt
-    if shown is None or shown.request.quality is not None or shown.request.traffic is not None or not shown.ended:
-        return prompt
-    ran = shown.request
-    same = ran.model == asked.model and ran.workload.prompt == prompt and not ran.workload.chat
-    arms = [next((arm.choices for arm in one.arms if arm.name == "A"), None) for one in (ran, asked)]
-    if not same or ran.workload.prompt_tokens or arms[0] != arms[1]:
-        return prompt
-    return prompt + shown.snapshot().arms["A"].text

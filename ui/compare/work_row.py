@@ -1,14 +1,13 @@
 """The workload of both arms: model, prompt and sampling, with the buttons that start and stop a run."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import gradio as gr
 import msgspec
 
 from tokendyno.backend.arms.presets import prompts
-from tokendyno.backend.config import EFFORTS, THINKING, Workload
+from tokendyno.backend.config import EFFORTS, THINKING, UNTIL_S, Request
 from tokendyno.backend.models.catalogue import CatalogueEntry
 from tokendyno.ui.components.inputs import model_input, number_input
 from tokendyno.ui.components.text_line import text_line
@@ -24,7 +23,7 @@ class WorkControls(NamedTuple):
     batch_size: gr.Number
     temperature: gr.Number
     seed: gr.Number
-    repeats: gr.Number
+    seconds: gr.Number
     prompt_tokens: gr.Number
     ignore_eos: gr.Checkbox
     top_k: gr.Number
@@ -32,14 +31,13 @@ class WorkControls(NamedTuple):
     chat: gr.Checkbox
     system: gr.Textbox
     reasoning_effort: gr.Dropdown
+    text: gr.Textbox
 
-    def values(self, model: str, workload: Workload) -> Updates:
-        """Updates that show a request's model and workload. Repeats are not taken over: Run makes one pair of runs
-        unless somebody asks for more here."""
-        workload = replace(workload, repeats=1)
-        return {self.model: model} | {
-            component: getattr(workload, field) for field, component in zip(self._fields[1:], self[1:], strict=True)
-        }
+    def values(self, asked: Request) -> Updates:
+        """Updates that show a request's model and workload. Neither the seconds of its pairs nor a text that somebody
+        pasted are taken over: Run means the same for everybody."""
+        shown = [name for name in self._fields if hasattr(asked.workload, name)]
+        return {self.model: asked.model} | {getattr(self, name): getattr(asked.workload, name) for name in shown}
 
 
 class WorkRow(NamedTuple):
@@ -47,8 +45,6 @@ class WorkRow(NamedTuple):
 
     work: WorkControls
     run: gr.Button
-    measure: gr.Button
-    quality: gr.Button
     stop: gr.Button
     facts: gr.HTML
     will: gr.HTML
@@ -63,8 +59,6 @@ def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
         prompt = _prompt(first.text)
         tokens = number_input("New tokens", first.max_new_tokens, "max-new-tokens")
         run = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
-        measure = gr.Button("Measure", elem_id="measure", min_width=84, scale=1)
-        quality = gr.Button("Quality", elem_id="quality", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
         more = gr.Button("More", elem_id="more-button", min_width=64, scale=1)
     with gr.Row(elem_id="below-work"):
@@ -75,7 +69,7 @@ def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
             batch = number_input("Batch size", 1, "batch-size")
             temperature = number_input("Temperature (0: greedy)", 0, "temperature")
             seed = number_input("Seed", 0, "seed")
-            repeats = number_input("Repeats", 1, "repeats")
+            seconds = number_input("Seconds of pairs, at most", UNTIL_S, "seconds")
             prompt_tokens = number_input("Prompt tokens (0: as written)", 0, "prompt-tokens")
             ignore_eos = gr.Checkbox(first.ignore_eos, label="Ignore EOS", elem_id="ignore-eos", min_width=140)
         with gr.Row(elem_classes=["td-work"]):
@@ -84,6 +78,7 @@ def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
             chat = gr.Checkbox(False, label="Chat template", elem_id="chat", min_width=140)
             system = _system_message()
             effort = _reasoning_effort()
+        text = _own_text()
     work = WorkControls(
         model,
         prompt,
@@ -91,7 +86,7 @@ def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
         batch,
         temperature,
         seed,
-        repeats,
+        seconds,
         prompt_tokens,
         ignore_eos,
         top_k,
@@ -99,10 +94,11 @@ def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
         chat,
         system,
         effort,
+        text,
     )
     _connect(preset, work)
     more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
-    return WorkRow(work, run, measure, quality, stop, facts, will)
+    return WorkRow(work, run, stop, facts, will)
 
 
 _TOGGLE = """() => {
@@ -161,6 +157,18 @@ def _system_message() -> gr.Textbox:
         min_width=200,
         scale=4,
         elem_id="system",
+    )
+
+
+def _own_text() -> gr.Textbox:
+    """On which quality is compared, in place of the texts that come with tokendyno."""
+    return gr.Textbox(
+        "",
+        label="Your own text, on which quality is compared",
+        placeholder="Paste a page of what your users write; empty: the texts of tokendyno",
+        lines=1,
+        max_lines=4,
+        elem_id="own-text",
     )
 
 

@@ -22,7 +22,6 @@ from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
 from tokendyno.backend.views.command import command_of
-from tokendyno.backend.views.verdict import ELSEWHERE
 from tokendyno.ui.live.sources import TEMPLATE, panel_settings, script
 from tokendyno.ui.sheets import SHEETS
 from tokendyno.ui.worth.sources import course_script, sweep_template, worth_template
@@ -133,7 +132,7 @@ def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], made: 
 
 def whole(run: Run, others: live.OtherRuns = live.NO_OTHERS) -> live.Delta:
     """Everything about a run in one answer, which otherwise takes a pull for every few thousand tokens."""
-    answer = live.delta(run, -1, [(0, 0, 0)] * len(run.arms), run.elapsed_s, others=others, asks=ELSEWHERE)
+    answer = live.delta(run, -1, [(0, 0, 0)] * len(run.arms), run.elapsed_s, others=others)
     columns = answer.columns
     while True:
         more = live.delta(run, answer.version, [(c.end, c.end_sample, c.end_character) for c in columns], 0.0).columns

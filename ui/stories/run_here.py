@@ -8,7 +8,7 @@ import gradio as gr
 import msgspec
 
 from tokendyno.backend.arms.parse import parse_arm
-from tokendyno.backend.config import ArmRequest, Request, Workload, workload_of
+from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.recordings.shelf import shipped_id
@@ -19,7 +19,7 @@ from tokendyno.ui.batching import request as batch_request
 from tokendyno.ui.batching.page import BatchControls
 from tokendyno.ui.batching.traffic_row import TTFT_LIMIT_S
 from tokendyno.ui.compare.page import CompareControls
-from tokendyno.ui.compare.request import choice_values
+from tokendyno.ui.compare.request import choice_values, within
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.fit.run_this import FOCUS_RUN
 from tokendyno.ui.live.panel import RUN_ID
@@ -47,7 +47,7 @@ def run_here(
         updates: Updates = {pages: gr.Tabs(selected=page), controls.message: ""}
         target: CompareControls | BatchControls
         if asked.traffic is None:
-            updates |= compare.work.values(asked.model, asked.workload)
+            updates |= compare.work.values(asked)
             target, values = compare, choice_values
             *starting, stop = compare.buttons
         else:
@@ -82,12 +82,11 @@ def run_here(
 
 
 def request_here(bench: Bench, told: Story) -> Request:
-    """What a story runs on this machine: one pair of runs of what was recorded, if that runs here, else of two arms of
-    the embedded model."""
+    """What a story runs on this machine: pairs of runs of what was recorded, if that runs here, else of two arms of the
+    embedded model."""
     recorded = bench.runs.get(shipped_id(told.recording))
     if recorded is not None and _runs(bench, recorded.request):
-        work = replace(recorded.request.workload, repeats=1)
-        return msgspec.structs.replace(recorded.request, workload=work)
+        return _decided(bench, recorded.request)
     here = told.here
     arms = [
         ArmRequest(name, dict(parse_arm(here.model, text).choices))
@@ -98,7 +97,16 @@ def request_here(bench: Bench, told: Story) -> Request:
         traffic = drawn(first.draw, 1, first.concurrent, limits=Limits(TTFT_LIMIT_S))
         return Request(here.model, arms, workload_of(traffic, 1, ignore_eos=True), traffic)
     work = Workload(here.prompt, max_new_tokens=here.max_new_tokens, ignore_eos=here.ignore_eos)
-    return Request(here.model, arms, work)
+    return _decided(bench, Request(here.model, arms, work))
+
+
+def _decided(bench: Bench, request: Request) -> Request:
+    """As Run asks for it."""
+    if request.traffic is not None or len(request.arms) != 2:
+        return request
+    work = replace(request.workload, repeats=MOST_PAIRS)
+    asked = msgspec.structs.replace(request, workload=work, until_s=UNTIL_S, reading=[])
+    return within(asked, bench.limits)
 
 
 def _runs(bench: Bench, request: Request) -> bool:

@@ -20,7 +20,7 @@ import torch
 from tokendyno.backend.counts import RunCounts, StepTime
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import Compiled, Finished, Generate, RankMemory, Score, Started
+from tokendyno.backend.messages import Compiled, Finished, Generate, Proved, RankMemory, Score, Started
 from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
 from tokendyno.backend.worker.channel import Channel
@@ -57,6 +57,9 @@ class Runner(Protocol):
 
     def run(self, job: Generate) -> None:
         """Send everything up to `Finished`. InputError where the request cannot be run as written."""
+
+    def prove(self) -> None:
+        """Send `Proved`: what was in effect in the latest run, whose Generate said `keep`."""
 
     def probe(self, token_ids: list[int]) -> None:
         """Send `Probed`: the two likeliest tokens after the prompt of the latest run and these tokens."""
@@ -133,6 +136,7 @@ class MeasuredRunner(ABC):
         self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
         self._settle = self._own_process  # before the next measured run
         self._clean: int | None = None  # bytes of the process before its first measured run, without caches
+        self._kept: Measured | None = None  # the latest run, until it is proved or another begins
 
     equal_steps = True
     """Whether a traced step stands for all: those of many requests differ."""
@@ -214,6 +218,7 @@ class MeasuredRunner(ABC):
 
     def run(self, job: Generate) -> None:
         """Warm up if asked and needed, run once, verify if asked, and send everything up to `Finished`."""
+        self._kept = None
         task = self._prepare(job)
         notes = task.prompt.notes + self._make_ready(task)
         cache = self._new_cache(task)
@@ -330,23 +335,39 @@ class MeasuredRunner(ABC):
         measured.counts.update(self._graph_calls.counts(self._counted_steps(measured)))
         cancelled = outcome.reason == "cancelled"
         proving = measured.task.job.prove and not cancelled
-        watching = self._own_process and self._clean is not None
-        before = self._memory.settled() if proving and watching else None
+        before = self._settled() if proving else None
         measured.counts.update(self._own_counts(measured))
         extra.weight_bytes = float(self.model.weight_bytes)
         proof = Proof([], None, "the run ended before it was traced")
         if proving:
             proof = self._prove(measured, extra)
-            extra.profiler_attached = self._detach_profiler()
         ranks = self._shares(measured)
-        self._graph_calls.rest()
         self._best.forget()
+        if measured.task.job.keep and not (proving or cancelled):
+            self._kept = measured
+        else:
+            self._graph_calls.rest()
         if proving or cancelled:
-            self._settle = self._own_process
-            if watching:
-                self._note_left(measured, before)
+            self._note_left(measured, before)
         extra.update(measured.counts)
         self.channel.send(self._finished(measured, outcome, proof, extra, compiled, ranks))
+
+    def prove(self) -> None:
+        """Like the end of a run that was to be verified at once."""
+        if self._kept is None:
+            raise RuntimeError("Prove was sent, and no run was kept for it")
+        measured, self._kept = self._kept, None
+        before, extra = self._settled(), RunCounts()
+        proof = self._prove(measured, extra)
+        self._graph_calls.rest()
+        self._best.forget()
+        self._note_left(measured, before)
+        extra.update(measured.counts)
+        self.channel.send(Proved(proof.findings, extra, proof.step, proof.no_step))
+
+    def _settled(self) -> int | None:
+        """What the process holds now; None where nobody can tell what a run left."""
+        return self._memory.settled() if self._own_process and self._clean is not None else None
 
     def _detach_profiler(self) -> float | None:
         """After the last profile: 1 if it stays attached to the GPU, None without a GPU."""
@@ -359,7 +380,9 @@ class MeasuredRunner(ABC):
         """What the runs of this process left in it, the model not counted, nor a cache that the next run uses too.
 
         A cache of this run alone is given up first: the allocator of a GPU cannot return memory that surrounds it."""
-        assert self._clean is not None
+        self._settle = self._own_process
+        if not self._own_process or self._clean is None:
+            return
         if before_proof is not None:
             measured.counts.proof_left_bytes = float(self._memory.settled() - before_proof)
         kept = weakref.ref(measured.cache) if measured.cache is not None else lambda: None
@@ -392,6 +415,8 @@ class MeasuredRunner(ABC):
             seen = observation.trace()
         except Exception as error:
             return Proof(findings, None, f"the trace failed: {type(error).__name__}: {error}"[:300])
+        finally:
+            extra.profiler_attached = self._detach_profiler()
         if seen.step is not None and seen.step.gpu and self.equal_steps:
             idle_s = sum(seen.step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
             extra.step_busy_s = seen.step.seconds - idle_s

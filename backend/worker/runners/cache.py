@@ -24,6 +24,11 @@ class Caches:
         self._build_fixed = fixed
         self._kept: tuple[tuple[str, int, int], Any] | None = None
 
+    @property
+    def kept(self) -> Any:
+        """The static cache that is kept; None without one."""
+        return self._kept[1] if self._kept is not None else None
+
     def make(self, plan: GeneratePlan, batch_size: int, length: int) -> Any:
         """An empty cache. `length`: slots of a static one."""
         if plan.cache.backend == "quanto":

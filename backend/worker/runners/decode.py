@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Collection
 from typing import Any
 
+import msgspec
 import torch
 from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
@@ -148,16 +149,24 @@ class GenerateRunner(MeasuredRunner):
             self._warm_up(task)
             self._given = scores = Scores(expected, vocabulary, job.keep, job.against)
             self._best.forget()
-            with self.channel.phasing("run", "reading a given text") as steps:
+            with self.channel.phasing("quality", "reading a given text") as steps:
                 self._read = Reading(steps, len(expected))
                 self._generate_unmeasured(task, task.prompt, len(expected))
                 if self.cancelled.is_set():
                     raise InputError("Stopped.")
                 self._finish_given()
                 self._best.check()
-            self.channel.send(scores.scored())
+            self.channel.send(msgspec.structs.replace(scores.scored(), left_bytes=self._left_bytes()))
         finally:
             self._given = self._read = None
+
+    def _left_bytes(self) -> float | None:
+        """What runs and texts so far left in the process, without the cache that is kept; None where nobody can
+        tell."""
+        if not self._own_process or self._clean is None:
+            return None
+        self._settle = True
+        return float(self._memory.settled() - self._cache_bytes(self._caches.kept) - self._clean)
 
     def _finish_given(self) -> None:
         """Nothing more: `generate` gave all logits on the way."""
@@ -176,7 +185,8 @@ class GenerateRunner(MeasuredRunner):
         rows = torch.tensor([ids[: job.context]], device=self.model.model.device)
         prompt = pad(Prompt(rows, torch.ones_like(rows)), job.plan.generate.shapes, self.model.pad)
         self._caches.require_groups(job.plan.generate, 1, prompt.tokens)
-        return Task(run, prompt, cache_places(job.plan.generate.shapes, job.context, len(expected))), expected
+        length = cache_places(job.plan.generate.shapes, job.context, len(expected))
+        return Task(run, prompt, max(length, job.places)), expected
 
     # --- before the run ---------------------------------------------------------------------------
 
