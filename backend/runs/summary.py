@@ -134,7 +134,7 @@ def compare(
     found = estimate(ratios)
     if found is None:
         return None
-    return Comparison(*found, CONFIDENCE, len(ratios), _outcome(found, equal))
+    return Comparison(*found, CONFIDENCE, len(ratios), outcome_of(found, equal))
 
 
 def pair_ratios(a: Sequence[Measured], b: Sequence[Measured], prefill: bool = True) -> list[float]:
@@ -148,7 +148,8 @@ def pair_ratios(a: Sequence[Measured], b: Sequence[Measured], prefill: bool = Tr
     return ratios
 
 
-def _outcome(ratio: Estimate, equal: bool) -> Outcome:
+def outcome_of(ratio: Estimate, equal: bool = False) -> Outcome:
+    """What an estimate of that ratio says."""
     if ratio.low is None or ratio.high is None:
         return "unknown"
     if equal or (SMALL[0] <= ratio.low and ratio.high <= SMALL[1] and ratio.low <= 1 <= ratio.high):

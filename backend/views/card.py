@@ -124,7 +124,7 @@ def _recommendation(
         disturbed = any(arm.interference for arm in run.arms.values()) or _varies(run) > NOISY_CV
         over = run.ended and found.outcome == "undecided"
         return ("caution", "Do not rely on it") if over and disturbed else ("open", "Not decided yet")
-    if gate_text(gate, "B").missed:
+    if gate_text(gate).missed:
         return "bad", "Not worth it here: it writes worse"
     faster = found.outcome == "b_faster"
     smaller = any(pair is not None and pair.change("B") < 0 for pair in (memory, kv))

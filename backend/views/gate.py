@@ -31,8 +31,8 @@ class GateText(NamedTuple):
     missed: str = ""
 
 
-def gate_text(gate: Gate | None, subject: str) -> GateText:
-    """The gate in words. `subject`: the arm that the verdict is about."""
+def gate_text(gate: Gate | None) -> GateText:
+    """The gate in words, of arm B."""
     if gate is None or gate.state == "settled":
         return GateText()
     if gate.state == "unread":
@@ -41,13 +41,12 @@ def gate_text(gate: Gate | None, subject: str) -> GateText:
         return GateText(line=RANDOM)
     found = gate.difference
     assert found is not None
-    said = _said(gate, found, against=subject == ("A" if gate.swapped else "B"), finer=subject == gate.finer)
+    said = _said(gate, found, against=not gate.swapped, finer=gate.finer == "B")
     return said._replace(line=_line(gate, found))
 
 
 def _said(gate: Gate, found: ReadingDifference, against: bool, finer: bool) -> GateText:
-    """`against`: the subject is the arm that was compared with the other as its reference; `finer`: it has the finer
-    weights, so that the other one costs what there is to cost."""
+    """`against`: A was the reference; `finer`: B has the finer weights, so that A costs what there is to cost."""
     same = agreement(gate)
     match cost_of(found if against else _inverse(found)):
         case "none":

@@ -35,6 +35,9 @@ SAME_RESIDENT = 0.05
 TIMES_FROM = 1.1
 """From this ratio on "1.5x as fast" is said, below it "9% less time"."""
 
+CLOSE = 0.2
+"""Ends of an interval that are closer to each other have two decimals."""
+
 NO_GATE = GateText()
 LETTERS: Mapping[str, str] = {"A": "A", "B": "B"}
 
@@ -100,7 +103,7 @@ def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
     as_long = len({s.tokens for s in summaries}) == 1  # else the cache of the longer text is larger, for that alone
     kv = bytes_of([s.kv_bytes for s in summaries], SAME_BYTES) if as_long else None
     found, names = run.comparison(), arm_names(run)
-    quality = gate_text(gate, "B")
+    quality = gate_text(gate)
     if run.equal_arms:
         said = _of_equal_arms(found, run.texts(), run.unit)
     else:
@@ -254,7 +257,7 @@ def step_word(unit: Unit) -> str:
 def range_text(low: float, high: float) -> str:
     """Both ends of an interval of ratios, with as many digits as tell them apart."""
     short = [times(low)[:-1], times(high)[:-1]]
-    if short[0] == short[1]:
+    if short[0] == short[1] or high - low < CLOSE:
         short = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)]
     return " to ".join(short)
 

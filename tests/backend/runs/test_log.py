@@ -145,9 +145,11 @@ def test_a_reading_with_the_arms_swapped_is_taken_only_where_there_is_no_other()
     for number, keys in enumerate(("ab", "ba")):
         first = msgspec.structs.replace(planned(run_of(A=A, B=B).created, {}, keys, keys), created=float(number))
         log.create(first)
+        for event in (*(ArmEvent("A", 0, 1.0, one) for one in A), *(ArmEvent("B", 0, 1.0, one) for one in B)):
+            log.append(keys, event)
         log.append(keys, Ended(1.0, "done"))
         found = log.reading(mine)
-        assert found is not None and (found.run.id, found.swapped) == ("ab", False), "the newer one is swapped"
+        assert found is not None and (found.created.id, found.swapped) == ("ab", False), "the newer one is swapped"
     swapped = log.reading(planned(created(), {}, "ba"))
-    assert swapped is not None and (swapped.run.id, swapped.swapped) == ("ba", False)
+    assert swapped is not None and (swapped.created.id, swapped.swapped) == ("ba", False)
     assert log.reading(planned(created(), {}, "xy")) is None

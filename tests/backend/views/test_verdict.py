@@ -40,41 +40,37 @@ class Case:
 
 EQUAL = (GIB, GIB)
 CASES = [
-    # with an interval, and a winner
+    # decided
     Case(faster_b(2.6, 2.4, 2.8), (100 * GIB, 84 * GIB), EQUAL, SAME,
-         "B generates 2.6x faster (2.4 to 2.8), takes 16% less memory, and writes the same text."),
+         "B is 2.6× as fast as A (2.4 to 2.8), takes 16% less memory, and writes the same text."),
     Case(found(1 / 2.6, 1 / 2.8, 1 / 2.4, "a_faster"), (84 * GIB, 100 * GIB), EQUAL, FROM_37,
-         "A generates 2.6x faster (2.4 to 2.8), takes 16% less memory, and writes another text from token 37 on."),
+         "B takes 2.6× the time of A (2.4 to 2.8), takes 19% more memory, and writes another text from token 37 on."),
     Case(faster_b(1.13, 1.11, 1.15), EQUAL, (512, 750), SAME,
-         "B generates 13% faster (11% to 15%), keeps 46% more KV cache, and writes the same text."),
-    Case(faster_b(1.004, 1.0031, 1.0049), EQUAL, None, None, "B generates 0.4% faster (0.3% to 0.5%)."),
-    Case(faster_b(1.1, 1.002, 1.2), None, None, None, "B generates 10.0% faster (0.2% to 20.0%)."),
-    Case(faster_b(2.04, 2.03, 2.05), None, None, None, "B generates 2.04x faster (2.03 to 2.05)."),
-    Case(faster_b(2.01, 2.005, 2.012), None, None, None, "B generates 2.01x faster (2.00 to 2.01)."),
-    Case(faster_b(12345.0, 12000.0, 13000.0), None, None, None, "B generates 12,345x faster (12,000 to 13,000)."),
-    Case(faster_b(2.6, 2.4, 2.8), (GIB, 3 * GIB), None, None,
-         "B generates 2.6x faster (2.4 to 2.8) and takes 3.0x the memory."),
-    # with an interval, and none
+         "B is 1.13× as fast as A (1.11 to 1.15), keeps 46% more KV cache, and writes the same text."),
+    Case(faster_b(1.05, 1.031, 1.07), EQUAL, None, None, "B takes 5% less time than A (3% to 7%)."),
+    Case(found(1 / 1.05, 1 / 1.07, 1 / 1.031, "a_faster"), EQUAL, None, None,
+         "B takes 5% more time than A (3% to 7%)."),
+    Case(faster_b(1.004, 1.0031, 1.0049), EQUAL, None, None, "B takes 0.4% less time than A (0.3% to 0.5%)."),
+    Case(faster_b(2.04, 2.03, 2.05), None, None, None, "B is 2.04× as fast as A (2.03 to 2.05)."),
+    Case(faster_b(12345.0, 12000.0, 13000.0), None, None, None, "B is 12,345× as fast as A (12,000 to 13,000)."),
+    Case(faster_b(10.6, 10.3, 10.9), (GIB, 3 * GIB), None, None,
+         "B is 10.6× as fast as A (10.3 to 10.9) and takes 3.0× the memory."),
     Case(found(1.002, 0.98, 1.03, "no_difference"), EQUAL, EQUAL, SAME,
-         "No difference found: B runs at 0.98 to 1.03 times A's speed, takes as much memory, and writes the same "
-         "text."),
+         "No difference in speed between B and A: 1.0× (0.98 to 1.03); it writes the same text."),
     Case(found(1.002, 0.98, 1.03, "no_difference"), (100, 84), EQUAL, SAME,
-         "No difference in speed found: B runs at 0.98 to 1.03 times A's; it takes 16% less memory and writes the same "
+         "No difference in speed between B and A: 1.0× (0.98 to 1.03); it takes 16% less memory and writes the same "
          "text."),
-    Case(found(1.002, 0.98, 1.03, "no_difference"), None, None, None,
-         "No difference in speed found: B runs at 0.98 to 1.03 times A's."),
-    Case(found(0.84, 0.0117, 60.47, "no_difference"), None, None, None,
-         "No difference in speed found: B runs at 0.0117 to 60.5 times A's."),
-    Case(faster_b(1.0002, 1.0001, 1.0003), None, None, SAME,
-         "No difference found: B runs at 1.00 to 1.00 times A's speed and writes the same text."),
+    # not decided
+    Case(found(0.84, 0.0117, 60.47, "undecided"), None, None, None,
+         "Not decided: B may be faster or slower than A: 0.84× (0.0117 to 60.5)."),
     # one pair of runs
     Case(found(1.15), EQUAL, (395, 536), SAME,
-         "One pair of runs: B took 13% less time per token, keeps 36% more KV cache, and writes the same text."),
+         "One pair of runs: B took 13% less time per token than A, keeps 36% more KV cache, and writes the same text."),
     Case(found(0.8), (100, 84), EQUAL, FROM_37,
-         "One pair of runs: B took 25% more time per token, takes 16% less memory, and writes another text from token "
-         "37 on."),
-    Case(found(0.4), None, None, None, "One pair of runs: B took 2.5x the time per token."),
-    Case(found(1.004), EQUAL, None, None, "One pair of runs: B took the same time per token (within 1%)."),
+         "One pair of runs: B took 25% more time per token than A, takes 16% less memory, and writes another text from "
+         "token 37 on."),
+    Case(found(0.4), None, None, None, "One pair of runs: B took 2.5× the time per token of A."),
+    Case(found(1.004), EQUAL, None, None, "One pair of runs: B took the same time per token as A (within 1%)."),
     # no pair
     Case(None, (100, 84), EQUAL, SAME, "B takes 16% less memory and writes the same text."),
     Case(None, None, None, None, ""),
@@ -89,18 +85,19 @@ def pair(sizes: tuple[int, int] | None) -> Bytes | None:
 def test_a_run_is_told_in_one_sentence(case: Case) -> None:
     said = worded(case.compared, pair(case.memory), pair(case.kv), case.texts)
     assert said.sentence == case.says
-    assert "1.00x" not in said.sentence and "0% faster" not in said.sentence.replace("10.0%", "")
 
 
 def test_one_pair_names_no_winner_and_says_what_gives_the_interval() -> None:
     for ratio in (0.1, 0.99, 1.0, 1.5, 40.0):
         said = worded(found(ratio), None, None, None)
-        assert "faster" not in said.sentence and said.basis == "Measure gives the interval."
-    assert worded(found(1.5), None, None, None, measure="--repeats 5").basis == "--repeats 5 gives the interval."
-    assert (
-        worded(faster_b(2.6, 2.4, 2.8), None, None, None).basis
-        == "95% interval, 5 pairs of runs, by mean time per token"
-    )
+        assert "as fast" not in said.sentence and said.basis == "One pair has no interval: more pairs give one."
+    decided = worded(faster_b(2.6, 2.4, 2.8), None, None, None).basis
+    assert decided == "Decided after 5 pairs: 95% interval, by mean time per token."
+
+
+def test_arms_are_called_by_their_names() -> None:
+    said = worded(faster_b(1.5, 1.4, 1.6), None, None, SAME, names={"A": "bfloat16", "B": "static cache"})
+    assert said.sentence == "Static cache is 1.5× as fast as bfloat16 (1.4 to 1.6) and writes the same text."
 
 
 def test_memory_within_the_noise_of_the_device_is_not_mentioned() -> None:
@@ -109,10 +106,8 @@ def test_memory_within_the_noise_of_the_device_is_not_mentioned() -> None:
 
 
 def test_an_encoder_is_told_in_passes() -> None:
-    assert worded(faster_b(2.0, 1.9, 2.1), None, None, None, "forward").sentence == (
-        "B runs forward passes 2.0x faster (1.9 to 2.1)."
-    )
     assert "time per forward pass" in worded(found(1.5), None, None, None, "forward").sentence
+    assert "mean time per forward pass" in worded(faster_b(2.0, 1.9, 2.1), None, None, None, "forward").basis
 
 
 @pytest.mark.parametrize(
@@ -123,8 +118,8 @@ def test_an_encoder_is_told_in_passes() -> None:
         (0.004, "0.4% more"),
         (-0.16, "16% less"),
         (0.99, "99% more"),
-        (1.6, "2.6x"),
-        (19, "20x"),
+        (1.6, "2.6×"),
+        (19, "20.0×"),
     ],
 )
 def test_a_share_in_words(change: float, says: str) -> None:
@@ -146,12 +141,12 @@ def run_of(status: Status = "done", arms: str = "AB", b_tokens: int = 64, b_done
 
 
 def test_a_finished_run_has_its_kv_caches_compared_if_both_texts_are_as_long() -> None:
-    assert "B took the same time per token (within 1%), keeps" in verdict_of(run_of().snapshot()).sentence
+    assert "took the same time per token as" in verdict_of(run_of().snapshot()).sentence
     assert "more KV cache" not in verdict_of(run_of(b_tokens=50).snapshot()).sentence
 
 
 def test_arms_of_other_lengths_are_said_to_be_compared_over_what_both_have() -> None:
-    assert verdict_of(run_of(b_tokens=50).snapshot()).basis.endswith("; compared over the first 50 tokens of both")
+    assert verdict_of(run_of(b_tokens=50).snapshot()).basis.endswith("; compared over the first 50 tokens of both.")
     assert "compared over" not in verdict_of(run_of().snapshot()).basis
 
 
@@ -197,7 +192,7 @@ def test_a_batch_says_of_which_its_rate_is() -> None:
 
 
 def test_what_did_not_finish_has_no_verdict() -> None:
-    for run in (run_of("failed"), run_of("interrupted"), run_of("cancelled", b_done=False)):
+    for run in (run_of("interrupted"), run_of("cancelled", b_done=False)):
         assert verdict_of(run.snapshot()).sentence == ""
 
 

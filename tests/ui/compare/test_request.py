@@ -1,4 +1,4 @@
-"""From the controls to a request and back; what is said of an older run, and what the button Quality asks for."""
+"""From the controls to a request and back; what is said of an older run."""
 
 import json
 from typing import Any
@@ -7,33 +7,32 @@ import msgspec
 import pytest
 
 from tests.support.machines import CPU, facts
-from tests.support.runs import arm_records, created, ended
+from tests.support.runs import created
 from tokendyno.backend.arms.presets import arm_presets
-from tokendyno.backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload, reading_of
+from tokendyno.backend.config import MOST_PAIRS, ArmRequest, reading_of
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.quality import PROMPT
 from tokendyno.ui.compare.request import (
     CUSTOM,
     Fields,
     choice_values,
     matching_preset,
-    measured,
     preset_choices,
-    quality_request,
     read_choices,
     read_draft,
     read_request,
     stale,
+    within,
 )
 from tokendyno.ui.components.stale_line import UNREADABLE
 
 GOOD: dict[str, Any] = {
     "model": "pocket", "prompt": "Once", "max_new_tokens": 8, "batch_size": 1, "temperature": 0, "seed": 0,
-    "repeats": 1, "prompt_tokens": 0, "ignore_eos": False, "top_k": 0, "top_p": 1, "chat": False, "system": "",
-    "reasoning_effort": "",
+    "seconds": 60, "prompt_tokens": 0, "ignore_eos": False, "top_k": 0, "top_p": 1, "chat": False, "system": "",
+    "reasoning_effort": "", "text": "",
 }  # fmt: skip
 DEFAULTS = [axis.default for axis in prompt_axes()]
 
@@ -74,6 +73,9 @@ def test_the_values_of_the_controls_make_the_request() -> None:
         ({"max_new_tokens": True}, "New tokens is .True.. Enter a number"),
         ({"batch_size": "4"}, "Batch size is .4.. Enter a number"),
         ({"top_k": 5}, "no effect at temperature 0"),
+        ({"seconds": 0}, "Seconds is 0; it must be above 0"),
+        ({"text": "A few words."}, "has 3 words. Give one of at least 80"),
+        ({"text": "word " * 20_000}, "over the limit of 65,536"),
         ({"top_p": None}, "Top p is empty"),
         ({"chat": True, "prompt_tokens": 9}, "cannot have a fixed number of prompt tokens"),
         ({"chat": True, "reasoning_effort": "most"}, "reasoning effort"),
@@ -100,13 +102,18 @@ def test_presets_and_choices_are_inverse_to_each_other() -> None:
         preset_choices("nosuch")
 
 
-@pytest.mark.parametrize(("written", "run"), [(1, MEASURE_REPEATS), (3, MEASURE_REPEATS), (12, 12)])
-def test_measure_repeats_often_enough_and_keeps_a_larger_number(written: int, run: int) -> None:
-    asked = read_request(values(repeats=written))
-    more = measured(asked)
-    assert more.workload.repeats == run
-    assert (more.model, more.arms) == (asked.model, asked.arms)
-    assert asked.workload.repeats == written
+def test_run_asks_for_pairs_until_they_decide() -> None:
+    asked = read_request(values(seconds=30))
+    assert (asked.until_s, asked.workload.repeats, asked.reading) == (30, MOST_PAIRS, [])
+    mine = read_request(values(text="a word or two " * 200)).reading
+    assert mine is not None and [one.name for one in mine] == ["your text, part 1", "your text, part 2"]
+
+
+def test_a_visitor_gets_as_many_pairs_as_the_mode_allows_and_two_at_least() -> None:
+    for tokens, batch, prompt, pairs in ((8, 1, 0, 5), (1024, 8, 0, 3), (1024, 8, 4096, 2)):
+        asked = read_request(values(max_new_tokens=tokens, batch_size=batch, prompt_tokens=prompt))
+        assert within(asked, LIMITS["public"]).workload.repeats == pairs
+    assert within(read_request(values()), LIMITS["local"]).workload.repeats == MOST_PAIRS
 
 
 def test_a_bundle_comes_to_what_the_model_and_machine_can_run() -> None:
@@ -144,7 +151,7 @@ def stale_of(run: Run, values: list[object]) -> str:
 def controls(arm_b: dict[str, str] | None = None, **edited: Any) -> list[object]:
     """The controls as they were for the run, but for what was edited."""
     workload = created().request.workload
-    fields = {name: getattr(workload, name) for name in Fields._fields[1:]} | {"model": "pocket"} | edited
+    fields = {name: getattr(workload, name, GOOD[name]) for name in Fields._fields[1:]} | {"model": "pocket"} | edited
     asked = [ArmRequest("A", {}), ArmRequest("B", {"cache": "unwindowed"} if arm_b is None else arm_b)]
     return [*(fields[name] for name in Fields._fields), *(v for arm in asked for v in choice_values(arm.choices))]
 
@@ -153,7 +160,7 @@ def controls(arm_b: dict[str, str] | None = None, **edited: Any) -> list[object]
     ("values", "says"),
     [
         (controls(), ""),
-        (controls(repeats=5), ""),
+        (controls(seconds=5), ""),
         (controls(arm_b={"cache": "static"}), "You changed arm B since this run."),
         (controls(model="gpt2", prompt="Another"), "You changed the model and the prompt since this run."),
         (controls(max_new_tokens=65, arm_b={}, prompt=""), "You changed the prompt, the workload and arm B since"),
@@ -172,41 +179,3 @@ def test_a_reading_is_of_a_model_and_two_arms_whatever_the_prompt() -> None:
     run = Run(msgspec.structs.replace(first, request=request))
     assert json.loads(stale_of(run, controls(prompt="Another", max_new_tokens=65)))["text"] == ""
     assert "arm B" in json.loads(stale_of(run, controls(arm_b={})))["text"]
-
-
-SHORT = "Once upon a time"
-LONG = "one of these words " * 8
-WROTE = "and so they lived " * 10
-
-
-def reading(prompt: str = SHORT, **a: str) -> Request:
-    return Request("pocket", [ArmRequest("A", a), ArmRequest("B", {"cache": "static"})], Workload(prompt))
-
-
-def run_of(over: bool = True) -> Run:
-    """A run with that prompt, as it is stored."""
-    run = Run(created())
-    for record in [*arm_records("A", 40, WROTE), *([ended()] if over else [])]:
-        run.append(record)
-    return run
-
-
-def texts(request: Request, run: Run | None = None) -> dict[str, str]:
-    quality = quality_request(request, run).quality
-    assert quality is not None
-    return {text.name: text.text for text in quality.texts}
-
-
-def test_the_texts_of_the_project_are_read_and_the_prompt_where_it_is_long_enough() -> None:
-    assert list(texts(reading())) == ["story", "prose", "code", "arithmetic"]
-    assert texts(reading(LONG))[PROMPT] == LONG
-
-
-def test_a_short_prompt_is_read_with_what_arm_a_wrote() -> None:
-    assert texts(reading(), run_of())[PROMPT] == SHORT + WROTE
-    for request, run in (
-        (reading(cache="static"), run_of()),
-        (reading("Another"), run_of()),
-        (reading(), run_of(over=False)),
-    ):
-        assert PROMPT not in texts(request, run), "not what this arm wrote to this prompt"

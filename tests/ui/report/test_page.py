@@ -23,6 +23,7 @@ from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.recordings.files import write_recording
 from tokendyno.backend.runs.gate import Found
+from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, Run
 from tokendyno.backend.views import live
@@ -71,12 +72,12 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
     command = re.search("<h2>Command</h2><pre>(.*)</pre>", text)
     assert command is not None and html.unescape(command[1]) == command_of(run.request)
     unread = held(text)["head"]["verdict"]
-    assert unread["gate"] == "Quality not measured: run `tokendyno quality` with the same arms", "a file has no buttons"
-    assert unread["basis"].startswith("--repeats 5 gives the interval")
+    assert unread["gate"] == "Quality not read: `tokendyno quality` with the same arms reads it"
 
     class Others(live.NoOthers):
         def reading(self, of: Created) -> Found:
-            return Found(read_by(A=A, B=B), swapped=False)
+            reading = read_by(A=A, B=B)
+            return Found(reading.created, whole_reading(reading.snapshot()), swapped=False)
 
     assert held(report(run, {}, Others()))["head"]["verdict"]["gate"].startswith("Quality over ")
 
@@ -97,6 +98,13 @@ def test_the_command_of_a_run_asks_for_the_same_run(arms: dict[str, dict[str, st
     options = make_parser().parse_args(shlex.split(command_of(asked))[1:])
     texts = {"A": options.arm} if len(arms) == 1 else {"A": options.a, "B": options.b}
     assert request_of(options, texts) == asked
+
+
+def test_the_command_of_pairs_until_they_decide_says_no_number_of_them() -> None:
+    arms = [ArmRequest("A", {}), ArmRequest("B", {"loop": "own"})]
+    for until_s, said in ((60.0, ""), (20.0, "--seconds 20")):
+        line = command_of(Request("gpt2", arms, Workload("x", repeats=9), until_s=until_s))
+        assert "--repeats" not in line and said in line and ("--seconds" in line) == bool(said)
 
 
 def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
