@@ -46,17 +46,22 @@ MAX_NODES = 64
 
 def compare(options: argparse.Namespace) -> int:
     """Run two arms, in pairs until they decide or as often as was asked for."""
-    asked = request_of(options, {"A": options.a, "B": options.b}, options.repeats or MOST_PAIRS)
+    return _perform(options, comparison_of(options))
+
+
+def comparison_of(options: argparse.Namespace) -> Request:
+    """What `compare` asks for."""
     if options.seconds is not None and (options.repeats or not options.seconds > 0):
         raise InputError(
-            "--seconds is how long pairs of runs may take until they decide: above 0, and without --repeats."
+            "--seconds is how long pairs of runs may take until they decide. Give a number above 0, and no --repeats."
         )
     texts = [one for path in options.text or [] for one in passages(path.stem, read_prompt(path, "--text"))]
-    if not options.repeats:
-        asked = msgspec.structs.replace(asked, until_s=options.seconds or UNTIL_S)
-    if not (options.repeats or options.no_quality) or texts:
-        asked = msgspec.structs.replace(asked, reading=texts)
-    return _perform(options, asked)
+    asked = request_of(options, {"A": options.a, "B": options.b}, options.repeats or MOST_PAIRS)
+    return msgspec.structs.replace(
+        asked,
+        until_s=0.0 if options.repeats else options.seconds or UNTIL_S,
+        reading=texts if texts or not (options.repeats or options.no_quality) else None,
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -15,12 +15,12 @@ TOPICS = {
 """What holds for all commands."""
 
 _EXAMPLES = """
-tokendyno compare --a baseline --b dtype=float32 --repeats 5  # two arms, with an interval
+tokendyno compare --a baseline --b dtype=float32  # two arms, in pairs until they decide
 tokendyno fit --model Llama-3-8B --gpu RTX-4090  # what fits on a GPU
 tokendyno doctor  # what runs on this machine
 
 tokendyno compare --b cache=static,compile=default  # the defaults against a compiled arm
-tokendyno compare --a dtype=float32 --b dtype=bfloat16 --repeats 5  # with an interval, and so a winner
+tokendyno compare --a dtype=float32 --b dtype=bfloat16 --seconds 20  # pairs until they decide
 tokendyno compare --model random:gpt2 --b lowest-memory --json out.json  # a preset; no download
 
 tokendyno run  # the embedded model as it comes

@@ -38,6 +38,10 @@ MOST_CONTEXT = 64
 with tokendyno, each has some 200 tokens more. A longer prompt is no shape for them, and they are warmed up for."""
 
 
+ENOUGH_POSITIONS = 192
+"""Of an earlier reading by the same arms, so that it need not be done again."""
+
+
 @dataclass(slots=True)
 class Job:
     """A queued or running run: its facts, the checked plan of each arm, and a cancel flag.
@@ -169,7 +173,8 @@ class Conductor:
         run, asked = self._run.snapshot(), self._run.request
         reading, gate = given_texts(asked), gate_of(run, self._runs.reading)
         started = [arm.started for arm in run.arms.values() if arm.started is not None]
-        if reading is None or gate is None or gate.state != "unread" or len(started) < len(self._arms):
+        known = gate is None or gate.state in ("settled", "random") or gate.positions >= ENOUGH_POSITIONS
+        if reading is None or known or len(started) < len(self._arms):
             return
         step_s = sum(run.summary(arm).latency_mean_s or 0.0 for arm in self._arms)
         positions = min(reading.positions, int(most_s / step_s) if step_s else reading.positions)

@@ -32,7 +32,8 @@ BY_KERNEL = "by our kernel from GPU to GPU"
 
 def compared(a: str, b: str, batch: int = 1) -> dict[str, Any]:
     command = [sys.executable, "-m", "tokendyno", "compare", "--model", "random:Qwen3-0.6B", "--a", a, "--b", b]
-    command += ["--prompt-tokens", "64", "--max-new-tokens", "32", "--batch-size", str(batch), "--json", "-"]
+    command += ["--prompt-tokens", "64", "--max-new-tokens", "32", "--batch-size", str(batch)]
+    command += ["--repeats", "1", "--json", "-"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout)

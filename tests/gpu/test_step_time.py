@@ -26,6 +26,8 @@ def arms() -> dict[str, Any]:
         "64",
         "--max-new-tokens",
         "200",
+        "--repeats",
+        "1",
     )
     for arm in found["arms"]:
         print(arm["name"], arm["step_time"], arm["extra"].get("step_busy_s"))

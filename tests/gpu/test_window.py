@@ -27,6 +27,8 @@ def document() -> dict[str, Any]:
         str(PROMPT),
         "--max-new-tokens",
         str(NEW),
+        "--repeats",
+        "1",
     )
     tell(found)
     return found

@@ -88,7 +88,7 @@ def cli(*arguments: str) -> dict[str, Any]:
 def arms(gguf: Path) -> Iterator[dict[str, dict[str, Any]]]:
     """Each cache's arm by name."""
     work = ("--model", str(gguf), "--prompt", PROMPT, "--max-new-tokens", str(TOKENS), "--ignore-eos")
-    both = cli("compare", "--a", "cache=dynamic", "--b", "cache=static", *work)["arms"]
+    both = cli("compare", "--a", "cache=dynamic", "--b", "cache=static", "--repeats", "1", *work)["arms"]
     yield {arm["effective"]["cache"]: arm for arm in both}
 
 

@@ -5,7 +5,8 @@ import shlex
 import pytest
 
 from tokendyno.backend.cli import batch, quality
-from tokendyno.backend.cli.options import request_of, written_arms
+from tokendyno.backend.cli.commands import comparison_of
+from tokendyno.backend.cli.options import written_arms
 from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.cli.trials import trial_arm
 from tokendyno.backend.config import Workload
@@ -18,7 +19,7 @@ def test_a_bundle_comes_to_what_can_run_here_in_every_command(command: str) -> N
     options = make_parser().parse_args(shlex.split(f"{command} {ASKED}"))
     match command:
         case "compare":
-            asked = request_of(options, {"A": options.a, "B": options.b})
+            asked = comparison_of(options)
         case "quality":
             asked = quality._request(options)
         case _:

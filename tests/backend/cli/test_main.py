@@ -296,7 +296,7 @@ def test_an_unknown_command_names_those_that_are_near(
         ("run", "--max-new-tokens N", "256"),
         ("run", "--model MODEL", "pocket"),
         ("run", "--temperature T", "0"),
-        ("compare", "--repeats N", "1"),
+        ("compare", "--seconds S", "60"),
         ("fit", "--context N", "8,192"),
         ("fit", "--gpus N", "1"),
         ("export", "--output FILE", "-"),

@@ -17,6 +17,7 @@ from tests.backend.runs.test_quality import run_of as read_by
 from tests.browser.stored_runs import EVIL, evil
 from tests.support.ablations import stored, stored_sweep
 from tests.support.runs import arm_records, created, ended
+from tokendyno.backend.cli.commands import comparison_of
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.cli.options import request_of
 from tokendyno.backend.cli.parser import make_parser
@@ -96,8 +97,7 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
 def test_the_command_of_a_run_asks_for_the_same_run(arms: dict[str, dict[str, str]], work: Workload) -> None:
     asked = Request("gpt2", [ArmRequest(name, choices) for name, choices in arms.items()], work)
     options = make_parser().parse_args(shlex.split(command_of(asked))[1:])
-    texts = {"A": options.arm} if len(arms) == 1 else {"A": options.a, "B": options.b}
-    assert request_of(options, texts) == asked
+    assert (request_of(options, {"A": options.arm}) if len(arms) == 1 else comparison_of(options)) == asked
 
 
 def test_the_command_of_pairs_until_they_decide_says_no_number_of_them() -> None:
