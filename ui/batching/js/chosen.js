@@ -1,6 +1,10 @@
 // The chosen request: what both arms did with it, in words, and its texts side by side.
 
-function makeChosen(box, choose) {
+import { count, el, setText } from '../../live/js/dom.js';
+import { firstDifference } from '../../live/js/series.js';
+import { describeRequest } from './requests.js';
+
+export function makeChosen(box, choose) {
   let arms = [], field = null, said = null;
 
   function build(head, requests) {

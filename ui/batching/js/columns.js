@@ -2,20 +2,20 @@
 // Replies may overlap (several pulls travel at once on a slow line), so each is cut at the cursor and nothing counts
 // twice. Nothing here touches the document.
 
-const PREFILL = 0, DECODE = 1, IDLE = 2;
+export const PREFILL = 0, DECODE = 1, IDLE = 2;
 
 // steps   begin, end (s), prefill, decode and idle parts, waiting requests, padding, of each step
 // rows    by request: { bars, waits, tokens, prompt, end, reason, text }
 //         bars: { kind, begin, end, last (its last step), tokens, padding } in order; waits: [seconds, reason]
 // moves   step, page's first and last byte, request (-1: given back), in order
-function emptyBatch() {
+export function emptyBatch() {
   return {
     steps: { begin: [], end: [], prefill: [], decode: [], idle: [], waiting: [], padding: [] },
     rows: new Map(), moves: { step: [], from: [], to: [], request: [], page: [], group: [] }, parts: 0, waits: 0, ends: 0, tokens: 0,
   };
 }
 
-function batchCursor(batch) {
+export function batchCursor(batch) {
   return [batch.steps.end.length, batch.waits, batch.moves.step.length, batch.ends];
 }
 
@@ -25,7 +25,7 @@ function rowOf(batch, request) {
 }
 
 // Append what is new in an arm's reply; `pages` are the groups of its paged cache. Returns whether anything was new.
-function appendBatch(batch, reply, pages) {
+export function appendBatch(batch, reply, pages) {
   let grew = false;
   const known = batch.steps.end.length;
   if (reply.first <= known && reply.n > known) {
@@ -98,7 +98,7 @@ function appendStep(batch, reply, i, from, to) {
 }
 
 // The latest moment that an arm has told of.
-function lastMoment(batch) {
+export function lastMoment(batch) {
   const end = batch.steps.end;
   return end.length ? end[end.length - 1] : 0;
 }

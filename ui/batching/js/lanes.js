@@ -1,9 +1,16 @@
 // The instruments of each arm: slots, Gantt chart, map of pages. A request is chosen by a click or with the arrow keys;
 // what is under the pointer is said in words beside it.
 
+import { el, setText } from '../../live/js/dom.js';
+import { describeRequest } from './requests.js';
+import { timeAtX } from './canvas.js';
+import { drawGantt } from './gantt.js';
+import { describeSlots, drawSlots } from './slots.js';
+import { describePages, drawPages } from './pages.js';
+
 const LEGEND = [['queued', 'waits'], ['prefill', 'prefill'], ['decode', 'decode'], ['idle', 'idle slot or padding'], ['cancelled', 'cancelled']];
 
-function makeLanes(box, tip, choose) {
+export function makeLanes(box, tip, choose) {
   let lanes = [];
 
   function build(head) {

@@ -1,8 +1,12 @@
 // The table of requests: what the canvases show, as text. It is filled while it is open.
 
+import { count, el, seconds } from '../../live/js/dom.js';
+import { afterPress } from '../../components/js/press.js';
+import { figuresOf, stateOf } from './requests.js';
+
 const REQUEST_STATES = { later: 'not yet arrived', queued: 'waits', prefill: 'prefill', decode: 'decode', done: 'done', cancelled: 'cancelled' };
 
-function makeTable(details, box, choose) {
+export function makeTable(details, box, choose) {
   let latest = null, shown = '', drawnAt = 0;
   const redraw = afterPress(box, draw);
   details.addEventListener('toggle', () => { drawnAt = 0; draw(); });

@@ -1,4 +1,7 @@
 // Pareto charts of arms.
+
+import { bare, drawPlot } from './plot.js';
+
 // What no other beats in everything, from the fastest on, those that compete together.
 function frontOf(found) {
   const kinds = [...new Set(found.points.map(one => one.alike))];
@@ -36,7 +39,7 @@ function drawPareto(node, found) {
 }
 
 // The chart under a title, with its numbers in words.
-function showPareto(parent, found) {
+export function showPareto(parent, found) {
   const make = (into, tag, text) => { const node = document.createElement(tag); node.textContent = text || ''; into.append(node); return node; };
   const figure = make(parent, 'figure'), front = frontOf(found);
   figure.className = 'td-pareto';

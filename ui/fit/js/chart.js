@@ -1,10 +1,13 @@
 // Bars of memory, stacked, against lines for the memory of GPUs. Plain elements: they follow the theme and the width.
+
+import { add } from '../../components/js/add.js';
+
 const REACH = 2.5;  // the axis ends at most at this multiple of the longest bar
 const LABEL_PX = 74;
 const total = (row) => row.parts.reduce((sum, bytes) => sum + bytes, 0);
 
 // Bytes at the right end: all bars, and the chosen device's memory unless the bars would shrink to nothing beside it.
-function axisEnd(found, rows) {
+export function axisEnd(found, rows) {
   const longest = Math.max(1, ...rows.map(total));
   const chosen = found.cards.find((line) => line.chosen).memory_bytes;
   return Math.max(longest * 1.12, Math.min(chosen * 1.12, longest * REACH));
@@ -43,7 +46,7 @@ function drawLines(axis, bars, found, end) {
   }
 }
 
-function drawChart(found, rows) {
+export function drawChart(found, rows) {
   const chart = element.querySelector('.td-fit-chart');
   const [legend, axis, bars] = ['.td-legend', '.td-axis', '.td-bars'].map((name) => chart.querySelector(name));
   for (const part of [legend, axis, bars]) part.replaceChildren();

@@ -1,4 +1,9 @@
 // The answer of the Fit page. Text reaches the document through textContent only.
+
+import { afterPress } from '../../components/js/press.js';
+import { drawChart } from './chart.js';
+import { drawTable } from './table.js';
+
 let all = false, width = 0;
 const everything = element.querySelector('.td-all');
 

@@ -1,7 +1,19 @@
 // The table of pinned arms: what else differs first, then conditions, choices, figures, ledgers and texts.
 
+import { el, find } from '../../live/js/dom.js';
+import { showPareto } from '../../components/js/pareto.js';
+import { change, complain, question, state, when } from './state.js';
+import { seen } from './rows.js';
+import { showTray } from './tray.js';
+import { drawOverlay } from './overlay.js';
+
 const GROUPS = { conditions: 'Ran under', choices: 'Choices that differ', figures: 'Measured', ledger: 'Proof', text: 'Texts' };
 let shownPins = '';
+
+// The list is shown: the next table is another view, which takes the focus.
+export function leaveBeside() {
+  shownPins = '';
+}
 
 function headCell(arm) {
   const cell = el('th', 'arm-' + arm.label), link = el('a', '', arm.title);
@@ -43,7 +55,7 @@ function showTable(found) {
   find('.td-side').replaceChildren(table);
 }
 
-async function showBeside(wanted) {
+export async function showBeside(wanted) {
   const pins = state.pins.join();
   let found;
   try {

@@ -12,19 +12,24 @@
 //   ink, neutral   colours of the annotations, and of legend entries that belong to no arm
 // }
 
+import { byteUnit } from './dom.js';
+import { decimate, lowerBound } from './decimate.js';
+import { indexToX, indicesOf, tokenAt } from './windows.js';
+import { annotationTraces } from './annotations.js';
+
 const ARM_LINES = [
   { color: '#4269d0', dash: 'solid' }, { color: '#ff725c', dash: '5px,2.5px' }, { color: '#3ca951', dash: '10px,3px' },
   { color: '#a463f2', dash: '9px,3px,2px,3px' }, { color: '#9c6b4e', dash: '4px,2px,1px,2px,1px,2px' },
 ];
 // How an arm is drawn: by its place, unless it says which of the lines is its own.
-function lineOf(arm, a) {
+export function lineOf(arm, a) {
   return ARM_LINES[(arm.line ?? a) % ARM_LINES.length];
 }
 
 const CURVE_DASH = '1px,3px', MAX_POINTS = 400;
 
 // Every trace of every chart: lines, annotations, an invisible one that holds the axes, legend entries.
-function chartTraces(charts, view) {
+export function chartTraces(charts, view) {
   return charts.flatMap((chart, i) => {
     const axes = { xaxis: 'x' + axisSuffix(i), yaxis: 'y' + axisSuffix(i), type: 'scatter', mode: 'lines' };
     if (!view.head) return [{ ...axes, x: [0, 1], y: [0, 1], line: { width: 0 }, hoverinfo: 'skip', showlegend: false }];
@@ -38,21 +43,21 @@ function chartTraces(charts, view) {
 }
 
 // Plotly's axes are named x, x2, x3.
-function axisSuffix(i) {
+export function axisSuffix(i) {
   return i ? i + 1 : '';
 }
 
 // Plotly renders some markup in texts, so its characters are dropped.
-function withoutMarkup(text) {
+export function withoutMarkup(text) {
   return text.replace(/[<>&]/g, '');
 }
 
 // An encoder has passes, not tokens: the first one is like the others, and is drawn.
-function firstIndex(line, head) {
+export function firstIndex(line, head) {
   return head.unit === 'forward' ? 0 : line.first;
 }
 
-function measuredLines(chart) {
+export function measuredLines(chart) {
   return chart.lines.filter(line => !line.curve);
 }
 
@@ -93,13 +98,13 @@ function smallestValue(chart, { series }) {
 }
 
 // Bytes are shown in the unit that suits the largest value; `kept`: the unit to keep while the chart is zoomed.
-function chartUnit(chart, view, kept) {
+export function chartUnit(chart, view, kept) {
   if (chart.unit !== 'bytes') return { unit: chart.unit, scale: 1 };
   return kept || byteUnit(largestValue(chart, view));
 }
 
 // Layer kinds that this model has: a line of zeros is left out.
-function layerKinds(chart, view) {
+export function layerKinds(chart, view) {
   const used = line => view.series.some((_, a) => {
     const source = sourceOf(line, a, view), values = source && source[line.column];
     return values && values.length && values[values.length - 1] > 0;
@@ -152,7 +157,7 @@ function lineTraces(chart, i, axes, kinds, view) {
 const TOKEN_LINES = [{ at: 'token', column: 'lat', first: 0 }];
 
 // What to add to a token to find it on a curve: curves over the cache begin with the prompt.
-function curveOffset(line, arm) {
+export function curveOffset(line, arm) {
   return line.at === 'length' ? arm.prompt_tokens : 0;
 }
 
@@ -163,7 +168,7 @@ function curveUntil(x, end) {
 }
 
 // Value of a curve of corner points, straight between them; beyond its ends that of the nearest.
-function curveAt(x, y, at) {
+export function curveAt(x, y, at) {
   const next = lowerBound(x, at);
   if (next === 0 || next >= x.length) return y[next ? x.length - 1 : 0];
   return y[next - 1] + (y[next] - y[next - 1]) * (at - x[next - 1]) / (x[next] - x[next - 1]);
@@ -184,7 +189,7 @@ function outlierTraces(chart, i, axes, view) {
 }
 
 // The roofline bound by its name and value, at the right edge of what is visible: one label for both arms.
-function curveLabels(chart, i, { head, series, ended, axis, zoom, units }, ink) {
+export function curveLabels(chart, i, { head, series, ended, axis, zoom, units }, ink) {
   const line = chart.lines.find(one => one.curve === 'floor');
   const known = line ? head.arms.map((arm, a) => [arm, series[a]]).filter(([{ floor }]) => floor && floor[line.column].length) : [];
   if (!known.length) return [];

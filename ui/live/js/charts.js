@@ -1,6 +1,12 @@
 // Draws the charts that ui/live/charts declares: one figure with a plot for each, since one figure paints in two
 // thirds of the time of three. `uirevision` keeps a user's zoom while values stream in.
 
+import { css, setText } from './dom.js';
+import { plotly } from './plotly.js';
+import { lengthsOf } from './series.js';
+import { outlierTop, translated } from './windows.js';
+import { axisSuffix, chartTraces, chartUnit, curveLabels, firstIndex, measuredLines, withoutMarkup } from './chart_data.js';
+
 // A chart that is narrower than TIGHT_PX has its legend below its title, not beside it.
 const NARROW_PX = 760, NARROW_HEIGHT = 250, TIGHT_PX = 420;
 // A longer title would lie over that of the next chart: a stored run may call its memory anything.
@@ -13,11 +19,11 @@ const FIGURE_OPTIONS = {
 
 // tools: the buttons { outliers, axes, whole }; axes holds one button for each axis. pointer, fresh: as from makePointer
 // and makeFresh.
-function makeCharts(plot, charts, tools, pointer, fresh) {
-  let run = '', head = null, series = [], part = null, units = [], tops = [], titles = [], blank = [], hidden = new Set(), ended = false, revision = 0;
+export function makeCharts(plot, charts, tools, pointer, fresh) {
+  let run = '', head = null, series = [], part = null, units = [], tops = [], blank = [], hidden = new Set(), ended = false, revision = 0;
   let axis = 'token', zoom = null, resets = 0, inFull = false;
   let begun = false, ready = false, heard = false, dirty = true, painting = false, notBefore = 0, soonest = 0, rest = 10, leastMs = 300, mostMs = 1000;
-  const paintMs = [];
+  const paintMs = [], titles = [];
 
   function reset(newRun) {
     if (newRun) begin();

@@ -1,6 +1,12 @@
 // When waiting pays: seconds since each arm's imports were done, over tokens. The lines cross where the arm that starts later
 // gets ahead; the sentence under the verdict says it in words.
-function makeCrossing(box) {
+
+import { onTheme } from '../../components/js/theme.js';
+import { css, el } from './dom.js';
+import { plotly } from './plotly.js';
+import { lineOf, withoutMarkup } from './chart_data.js';
+
+export function makeCrossing(box) {
   let shown = '', drawn = null;
 
   function take(head) {

@@ -3,7 +3,7 @@
 // not move while values are added, and nothing shimmers.
 
 // First index whose x is >= value; x is ascending.
-function lowerBound(x, value) {
+export function lowerBound(x, value) {
   let low = 0, high = x.length;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -14,7 +14,7 @@ function lowerBound(x, value) {
 }
 
 // Indices to draw, out of [begin, end), for columns that are drawn together; at most `most` of them.
-function decimate(columns, begin, end, most) {
+export function decimate(columns, begin, end, most) {
   const length = Math.max(0, end - begin);
   if (length <= most) return Array.from({ length }, (_, i) => begin + i);
   let size = 2;

@@ -1,5 +1,8 @@
 // More figures: a row for each, a column for each arm, in a part of the page that is closed at first.
-function makeDetails(box) {
+
+import { armsRow, el } from './dom.js';
+
+export function makeDetails(box) {
   let shown = '';
 
   function take(arms) {

@@ -3,7 +3,7 @@
 const CSV_COLUMNS = ['arm', 'series', 'index', 'seconds', 'latency_s', 'kv_sliding_bytes', 'kv_full_bytes', 'memory_bytes'];
 
 // One line for each token (or pass) of the first run, and one for each sample of memory.
-function csvOf(head, series) {
+export function csvOf(head, series) {
   const lines = [CSV_COLUMNS.join(',')], step = head.unit === 'forward' ? 'pass' : 'token';
   head.arms.forEach(({ name }, a) => {
     const { t, lat, kvs, kvf, st, sm } = series[a];
@@ -13,7 +13,7 @@ function csvOf(head, series) {
   return lines.join('\n') + '\n';
 }
 
-function saveText(text, name) {
+export function saveText(text, name) {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   link.download = name;

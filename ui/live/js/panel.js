@@ -1,5 +1,28 @@
 // The live panel: opens a run by id, passes what is pulled to charts, texts and figures, and shows the run's status.
 
+import { onTheme } from '../../components/js/theme.js';
+import { find, setText } from './dom.js';
+import { LOCAL, bare, clearLine, refuse, showLink, showMessage, showStatus, showUnkept } from './run_line.js';
+import { appendReply, cursorOf, emptySeries, replaceText } from './series.js';
+import { showAnnotations } from './annotations.js';
+import { csvOf, saveText } from './download.js';
+import { makePointer } from './pointer.js';
+import { makeFresh } from './fresh.js';
+import { makeCharts } from './charts.js';
+import { makeDistribution } from './distribution.js';
+import { makePuller } from './pull.js';
+import { makeTexts } from './texts.js';
+import { makeRace } from './race.js';
+import { makePhases } from './phases.js';
+import { makeVerdict } from './verdict.js';
+import { makeQuality } from './quality.js';
+import { makeTiles } from './tiles.js';
+import { makeDetails } from './details.js';
+import { makeLedger } from './ledger.js';
+import { showRemarks } from './remarks.js';
+import { makeParts } from './step_time.js';
+import { makeCrossing } from './crossing.js';
+
 const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their texts, speed, memory and KV cache appear here, with proof that each choice took effect.';
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 // Tokens arrive every 50 ms.

@@ -1,5 +1,8 @@
 // The phases of each arm, with their durations. `tick` advances the running one between two replies.
-function makePhases(box) {
+
+import { count, el, seconds, setText } from './dom.js';
+
+export function makePhases(box) {
   let rows = [], head = null, heardAt = 0;
 
   function build(arms) {

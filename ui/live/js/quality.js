@@ -1,4 +1,7 @@
 // What a change costs in quality: a row for each text that both arms have read, and one for all of them.
+
+import { el } from './dom.js';
+
 const QUALITY_COLUMNS = [
   ['title', 'Text', ''], ['positions', 'Positions', 'tokens that both arms were asked to predict'],
   ['a', 'Perplexity A', ''], ['b', 'Perplexity B', ''], ['ratio', 'B / A', 'perplexity of B / perplexity of A'],
@@ -7,7 +10,7 @@ const QUALITY_COLUMNS = [
   ['divergence', 'First divergence', 'first position at which they do not'],
 ];
 
-function makeQuality(box) {
+export function makeQuality(box) {
   let shown = '';
 
   function take(found) {

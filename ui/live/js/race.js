@@ -2,11 +2,15 @@
 // compilation: the columns that were pulled are read again by a clock, at their true speed or a multiple of it. Texts and
 // charts show what there was at a moment, to which a slider leads too.
 
-const RACE_TAIL = 4000;
+import { seconds, setText } from './dom.js';
+import { TOKEN_COLUMNS } from './series.js';
+import { lowerBound } from './decimate.js';
+
+export const RACE_TAIL = 4000;
 
 // Characters that an arm had written after some seconds. `pace`: { t, n }, characters at the times when text came;
 // `firstAt`: when the first token came. Between two times they are shared out evenly.
-function charactersAt(pace, firstAt, seconds) {
+export function charactersAt(pace, firstAt, seconds) {
   const next = lowerBound(pace.t, seconds);
   if (next >= pace.t.length) return pace.n.length ? pace.n[pace.n.length - 1] : 0;
   const from = next ? [pace.t[next - 1], pace.n[next - 1]] : [firstAt, 0];
@@ -15,7 +19,7 @@ function charactersAt(pace, firstAt, seconds) {
 }
 
 // The columns of an arm as they were after some seconds.
-function columnsAt(columns, seconds) {
+export function columnsAt(columns, seconds) {
   const tokens = upperBound(columns.t, seconds), samples = upperBound(columns.st, seconds), cut = { ...columns };
   for (const key of TOKEN_COLUMNS) cut[key] = columns[key].slice(0, tokens);
   for (const key of ['st', 'sm']) cut[key] = columns[key].slice(0, samples);
@@ -34,7 +38,7 @@ function upperBound(values, limit) {
 
 // texts: shows a part of each text. marks(seconds, columns): points at that moment on the charts, which show these
 // columns; null, null for the whole run. speed: a list of multiples.
-function makeRace(button, slider, clock, speed, texts, marks) {
+export function makeRace(button, slider, clock, speed, texts, marks) {
   let head = null, series = [], length = 0, at = 0, playing = false, before = 0;
 
   function ready(newHead, newSeries) {

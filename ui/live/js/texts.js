@@ -1,9 +1,13 @@
 // The generated texts. While a text streams only its tail is kept in the document, since every token would lay out a
 // pane of 100,000 characters again. At the end each is written in full, with the first difference of A and B marked.
 
+import { count, el, setText } from './dom.js';
+import { firstDifference } from './series.js';
+import { RACE_TAIL } from './race.js';
+
 const MAX_TAIL = 5000, KEPT_TAIL = 3000;
 
-function makeTexts(box) {
+export function makeTexts(box) {
   let panes = [], note = null, written = [];
 
   function build(arms, unit) {

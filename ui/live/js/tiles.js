@@ -1,6 +1,9 @@
 // Tiles: one for each figure, with the values of the arms side by side and below them what B's is against A's. A tile
 // stays where it is from run to run, so that nothing moves; what is known besides its value is in its tooltip.
-function makeTiles(box) {
+
+import { el, setText } from './dom.js';
+
+export function makeTiles(box) {
   let cells = new Map(), keys = '';
 
   function take(arms, differences) {

@@ -1,6 +1,9 @@
 // The verdict: one sentence on the whole run, and below it what the sentence is based on, and in what the arms differ
 // although nobody asked for it. While a run is under way the sentence says what is being done.
-function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
+
+import { el, setText } from './dom.js';
+
+export function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
   function take(head, status) {
     setText(sentence, wording(head, status));
     sentence.classList.toggle('td-underway', !head.verdict.sentence);
@@ -20,9 +23,8 @@ function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
     gate.replaceChildren();
     gate.title = said || '';
     if (!said) return;
-    const line = el(from ? 'a' : 'span', 'td-gate-line', said);
-    if (from) line.href = '?' + new URLSearchParams({ run: from });
-    gate.append(line);
+    if (from) gate.append(Object.assign(el('a', 'td-gate-line', said), { href: '?' + new URLSearchParams({ run: from }) }));
+    else gate.append(el('span', 'td-gate-line', said));
   }
 
   function wording(head, status) {
@@ -41,7 +43,7 @@ function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
     setText(basis, '');
     setText(unasked, '');
     if (pays) setText(pays, '');
-    showGate({});
+    showGate({ gate: '', gate_run: '' });
     digest.hidden = true;
   }
   return { take, clear };

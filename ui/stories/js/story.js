@@ -1,4 +1,8 @@
 // The list of stories, and the text of one. Text reaches the document through textContent only.
+
+import { afterPress } from '../../components/js/press.js';
+import { add } from '../../components/js/add.js';
+
 const list = element.querySelector('.td-story-list'), text = element.querySelector('.td-story-text');
 
 // A paragraph; what stands between backquotes is code.

@@ -1,7 +1,17 @@
 // A sweep: what is varied is chosen here; lines with intervals, heat maps where two things vary, and a table.
+
+import { bare, drawPlot } from '../../components/js/plot.js';
+import { showPareto } from '../../components/js/pareto.js';
+import { add } from '../../components/js/add.js';
+import { figureIn, find, result, showCourse } from './course.js';
+
 const EXPLAINED = 'One arm at every combination of these values, in rounds that favour none: lines with 95% intervals, and what no other beats.';
 const COLOURS = ['#4269d0', '#ff725c', '#3ca951', '#a463f2', '#9c6b4e'], DASHES = ['solid', 'dash', 'dot', 'dashdot', 'longdash'];
-const names = [...element.querySelectorAll('.td-sweep-name')], values = [...element.querySelectorAll('.td-sweep-values')];
+/** @type {NodeListOf<HTMLSelectElement>} */
+const selects = element.querySelectorAll('.td-sweep-name');
+/** @type {NodeListOf<HTMLInputElement>} */
+const fields = element.querySelectorAll('.td-sweep-values');
+const names = [...selects], values = [...fields];
 
 // --- what is varied ---
 names.forEach((select, at) => {
@@ -16,9 +26,9 @@ names.forEach((select, at) => {
   fill();
 });
 const begin = () => ({
-  arm: element.querySelector('.td-sweep-arm').value,
+  arm: /** @type {HTMLInputElement} */ (element.querySelector('.td-sweep-arm')).value,
   over: names.map((select, at) => [select.value, values[at].value]).filter(([name]) => name),
-  quality: element.querySelector('.td-sweep-quality input').checked,
+  quality: /** @type {HTMLInputElement} */ (element.querySelector('.td-sweep-quality input')).checked,
 });
 for (const field of values) field.addEventListener('keydown', (event) => { if (event.key === 'Enter') find('begin').click(); });
 

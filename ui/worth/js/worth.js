@@ -1,4 +1,9 @@
 // What each choice is worth: a waterfall for each figure as bars beside their numbers, and every arm by time and memory.
+
+import { showPareto } from '../../components/js/pareto.js';
+import { add } from '../../components/js/add.js';
+import { result, showCourse } from './course.js';
+
 const EXPLAINED = 'For arms that differ in several choices: each alone, all but one, and one after the other, for latency, memory and quality.';
 
 const bar = (cell, found) => {
