@@ -19,16 +19,16 @@ h)return;p=!0,f&&(f=0,u=0,n("")),g=t(k)}g==="over"&&(o=!1)}catch{if(b!==h||!o)re
 ot answer. Retrying in "+N(g/1e3)+"; nothing is lost.")}finally{r--}}async function a(){if(!element.isConnected)return;let b=f||!p||d?1:Lt,g=o&&!document.hidden&&
 r<b&&performance.now()>=u,k=g&&i();d&&await k,setTimeout(a,Math.max(s,c))}setTimeout(a,0),document.addEventListener("visibilitychange",()=>{!document.hidden&&element.
 isConnected&&o&&r===0&&(u=0,i())});function l(){h++,f=0,u=0,p=!1,o=!0,n(""),document.hidden||i()}return{begin:l,stop(){h++,o=!1},every(b,g=!1){s=b,d=g},atLeast(b){
-c=b},get running(){return o}}}function _e(e){let t=[],n=null,s=0;function c(o){e.replaceChildren(),t=o.map(p=>{let m=w("div","td-phases arm-"+p.name.toLowerCase()),i=w("span","td-steps"),a=w(
+c=b},get running(){return o}}}function _e(e){let t=null,n=[],s=0;function c(o){e.replaceChildren(),n=o.map(p=>{let m=w("div","td-phases arm-"+p.name.toLowerCase()),i=w("span","td-steps"),a=w(
 "i","td-phase-bar");return m.append(w("span","td-arm",p.name),w("b","td-label",p.label),i,a),e.append(m),{steps:i,bar:a,chips:new Map}})}function d(o,p,m){let i=o.
-state==="begin"||o.state==="step",a=o.title+" "+N(i?Math.max(o.seconds,p-o.begin_s):o.seconds);return o.name==="run"&&!(n.quality&&!m)?a+=", "+y(m)+" of "+y(n.max_new_tokens)+
-(n.unit==="forward"?" passes":" tokens"):i&&o.fraction!==null&&(a+=", "+Math.round(100*o.fraction)+"%"),o.wait&&(a+=", "+o.wait),i&&o.note&&(a+=" ("+o.note+")"),
-o.state==="broken"?"✕ "+a:a}function r(o,p){return o.expected_s?Math.min(.95,(p-o.begin_s)/o.expected_s):0}function f(o,p){if(!n)return;let m=n.now_s+(performance.
-now()-s)/1e3;n.arms.forEach((i,a)=>{let l=t[a];if(!i.phases.length){M(l.steps,p?"did not run":a?"waiting for arm "+n.arms[a-1].name:"waiting");return}l.chips.size||
+state==="begin"||o.state==="step",a=o.title+" "+N(i?Math.max(o.seconds,p-o.begin_s):o.seconds);return o.name==="run"&&!(t.quality&&!m)?a+=", "+y(m)+" of "+y(t.max_new_tokens)+
+(t.unit==="forward"?" passes":" tokens"):i&&o.fraction!==null&&(a+=", "+Math.round(100*o.fraction)+"%"),o.wait&&(a+=", "+o.wait),i&&o.note&&(a+=" ("+o.note+")"),
+o.state==="broken"?"✕ "+a:a}function r(o,p){return o.expected_s?Math.min(.95,(p-o.begin_s)/o.expected_s):0}function f(o,p){if(!t)return;let m=t.now_s+(performance.
+now()-s)/1e3;t.arms.forEach((i,a)=>{let l=n[a];if(!i.phases.length){M(l.steps,p?"did not run":a?"waiting for arm "+t.arms[a-1].name:"waiting");return}l.chips.size||
 l.steps.replaceChildren();for(let x of i.phases){let v=l.chips.get(x.name);v||(v=w("span",""),l.chips.set(x.name,v),l.steps.append(v));let T="td-step "+x.state;
-v.className!==T&&(v.className=T),M(v,d(x,m,o[a].t.length))}let b=i.phases[i.phases.length-1],g=b.name==="run"?o[a].t.length/n.max_new_tokens:b.fraction||r(b,m),
-k=i.state==="working"?(100*Math.min(1,g)).toFixed(1)+"%":"0";l.bar.style.width!==k&&(l.bar.style.width=k)})}function u(o){n=o,s=performance.now()}function h(){n=
-null,t=[],e.replaceChildren()}return{build:c,take:u,tick:f,clear:h}}function Pe(e,t,n,s,c,d){function r(o,p){M(e,u(o,p)),e.classList.toggle("td-underway",!o.verdict.sentence),M(t,o.verdict.basis),M(s,o.verdict.unasked),d&&M(d,o.
+v.className!==T&&(v.className=T),M(v,d(x,m,o[a].t.length))}let b=i.phases[i.phases.length-1],g=b.name==="run"?o[a].t.length/t.max_new_tokens:b.fraction||r(b,m),
+k=i.state==="working"?(100*Math.min(1,g)).toFixed(1)+"%":"0";l.bar.style.width!==k&&(l.bar.style.width=k)})}function u(o){t=o,s=performance.now()}function h(){t=
+null,n=[],e.replaceChildren()}return{build:c,take:u,tick:f,clear:h}}function Pe(e,t,n,s,c,d){function r(o,p){M(e,u(o,p)),e.classList.toggle("td-underway",!o.verdict.sentence),M(t,o.verdict.basis),M(s,o.verdict.unasked),d&&M(d,o.
 verdict.pays),f(o.verdict),n.hidden=!o.digest,o.digest&&(n.className="td-digest "+o.digest.status,M(n,o.digest.line))}function f({gate:o,gate_run:p}){!c||c.textContent===
 (o||"")||(c.replaceChildren(),c.title=o||"",o&&(p?c.append(Object.assign(w("a","td-gate-line",o),{href:"?"+new URLSearchParams({run:p})})):c.append(w("span","td\
 -gate-line",o))))}function u(o,p){if(o.verdict.sentence)return o.verdict.sentence;if(p==="queued")return"Waiting for the runs before this one.";if(p!=="running")
@@ -126,8 +126,8 @@ d;v.data[A]=R?g[0]:a,v.data[A+1]=R?g[1]:l,v.data[A+2]=R?g[2]:b,v.data[A+3]=R?255
 u.drawImage(k,P,0,h,G);let T=G/p;if(T>=5){u.fillStyle=q("--body-background-fill");for(let C=1;C<p;C++)u.fillRect(P,Math.round(C*T)-.5,h,1)}return j(f,{...o,line:"\
 transparent"},c,G,!0),D(f,o,"1",1,"top"),p>1&&D(f,o,y(It(n,s)),G,"bottom"),{...f,map:i,lines:p,columns:m}}function It(e,t){return Math.round(t/Math.min(...e.map(
 n=>n.page_bytes)))}function ot(e,t,n,s){let c=te(e,t.end,n),d=X(t.batch.steps,c),r=Math.floor((n-P)/e.inner*e.columns),f=Math.floor(s/G*e.lines);if(d<0||r<0||r>=
-e.columns||f<0||f>=e.lines||c>B(t.batch))return"";let u=e.map.subarray(r*e.lines,(r+1)*e.lines),h=u[f],o=u.reduce((p,m)=>p+(m>=0),0);return"Step "+y(d+1)+" at "+
-N(c)+": "+Math.round(100*o/e.lines)+"% held; here "+(h<0?"free":"request "+(h+1))}function tt(e){let t=document.createElement("canvas").getContext("2d",{willReadFrequently:!0});
+e.columns||f<0||f>=e.lines||c>B(t.batch))return"";let u=e.map.subarray(r*e.lines,(r+1)*e.lines),h=u[f],o=u.reduce((p,m)=>p+ +(m>=0),0);return"Step "+y(d+1)+" at\
+ "+N(c)+": "+Math.round(100*o/e.lines)+"% held; here "+(h<0?"free":"request "+(h+1))}function tt(e){let t=document.createElement("canvas").getContext("2d",{willReadFrequently:!0});
 return t.fillStyle=e,t.fillRect(0,0,1,1),[...t.getImageData(0,0,1,1).data].slice(0,3)}var Ot=[["queued","waits"],["prefill","prefill"],["decode","decode"],["idle","idle slot or padding"],["cancelled","cancelled"]];function rt(e,t,n){let s=[];function c(a){
 e.replaceChildren(),s=a.arms.map((l,b)=>{let g=w("section","td-lane arm-"+l.name.toLowerCase()),k=w("h3","","");k.append(w("span","td-arm",l.name),w("b","",l.kind),
 document.createTextNode(" "),d());let x=r("Slots at work","of "+a.slots+", by step"),v=r("Requests","by arrival, over seconds"),T=r("KV pages",l.kind==="continu\
@@ -174,7 +174,7 @@ I))]:[];k.push(qt[fe(_,S,T)],p(A.waited),R.join(", then "),p(A.ttft),p(A.perToke
 token "+a.differ[l]:""),k}function p(i){return i===null?"–":i<1?(1e3*i).toPrecision(3)+" ms":N(i)}function m(){s=null,c="",t.replaceChildren()}return{take:f,clear:m}}var Bt="drawn slowly while this machine's own cores are measured",Dt="Press Run: arm A serves all requests first, then arm B serves the same ones. When each req\
 uest waits, is processed and ends, which slots stand idle and who holds which page of the KV cache appear here, with proof that each choice took effect.",we=rt(
 L(".td-lanes"),L(".td-tip"),ae),ke=at(L(".td-chosen"),ae),ct=lt(L(".td-requests"),L(".td-request-rows"),ae),K=_e(L(".td-progress")),dt=Pe(L(".td-sentence"),L(".\
-td-basis"),L(".td-digest"),L(".td-unasked")),ft=Ne(L(".td-tiles")),ut=Ie(L(".td-rows")),pt=Oe(L(".td-ledger")),F="",O=[],E=null,J=null,be=-1,mt=0,he=0,H=!1,oe=0,
+td-basis"),L(".td-digest"),L(".td-unasked")),ft=Ne(L(".td-tiles")),ut=Ie(L(".td-rows")),pt=Oe(L(".td-ledger")),O=[],E=null,J=null,F="",be=-1,mt=0,he=0,H=!1,oe=0,
 re=!1,ge=0,xe=0,ne=ye(Ft,Gt,e=>M(L(".td-connection"),e));async function Ft(){let e=++mt,t=F,n=O.length?O.map(Fe):[[0,0,0,0],[0,0,0,0]],s=JSON.parse(await server.
 pull({run:t,version:be,cur:n}));return s.seq=e,s}function Gt(e){if(e.error)return Se(F,e.error),"over";if(e.run!==F||H)return H?"over":"wait";if(e.head&&e.seq>he&&
 (he=e.seq,Ht(e)),!E)return"wait";Te(e.status,e.queue),Ae(e.trouble),ne.atLeast(e.every_ms);let t=!1;e.lanes.forEach((r,f)=>{t=Ge(O[f],r,E.arms[f].pages)||t}),(t||

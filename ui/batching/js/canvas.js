@@ -7,6 +7,7 @@ import { ticks } from './scales.js';
 export const MARGIN_LEFT = 36, MARGIN_RIGHT = 6;
 
 // A canvas of that height in CSS pixels, ready to draw; null while it is not shown.
+/** @param {HTMLCanvasElement} canvas @param {number} height @returns {Batch.Field | null} */
 export function prepare(canvas, height) {
   const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
   if (!width) return null;
@@ -20,6 +21,7 @@ export function prepare(canvas, height) {
   return { pen, width, height, inner: Math.max(1, width - MARGIN_LEFT - MARGIN_RIGHT) };
 }
 
+/** @param {number} arm @returns {Batch.Colours} */
 export function palette(arm) {
   return {
     arm: css(arm % 2 ? '--arm-b' : '--arm-a'), ink: css('--body-text-color'), subdued: css('--body-text-color-subdued'),
@@ -30,6 +32,7 @@ export function palette(arm) {
 const hatches = new Map();
 
 // Diagonal lines in a colour: slots and positions that are held and do nothing.
+/** @param {CanvasRenderingContext2D} pen @param {string} colour */
 export function hatch(pen, colour) {
   if (!hatches.has(colour)) {
     const tile = document.createElement('canvas');
@@ -44,6 +47,7 @@ export function hatch(pen, colour) {
 }
 
 // Vertical lines at round seconds, with their numbers below if there is room for them.
+/** @param {Batch.Field} field @param {Batch.Colours} colours @param {number} end @param {number} bottom @param {boolean} labels */
 export function timeAxis(field, colours, end, bottom, labels) {
   const { pen, inner } = field;
   pen.strokeStyle = colours.line;
@@ -63,6 +67,9 @@ export function timeAxis(field, colours, end, bottom, labels) {
   });
 }
 
+/**
+ * @param {Batch.Field} field @param {Batch.Colours} colours @param {string} text @param {number} y @param {CanvasTextBaseline} [baseline]
+ */
 export function sideLabel(field, colours, text, y, baseline) {
   field.pen.fillStyle = colours.subdued;
   field.pen.textAlign = 'right';
@@ -70,6 +77,7 @@ export function sideLabel(field, colours, text, y, baseline) {
   field.pen.fillText(text, MARGIN_LEFT - 8, y);
 }
 
+/** @param {Batch.Field} field @param {number} end @param {number} x */
 export function timeAtX(field, end, x) {
   return (x - MARGIN_LEFT) / field.inner * end;
 }

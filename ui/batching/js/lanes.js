@@ -10,9 +10,11 @@ import { describePages, drawPages } from './pages.js';
 
 const LEGEND = [['queued', 'waits'], ['prefill', 'prefill'], ['decode', 'decode'], ['idle', 'idle slot or padding'], ['cancelled', 'cancelled']];
 
+/** @param {HTMLElement} box @param {HTMLElement} tip @param {(request: number) => void} choose */
 export function makeLanes(box, tip, choose) {
   let lanes = [];
 
+  /** @param {Batch.BatchHead} head */
   function build(head) {
     box.replaceChildren();
     lanes = head.arms.map((arm, i) => {
@@ -120,6 +122,7 @@ export function makeLanes(box, tip, choose) {
   }
 
   // views: one for each arm, see drawGantt, drawSlots and drawPages
+  /** @param {Batch.View[]} views */
   function paint(views) {
     lanes.forEach((lane, i) => { lane.view = views[i]; draw(lane); });
   }

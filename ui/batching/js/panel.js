@@ -29,7 +29,13 @@ const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
 
-let run = '', batches = [], head = null, asked = null, version = -1, sent = 0, heard = 0, over = false, chosen = 0, dirty = false, lastPaint = 0, paintMs = 0;
+/** @type {Batch.Folded[]} */
+let batches = [];
+/** @type {Batch.BatchHead | null} */
+let head = null;
+/** @type {Batch.Asked | null} */
+let asked = null;
+let run = '', version = -1, sent = 0, heard = 0, over = false, chosen = 0, dirty = false, lastPaint = 0, paintMs = 0;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
 
 async function ask() {
@@ -40,6 +46,7 @@ async function ask() {
   return reply;
 }
 
+/** @param {(Batch.BatchDelta & { error?: string, seq: number })} reply */
 function take(reply) {
   if (reply.error) { refuse(run, reply.error); return 'over'; }
   if (reply.run !== run || over) return over ? 'over' : 'wait';

@@ -5,6 +5,7 @@ import { count, seconds } from '../../live/js/dom.js';
 import { IDLE, PREFILL } from './columns.js';
 
 // When its first token existed: at the end of its last piece of prompt, once a token followed or it ended. null: not yet.
+/** @param {Batch.Row | undefined} row @returns {number | null} */
 function firstToken(row) {
   let found = null, done = false;
   for (const bar of row ? row.bars : []) {
@@ -15,15 +16,18 @@ function firstToken(row) {
 }
 
 // Tokens that it has: that of its prompt, and one for each decode step.
+/** @param {Batch.Row | undefined} row */
 export function tokensOf(row) {
   return firstToken(row) === null ? 0 : row.tokens + 1;
 }
 
+/** @param {Batch.Row | undefined} row */
 function startOf(row) {
   return row && row.bars.length ? row.bars[0].begin : null;
 }
 
 // queued, prefill, decode, done or cancelled; "later" before it has arrived.
+/** @param {Batch.Row | undefined} row @param {number} arrival @param {number} now */
 export function stateOf(row, arrival, now) {
   if (row && row.end !== null) return row.reason === 'cancelled' ? 'cancelled' : 'done';
   if (row && row.bars.length) return row.bars[row.bars.length - 1].kind === PREFILL ? 'prefill' : 'decode';
@@ -31,6 +35,7 @@ export function stateOf(row, arrival, now) {
 }
 
 // The reason for which it waits at a moment, as the scheduler gave it; '' if none was given by then.
+/** @param {Batch.Row | undefined} row @param {number} at */
 export function reasonAt(row, at) {
   let found = '';
   for (const [begin, reason] of row ? row.waits : []) if (begin <= at || !found) found = reason;
@@ -39,6 +44,7 @@ export function reasonAt(row, at) {
 
 // What is drawn of a request: pieces with a kind ("queued", "padding", "prefill", "decode", "idle") from one second to
 // another. A request that has not begun waits until `now`.
+/** @param {Batch.Row | undefined} row @param {number} arrival @param {number} now */
 export function pieces(row, arrival, now) {
   const found = [], start = startOf(row), until = start === null ? (row && row.end !== null ? row.end : now) : start;
   if (until > arrival) found.push({ kind: 'queued', from: arrival, to: until });
@@ -55,6 +61,7 @@ export function pieces(row, arrival, now) {
 }
 
 // The figures of a request, in seconds; null where they are not known.
+/** @param {Batch.Row | undefined} row @param {number} arrival */
 export function figuresOf(row, arrival) {
   const first = firstToken(row), start = startOf(row), tokens = tokensOf(row);
   const chunks = row ? row.bars.filter(bar => bar.kind === PREFILL) : [];
@@ -69,6 +76,10 @@ export function figuresOf(row, arrival) {
 }
 
 // A request of an arm in words. `waits`: reason -> what it waited for.
+/**
+ * @param {number} number @param {Batch.Row | undefined} row @param {number} arrival @param {number} now
+ * @param {{ [reason: string]: string }} waits
+ */
 export function describeRequest(number, row, arrival, now, waits) {
   const state = stateOf(row, arrival, now), found = figuresOf(row, arrival), parts = [];
   const reasons = row ? [...new Set(row.waits.map(([, reason]) => reason))] : [];

@@ -5,6 +5,7 @@ import { lastMoment } from './columns.js';
 const MAP_LINES = 240;
 
 // A round end of the axis at or past `last`, so that the scale does not creep with each step.
+/** @param {number} last @param {boolean} over */
 export function axisEnd(last, over) {
   if (last <= 0) return 1;
   if (over) return last;
@@ -13,6 +14,7 @@ export function axisEnd(last, over) {
 }
 
 // About `most` round numbers from 0 to `end`.
+/** @param {number} end @param {number} most */
 export function ticks(end, most) {
   const rough = end / Math.max(1, most), unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(factor => factor * unit).find(size => size >= rough);
@@ -23,6 +25,7 @@ export function ticks(end, most) {
 
 // Slots over time, in `width` columns of equal time up to `end`: time-weighted means of slots at useful work and of
 // idle ones; null where no step ran.
+/** @param {Pick<Batch.Steps, 'begin' | 'end' | 'prefill' | 'decode' | 'idle'>} steps @param {number} width @param {number} end */
 export function slotColumns(steps, width, end) {
   const work = new Array(width).fill(0), idle = new Array(width).fill(0), covered = new Array(width).fill(0);
   const size = end / width;
@@ -39,6 +42,7 @@ export function slotColumns(steps, width, end) {
 }
 
 // The step under way at a moment: the last that had begun. -1 before the first.
+/** @param {Pick<Batch.Steps, 'begin'>} steps @param {number} at */
 export function stepAt(steps, at) {
   let low = 0, high = steps.begin.length;
   while (low < high) {
@@ -50,6 +54,7 @@ export function stepAt(steps, at) {
 }
 
 // Lines of a map of pages: one for each page while there are few.
+/** @param {number} cacheBytes @param {Pick<Batch.PageGroup, 'page_bytes'>[]} pages */
 export function mapLines(cacheBytes, pages) {
   const smallest = Math.min(...pages.map(group => group.page_bytes));
   return Math.max(1, Math.min(MAP_LINES, Math.round(cacheBytes / smallest)));
@@ -57,6 +62,7 @@ export function mapLines(cacheBytes, pages) {
 
 // Who holds each line of the paged cache in each of `width` columns of time: Int32Array, column by column; -1 is free.
 // A line that covers several pages is free when none of them is held.
+/** @param {Batch.Folded} batch @param {number} cacheBytes @param {number} lines @param {number} width @param {number} end */
 export function pageMap(batch, cacheBytes, lines, width, end) {
   const { moves, steps } = batch, map = new Int32Array(lines * width).fill(-1);
   const owner = new Int32Array(lines).fill(-1), held = new Int32Array(lines), holders = new Map();

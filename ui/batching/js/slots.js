@@ -7,6 +7,7 @@ import { MARGIN_LEFT, hatch, palette, prepare, sideLabel, timeAxis } from './can
 
 const SLOTS_HEIGHT = 62;
 
+/** @param {HTMLCanvasElement} canvas @param {Batch.View} view */
 export function drawSlots(canvas, { batch, slots, end, arm }) {
   const field = prepare(canvas, SLOTS_HEIGHT);
   if (!field) return null;
@@ -33,6 +34,7 @@ export function drawSlots(canvas, { batch, slots, end, arm }) {
   return field;
 }
 
+/** @param {Batch.Folded} batch @param {number} slots @param {number} at */
 export function describeSlots(batch, slots, at) {
   const step = stepAt(batch.steps, at), { steps } = batch;
   if (step < 0 || at > lastMoment(batch)) return '';

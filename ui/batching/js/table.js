@@ -6,6 +6,7 @@ import { figuresOf, stateOf } from './requests.js';
 
 const REQUEST_STATES = { later: 'not yet arrived', queued: 'waits', prefill: 'prefill', decode: 'decode', done: 'done', cancelled: 'cancelled' };
 
+/** @param {HTMLDetailsElement} details @param {HTMLElement} box @param {(request: number) => void} choose */
 export function makeTable(details, box, choose) {
   let latest = null, shown = '', drawnAt = 0;
   const redraw = afterPress(box, draw);
@@ -54,6 +55,7 @@ export function makeTable(details, box, choose) {
     return cell;
   }
 
+  /** @param {Batch.View[]} views @param {Batch.BatchHead} head @param {number} request @param {boolean} both */
   function cells(views, head, request, both) {
     const { asked } = views[0], found = [String(request + 1), seconds(asked.arrival_s[request]), count(asked.prompt_tokens[request]), count(asked.max_new_tokens[request])];
     const ended = views.every(view => view.batch.rows.get(request)?.end != null);

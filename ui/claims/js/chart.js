@@ -6,6 +6,7 @@ import { add } from '../../components/js/add.js';
 
 const CLAIM_CHART_HEIGHT = 58;
 
+/** @param {HTMLElement} parent @param {Claims.FigureView} figure */
 export function claimChart(parent, figure) {
   if (figure.value === null) return;
   const plot = add(parent, 'div', 'td-claim-chart');

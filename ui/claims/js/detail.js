@@ -5,6 +5,7 @@ import { claimChart } from './chart.js';
 
 export const wordClass = (word) => word.replaceAll(' ', '-');
 
+/** @param {HTMLElement} cell @param {Claims.ClaimView} claim */
 export function drawDetail(cell, claim) {
   const box = add(cell, 'div', 'td-claim-detail');
   add(box, 'p', 'td-claim-said', claim.said);

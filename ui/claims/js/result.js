@@ -11,12 +11,15 @@ let wanted = '', chosen = null;
 
 function draw() {
   if (!props.value) return;
+  /** @type {Claims.ClaimsDocument} */
   const found = JSON.parse(props.value);
   if (chosen === null) chosen = new URL(location.href).searchParams.get('name') || '';
   const focused = focusWithin(element)?.dataset ?? {};
   const name = focused.name, word = focused.word;
   counts.replaceChildren();
-  for (const [one, count] of [['', found.claims.length], ...Object.entries(found.counts)]) {
+  /** @type {[string, number][]} */
+  const words = [['', found.claims.length], ...Object.entries(found.counts)];
+  for (const [one, count] of words) {
     const button = add(counts, 'button', one && wordClass(one), count + ' ' + (one || 'claims'));
     button.type = 'button';
     button.dataset.word = one;

@@ -5,6 +5,10 @@ import { drawDetail, wordClass } from './detail.js';
 
 const COLUMNS = ['Claim', 'Claimed', 'Measured', 'Verdict'];
 
+/**
+ * @param {HTMLElement} box @param {Claims.ClaimsDocument} document_ @param {string} wanted @param {string} chosen
+ * @param {(name: string) => void} choose
+ */
 export function drawClaims(box, document_, wanted, chosen, choose) {
   box.replaceChildren();
   const table = add(box, 'table');

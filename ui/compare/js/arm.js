@@ -23,6 +23,7 @@ const show = () => {
   const focused = focusWithin(box)?.dataset.press ?? '';
   box.replaceChildren();
   if (!props.value) return;
+  /** @type {Arm.Verdicts} */
   const found = JSON.parse(props.value);
   const head = add(box, 'header');
   add(head, 'span', 'td-badge', found.arm);

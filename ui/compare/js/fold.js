@@ -5,6 +5,7 @@ const button = element.querySelector('.td-more');
 const rule = element.querySelector('style');
 let open = false;
 const show = () => {
+  /** @type {Arm.Fold} */
   const { arm, folded } = JSON.parse(props.value);
   const hidden = folded.map((name) => `#axis-${arm}-${name}:not(:focus-within)`).join(', ');
   rule.textContent = open || !hidden ? '' : `${hidden} { display: none !important; }`;

@@ -8,6 +8,7 @@ const dialog = element.querySelector('dialog'), search = dialog.querySelector('i
 const signs = { runs: '', 'falls back': '\u25b2 falls back', 'cannot run': '\u2715 cannot run' };
 let arm = 'A', opener = 'add';
 const show = () => {
+  /** @type {Palette.Entry[]} */
   const found = ranked(props.value ? JSON.parse(props.value) : [], search.value), boxes = new Map();
   list.replaceChildren();
   jumps.replaceChildren();

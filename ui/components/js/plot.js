@@ -5,9 +5,14 @@ import { plotly } from '../../live/js/plotly.js';
 const PLOT_HEIGHT = 260;
 const cssOf = (node) => (name) => getComputedStyle(node).getPropertyValue(name).trim();
 // Plotly renders some markup in texts, so its characters are dropped.
+/** @param {string} text */
 export const bare = (text) => text.replace(/[<>&]/g, ' ');
 
 // Draws into a node, as wide as it is at any time. A change of the theme is for the caller to draw again.
+/**
+ * @param {HTMLElement} node @param {(css: (name: string) => string) => object[]} traces
+ * @param {(css: (name: string) => string) => { [key: string]: any }} layout
+ */
 export async function drawPlot(node, traces, layout) {
   await new Promise(resolve => setTimeout(resolve));  // what stands beside it is there, so its width is known
   await plotly();

@@ -8,6 +8,7 @@ for (const box of element.querySelectorAll('.td-amount')) {
   const [range, number] = box.querySelectorAll('input');
   parts[box.dataset.name] = { box, range, number, note: box.querySelector('small'), stops: [1] };
 }
+/** @returns {Fit.Amounts} */
 const held = () => JSON.parse(props.value);
 let waiting = 0, sent = props.value;
 

@@ -7,6 +7,7 @@ const LABEL_PX = 74;
 const total = (row) => row.parts.reduce((sum, bytes) => sum + bytes, 0);
 
 // Bytes at the right end: all bars, and the chosen device's memory unless the bars would shrink to nothing beside it.
+/** @param {Pick<Fit.FitView, 'cards'>} found @param {Pick<Fit.RowView, 'parts'>[]} rows */
 export function axisEnd(found, rows) {
   const longest = Math.max(1, ...rows.map(total));
   const chosen = found.cards.find((line) => line.chosen).memory_bytes;
@@ -14,13 +15,14 @@ export function axisEnd(found, rows) {
 }
 
 // Lines of GPUs on the axis. A label is left out where it would lie over another one; the chosen device always has one.
+/** @param {HTMLElement} axis @param {HTMLElement} bars @param {Fit.FitView} found @param {number} end */
 function drawLines(axis, bars, found, end) {
   const width = bars.clientWidth || 600;
   const inside = found.cards.filter((line) => line.memory_bytes <= end);
   const taken = [];
   const free = (x) => taken.every((other) => Math.abs(other - x) >= LABEL_PX);
   const labels = new Set();
-  for (const line of [...inside].sort((a, b) => b.chosen - a.chosen)) {
+  for (const line of [...inside].sort((a, b) => Number(b.chosen) - Number(a.chosen))) {
     const x = line.memory_bytes / end * width;
     if (line.chosen || free(x)) { taken.push(x); labels.add(line); }
   }
@@ -46,6 +48,7 @@ function drawLines(axis, bars, found, end) {
   }
 }
 
+/** @param {Fit.FitView} found @param {Fit.RowView[]} rows */
 export function drawChart(found, rows) {
   const chart = element.querySelector('.td-fit-chart');
   const [legend, axis, bars] = ['.td-legend', '.td-axis', '.td-bars'].map((name) => chart.querySelector(name));

@@ -3,6 +3,7 @@
 import { focusWithin } from '../../components/js/focus.js';
 import { add } from '../../components/js/add.js';
 
+/** @param {Fit.FitView} found @param {Fit.RowView[]} rows */
 export function drawTable(found, rows) {
   const box = element.querySelector('.td-fit-rows');
   const left = box.scrollLeft;

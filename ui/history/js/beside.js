@@ -15,6 +15,7 @@ export function leaveBeside() {
   shownPins = '';
 }
 
+/** @param {History.PinnedArm} arm */
 function headCell(arm) {
   const cell = el('th', 'arm-' + arm.label), link = el('a', '', arm.title);
   cell.scope = 'col';
@@ -23,13 +24,14 @@ function headCell(arm) {
   return cell;
 }
 
+/** @param {History.SideRow} row */
 function sideRow(row) {
   const line = el('tr', row.group === 'conditions' && row.differs ? 'td-differs' : ''), name = el('th', '', row.label);
   name.scope = 'row';
   if (row.group === 'conditions' && row.differs) name.append(el('small', '', '\u2260 differs'));
   line.append(name, ...row.cells.map((cell, at) => {
     const box = el('td', '', cell.text);
-    box.dataset.arm = at + 1;
+    box.dataset.arm = String(at + 1);
     if (cell.against) box.append(el('small', 'td-against', cell.against));
     if (cell.note) box.append(el('small', '', cell.note));
     return box;
@@ -37,6 +39,7 @@ function sideRow(row) {
   return line;
 }
 
+/** @param {History.SideBySide} found */
 function showTable(found) {
   const table = el('table'), head = el('tr');
   head.append(el('td'), ...found.arms.map(headCell));
@@ -55,6 +58,7 @@ function showTable(found) {
   find('.td-side').replaceChildren(table);
 }
 
+/** @param {() => boolean} wanted */
 export async function showBeside(wanted) {
   const pins = state.pins.join();
   let found;

@@ -5,6 +5,7 @@ import { change, complain, question, state, when } from './state.js';
 import { COLUMNS, button, lineOfRun, runName } from './rows.js';
 import { show } from './page.js';
 
+/** @param {History.Row} row */
 export function edit(row) {
   find('.td-edit')?.remove();
   const holder = el('tr', 'td-edit'), cell = el('td'), form = el('form');
@@ -38,6 +39,7 @@ export function edit(row) {
   name.select();
 }
 
+/** @param {History.Row} row */
 export async function share(row) {
   try {
     await question({ ask: 'change', what: row.shared ? 'unshare' : 'share', run: row.id });
@@ -45,6 +47,7 @@ export async function share(row) {
   show();
 }
 
+/** @param {History.Row} row */
 export async function remove(row) {
   try {
     await question({ ask: 'change', what: 'delete', run: row.id });

@@ -7,6 +7,7 @@ import { runName } from './rows.js';
 const SAVED = { File: 'dyno', Report: 'html', CSV: 'csv', JSON: 'json' };
 const TITLES = { File: 'The whole run as one file, which tokendyno reads again', Report: 'One HTML file that opens offline', CSV: 'Every token and memory sample', JSON: 'Figures, ledger and series' };
 
+/** @param {History.Row} row */
 export function saveCell(row) {
   const cell = el('td', 'td-save-as');
   if (row.status === 'running') return cell;

@@ -36,6 +36,7 @@ async function pullRun(run) {
 }
 
 // Arms that are timed alike share the charts; what is left out is said. `wanted()`: whether this is still asked for.
+/** @param {History.PinnedArm[]} arms @param {() => boolean} wanted */
 export async function drawOverlay(arms, wanted) {
   setText(find('.td-drawn'), '');
   const found = await Promise.all(arms.map(async ({ run, arm, label }) => {

@@ -12,6 +12,7 @@ const KINDS = { batch: 'many requests', quality: 'quality' };
 export const COLUMNS = ['When', 'Run', 'Arms: press to pin', 'Verdict', 'Save as', 'Change'];
 export const seen = new Map();  // by pin, what it is called
 
+/** @param {string} className @param {string} text @param {string} label @param {() => void} act */
 export function button(className, text, label, act) {
   const node = el('button', className, text);
   node.type = 'button';
@@ -20,14 +21,17 @@ export function button(className, text, label, act) {
   return node;
 }
 
+/** @param {History.Row} row */
 function modelAndWork(row) {
   return [row.label || row.model, row.work].filter(Boolean).join(', ');
 }
 
+/** @param {History.Row} row */
 export function runName(row) {
   return row.name || modelAndWork(row);
 }
 
+/** @param {History.Row} row */
 function nameCell(row) {
   const cell = el('th', 'td-name'), link = el('a', '', runName(row));
   cell.scope = 'row';
@@ -37,6 +41,7 @@ function nameCell(row) {
   return cell;
 }
 
+/** @param {History.Row} row */
 function armsCell(row) {
   const cell = el('td', 'td-arms-of');
   for (const arm of row.arms) {
@@ -51,6 +56,7 @@ function armsCell(row) {
   return cell;
 }
 
+/** @param {History.Row} row */
 function verdictCell(row) {
   const cell = el('td', 'td-line-of');
   if (ENDED[row.status]) cell.append(el('b', 'td-ended ' + row.status, ENDED[row.status]), document.createTextNode(' '));
@@ -59,6 +65,7 @@ function verdictCell(row) {
   return cell;
 }
 
+/** @param {History.Row} row @param {boolean} team */
 function changeCell(row, team) {
   const cell = el('td', 'td-change');
   if (!row.mine) return cell;
@@ -72,11 +79,13 @@ function changeCell(row, team) {
 }
 
 // The line of a run in the list; undefined where it is not among the runs that are shown.
+/** @param {string} id */
 export function lineOfRun(id) {
   return [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === id);
 }
 
 // A form that is open stays at its run, with what was typed.
+/** @param {History.Found} found @param {boolean} team */
 export function showRows(found, team) {
   const box = find('.td-runs'), held = focusWithin(box), table = el('table'), form = box.querySelector('.td-edit');
   const focus = held?.closest('tr') ? [held.closest('tr').dataset.run, held.dataset.pin || held.className] : null;
@@ -102,6 +111,7 @@ export function showRows(found, team) {
   }
 }
 
+/** @param {History.Found} found */
 export function showCount(found) {
   const first = found.page * found.per_page, last = first + found.rows.length, filtered = FIELDS.some(key => state[key]);
   const all = found.total === 1 ? '1 run' : count(found.total) + ' runs';
@@ -110,6 +120,7 @@ export function showCount(found) {
   setText(find('.td-count'), found.rows.length ? text : '');
 }
 
+/** @param {History.Runs} reply */
 export function showEmpty(reply) {
   const { found, kept } = reply, box = find('.td-empty-run');
   let text = '';
@@ -121,6 +132,7 @@ export function showEmpty(reply) {
   setText(box, text);
 }
 
+/** @param {History.Found} found */
 export function showPages(found) {
   const nav = find('.td-pages'), pages = Math.ceil(found.total / found.per_page), at = found.page + 1;
   nav.hidden = pages < 2 && at === 1;

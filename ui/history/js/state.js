@@ -5,12 +5,15 @@ import { show } from './page.js';
 
 export const FIELDS = ['q', 'of', 'axis', 'machine', 'since', 'until'];
 
+/** By the fields of FIELDS what is looked for, and what is pinned. @typedef {{ [field: string]: any, at: string, pins: string[], beside: boolean }} State */
+
+/** @param {string} search @returns {State} */
 function stateOf(search) {
   const asked = new URLSearchParams(search);
   /** @type {{ [field: string]: string }} */
   const fields = Object.fromEntries(FIELDS.map(key => [key, asked.get(key) || '']));
   return {
-    ...fields, of: fields.of, at: asked.get('at') || '1',
+    ...fields, at: asked.get('at') || '1',
     pins: (asked.get('pins') || '').split(',').filter(Boolean), beside: asked.get('beside') === '1',
   };
 }
@@ -28,16 +31,19 @@ export function readAddress() {
 }
 
 // `push`: a view of its own, which Back leaves; else the same view, refined.
+/** @param {Partial<State>} some @param {boolean} push */
 export function change(some, push) {
   state = { ...state, ...some };
   if (window.tokendynoAddress) window.tokendynoAddress.keep('history', factsOf(state), push);
   show();
 }
 
+/** @param {History.Row} row @param {{ name: string }} arm */
 export function armPin(row, arm) {
   return row.id + '.' + arm.name;
 }
 
+/** @param {number} seconds */
 export function when(seconds) {
   const at = new Date(1000 * seconds), two = value => String(value).padStart(2, '0');
   if (!seconds || isNaN(Number(at))) return 'unknown';
@@ -45,6 +51,7 @@ export function when(seconds) {
 }
 
 // What the server said to a call; an Error with a sentence where it did not answer.
+/** @param {Promise<string>} call */
 export async function answerTo(call) {
   try {
     return JSON.parse(await call);
@@ -54,12 +61,14 @@ export async function answerTo(call) {
 }
 
 // An answer to a question; an Error with its sentence where the server refuses.
+/** @param {object} asked */
 export async function question(asked) {
   const reply = await answerTo(server.ask(asked));
   if (reply.error) throw new Error(reply.error);
   return reply;
 }
 
+/** @param {Error | null} error */
 export function complain(error) {
   setText(find('.td-failure'), error ? error.message : '');
 }

@@ -7,6 +7,7 @@ import { change, complain, state } from './state.js';
 import { inputs } from './search.js';
 import { button, seen } from './rows.js';
 
+/** @param {string} pin */
 export function toggle(pin) {
   const on = state.pins.includes(pin);
   if (!on && state.pins.length >= settings.most) {
@@ -16,6 +17,7 @@ export function toggle(pin) {
   change({ pins: on ? state.pins.filter(one => one !== pin) : [...state.pins, pin] }, false);
 }
 
+/** @param {string} pin */
 function pinName(pin) {
   const at = pin.indexOf('.');
   return seen.get(pin) || pin.slice(0, Math.min(8, at)) + ' ' + pin.slice(at + 1);

@@ -13,6 +13,7 @@ const MAX_LISTED = 3;
 
 // One trace for each annotated arm; each annotation stands on its token's value, on the spike that it explains. Their
 // texts are read below the charts, where they hide nothing.
+/** @param {Live.Chart} chart @param {object} axes @param {Live.View} view */
 export function annotationTraces(chart, axes, { head, series, hidden, axis, ink }) {
   const line = measuredLines(chart)[0], first = firstIndex(line, head), out = [];
   head.arms.forEach((arm, a) => {
@@ -30,6 +31,7 @@ export function annotationTraces(chart, axes, { head, series, hidden, axis, ink 
 }
 
 // The line below the charts lists the first few of each arm; its tooltip lists all.
+/** @param {HTMLElement} box @param {Pick<Live.ArmHead, 'name' | 'marks'>[]} arms @param {Live.Head['unit']} [unit] */
 export function showAnnotations(box, arms, unit) {
   const now = JSON.stringify(arms.map(arm => arm.marks));
   if (box.dataset.shown === now) return;

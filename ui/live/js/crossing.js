@@ -6,9 +6,11 @@ import { css, el } from './dom.js';
 import { plotly } from './plotly.js';
 import { lineOf, withoutMarkup } from './chart_data.js';
 
+/** @param {HTMLElement} box */
 export function makeCrossing(box) {
   let shown = '', drawn = null;
 
+  /** @param {Partial<Live.Head>} head */
   function take(head) {
     const now = JSON.stringify(head.crossing ?? null);
     if (now === shown) return;

@@ -2,9 +2,11 @@
 
 import { armsRow, el } from './dom.js';
 
+/** @param {HTMLElement} box */
 export function makeDetails(box) {
   let shown = '';
 
+  /** @param {Pick<Live.ArmHead, 'name' | 'details'>[]} arms */
   function take(arms) {
     const ready = arms.filter(arm => arm.details.length);
     const now = JSON.stringify(ready.map(arm => [arm.name, arm.details]));
@@ -29,6 +31,7 @@ export function makeDetails(box) {
     box.append(table);
   }
 
+  /** @param {Live.Tile | undefined} tile */
   function cellOf(tile) {
     const cell = el('td', '');
     if (!tile) return cell;

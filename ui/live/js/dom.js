@@ -13,6 +13,7 @@ export function el(tag, className, text) {
 }
 
 // The first row of a table with a column for each arm.
+/** @param {string} first @param {{ name: string }[]} arms */
 export function armsRow(first, arms) {
   const row = el('tr', '');
   row.append(el('th', '', first), ...arms.map(arm => {
@@ -25,6 +26,7 @@ export function armsRow(first, arms) {
 }
 
 // Write only what changed: a needless write costs a layout, on a machine that may be measuring itself.
+/** @param {Node} node @param {string} text */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -34,20 +36,24 @@ export function find(selector) {
   return element.querySelector(selector);
 }
 
+/** @param {string} name */
 export function css(name) {
   return getComputedStyle(element).getPropertyValue(name).trim();
 }
 
+/** @param {number} value */
 export function count(value) {
   return value.toLocaleString('en-US');
 }
 
+/** @param {number} value */
 export function seconds(value) {
   if (value >= 100) return Math.round(value) + ' s';
   return value.toFixed(value >= 10 ? 1 : 2) + ' s';
 }
 
 // The unit that suits a size in bytes.
+/** @param {number} bytes */
 export function byteUnit(bytes) {
   if (bytes >= 4 * 2 ** 30) return { unit: 'GiB', scale: 1 / 2 ** 30 };
   if (bytes >= 2 * 2 ** 20) return { unit: 'MiB', scale: 1 / 2 ** 20 };

@@ -7,6 +7,7 @@ import { indexToX } from './windows.js';
 import { axisSuffix, firstIndex, layerKinds, lineOf, measuredLines } from './chart_data.js';
 
 // box: lies over the figure and holds a canvas for each chart.
+/** @param {HTMLElement & { [plotly: string]: any }} plot @param {HTMLElement} box @param {Live.Chart[]} charts */
 export function makeFresh(plot, box, charts) {
   let view = null, layers = [];
 

@@ -8,9 +8,11 @@ const EVIDENCE_LABELS = {
   failed: '\u2715 failed', unchecked: '\u25CC unchecked', off: 'off', not_applicable: 'not applicable',
 };
 
+/** @param {HTMLElement} box */
 export function makeLedger(box) {
   let shown = '', all = false;
 
+  /** @param {Pick<Live.ArmHead, 'name' | 'ledger'>[]} arms @param {Live.LedgerDigest | null} digest */
   function take(arms, digest) {
     const now = JSON.stringify([arms.map(arm => arm.ledger), digest]);
     if (now === shown) return;

@@ -38,6 +38,7 @@ const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), fi
   pointer.pointAt(at);
 });
 const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest);
+/** @returns {[Live.Head, Live.Series[], Live.Span | null] | null} */
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'), find('.td-gate'), find('.td-pays'));
@@ -54,7 +55,11 @@ const start = makeParts(find('.td-start'), {
 });
 const crossing = makeCrossing(find('.td-crossing'));
 
-let run = '', series = [], head = null, version = -1, asked = 0, heard = 0, closing = false, behind = false, over = false, quiet = false;
+/** @type {Live.Series[]} */
+let series = [];
+/** @type {Live.Head | null} */
+let head = null;
+let run = '', version = -1, asked = 0, heard = 0, closing = false, behind = false, over = false, quiet = false;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
 
 async function ask() {
@@ -67,6 +72,7 @@ async function ask() {
   return reply;
 }
 
+/** @param {(Live.Delta & { error?: string, seq: number })} reply */
 function take(reply) {
   if (reply.error) { refuse(run, reply.error); return 'over'; }
   if (reply.run !== run || over) return over ? 'over' : 'wait';
@@ -94,6 +100,7 @@ function take(reply) {
   return 'over';
 }
 
+/** @param {Live.Delta} reply */
 function takeHead(reply) {
   const first = !head;
   head = reply.head;
@@ -146,6 +153,7 @@ async function learnQuality() {
   verdict.take(head, reply.status);
 }
 
+/** @param {Live.Delta} reply */
 function finish(reply) {
   over = true;
   setPace(true);
@@ -159,6 +167,7 @@ function finish(reply) {
   if (settings.replays && !matchMedia('(prefers-reduced-motion: reduce)').matches) race.toggle();
 }
 
+/** @param {string} id */
 function open(id) {
   run = id || '';
   series = []; head = null; version = -1; heard = asked; closing = false; behind = false; over = false;

@@ -10,6 +10,9 @@ import { annotationsAt, pointedAt, readouts, stepName } from './readout.js';
 const REACH_PX = 5;
 
 // box: lies over the figure and holds what is drawn. noted: below it, for the texts of annotations.
+/**
+ * @param {HTMLElement & { [plotly: string]: any }} plot @param {HTMLElement} box @param {HTMLElement} noted @param {Live.Chart[]} charts
+ */
 export function makePointer(plot, box, noted, charts) {
   let hovered = null, moment = null, view = null;
 

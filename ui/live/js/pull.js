@@ -10,6 +10,7 @@ const MAX_IN_FLIGHT = 3, TIMEOUT_MS = 8000;
 
 // ask(): a promise of the parsed reply. take(reply): uses it, returns "more" (ask again now), "wait" or "over".
 // report(text): shows a connection problem, '' when there is none.
+/** @param {() => Promise<any>} ask @param {(reply: any) => 'more' | 'wait' | 'over'} take @param {(text: string) => void} report */
 export function makePuller(ask, take, report) {
   let periodMs = 60, leastMs = 0, follows = false, inFlight = 0, failures = 0, notBefore = 0, generation = 0;
   let running = false, answered = false;

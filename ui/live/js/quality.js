@@ -10,9 +10,11 @@ const QUALITY_COLUMNS = [
   ['divergence', 'First divergence', 'first position at which they do not'],
 ];
 
+/** @param {HTMLElement} box */
 export function makeQuality(box) {
   let shown = '';
 
+  /** @param {Live.QualityView | null} found */
   function take(found) {
     const now = JSON.stringify(found);
     if (now === shown) return;

@@ -7,6 +7,10 @@ import { indexToX, indicesOf, timeAt } from './windows.js';
 import { curveAt, curveOffset, firstIndex, layerKinds, measuredLines } from './chart_data.js';
 
 // The index of a line's column at that place; null where an arm has none.
+/**
+ * @param {Pick<Live.ChartLine, 'at'>} line @param {Live.Place} at @param {Pick<Live.Series, 't' | 'st'>} columns @param {number} first
+ * @returns {number | null}
+ */
 export function indexAt(line, at, columns, first) {
   const { t, st } = columns;
   if (line.at === 'sample') {
@@ -18,6 +22,7 @@ export function indexAt(line, at, columns, first) {
   return index >= first && index < t.length ? index : null;
 }
 
+/** @param {number} value */
 export function figure(value) {
   return value.toLocaleString('en-US', { maximumSignificantDigits: 4 });
 }
@@ -34,6 +39,7 @@ function othersAt({ x }, column, second) {
 }
 
 // One line of text for each visible arm that has a value there: { arm, text }.
+/** @param {Live.Chart} chart @param {number} i @param {Live.Place} at @param {Live.View} view */
 export function readouts(chart, i, at, view) {
   const { head, series, hidden } = view, { unit, scale } = view.units[i], kinds = layerKinds(chart, view);
   const has = line => !line.kind || kinds.includes(line.kind), [first] = chart.lines.filter(line => !line.curve);
@@ -59,12 +65,14 @@ export function readouts(chart, i, at, view) {
   });
 }
 
+/** @param {Pick<Live.Head, 'unit'>} head */
 export function stepName(head) {
   return head.unit === 'forward' ? 'pass' : 'token';
 }
 
 // What a pointer at x of chart i means. On the chart of latencies a token that is annotated or cut off is hard to hit, so
 // one within `reach` attracts the pointer.
+/** @param {Live.Chart} chart @param {number} i @param {number} x @param {number} reach @param {Live.View} view @returns {Live.Place} */
 export function pointedAt(chart, i, x, reach, { head, series, hidden, axis, units, tops }) {
   const [line] = measuredLines(chart), first = firstIndex(line, head), top = tops[i] === null ? Infinity : tops[i] / line.scale / units[i].scale;
   let nearest = null, away = reach;
@@ -82,6 +90,7 @@ export function pointedAt(chart, i, x, reach, { head, series, hidden, axis, unit
 }
 
 // What is known of the tokens at a place: their annotations, in words.
+/** @param {Live.Place} at @param {Live.View} view */
 export function annotationsAt(at, { head, series, hidden }) {
   return head.arms.flatMap((arm, a) => {
     const index = at.token ?? lowerBound(series[a].t, at.second);

@@ -4,6 +4,7 @@ import { el } from './dom.js';
 
 const LEVEL_LABELS = { ok: '', note: 'Note: ', fallback: '\u25B2 Fallback: ', blocked: '\u2715 Blocked: ' };
 
+/** @param {HTMLElement} box @param {Pick<Live.ArmHead, 'name' | 'verdicts' | 'spoilers' | 'notes'>[]} arms */
 export function showRemarks(box, arms) {
   const lines = arms.flatMap(arm => [
     ...arm.verdicts.filter(v => v.level !== 'ok').map(v => ({ arm: arm.name, level: v.level, text: LEVEL_LABELS[v.level] + v.reason })),

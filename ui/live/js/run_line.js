@@ -9,6 +9,7 @@ const RUN_STATUS_LABELS = {
 export const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
 // `queue`: where a queued run stands.
+/** @param {Live.Delta['status']} status @param {string} queue */
 export function showStatus(status, queue) {
   setText(find('.td-status'), RUN_STATUS_LABELS[status] || status);
   if (status === 'queued' && queue) setText(find('.td-message'), queue);
@@ -16,11 +17,13 @@ export function showStatus(status, queue) {
 }
 
 // A bare panel shows no instruments: there is no run, or it failed before its first token.
+/** @param {boolean} on */
 export function bare(on) {
   element.classList.toggle('td-bare', on);
 }
 
 // There is no such run, or it cannot be read.
+/** @param {string} run @param {string} text */
 export function refuse(run, text) {
   for (const name of ['status', 'empty-run']) setText(find('.td-' + name), '');
   setText(find('.td-failure'), text);
@@ -29,6 +32,7 @@ export function refuse(run, text) {
 }
 
 // Another run is opened ('': none): nothing is left of the one before.
+/** @param {string} run @param {string[]} names */
 export function clearLine(run, names) {
   for (const key of ['status', 'over']) delete element.dataset[key];
   element.dataset.run = run;
@@ -38,11 +42,13 @@ export function clearLine(run, names) {
 }
 
 // What of the runs is not being kept at this moment; '' while all is well.
+/** @param {string} trouble */
 export function showUnkept(trouble) {
   setText(find('.td-unkept'), trouble ? '\u25B2 ' + trouble : '');
 }
 
 // Whether the run broke; then the message is its cause.
+/** @param {Live.Delta['status']} status @param {string} message */
 export function showMessage(status, message) {
   const broken = status === 'failed' || status === 'interrupted';
   setText(find('.td-failure'), broken ? message || 'The run ended unexpectedly.' : '');
@@ -56,6 +62,7 @@ function link(selector) {
 }
 
 // The address bar names the run as well. '': there is none.
+/** @param {string} run */
 export function showLink(run) {
   find('.td-link').hidden = find('.td-files').hidden = !run;
   if (!run) return;

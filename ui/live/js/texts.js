@@ -7,9 +7,11 @@ import { RACE_TAIL } from './race.js';
 
 const MAX_TAIL = 5000, KEPT_TAIL = 3000;
 
+/** @param {HTMLElement} box */
 export function makeTexts(box) {
   let panes = [], note = null, written = [];
 
+  /** @param {Pick<Live.ArmHead, 'name'>[]} arms @param {Live.Head['unit']} unit */
   function build(arms, unit) {
     box.replaceChildren();
     written = [];
@@ -35,6 +37,7 @@ export function makeTexts(box) {
     box.append(note);
   }
 
+  /** @param {number} i @param {string} added */
   function append(i, added) {
     if (!added || !panes[i]) return;
     const tail = panes[i].body.firstChild;
@@ -43,6 +46,7 @@ export function makeTexts(box) {
   }
 
   // Write a text in full; what follows its first difference (-1: none) is underlined.
+  /** @param {number} i @param {string} text @param {number} difference */
   function writeAll(i, text, difference) {
     if (!panes[i]) return;
     written[i] = { text, difference };
@@ -65,6 +69,7 @@ export function makeTexts(box) {
   }
 
   // All texts are complete: write and compare them. `said`: from which token they differ and why, in a sentence.
+  /** @param {Pick<Live.Series, 'text'>[]} series @param {string} said */
   function finish(series, said) {
     if (!panes.length) return;
     const all = series.map(arm => arm.text), [a, b] = all;
@@ -84,6 +89,7 @@ export function makeTexts(box) {
   }
 
   // A part of a text, for the race: its end, since a long text would be laid out again at every frame.
+  /** @param {number} i @param {number} characters */
   function upTo(i, characters) {
     if (!panes[i] || !written[i]) return;
     const shown = written[i].text.slice(0, characters), tail = document.createTextNode(shown.slice(-RACE_TAIL));

@@ -3,9 +3,11 @@
 
 import { el, setText } from './dom.js';
 
+/** @param {HTMLElement} box */
 export function makeTiles(box) {
   let cells = new Map(), keys = '';
 
+  /** @param {Pick<Live.ArmHead, 'name' | 'tiles'>[]} arms @param {Live.Head['differences']} differences */
   function take(arms, differences) {
     const all = [...new Map(arms.flatMap(arm => arm.tiles.map(tile => [tile.key, tile.label])))];
     const now = JSON.stringify([all, arms.map(arm => arm.name)]);
@@ -27,6 +29,7 @@ export function makeTiles(box) {
   }
 
   // The note of both arms, or the text that only one has so far; a note with a number is left to the tooltip.
+  /** @param {string[]} notes */
   function commonNote(notes) {
     const [note, ...others] = new Set(notes.filter(Boolean));
     const all = notes.every(Boolean);

@@ -3,7 +3,12 @@
 
 import { el, setText } from './dom.js';
 
+/**
+ * @param {HTMLElement} sentence @param {HTMLElement} basis @param {HTMLElement} digest @param {HTMLElement} unasked
+ * @param {HTMLElement} [gate] @param {HTMLElement} [pays]
+ */
 export function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
+  /** @param {Live.Judged} head @param {Live.Delta['status']} status */
   function take(head, status) {
     setText(sentence, wording(head, status));
     sentence.classList.toggle('td-underway', !head.verdict.sentence);
@@ -18,6 +23,7 @@ export function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
   }
 
   // What the gain costs in quality, with a link to the run that measured it.
+  /** @param {Pick<Live.VerdictText, 'gate' | 'gate_run'>} verdict */
   function showGate({ gate: said, gate_run: from }) {
     if (!gate || gate.textContent === (said || '')) return;
     gate.replaceChildren();
@@ -27,6 +33,7 @@ export function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
     else gate.append(el('span', 'td-gate-line', said));
   }
 
+  /** @param {Live.Judged} head @param {Live.Delta['status']} status */
   function wording(head, status) {
     if (head.verdict.sentence) return head.verdict.sentence;
     if (status === 'queued') return 'Waiting for the runs before this one.';

@@ -12,6 +12,7 @@ const write = (name, text) => { if (find(name).textContent !== text) find(name).
 export const result = find('result');
 
 // A chart with its title above it and room for words below.
+/** @param {HTMLElement} parent @param {string} title @param {string} [className] */
 export function figureIn(parent, title, className) {
   const figure = add(parent, 'figure', className || '');
   add(figure, 'figcaption', '', title);
@@ -20,6 +21,7 @@ export function figureIn(parent, title, className) {
   return { figure, plot };
 }
 // draw(found): shows what was measured; begin(): what the event "begin" carries; explained: what is said before it.
+/** @param {{ draw: (found: any) => void, begin: () => object, explained: string }} course */
 export function showCourse({ draw, begin, explained }) {
   let id = '', shown = '', last = null, due = 0;
   const drawn = (found) => {

@@ -33,6 +33,7 @@ const begin = () => ({
 for (const field of values) field.addEventListener('keydown', (event) => { if (event.key === 'Enter') find('begin').click(); });
 
 // --- what was measured ---
+/** @param {HTMLElement} plot @param {Sweep.SweepView} found @param {Sweep.LineChart} chart */
 function lines(plot, found, chart) {
   const at = found.places.map(place => found.numbers ? Number(place.replaceAll(',', '')) : bare(place));
   // one wide interval leaves the lines readable: it goes on beyond the edge, and the table has its ends
@@ -56,6 +57,7 @@ function lines(plot, found, chart) {
     legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 }, margin: { t: chart.lines.length > 1 ? 28 : 8, b: 38, l: 52, r: 12 },
   }));
 }
+/** @param {HTMLElement} plot @param {Sweep.SweepView} found @param {Sweep.HeatMap} map */
 function heat(plot, found, map) {
   return drawPlot(plot, (css) => [{
     type: 'heatmap', z: map.values, x: map.columns.map(bare), y: map.rows.map(bare), text: map.texts, texttemplate: '%{text}', hoverinfo: 'skip', showscale: false,
@@ -64,6 +66,7 @@ function heat(plot, found, map) {
     xaxis: { type: 'category', title: { text: bare(found.across), font: { size: 11 } } }, yaxis: { type: 'category', autorange: 'reversed', title: { text: bare(found.down), font: { size: 11 } } },
   }));
 }
+/** @param {HTMLElement} parent @param {Sweep.SweepView} found */
 function table(parent, found) {
   const scroll = add(parent, 'div', 'td-worth-group'), [head, ...rows] = found.table;
   Object.assign(scroll, { tabIndex: 0, ariaLabel: 'Points of the sweep' });
@@ -77,6 +80,7 @@ function table(parent, found) {
 }
 let begun = '';
 // The fields show what is swept, once.
+/** @param {Sweep.SweepView} found */
 const show = (found) => {
   if (begun === found.course.id) return;
   begun = found.course.id;
@@ -87,6 +91,7 @@ const show = (found) => {
     values[at].hidden = !name;
   });
 };
+/** @param {Sweep.SweepView} found */
 const draw = (found) => {
   show(found);
   add(result, 'p', 'td-sweep-arm-said', 'Arm: ' + (found.arm || 'every axis at its default') + '.');
