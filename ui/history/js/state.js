@@ -5,7 +5,10 @@ import { show } from './page.js';
 
 export const FIELDS = ['q', 'of', 'axis', 'machine', 'since', 'until'];
 
-/** By the fields of FIELDS what is looked for, and what is pinned. @typedef {{ [field: string]: any, at: string, pins: string[], beside: boolean }} State */
+/**
+ * What is looked for, by the names of FIELDS, and what is pinned.
+ * @typedef {{ [field: string]: any, at: string, pins: string[], beside: boolean }} State
+ */
 
 /** @param {string} search @returns {State} */
 function stateOf(search) {
