@@ -5,14 +5,12 @@ Gradio, which answers unknown ones with an error.)
 The browser writes the address and carries the model, without the server (`js/address.js`); this module reads it.
 """
 
-from pathlib import Path
-
 import gradio as gr
 import msgspec
 
 from tokendyno.backend.config import MAX_BATCH_SIZE
+from tokendyno.ui.components.scripts import bundle
 
-SCRIPT = Path(__file__).resolve().parent / "js" / "address.js"
 PAGES = ("compare", "batching", "fit", "stories", "history", "claims")
 LEADS = {"worth": "compare"}
 """Names of an address that a part of another page goes by."""
@@ -70,7 +68,7 @@ def address_bar() -> gr.HTML:
     return gr.HTML(
         value="",
         html_template="",
-        js_on_load=SCRIPT.read_text(encoding="utf-8"),
+        js_on_load=bundle("address"),
         apply_default_css=False,
         elem_id="address",
     )

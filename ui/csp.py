@@ -20,7 +20,7 @@ SCRIPT = b"<script"
 HEAD = b"<head>"
 POLICY = "content-security-policy"
 
-FIRST = Path(__file__).resolve().parent / "js" / "frames.js"
+FIRST = Path(__file__).resolve().parent / "bundle" / "frames.js"
 """What has to run before Gradio's own scripts, which keep the functions that they find."""
 
 SPACES = "https://huggingface.co https://*.huggingface.co https://*.hf.space"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -16,6 +15,7 @@ from tokendyno.ui.api import endpoints
 from tokendyno.ui.batching.page import batching_page, wanted_run
 from tokendyno.ui.claims.page import claims_page
 from tokendyno.ui.compare.page import compare_page, device_line
+from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates
 from tokendyno.ui.fit.page import FitControls, fit_page
@@ -28,7 +28,6 @@ from tokendyno.ui.stories.run_here import run_here
 from tokendyno.ui.visitor import visitor_of
 
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("focus", "script_name")]
 """What listens on the whole page."""
 
 
@@ -40,7 +39,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
         endpoints(bench, queued=not mcp)  # first, since Gradio gives a name to whoever takes it first
         with gr.Row(elem_id="masthead"):
             brand = "<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>"
-            gr.HTML(brand, elem_id="brand", js_on_load="\n".join(file.read_text(encoding="utf-8") for file in SCRIPTS))
+            gr.HTML(brand, elem_id="brand", js_on_load=bundle("page"))
             text_line("device", device_line(), classes="td-device")
             if logins:
                 _account(demo)

@@ -1,24 +1,22 @@
 """The charts' own JavaScript in a blank page: columns go in, Plotly traces come out. No app, no figure."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from tests.support.runs import created
+from tokendyno.backend.paths import ROOT
 from tokendyno.backend.runs.records import Created, Record
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views import live
 from tokendyno.ui.live.charts import CHARTS
-from tokendyno.ui.live.sources import FOLDER
 
-NAMES = ("dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "race")
-RANK = FOLDER.parent.parent / "compare" / "js" / "rank.js"
-"""How the palette is searched."""
+NAMES = ("dom", "series", "decimate", "windows", "chart_data", "annotations")
+PURE = (*(f"ui/live/js/{name}.js" for name in NAMES), "ui/compare/js/rank.js")
+"""Modules whose functions need no component of the page."""
 
-PURE = (*(FOLDER / f"{name}.js" for name in NAMES), RANK)
-"""Files whose functions need no component of the page."""
+SITE = "http://modules.test/"
 
 TRACES = """({charts, replies, head, ended, hidden, axis, zoom}) => {
   const series = head ? head.arms.map(emptySeries) : [];
@@ -43,13 +41,22 @@ class Line(NamedTuple):
     label: str
 
 
-class ChartPage:
-    """A blank page with the pure part of the charts' JavaScript."""
+def _module(route: Any) -> None:
+    path = route.request.url.removeprefix(SITE)
+    body = (ROOT / path).read_text(encoding="utf-8") if path else "<!doctype html>"
+    route.fulfill(body=body, content_type="text/javascript" if path else "text/html")
 
-    def __init__(self, page: Any, files: Sequence[Path] = PURE) -> None:
+
+class ChartPage:
+    """A blank page whose globals are what these modules export."""
+
+    def __init__(self, page: Any, modules: Sequence[str] = PURE) -> None:
         self._page = page
-        for file in files:
-            page.add_script_tag(content=file.read_text(encoding="utf-8"))
+        page.route(f"{SITE}**", _module)
+        page.goto(SITE)
+        page.evaluate(
+            "async names => { for (const name of names) Object.assign(window, await import('/' + name)); }", modules
+        )
 
     def call(self, expression: str, *arguments: Any) -> Any:
         """The value of a JavaScript function of the charts for these arguments."""

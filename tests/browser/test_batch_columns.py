@@ -12,11 +12,9 @@ from tokendyno.backend.messages import BatchEvent, RequestEnds, Waits
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.batch_live import batch_delta
 from tokendyno.backend.views.batch_tiles import WAIT_TEXTS
-from tokendyno.ui.batching.panel import FOLDER
-from tokendyno.ui.live.sources import FOLDER as SHARED
 
-PURE = (SHARED / "dom.js", FOLDER / "columns.js", FOLDER / "requests.js", FOLDER / "scales.js")
-"""Files whose functions need no document (of dom.js only the formats are used)."""
+PURE = tuple(f"ui/batching/js/{name}.js" for name in ("columns", "requests", "scales"))
+"""Modules whose functions need no document."""
 
 FOLD = """(replies, pages) => {
   const batch = emptyBatch();
@@ -110,4 +108,3 @@ def test_the_map_of_pages_follows_each_change_of_hands(js: BatchPage) -> None:
     ]
     # two pages a line: free only when neither is held
     assert js.of(arm, PAGES, owners, 3, 4)[-3:] == [0, 2, free]
-    assert js.call("mapLines", 600, PAGES) == 6 and js.call("mapLines", 100_000, PAGES) == 240

@@ -1,15 +1,12 @@
 """The charts' data: what the JavaScript that draws them makes of a run's columns, in a blank page."""
 
-import csv
-import io
 import random
 from typing import Any
 
 import pytest
 
-from tests.browser.chart_page import ChartPage, Line, columns, long_run, only, reply
+from tests.browser.chart_page import ChartPage, Line, long_run, only, reply
 from tests.support.runs import PROMPT, TOKEN_BYTES, WINDOW, arm_records, created
-from tokendyno.ui.live.charts import LATENCY
 
 MOST = 400
 """Points of a line that are drawn at most."""
@@ -76,9 +73,6 @@ def test_memory_of_the_other_ranks_is_one_line_with_gaps_on_either_axis(js: Char
     assert "other devices" in labels
     legends = {t["meta"]["legend"]: t["legend"] for t in js.traces([several]) if t["showlegend"]}
     assert (legends["A"], legends["other devices"], legends["full"]) == ("legend", "legend2", "legend3")
-
-
-# --- annotations ----------------------------------------------------------------------------------
 
 
 # --- what a user does: hide, zoom -----------------------------------------------------------------
@@ -158,22 +152,6 @@ def test_latency_and_kv_begin_at_0_and_memory_covers_a_tenth_of_its_value(js: Ch
     assert low == pytest.approx(512 - 51.3 / 4) and high == pytest.approx(512 + 3 * 51.3 / 4)
 
 
-@pytest.mark.parametrize(
-    ("size", "unit", "scale"),
-    [
-        (2**21 - 1, "KiB", 1 / 1024),
-        (2**21, "MiB", 2**-20),
-        (2**32, "GiB", 2**-30),
-    ],
-)
-def test_bytes_are_shown_in_the_unit_that_suits_the_largest(js: ChartPage, size: int, unit: str, scale: float) -> None:
-    view = {"head": {"arms": [{}]}, "series": [{"sm": [1, size, 3]}]}
-    chart = {"unit": "bytes", "lines": [{"column": "sm", "curve": ""}]}
-    assert js.call("chartUnit", chart, view, None) == {"unit": unit, "scale": scale}
-    kept = {"unit": "GiB", "scale": 2**-30}
-    assert js.call("chartUnit", chart, view, kept) == kept, "while a chart is zoomed its unit stays"
-
-
 # --- columns, points and values -----------------------------------------------------------------------
 
 
@@ -185,16 +163,6 @@ def test_overlapping_replies_count_nothing_twice(js: ChartPage) -> None:
     head = run["head"]
     gap = js.lines([later[0]], head=head)  # token 30 before tokens 0 to 29: not taken
     assert all(not line.x for line in only(gap, chart="latency", arm="A", curve=""))
-
-
-def test_text_is_cut_at_the_cursor_in_code_points(js: ChartPage) -> None:
-    take = """(first, second) => {
-      const series = emptySeries(), added = [first, second].map(part => appendReply(series, part).added);
-      return [series.text, added, cursorOf(series)];
-    }"""
-    first = columns([]) | {"cn": 3, "text": "a\U0001f98ab"}
-    second = columns([]) | {"cfirst": 1, "cn": 4, "text": "\U0001f98abé"}
-    assert js.call(take, first, second) == ["a\U0001f98abé", ["a\U0001f98ab", "é"], [0, 0, 4]]
 
 
 def test_a_spike_survives_wherever_it_is(js: ChartPage) -> None:
@@ -210,57 +178,3 @@ def test_zooming_in_refines(js: ChartPage) -> None:
     a = [random.random() for _ in range(20_000)]
     sent, view = long_run(a, a), {"zoom": [1_000, 1_200]}
     assert only(js.lines([sent], **view), chart="latency", arm="A", curve="")[0].x == list(range(999, 1_202))
-
-
-def test_points_keep_still_while_values_are_added(js: ChartPage) -> None:
-    random.seed(3)
-    column = [random.random() for _ in range(1_600)]
-    before, after = (js.call("decimate", [column[:n]], 0, n, MOST) for n in (1_500, 1_520))
-    settled = [index for index in before if index < 1_496]
-    assert settled == after[: len(settled)]
-
-
-@pytest.mark.parametrize(
-    ("values", "top"),
-    [
-        ([10.0] * 98 + [900.0, 900.0], 15.0),
-        ([10.0] * 99 + [19.0], None),
-        ([float(i) for i in range(100)], None),
-        ([10.0] * 5 + [900.0], None),
-    ],
-)
-def test_a_few_outliers_do_not_flatten_the_rest(js: ChartPage, values: list[float], top: float | None) -> None:
-    assert js.call("outlierTop", [[5000.0, *values]], 1) == top, "the prefill is not drawn"
-
-
-def test_the_csv_file_holds_every_token_and_every_sample(js: ChartPage) -> None:
-    series = [columns([0.3, 0.01], [512]), columns([0.4])]
-    head = {"unit": "token", "arms": [{"name": "A"}, {"name": "B"}]}
-    rows = list(csv.DictReader(io.StringIO(js.call("csvOf", head, series))))
-    assert [(row["arm"], row["series"], row["index"]) for row in rows] == [
-        ("A", "token", "0"),
-        ("A", "token", "1"),
-        ("A", "sample", "0"),
-        ("B", "token", "0"),
-    ]
-    assert (rows[1]["latency_s"], rows[2]["memory_bytes"], rows[2]["latency_s"]) == ("0.01", "512", "")
-
-
-@pytest.mark.parametrize(
-    ("bounds_s", "zoom", "wanted"),
-    [
-        ((0.004, 0.0041), None, "roofline bound 4 ms"),
-        ((0.004, 0.008), None, "roofline bound A 4, B 8 ms"),
-        ((0.003, 0.0031), [0, 50], "roofline bound 2 ms"),
-    ],
-)
-def test_the_roofline_bound_is_labelled_with_its_value_at_the_right_edge(
-    js: ChartPage, bounds_s: tuple[float, float], zoom: list[float] | None, wanted: str
-) -> None:
-    arms: list[dict[str, Any]] = [
-        {"name": name, "floor": {"x": [0, 100], "s": [0.001, s]}} for name, s in zip("AB", bounds_s, strict=True)
-    ]
-    drawn = {"axis": "token", "zoom": zoom, "units": [{"unit": "ms", "scale": 1}]}
-    state = {"head": {"arms": arms}, "series": [columns([0.1] * 101)] * 2, **drawn}
-    (label,) = js.call("curveLabels", LATENCY.as_json(), 0, state, "black")
-    assert label["text"] == wanted

@@ -2,13 +2,9 @@
 
 from collections.abc import Callable
 
-import pytest
-
-from tests.browser.chart_page import ChartPage
 from tests.browser.driver import Driver
 
 Open = Callable[..., Driver]
-PACE = {"t": [1.0, 2.0, 4.0], "n": [10, 30, 40]}
 EARLY_FRAMES = """() => {
   const clock = document.querySelector('.td-clock'), plain = window.requestAnimationFrame.bind(window);
   window.told = [];
@@ -16,12 +12,6 @@ EARLY_FRAMES = """() => {
   window.requestAnimationFrame = task => plain(now => task(now - 50));
 }"""
 """Frames that begin 50 ms before they are asked for, and what the clock of the race says meanwhile."""
-
-
-@pytest.mark.parametrize(("seconds", "characters"), [(0.5, 0), (0.75, 5), (1.5, 20), (9.0, 40)])
-def test_a_text_grows_as_it_came_and_not_before_its_first_token(js: ChartPage, seconds: float, characters: int) -> None:
-    assert js.call("charactersAt", PACE, 0.5, seconds) == characters
-    assert js.call("charactersAt", {"t": [], "n": []}, 0.5, seconds) == 0
 
 
 def test_the_slider_moves_texts_and_charts_and_a_race_ends_with_the_whole_texts(open_page: Open) -> None:

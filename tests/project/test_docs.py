@@ -12,7 +12,7 @@ from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import ROOT
-from tools import cli_docs, figures
+from tools import cli_docs, figures, js_types
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "figures.md")
@@ -70,6 +70,10 @@ def test_every_axis_and_choice_is_documented() -> None:
 
 def test_the_page_of_the_command_line_is_what_help_says() -> None:
     assert cli_docs.PAGE.read_text(encoding="utf-8") == cli_docs.page(), "write it with python -m tools.cli_docs"
+
+
+def test_the_javascript_is_typed_by_the_structs_that_it_takes() -> None:
+    assert js_types.FILE.read_text(encoding="utf-8") == js_types.text(), "write it with python -m tools.js_types"
 
 
 def test_every_option_of_the_page_is_documented(monkeypatch: pytest.MonkeyPatch) -> None:

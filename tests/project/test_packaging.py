@@ -30,9 +30,9 @@ pytestmark = pytest.mark.slow
 
 
 def wanted() -> set[str]:
-    """Files of the package, including kernels in folders named "build"."""
+    """Files of the package, including kernels in folders named "build"; of JavaScript the bundles."""
     files = (file for name in FOLDERS for file in (ROOT / name).rglob("*") if file.is_file())
-    own = {str(file.relative_to(ROOT)) for file in files if file.suffix not in WRITTEN}
+    own = {str(one.relative_to(ROOT)) for one in files if one.suffix not in WRITTEN and one.parent.name != "js"}
     return {f"tokendyno/{name}" for name in (*own, "__init__.py", "__main__.py", "app.py")}
 
 
@@ -51,7 +51,7 @@ def add_dependencies(packages: Path) -> None:
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository as it is cloned."""
     folder = tmp_path_factory.mktemp("cloned") / "clone"
-    left_out = shutil.ignore_patterns("__pycache__", "*.pyi", ".*", "*.egg-info", "dist")
+    left_out = shutil.ignore_patterns("__pycache__", "*.pyi", ".*", "*.egg-info", "dist", "node_modules")
     shutil.copytree(ROOT, folder, symlinks=True, ignore=left_out)
     shutil.rmtree(folder / "build", ignore_errors=True)
     return folder

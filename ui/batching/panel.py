@@ -2,7 +2,6 @@
 calls. As in `tokendyno.ui.live.panel`, the browser pulls what is past its cursor; the server keeps no state of viewers.
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import gradio as gr
@@ -14,19 +13,10 @@ from tokendyno.backend.views.batch_live import BatchDelta, BatchHead, batch_delt
 from tokendyno.backend.views.heads import Heads
 from tokendyno.ui.components.pulls import PullRefused
 from tokendyno.ui.components.queue_line import QueueLine, no_queue
-from tokendyno.ui.components.scripts import PRESS, THEME, with_settings
+from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.pace import PACE
 from tokendyno.ui.live.panel import MAX_ARMS, Pull, asked
 from tokendyno.ui.live.sources import FILE_LINKS, RUN_LINK
-from tokendyno.ui.live.sources import FOLDER as SHARED
-
-SHARED_SCRIPTS = ("dom", "run_line", "series", "pull", "phases", "verdict", "tiles", "details", "ledger", "remarks")
-"""Files of ui/live/js that this panel uses as well."""
-
-SCRIPTS = ("columns", "requests", "scales", "canvas", "gantt", "slots", "pages", "lanes", "chosen", "table", "panel")
-"""Files of ui/batching/js; all are joined in this order into one function body."""
-
-FOLDER = Path(__file__).resolve().parent / "js"
 
 TEMPLATE = f"""
 <p class="td-empty-run"></p>
@@ -77,17 +67,6 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: H
     return msgspec.json.encode(delta).decode()
 
 
-def script() -> str:
-    """The panel's JavaScript: all files, joined."""
-    files = [
-        PRESS,
-        THEME,
-        *(SHARED / f"{name}.js" for name in SHARED_SCRIPTS),
-        *(FOLDER / f"{name}.js" for name in SCRIPTS),
-    ]
-    return "\n".join(file.read_text(encoding="utf-8") for file in files)
-
-
 def batch_panel(runs: RunLog, queue: QueueLine = no_queue) -> gr.HTML:
     """The panel. It fires the event "finished" when its run has ended."""
 
@@ -99,7 +78,7 @@ def batch_panel(runs: RunLog, queue: QueueLine = no_queue) -> gr.HTML:
     return gr.HTML(
         value="",
         html_template=TEMPLATE,
-        js_on_load=with_settings(script(), most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL]),
+        js_on_load=bundle("batching", most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL]),
         server_functions=[pull],
         apply_default_css=False,
         elem_id="batch-live",

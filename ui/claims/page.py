@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import gradio as gr
@@ -13,14 +12,10 @@ from tokendyno.backend.claims.results import read_results
 from tokendyno.backend.claims.view import claims_document
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.redact import redact
-from tokendyno.ui.components.scripts import PLOT, THEME, with_helper, with_settings
+from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.live.plotly import plotly_address
-from tokendyno.ui.live.sources import FOLDER as LIVE
-
-OWN = Path(__file__).resolve().parent / "js"
-SCRIPTS = [THEME, LIVE / "plotly.js", PLOT, *(OWN / f"{name}.js" for name in ("chart", "detail", "table", "result"))]
 
 _TEMPLATE = """
 <div class="td-claims">
@@ -46,7 +41,7 @@ def claims_page(opened: gr.Tab) -> ClaimsControls:
     result = gr.HTML(
         value="",
         html_template=_TEMPLATE,
-        js_on_load=with_settings(with_helper(SCRIPTS), plotly=plotly_address()),
+        js_on_load=bundle("claims", plotly=plotly_address()),
         apply_default_css=False,
         elem_id="claims",
     )

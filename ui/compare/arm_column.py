@@ -18,6 +18,7 @@ from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.compare.request import CUSTOM, choice_values, preset_choices
 from tokendyno.ui.compare.verdicts import unchecked, verdict_box
+from tokendyno.ui.components.scripts import bundle
 
 
 class ArmControls(NamedTuple):
@@ -99,25 +100,6 @@ def _blocked(facts: ModelFacts | None, machine: Machine, preset: ArmPreset) -> b
 
 # --- folding --------------------------------------------------------------------------------------
 
-# The leading axes of this kind of model and whatever was set are always shown. The rest is hidden by a style rule, so
-# every control stays in the document: Tab and events reach it as soon as the button is pressed.
-_SHOW = """
-const button = element.querySelector('.td-more');
-const rule = element.querySelector('style');
-let open = false;
-const show = () => {
-  const { arm, folded } = JSON.parse(props.value);
-  const hidden = folded.map((name) => `#axis-${arm}-${name}:not(:focus-within)`).join(', ');
-  rule.textContent = open || !hidden ? '' : `${hidden} { display: none !important; }`;
-  button.textContent = open ? 'Fewer options \u25b4' : `More options (${folded.length}) \u25be`;
-  button.setAttribute('aria-expanded', String(open));
-  button.hidden = !folded.length;
-};
-button.addEventListener('click', () => { open = !open; show(); });
-show();
-watch('value', show);
-"""
-
 
 class Fold(msgspec.Struct):
     """The folded axes of an arm, by name."""
@@ -135,7 +117,7 @@ def fold_button(arm: str, choices: Mapping[str, str], facts: ModelFacts | None) 
         html_template="<style>" + hidden + " { display: none !important; }</style>"
         f'<button type="button" class="td-more" aria-expanded="false" aria-controls="axes-{arm}">'
         f"More options ({len(names)}) \u25be</button>",
-        js_on_load=_SHOW,
+        js_on_load=bundle("fold"),
         apply_default_css=False,
         elem_id=f"fold-{arm}",
         elem_classes=["td-fold"],

@@ -4,17 +4,13 @@ It opens on the window event "tokendyno-palette", which names the arm. What is t
 arm, the choices, and whether they replace the whole arm.
 """
 
-from pathlib import Path
-
 import gradio as gr
 import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.palette import Entry, palette
 from tokendyno.backend.models import ModelFacts
-from tokendyno.ui.components.scripts import with_helper
-
-SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("rank", "palette")]
+from tokendyno.ui.components.scripts import bundle
 
 _TEMPLATE = """
 <dialog class="td-palette" aria-label="What can be added to an arm">
@@ -39,7 +35,7 @@ def palette_dialog(facts: ModelFacts | None) -> gr.HTML:
     return gr.HTML(
         value=entries(facts),
         html_template=_TEMPLATE,
-        js_on_load=with_helper(SCRIPTS),
+        js_on_load=bundle("palette"),
         apply_default_css=False,
         elem_id="palette",
     )

@@ -5,7 +5,6 @@ fix.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import gradio as gr
 import msgspec
@@ -17,11 +16,8 @@ from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.evidence import Level
 from tokendyno.backend.optimizations import axis_title, choice_title, prompt_axes
 from tokendyno.ui.compare.request import matching_preset
-from tokendyno.ui.components.scripts import with_helper
+from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.summary import BETWEEN
-
-SCRIPT = Path(__file__).resolve().parent / "js" / "arm.js"
-
 
 NOT_RECORDED_HERE = "Recorded on another machine; here it cannot run."
 
@@ -72,7 +68,7 @@ def verdict_box(elem_id: str, value: str) -> gr.HTML:
     return gr.HTML(
         value=value,
         html_template='<div class="td-verdicts" aria-live="polite"></div>',
-        js_on_load=with_helper([SCRIPT]),
+        js_on_load=bundle("arm"),
         apply_default_css=False,
         elem_id=elem_id,
     )

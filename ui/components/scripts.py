@@ -1,31 +1,16 @@
-"""Scripts of plain components, each with the helpers that they share."""
+"""The JavaScript of components: `ui/bundle/`, which `npm run build` writes from the modules of `ui/**/js`."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-_OWN = Path(__file__).resolve().parent / "js"
-PRESS = _OWN / "press.js"
-"""Redraws that take no button away while it is pressed."""
-
-THEME = _OWN / "theme.js"
-"""Draws again when the theme changes."""
-
-HELPERS = (_OWN / "add.js", PRESS)
-PLOT = _OWN / "plot.js"
-"""Draws with plotly.js, which the script has to bring along."""
-PARETO = _OWN / "pareto.js"
-"""Charts of arms by time and memory, drawn by `PLOT`."""
+BUNDLES = Path(__file__).resolve().parents[1] / "bundle"
 
 
-def with_settings(script: str, **settings: Any) -> str:
-    """The script behind a constant `settings`, which it reads. They are no properties of the component: Gradio empties
-    those when an event leaves a component as it is that was not shown yet."""
-    return f"const settings = {msgspec.json.encode(settings).decode()};\n{script}"
-
-
-def with_helper(files: Iterable[Path]) -> str:
-    """One script for `gr.HTML(js_on_load=...)`: these files, behind the helpers."""
-    return "\n".join(file.read_text(encoding="utf-8") for file in (*HELPERS, *files))
+def bundle(name: str, **settings: Any) -> str:
+    """The function body of a component, for `gr.HTML(js_on_load=...)` and reports, behind a constant `settings` that
+    it reads. They are no properties of the component: Gradio empties those when an event leaves a component as it is
+    that was not shown yet."""
+    script = (BUNDLES / f"{name}.js").read_text(encoding="utf-8")
+    return f"const settings = {msgspec.json.encode(settings).decode()};\n{script}" if settings else script

@@ -9,18 +9,7 @@ import gradio as gr
 import msgspec
 
 from tokendyno.backend.runs.run import Run
-from tokendyno.ui.components.scripts import with_settings
-
-_SHOW = """
-const show = () => {
-  const { run, text } = props.value ? JSON.parse(props.value) : { run: '', text: '' };
-  const panel = document.querySelector('#' + settings.panel + ' [data-run]');
-  element.querySelector('.td-line-text').textContent = run && panel?.dataset.run === run ? text : '';
-};
-show();
-watch('value', show);
-window.addEventListener('tokendyno-run', show);
-"""
+from tokendyno.ui.components.scripts import bundle
 
 UNREADABLE = "These results are of an earlier run: what is set now cannot run yet."
 
@@ -37,7 +26,7 @@ def stale_line(panel: str, elem_id: str) -> gr.HTML:
     return gr.HTML(
         value="",
         html_template='<div class="td-line-text" role="status"></div>',
-        js_on_load=with_settings(_SHOW, panel=panel),
+        js_on_load=bundle("stale_line", panel=panel),
         apply_default_css=False,
         elem_id=elem_id,
         elem_classes=["td-line", "td-stale"],

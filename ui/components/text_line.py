@@ -2,13 +2,7 @@
 
 import gradio as gr
 
-_SHOW = """
-const show = () => {
-  element.querySelector('.td-line-text').textContent = props.value || '';
-};
-show();
-watch('value', show);
-"""
+from tokendyno.ui.components.scripts import bundle
 
 
 def text_line(elem_id: str, text: str = "", role: str = "", classes: str = "") -> gr.HTML:
@@ -17,7 +11,7 @@ def text_line(elem_id: str, text: str = "", role: str = "", classes: str = "") -
     return gr.HTML(
         value=text,
         html_template=f'<div class="td-line-text"{attribute}></div>',
-        js_on_load=_SHOW,
+        js_on_load=bundle("text_line"),
         apply_default_css=False,
         elem_id=elem_id,
         elem_classes=["td-line", *classes.split()],

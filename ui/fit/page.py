@@ -1,7 +1,6 @@
 """The Fit page: what fits on a GPU, by a model's config alone. Wiring only: `tokendyno.backend.fit` computes it."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -17,13 +16,11 @@ from tokendyno.backend.models import catalogue
 from tokendyno.backend.redact import redact
 from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.inputs import model_input, number_input
-from tokendyno.ui.components.scripts import with_helper
+from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.fit.request import find, write_amounts
 from tokendyno.ui.fit.sharding import sharding_table
-
-AMOUNTS_SCRIPT = Path(__file__).resolve().parent / "js" / "amounts.js"
 
 AMOUNTS = """
 <div class="td-amounts">
@@ -40,7 +37,6 @@ AMOUNTS = """
 </div>
 """
 
-RESULT_SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("chart", "table", "result")]
 
 RESULT = """
 <div class="td-fit">
@@ -154,7 +150,7 @@ def amounts_input() -> gr.HTML:
     return gr.HTML(
         value=write_amounts(None, 1),
         html_template=AMOUNTS.replace("MOST", str(MAX_BATCH_SIZE)),  # an event's answer may empty `props`
-        js_on_load=AMOUNTS_SCRIPT.read_text(encoding="utf-8"),
+        js_on_load=bundle("fit_amounts"),
         apply_default_css=False,
         elem_id="fit-amounts",
     )
@@ -166,7 +162,7 @@ def fit_result() -> gr.HTML:
     return gr.HTML(
         value="",
         html_template=RESULT,
-        js_on_load=with_helper(RESULT_SCRIPTS),
+        js_on_load=bundle("fit"),
         apply_default_css=False,
         elem_id="fit-result",
     )

@@ -4,7 +4,6 @@ transformers splits it for that, without its weights, which takes seconds: the t
 """
 
 import functools
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -14,11 +13,10 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.fit.sharding import SHARDING_COLUMNS, Sharding, sharding, sharding_cells
 from tokendyno.ui.components.inputs import read_text, read_whole
-from tokendyno.ui.components.scripts import with_helper
+from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
 
-SCRIPT = Path(__file__).resolve().parent / "js" / "sharding.js"
 WORKING = "transformers splits the model, without its weights: this takes seconds."
 KINDS = {"tensor": "Tensor parallel", "expert": "Expert parallel"}
 
@@ -32,7 +30,7 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
         table = gr.HTML(
             value="",
             html_template='<div class="td-fit-rows td-sharding" role="region" tabindex="0"></div>',
-            js_on_load=with_helper([SCRIPT]),
+            js_on_load=bundle("sharding"),
             apply_default_css=False,
             elem_id="fit-sharding-table",
         )

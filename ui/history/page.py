@@ -4,32 +4,17 @@ One component: the browser asks (`ui/history/answer.py`) and draws; what it show
 those of the live panel, over the columns that the same pull returns.
 """
 
-from pathlib import Path
-
 import gradio as gr
 
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.history.pins import FEWEST, MOST
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.ui.components.scripts import PARETO, PLOT, PRESS, THEME, with_settings
+from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.history.answer import answer
 from tokendyno.ui.live.charts import CHARTS
 from tokendyno.ui.live.panel import answer as pulled
 from tokendyno.ui.live.plotly import plotly_address
-from tokendyno.ui.live.sources import FOLDER as LIVE
 from tokendyno.ui.visitor import visitor_of
-
-OWN = Path(__file__).resolve().parent / "js"
-SCRIPTS = [
-    THEME,
-    *(LIVE / f"{name}.js" for name in ("dom", "plotly", "series", "decimate", "windows", "chart_data", "annotations")),
-    *(LIVE / f"{name}.js" for name in ("readout", "pointer", "fresh", "charts")),
-    PLOT,
-    PARETO,
-    PRESS,
-    *(OWN / f"{name}.js" for name in ("state", "search", "rows", "files", "edit", "tray", "overlay", "beside", "page")),
-]
-"""Joined into one function body, in this order."""
 
 TEMPLATE = """
 <h2 class="td-hidden">Runs</h2>
@@ -84,8 +69,8 @@ def history_page(bench: Bench) -> None:
     gr.HTML(
         value="",
         html_template=TEMPLATE,
-        js_on_load=with_settings(
-            "\n".join(file.read_text(encoding="utf-8") for file in SCRIPTS),
+        js_on_load=bundle(
+            "history",
             plotly=plotly_address(),
             charts=[chart.as_json() for chart in CHARTS],
             axes=[

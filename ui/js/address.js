@@ -4,6 +4,7 @@ const LEADS = { worth: 'compare' };  // parts of another page
 const WITHOUT_MODEL = ['stories', 'history', 'claims'];
 const HISTORY_KEYS = ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pins', 'beside'];
 const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name', ...HISTORY_KEYS];
+/** @type {{ [page: string]: { [key: string]: any } }} */
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
 // The room that the page opened in, as its settings say: to enter it is no turn, which would drop a run from the address.

@@ -40,20 +40,21 @@ document.addEventListener('focusin', (event) => {
 });
 // A list that was left by Tab stays open over the page, if it was not shut.
 document.addEventListener('focusout', (event) => {
-  const list = event.target;
+  const list = /** @type {HTMLElement} */ (event.target);
   if (list.getAttribute?.('role') !== 'combobox' || !event.relatedTarget) return;
   setTimeout(() => {
     if (list.getAttribute('aria-expanded') === 'true' && document.activeElement !== list) list.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
   });
 });
-document.addEventListener('pointerdown', (event) => { if (!event.target.closest(pressable)) last = null; });
+document.addEventListener('pointerdown', (event) => { if (!(/** @type {Element} */ (event.target).closest(pressable))) last = null; });
 document.addEventListener('keydown', (event) => {
-  const list = event.target;
+  const list = /** @type {HTMLElement} */ (event.target);
   if (!['Enter', 'Escape'].includes(event.key) || list.getAttribute?.('role') !== 'combobox') return;
   setTimeout(() => { if (document.activeElement === document.body && usable(list)) shut(list); });
 }, true);
 // A pane of code scrolls, so the keyboard must reach it.
-const panes = document.getElementsByClassName('cm-scroller');
+/** @type {HTMLCollectionOf<HTMLElement>} */
+const panes = /** @type {any} */ (document.getElementsByClassName('cm-scroller'));
 const reachable = () => {
   for (const pane of panes) if (pane.tabIndex < 0) Object.assign(pane, { tabIndex: 0, role: 'group', ariaLabel: 'Python code' });
 };

@@ -1,6 +1,8 @@
 // A script is saved under the name that stands above it; Gradio would call every one of them file.py.
 document.addEventListener('click', (event) => {
-  const link = event.target.closest?.('.td-code a[download]');
+  const target = /** @type {Element} */ (event.target);
+  /** @type {HTMLAnchorElement} */
+  const link = target.closest?.('.td-code a[download]');
   const name = link?.closest('.td-code').querySelector('[data-testid="block-label"]')?.textContent.match(/\S+\.py\s*$/);
   if (name) link.download = name[0].trim();
 }, true);

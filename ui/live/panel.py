@@ -18,10 +18,10 @@ from tokendyno.backend.views import live
 from tokendyno.backend.views.heads import Heads
 from tokendyno.ui.components.pulls import PullRefused
 from tokendyno.ui.components.queue_line import QueueLine, no_queue
-from tokendyno.ui.components.scripts import with_settings
+from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.pace import PACE
 from tokendyno.ui.live.plotly import plotly_address
-from tokendyno.ui.live.sources import TEMPLATE, panel_settings, script
+from tokendyno.ui.live.sources import TEMPLATE, panel_settings
 
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_ARMS = 8
@@ -102,8 +102,8 @@ def live_panel(
     return gr.HTML(
         value="",
         html_template=TEMPLATE,
-        js_on_load=with_settings(
-            script(),
+        js_on_load=bundle(
+            "live",
             **panel_settings(),
             most=MAX_TOKENS_PER_PULL,
             first=first,

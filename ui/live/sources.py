@@ -1,21 +1,10 @@
-"""What the live panel is made of: its JavaScript, its markup, its charts. Nothing here needs Gradio, so that a report
+"""What the live panel is made of: its markup and its charts. Nothing here needs Gradio, so that a report
 is the same panel in a file of its own."""
 
-from pathlib import Path
 from typing import Any
 
 from tokendyno.backend.runs.statistics import MIN_SAMPLES
-from tokendyno.ui.components.scripts import THEME
 from tokendyno.ui.live.charts import CHARTS
-
-SCRIPTS = (
-    "dom", "plotly", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout",
-    "pointer", "fresh", "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "quality", "tiles",
-    "details", "ledger", "remarks", "step_time", "crossing", "panel",
-)  # fmt: skip
-"""Files of ui/live/js, in the order in which they are joined into one function body."""
-
-FOLDER = Path(__file__).resolve().parent / "js"
 
 RUN_LINK = """    <span class="td-link" hidden>
       <a class="td-permalink" title="Permanent link to this run"></a>
@@ -95,12 +84,6 @@ TEMPLATE = f"""
 <details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
 <ul class="td-remarks" aria-label="Remarks"></ul>
 """
-
-
-def script() -> str:
-    """The panel's JavaScript: all files of `SCRIPTS`, joined, behind a helper that other panels use as well."""
-    files = [THEME, *(FOLDER / f"{name}.js" for name in SCRIPTS)]
-    return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def panel_settings() -> dict[str, Any]:

@@ -22,9 +22,10 @@ from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
 from tokendyno.backend.views.command import command_of
-from tokendyno.ui.live.sources import TEMPLATE, panel_settings, script
+from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.live.sources import TEMPLATE, panel_settings
 from tokendyno.ui.sheets import SHEETS
-from tokendyno.ui.worth.sources import course_script, sweep_template, worth_template
+from tokendyno.ui.worth.sources import sweep_template, worth_template
 
 FOLDER = Path(__file__).resolve().parent
 STYLES = (FOLDER / "report.css", *SHEETS, FOLDER.parent / "worth" / "style.css")
@@ -75,7 +76,7 @@ def report(run: Run, scripts: Mapping[str, str], others: live.OtherRuns = live.N
         {**created.machine, **created.versions},
         f"Run {run.id}, {date}.",
         _packed(run.id, msgspec.json.encode(whole(run, others)), panel_settings()),
-        script(),
+        bundle("live"),
     )
 
 
@@ -106,7 +107,7 @@ def course_report(course: Ablation | Sweep) -> str:
         {name: text for name, text in facts.items() if text},
         f"Journal {course.id}.",
         _packed(course.id, found, {"key_of_address": key}),
-        course_script(key),
+        bundle(key),
     )
 
 
@@ -125,7 +126,7 @@ def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], made: 
         made=html.escape(f"{made} Written by tokendyno."),
         plotly=_plotly().replace("</script", "<\\/script"),
         report=msgspec.json.encode(packed).decode().replace("<", "\\u003c"),
-        start=_read(FOLDER / "start.js"),
+        start=bundle("report"),
         code=code,
     )
 

@@ -2,14 +2,11 @@
 it here" fires "take", each with the story's name; "choose" may also name one of its recordings."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import gradio as gr
 import msgspec
 
-from tokendyno.ui.components.scripts import with_helper
-
-SCRIPT = Path(__file__).resolve().parent / "js" / "story.js"
+from tokendyno.ui.components.scripts import bundle
 
 _TEMPLATE = """
 <div class="td-story">
@@ -76,7 +73,7 @@ def story_view(value: str) -> gr.HTML:
     return gr.HTML(
         value=value,
         html_template=_TEMPLATE,
-        js_on_load=with_helper([SCRIPT]),
+        js_on_load=bundle("story"),
         apply_default_css=False,
         elem_id="story",
     )

@@ -16,9 +16,9 @@ from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.components.pulls import refusal
-from tokendyno.ui.components.scripts import with_settings
+from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.plotly import plotly_address
-from tokendyno.ui.worth.sources import course_script, sweep_template, worth_template
+from tokendyno.ui.worth.sources import sweep_template, worth_template
 
 FIRST_SIZES = {"batch_size": "1, 4, 16", "prompt_tokens": "64, 256, 1024", "max_new_tokens": "16, 64"}
 """Values that a size has when it is chosen."""
@@ -107,7 +107,7 @@ def _panel(courses: Courses, kind: Kind, template: str, **settings: Any) -> gr.H
     return gr.HTML(
         value="",
         html_template=template,
-        js_on_load=with_settings(course_script(kind.key), key_of_address=kind.key, plotly=plotly_address(), **settings),
+        js_on_load=bundle(kind.key, key_of_address=kind.key, plotly=plotly_address(), **settings),
         server_functions=[pull],
         apply_default_css=False,
         elem_id=kind.key,

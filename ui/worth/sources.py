@@ -1,12 +1,5 @@
-"""What the panels of ablations and sweeps are made of: their markup and JavaScript. Nothing here needs Gradio, so that
+"""What the panels of ablations and sweeps are made of: their markup. Nothing here needs Gradio, so that
 a report is the same panel in a file of its own."""
-
-from pathlib import Path
-
-from tokendyno.ui.components.scripts import PARETO, PLOT, THEME, with_helper
-from tokendyno.ui.live.sources import FOLDER as LIVE
-
-OWN = Path(__file__).resolve().parent / "js"
 
 _TEMPLATE = """
 <section class="td-worth" aria-labelledby="td-{kind}-title">
@@ -34,8 +27,3 @@ def worth_template() -> str:
 def sweep_template(form: str = "") -> str:
     """The markup of a sweep. `form`: where what is swept is chosen."""
     return _TEMPLATE.format(kind="sweep", title="Sweep", form=form, begin="Measure", what="sweep")
-
-
-def course_script(name: str) -> str:
-    """The JavaScript of one of them: "worth" or "sweep"."""
-    return with_helper([THEME, LIVE / "plotly.js", PLOT, PARETO, OWN / "course.js", OWN / f"{name}.js"])

@@ -1,10 +1,14 @@
 // What the canvases share: size in device pixels, colours of the theme, the hatch of idle slots and padding, the time
 // axis. All canvases of an arm have the same margins, so that a moment is at the same x in each.
 
-const MARGIN_LEFT = 36, MARGIN_RIGHT = 6;
+import { css } from '../../live/js/dom.js';
+import { ticks } from './scales.js';
+
+export const MARGIN_LEFT = 36, MARGIN_RIGHT = 6;
 
 // A canvas of that height in CSS pixels, ready to draw; null while it is not shown.
-function prepare(canvas, height) {
+/** @param {HTMLCanvasElement} canvas @param {number} height @returns {Batch.Field | null} */
+export function prepare(canvas, height) {
   const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
   if (!width) return null;
   if (canvas.style.height !== height + 'px') canvas.style.height = height + 'px';
@@ -17,7 +21,8 @@ function prepare(canvas, height) {
   return { pen, width, height, inner: Math.max(1, width - MARGIN_LEFT - MARGIN_RIGHT) };
 }
 
-function palette(arm) {
+/** @param {number} arm @returns {Batch.Colours} */
+export function palette(arm) {
   return {
     arm: css(arm % 2 ? '--arm-b' : '--arm-a'), ink: css('--body-text-color'), subdued: css('--body-text-color-subdued'),
     line: css('--border-color-primary'), band: css('--background-fill-secondary'),
@@ -27,7 +32,8 @@ function palette(arm) {
 const hatches = new Map();
 
 // Diagonal lines in a colour: slots and positions that are held and do nothing.
-function hatch(pen, colour) {
+/** @param {CanvasRenderingContext2D} pen @param {string} colour */
+export function hatch(pen, colour) {
   if (!hatches.has(colour)) {
     const tile = document.createElement('canvas');
     tile.width = tile.height = 6;
@@ -41,7 +47,8 @@ function hatch(pen, colour) {
 }
 
 // Vertical lines at round seconds, with their numbers below if there is room for them.
-function timeAxis(field, colours, end, bottom, labels) {
+/** @param {Batch.Field} field @param {Batch.Colours} colours @param {number} end @param {number} bottom @param {boolean} labels */
+export function timeAxis(field, colours, end, bottom, labels) {
   const { pen, inner } = field;
   pen.strokeStyle = colours.line;
   pen.fillStyle = colours.subdued;
@@ -60,13 +67,17 @@ function timeAxis(field, colours, end, bottom, labels) {
   });
 }
 
-function sideLabel(field, colours, text, y, baseline) {
+/**
+ * @param {Batch.Field} field @param {Batch.Colours} colours @param {string} text @param {number} y @param {CanvasTextBaseline} [baseline]
+ */
+export function sideLabel(field, colours, text, y, baseline) {
   field.pen.fillStyle = colours.subdued;
   field.pen.textAlign = 'right';
   field.pen.textBaseline = baseline || 'middle';
   field.pen.fillText(text, MARGIN_LEFT - 8, y);
 }
 
-function timeAtX(field, end, x) {
+/** @param {Batch.Field} field @param {number} end @param {number} x */
+export function timeAtX(field, end, x) {
   return (x - MARGIN_LEFT) / field.inner * end;
 }

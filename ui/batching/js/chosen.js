@@ -1,6 +1,11 @@
 // The chosen request: what both arms did with it, in words, and its texts side by side.
 
-function makeChosen(box, choose) {
+import { count, el, setText } from '../../live/js/dom.js';
+import { firstDifference } from '../../live/js/series.js';
+import { describeRequest } from './requests.js';
+
+/** @param {HTMLElement} box @param {(request: number) => void} choose */
+export function makeChosen(box, choose) {
   let arms = [], field = null, said = null;
 
   function build(head, requests) {
@@ -33,6 +38,7 @@ function makeChosen(box, choose) {
   }
 
   // views: as in lanes.paint; head.differ: request -> the first token that differs
+  /** @param {Batch.View[]} views @param {Batch.BatchHead} head @param {number} request */
   function show(views, head, request) {
     if (!field) return;
     if (document.activeElement !== field && Number(field.value) !== request + 1) field.value = request + 1;

@@ -2,30 +2,34 @@
 // Replies may overlap (several pulls travel at once on a slow line), so each is cut at the cursor and nothing counts
 // twice. Nothing here touches the document.
 
-const PREFILL = 0, DECODE = 1, IDLE = 2;
+export const PREFILL = 0, DECODE = 1, IDLE = 2;
 
 // steps   begin, end (s), prefill, decode and idle parts, waiting requests, padding, of each step
 // rows    by request: { bars, waits, tokens, prompt, end, reason, text }
 //         bars: { kind, begin, end, last (its last step), tokens, padding } in order; waits: [seconds, reason]
 // moves   step, page's first and last byte, request (-1: given back), in order
-function emptyBatch() {
+/** @returns {Batch.Folded} */
+export function emptyBatch() {
   return {
     steps: { begin: [], end: [], prefill: [], decode: [], idle: [], waiting: [], padding: [] },
     rows: new Map(), moves: { step: [], from: [], to: [], request: [], page: [], group: [] }, parts: 0, waits: 0, ends: 0, tokens: 0,
   };
 }
 
-function batchCursor(batch) {
+/** @param {Batch.Folded} batch */
+export function batchCursor(batch) {
   return [batch.steps.end.length, batch.waits, batch.moves.step.length, batch.ends];
 }
 
+/** @param {Batch.Folded} batch @param {number} request @returns {Batch.Row} */
 function rowOf(batch, request) {
   if (!batch.rows.has(request)) batch.rows.set(request, { bars: [], waits: [], tokens: 0, prompt: 0, end: null, reason: '', text: '' });
   return batch.rows.get(request);
 }
 
 // Append what is new in an arm's reply; `pages` are the groups of its paged cache. Returns whether anything was new.
-function appendBatch(batch, reply, pages) {
+/** @param {Batch.Folded} batch @param {Batch.BatchColumns} reply @param {Batch.PageGroup[]} pages */
+export function appendBatch(batch, reply, pages) {
   let grew = false;
   const known = batch.steps.end.length;
   if (reply.first <= known && reply.n > known) {
@@ -67,6 +71,7 @@ function appendBatch(batch, reply, pages) {
 }
 
 // Step i of a reply, whose parts are `from` to `to`. A static batch pads each prompt to the same width.
+/** @param {Batch.Folded} batch @param {Batch.BatchColumns} reply @param {number} i @param {number} from @param {number} to */
 function appendStep(batch, reply, i, from, to) {
   const begin = reply.b[i], end = reply.e[i], step = batch.steps.end.length, counts = [0, 0, 0];
   let prompts = 0, filled = 0;
@@ -98,7 +103,8 @@ function appendStep(batch, reply, i, from, to) {
 }
 
 // The latest moment that an arm has told of.
-function lastMoment(batch) {
+/** @param {Batch.Folded} batch */
+export function lastMoment(batch) {
   const end = batch.steps.end;
   return end.length ? end[end.length - 1] : 0;
 }

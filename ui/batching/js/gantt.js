@@ -1,17 +1,24 @@
 // The Gantt chart of an arm: a row for each request, in the order of their arrival.
 
-const GANTT_HEIGHT = 300, MOST_ROW = 15, LEAST_ROW = 1, AXIS_HEIGHT = 17;
+import { pieces } from './requests.js';
+import { ticks } from './scales.js';
+import { MARGIN_LEFT, hatch, palette, prepare, sideLabel, timeAxis } from './canvas.js';
 
-function rowHeight(requests) {
+export const GANTT_HEIGHT = 300, MOST_ROW = 15, LEAST_ROW = 1, AXIS_HEIGHT = 17;
+
+/** @param {number} requests */
+export function rowHeight(requests) {
   return Math.max(LEAST_ROW, Math.min(MOST_ROW, GANTT_HEIGHT / requests));
 }
 
-function ganttHeight(requests) {
+/** @param {number} requests */
+export function ganttHeight(requests) {
   return Math.ceil(rowHeight(requests) * requests) + AXIS_HEIGHT;
 }
 
 // view: { batch, asked, now, end, chosen, hovered, arm }. Returns the field that was drawn on, null while hidden.
-function drawGantt(canvas, view) {
+/** @param {HTMLCanvasElement} canvas @param {Batch.View} view */
+export function drawGantt(canvas, view) {
   const { batch, asked, now, end, chosen, hovered } = view, requests = asked.arrival_s.length;
   const field = prepare(canvas, ganttHeight(requests));
   if (!field) return null;

@@ -1,11 +1,20 @@
 // The instruments of each arm: slots, Gantt chart, map of pages. A request is chosen by a click or with the arrow keys;
 // what is under the pointer is said in words beside it.
 
+import { el, setText } from '../../live/js/dom.js';
+import { describeRequest } from './requests.js';
+import { timeAtX } from './canvas.js';
+import { drawGantt } from './gantt.js';
+import { describeSlots, drawSlots } from './slots.js';
+import { describePages, drawPages } from './pages.js';
+
 const LEGEND = [['queued', 'waits'], ['prefill', 'prefill'], ['decode', 'decode'], ['idle', 'idle slot or padding'], ['cancelled', 'cancelled']];
 
-function makeLanes(box, tip, choose) {
+/** @param {HTMLElement} box @param {HTMLElement} tip @param {(request: number) => void} choose */
+export function makeLanes(box, tip, choose) {
   let lanes = [];
 
+  /** @param {Batch.BatchHead} head */
   function build(head) {
     box.replaceChildren();
     lanes = head.arms.map((arm, i) => {
@@ -113,6 +122,7 @@ function makeLanes(box, tip, choose) {
   }
 
   // views: one for each arm, see drawGantt, drawSlots and drawPages
+  /** @param {Batch.View[]} views */
   function paint(views) {
     lanes.forEach((lane, i) => { lane.view = views[i]; draw(lane); });
   }

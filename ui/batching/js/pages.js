@@ -1,9 +1,16 @@
 // The map of KV pages: time to the right, the bytes of the paged cache from top to bottom. Neighbouring requests have
 // different shades of the arm's colour, the chosen one is in ink, free pages are empty.
 
+import { count, css, seconds } from '../../live/js/dom.js';
+import { lastMoment } from './columns.js';
+import { mapLines, pageMap, stepAt } from './scales.js';
+import { MARGIN_LEFT, palette, prepare, sideLabel, timeAtX, timeAxis } from './canvas.js';
+import { AXIS_HEIGHT } from './gantt.js';
+
 const MAP_HEIGHT = 110, SHADES = [0.9, 0.45, 0.7, 0.3, 0.58];
 
-function drawPages(canvas, { batch, pages, cacheBytes, end, chosen, arm }) {
+/** @param {HTMLCanvasElement} canvas @param {Batch.View} view */
+export function drawPages(canvas, { batch, pages, cacheBytes, end, chosen, arm }) {
   const field = prepare(canvas, MAP_HEIGHT + AXIS_HEIGHT);
   if (!field) return null;
   const { pen, inner } = field, colours = palette(arm), lines = mapLines(cacheBytes, pages), width = Math.max(1, Math.round(inner));
@@ -42,12 +49,16 @@ function totalPages(pages, cacheBytes) {
   return Math.round(cacheBytes / Math.min(...pages.map(group => group.page_bytes)));
 }
 
-function describePages(field, view, x, y) {
+/**
+ * @param {Batch.Field & { map: Int32Array, lines: number, columns: number }} field @param {Batch.View} view @param {number} x
+ * @param {number} y
+ */
+export function describePages(field, view, x, y) {
   const at = timeAtX(field, view.end, x), step = stepAt(view.batch.steps, at);
   const column = Math.floor((x - MARGIN_LEFT) / field.inner * field.columns), line = Math.floor(y / MAP_HEIGHT * field.lines);
   if (step < 0 || column < 0 || column >= field.columns || line < 0 || line >= field.lines || at > lastMoment(view.batch)) return '';
   const here = field.map.subarray(column * field.lines, (column + 1) * field.lines), owner = here[line];
-  const held = here.reduce((sum, request) => sum + (request >= 0), 0);
+  const held = here.reduce((sum, request) => sum + Number(request >= 0), 0);
   return 'Step ' + count(step + 1) + ' at ' + seconds(at) + ': ' + Math.round(100 * held / field.lines) + '% held; here '
     + (owner < 0 ? 'free' : 'request ' + (owner + 1));
 }

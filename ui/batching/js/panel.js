@@ -1,5 +1,22 @@
 // The panel of many requests: opens a run by id, passes what is pulled to the instruments, and shows the run's status.
 
+import { onTheme } from '../../components/js/theme.js';
+import { find, setText } from '../../live/js/dom.js';
+import { LOCAL, bare, clearLine, refuse, showLink, showMessage, showStatus, showUnkept } from '../../live/js/run_line.js';
+import { makePuller } from '../../live/js/pull.js';
+import { makePhases } from '../../live/js/phases.js';
+import { makeVerdict } from '../../live/js/verdict.js';
+import { makeTiles } from '../../live/js/tiles.js';
+import { makeDetails } from '../../live/js/details.js';
+import { makeLedger } from '../../live/js/ledger.js';
+import { showRemarks } from '../../live/js/remarks.js';
+import { appendBatch, batchCursor, emptyBatch, lastMoment } from './columns.js';
+import { tokensOf } from './requests.js';
+import { axisEnd } from './scales.js';
+import { makeLanes } from './lanes.js';
+import { makeChosen } from './chosen.js';
+import { makeTable } from './table.js';
+
 const SLOW_NOTE = "drawn slowly while this machine's own cores are measured";
 const EMPTY = 'Press Run: arm A serves all requests first, then arm B serves the same ones. When each request waits, is processed and ends, which slots stand idle and who holds which page of the KV cache appear here, with proof that each choice took effect.';
 
@@ -12,7 +29,13 @@ const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
 
-let run = '', batches = [], head = null, asked = null, version = -1, sent = 0, heard = 0, over = false, chosen = 0, dirty = false, lastPaint = 0, paintMs = 0;
+/** @type {Batch.Folded[]} */
+let batches = [];
+/** @type {Batch.BatchHead | null} */
+let head = null;
+/** @type {Batch.Asked | null} */
+let asked = null;
+let run = '', version = -1, sent = 0, heard = 0, over = false, chosen = 0, dirty = false, lastPaint = 0, paintMs = 0;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
 
 async function ask() {
@@ -23,6 +46,7 @@ async function ask() {
   return reply;
 }
 
+/** @param {(Batch.BatchDelta & { error?: string, seq: number })} reply */
 function take(reply) {
   if (reply.error) { refuse(run, reply.error); return 'over'; }
   if (reply.run !== run || over) return over ? 'over' : 'wait';

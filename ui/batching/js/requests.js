@@ -1,7 +1,11 @@
 // One request of one arm, from its columns: what is drawn of it, and what is said of it. Nothing here touches the
 // document.
 
+import { count, seconds } from '../../live/js/dom.js';
+import { IDLE, PREFILL } from './columns.js';
+
 // When its first token existed: at the end of its last piece of prompt, once a token followed or it ended. null: not yet.
+/** @param {Batch.Row | undefined} row @returns {number | null} */
 function firstToken(row) {
   let found = null, done = false;
   for (const bar of row ? row.bars : []) {
@@ -12,23 +16,27 @@ function firstToken(row) {
 }
 
 // Tokens that it has: that of its prompt, and one for each decode step.
-function tokensOf(row) {
+/** @param {Batch.Row | undefined} row */
+export function tokensOf(row) {
   return firstToken(row) === null ? 0 : row.tokens + 1;
 }
 
+/** @param {Batch.Row | undefined} row */
 function startOf(row) {
   return row && row.bars.length ? row.bars[0].begin : null;
 }
 
 // queued, prefill, decode, done or cancelled; "later" before it has arrived.
-function stateOf(row, arrival, now) {
+/** @param {Batch.Row | undefined} row @param {number} arrival @param {number} now */
+export function stateOf(row, arrival, now) {
   if (row && row.end !== null) return row.reason === 'cancelled' ? 'cancelled' : 'done';
   if (row && row.bars.length) return row.bars[row.bars.length - 1].kind === PREFILL ? 'prefill' : 'decode';
   return arrival > now ? 'later' : 'queued';
 }
 
 // The reason for which it waits at a moment, as the scheduler gave it; '' if none was given by then.
-function reasonAt(row, at) {
+/** @param {Batch.Row | undefined} row @param {number} at */
+export function reasonAt(row, at) {
   let found = '';
   for (const [begin, reason] of row ? row.waits : []) if (begin <= at || !found) found = reason;
   return found;
@@ -36,7 +44,8 @@ function reasonAt(row, at) {
 
 // What is drawn of a request: pieces with a kind ("queued", "padding", "prefill", "decode", "idle") from one second to
 // another. A request that has not begun waits until `now`.
-function pieces(row, arrival, now) {
+/** @param {Batch.Row | undefined} row @param {number} arrival @param {number} now */
+export function pieces(row, arrival, now) {
   const found = [], start = startOf(row), until = start === null ? (row && row.end !== null ? row.end : now) : start;
   if (until > arrival) found.push({ kind: 'queued', from: arrival, to: until });
   for (const bar of row ? row.bars : []) {
@@ -52,7 +61,8 @@ function pieces(row, arrival, now) {
 }
 
 // The figures of a request, in seconds; null where they are not known.
-function figuresOf(row, arrival) {
+/** @param {Batch.Row | undefined} row @param {number} arrival */
+export function figuresOf(row, arrival) {
   const first = firstToken(row), start = startOf(row), tokens = tokensOf(row);
   const chunks = row ? row.bars.filter(bar => bar.kind === PREFILL) : [];
   const held = row ? row.bars.filter(bar => bar.kind === IDLE).reduce((sum, bar) => sum + bar.end - bar.begin, 0) : 0;
@@ -66,7 +76,11 @@ function figuresOf(row, arrival) {
 }
 
 // A request of an arm in words. `waits`: reason -> what it waited for.
-function describeRequest(number, row, arrival, now, waits) {
+/**
+ * @param {number} number @param {Batch.Row | undefined} row @param {number} arrival @param {number} now
+ * @param {{ [reason: string]: string }} waits
+ */
+export function describeRequest(number, row, arrival, now, waits) {
   const state = stateOf(row, arrival, now), found = figuresOf(row, arrival), parts = [];
   const reasons = row ? [...new Set(row.waits.map(([, reason]) => reason))] : [];
   const why = reasons.length ? ' for ' + reasons.map(reason => waits[reason] || reason).join(', then for ') : '';

@@ -1,9 +1,12 @@
 // Time axes, strips of slots and maps of pages as numbers, before anything is drawn. Nothing here touches the document.
 
+import { lastMoment } from './columns.js';
+
 const MAP_LINES = 240;
 
 // A round end of the axis at or past `last`, so that the scale does not creep with each step.
-function axisEnd(last, over) {
+/** @param {number} last @param {boolean} over */
+export function axisEnd(last, over) {
   if (last <= 0) return 1;
   if (over) return last;
   const unit = 10 ** Math.floor(Math.log10(last));
@@ -11,7 +14,8 @@ function axisEnd(last, over) {
 }
 
 // About `most` round numbers from 0 to `end`.
-function ticks(end, most) {
+/** @param {number} end @param {number} most */
+export function ticks(end, most) {
   const rough = end / Math.max(1, most), unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(factor => factor * unit).find(size => size >= rough);
   const found = [];
@@ -21,7 +25,8 @@ function ticks(end, most) {
 
 // Slots over time, in `width` columns of equal time up to `end`: time-weighted means of slots at useful work and of
 // idle ones; null where no step ran.
-function slotColumns(steps, width, end) {
+/** @param {Pick<Batch.Steps, 'begin' | 'end' | 'prefill' | 'decode' | 'idle'>} steps @param {number} width @param {number} end */
+export function slotColumns(steps, width, end) {
   const work = new Array(width).fill(0), idle = new Array(width).fill(0), covered = new Array(width).fill(0);
   const size = end / width;
   for (let i = 0; i < steps.end.length; i++) {
@@ -37,7 +42,8 @@ function slotColumns(steps, width, end) {
 }
 
 // The step under way at a moment: the last that had begun. -1 before the first.
-function stepAt(steps, at) {
+/** @param {Pick<Batch.Steps, 'begin'>} steps @param {number} at */
+export function stepAt(steps, at) {
   let low = 0, high = steps.begin.length;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -48,14 +54,16 @@ function stepAt(steps, at) {
 }
 
 // Lines of a map of pages: one for each page while there are few.
-function mapLines(cacheBytes, pages) {
+/** @param {number} cacheBytes @param {Pick<Batch.PageGroup, 'page_bytes'>[]} pages */
+export function mapLines(cacheBytes, pages) {
   const smallest = Math.min(...pages.map(group => group.page_bytes));
   return Math.max(1, Math.min(MAP_LINES, Math.round(cacheBytes / smallest)));
 }
 
 // Who holds each line of the paged cache in each of `width` columns of time: Int32Array, column by column; -1 is free.
 // A line that covers several pages is free when none of them is held.
-function pageMap(batch, cacheBytes, lines, width, end) {
+/** @param {Batch.Folded} batch @param {number} cacheBytes @param {number} lines @param {number} width @param {number} end */
+export function pageMap(batch, cacheBytes, lines, width, end) {
   const { moves, steps } = batch, map = new Int32Array(lines * width).fill(-1);
   const owner = new Int32Array(lines).fill(-1), held = new Int32Array(lines), holders = new Map();
   const last = lastMoment(batch);
@@ -70,7 +78,7 @@ function pageMap(batch, cacheBytes, lines, width, end) {
       holders.set(key, request);
       const from = Math.floor(moves.from[next] / cacheBytes * lines), to = Math.max(from + 1, Math.round(moves.to[next] / cacheBytes * lines));
       for (let line = from; line < Math.min(to, lines); line++) {
-        held[line] += (request >= 0) - (before >= 0);
+        held[line] += Number(request >= 0) - Number(before >= 0);
         owner[line] = request >= 0 ? request : held[line] > 0 ? owner[line] : -1;
       }
     }

@@ -1,8 +1,14 @@
 // Slots over time: how many do useful work in each step, and how many are held and idle.
 
+import { count, seconds } from '../../live/js/dom.js';
+import { lastMoment } from './columns.js';
+import { slotColumns, stepAt } from './scales.js';
+import { MARGIN_LEFT, hatch, palette, prepare, sideLabel, timeAxis } from './canvas.js';
+
 const SLOTS_HEIGHT = 62;
 
-function drawSlots(canvas, { batch, slots, end, arm }) {
+/** @param {HTMLCanvasElement} canvas @param {Batch.View} view */
+export function drawSlots(canvas, { batch, slots, end, arm }) {
   const field = prepare(canvas, SLOTS_HEIGHT);
   if (!field) return null;
   const { pen, inner } = field, colours = palette(arm), bottom = SLOTS_HEIGHT - 2, top = 6, width = Math.round(inner);
@@ -28,7 +34,8 @@ function drawSlots(canvas, { batch, slots, end, arm }) {
   return field;
 }
 
-function describeSlots(batch, slots, at) {
+/** @param {Batch.Folded} batch @param {number} slots @param {number} at */
+export function describeSlots(batch, slots, at) {
   const step = stepAt(batch.steps, at), { steps } = batch;
   if (step < 0 || at > lastMoment(batch)) return '';
   const parts = [['prefill', steps.prefill], ['decode', steps.decode], ['idle', steps.idle]].filter(([, column]) => column[step]).map(([name, column]) => column[step] + ' ' + name);

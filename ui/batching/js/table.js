@@ -1,8 +1,13 @@
 // The table of requests: what the canvases show, as text. It is filled while it is open.
 
+import { count, el, seconds } from '../../live/js/dom.js';
+import { afterPress } from '../../components/js/press.js';
+import { figuresOf, stateOf } from './requests.js';
+
 const REQUEST_STATES = { later: 'not yet arrived', queued: 'waits', prefill: 'prefill', decode: 'decode', done: 'done', cancelled: 'cancelled' };
 
-function makeTable(details, box, choose) {
+/** @param {HTMLDetailsElement} details @param {HTMLElement} box @param {(request: number) => void} choose */
+export function makeTable(details, box, choose) {
   let latest = null, shown = '', drawnAt = 0;
   const redraw = afterPress(box, draw);
   details.addEventListener('toggle', () => { drawnAt = 0; draw(); });
@@ -50,6 +55,7 @@ function makeTable(details, box, choose) {
     return cell;
   }
 
+  /** @param {Batch.View[]} views @param {Batch.BatchHead} head @param {number} request @param {boolean} both */
   function cells(views, head, request, both) {
     const { asked } = views[0], found = [String(request + 1), seconds(asked.arrival_s[request]), count(asked.prompt_tokens[request]), count(asked.max_new_tokens[request])];
     const ended = views.every(view => view.batch.rows.get(request)?.end != null);

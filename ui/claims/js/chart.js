@@ -1,8 +1,13 @@
 // One figure of a claim: the claimed range as a band, the measured interval as a bar with its middle. The text beside it
 // says the same.
+
+import { drawPlot } from '../../components/js/plot.js';
+import { add } from '../../components/js/add.js';
+
 const CLAIM_CHART_HEIGHT = 58;
 
-function claimChart(parent, figure) {
+/** @param {HTMLElement} parent @param {Claims.FigureView} figure */
+export function claimChart(parent, figure) {
   if (figure.value === null) return;
   const plot = add(parent, 'div', 'td-claim-chart');
   plot.setAttribute('aria-hidden', 'true');

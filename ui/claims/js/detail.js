@@ -1,7 +1,12 @@
 // Everything about one claim, below its row.
-const wordClass = (word) => word.replaceAll(' ', '-');
 
-function drawDetail(cell, claim) {
+import { add } from '../../components/js/add.js';
+import { claimChart } from './chart.js';
+
+export const wordClass = (word) => word.replaceAll(' ', '-');
+
+/** @param {HTMLElement} cell @param {Claims.ClaimView} claim */
+export function drawDetail(cell, claim) {
   const box = add(cell, 'div', 'td-claim-detail');
   add(box, 'p', 'td-claim-said', claim.said);
   add(box, 'p', 'td-claim-source', claim.document + ': ' + claim.place + '.');

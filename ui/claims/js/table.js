@@ -1,7 +1,15 @@
 // The table of claims: a row each, and below the chosen row everything about it.
+
+import { add } from '../../components/js/add.js';
+import { drawDetail, wordClass } from './detail.js';
+
 const COLUMNS = ['Claim', 'Claimed', 'Measured', 'Verdict'];
 
-function drawClaims(box, document_, wanted, chosen, choose) {
+/**
+ * @param {HTMLElement} box @param {Claims.ClaimsDocument} document_ @param {string} wanted @param {string} chosen
+ * @param {(name: string) => void} choose
+ */
+export function drawClaims(box, document_, wanted, chosen, choose) {
   box.replaceChildren();
   const table = add(box, 'table');
   add(table, 'caption', 'td-hidden', 'Claims, what was measured, and verdicts');

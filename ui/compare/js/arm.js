@@ -1,4 +1,9 @@
 // An arm in short: chips of what differs from the defaults, predicted memory, and what the rules say.
+
+import { focusWithin } from '../../components/js/focus.js';
+import { afterPress } from '../../components/js/press.js';
+import { add } from '../../components/js/add.js';
+
 const labels = { note: 'Note', fallback: '\u25b2 Fallback', blocked: '\u2715 Blocked' };
 const press = (parent, className, text, label, act) => {
   const button = add(parent, 'button', className, text);
@@ -15,9 +20,10 @@ const unfold = (key, button) => {
 };
 const box = element.querySelector('.td-verdicts');
 const show = () => {
-  const focused = box.contains(document.activeElement) ? document.activeElement.dataset.press : '';
+  const focused = focusWithin(box)?.dataset.press ?? '';
   box.replaceChildren();
   if (!props.value) return;
+  /** @type {Arm.Verdicts} */
   const found = JSON.parse(props.value);
   const head = add(box, 'header');
   add(head, 'span', 'td-badge', found.arm);

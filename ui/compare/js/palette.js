@@ -1,8 +1,14 @@
 // The searchable list of what can be added to an arm. Text reaches the document through textContent only.
+
+import { afterPress } from '../../components/js/press.js';
+import { add } from '../../components/js/add.js';
+import { ranked } from './rank.js';
+
 const dialog = element.querySelector('dialog'), search = dialog.querySelector('input'), list = dialog.querySelector('.td-entries'), jumps = dialog.querySelector('.td-jumps');
 const signs = { runs: '', 'falls back': '\u25b2 falls back', 'cannot run': '\u2715 cannot run' };
 let arm = 'A', opener = 'add';
 const show = () => {
+  /** @type {Palette.Entry[]} */
   const found = ranked(props.value ? JSON.parse(props.value) : [], search.value), boxes = new Map();
   list.replaceChildren();
   jumps.replaceChildren();
@@ -16,7 +22,7 @@ const show = () => {
     }
     const acts = entry.whole || entry.page || Object.keys(entry.choices).length;
     const button = add(boxes.get(entry.group), acts ? 'button' : 'p', 'td-entry ' + entry.state.replace(' ', '-'));
-    if (acts) button.type = 'button'; else button.tabIndex = -1;
+    if (button instanceof HTMLButtonElement) button.type = 'button'; else button.tabIndex = -1;
     const name = add(button, 'span', 'td-entry-name', entry.axis ? entry.axis + ': ' : '');
     add(name, 'b', '', entry.title);
     add(button, 'span', 'td-entry-summary', entry.summary + (entry.cost ? ' Costs ' + entry.cost + '.' : ''));
@@ -32,7 +38,7 @@ const show = () => {
 };
 search.addEventListener('input', show);
 dialog.addEventListener('keydown', (event) => {
-  const buttons = [...list.querySelectorAll('button.td-entry')], at = buttons.indexOf(document.activeElement);
+  const buttons = [...list.querySelectorAll('button.td-entry')], at = buttons.findIndex((one) => one === document.activeElement);
   if (event.key === 'ArrowDown') { event.preventDefault(); (buttons[at + 1] || buttons[0])?.focus(); }
   if (event.key === 'ArrowUp') { event.preventDefault(); (at > 0 ? buttons[at - 1] : search).focus(); }
   if (event.key === 'Escape') { event.preventDefault(); dialog.close(); }  // a field for searches would only be cleared
@@ -46,8 +52,9 @@ dialog.addEventListener('click', (event) => { if (event.target === dialog) dialo
 dialog.querySelector('.td-close').addEventListener('click', () => dialog.close());
 window.addEventListener('tokendyno-palette', (event) => {
   if (!element.isConnected || dialog.open) return;
-  arm = event.detail.arm;
-  opener = event.detail.opener.dataset.press;
+  const { detail } = /** @type {CustomEvent<{ arm: string, opener: HTMLElement }>} */ (event);
+  arm = detail.arm;
+  opener = detail.opener.dataset.press;
   dialog.querySelector('h2').textContent = 'Add to arm ' + arm;
   search.value = '';
   show();

@@ -1,11 +1,14 @@
 // How well an entry of the palette matches what was typed. Every word has to be found; what is called so comes before what
 // begins so, that before a word of its title, that before another name of it, and what only speaks of it comes last.
 const CALLED = 16, BEGINS = 8, WORD = 4, ALIAS = 2, SPOKEN = 1, NOT_SAID = ['true', 'none', 'auto'];
-const plain = (text) => text.toLowerCase().replace(/[-_.]/g, '');
+/** @param {string} text */
+export const plain = (text) => text.toLowerCase().replace(/[-_.]/g, '');
 const wordsOf = (text) => text.split(/[\s=:,;()[\]{}"']+/).map(plain).filter(Boolean);
 
+/** @param {Palette.Entry} entry */
 const namesOf = (entry) => [entry.name, entry.title, entry.axis_name, entry.axis].map(plain).filter(Boolean);
 
+/** @param {Palette.Entry} entry @param {string} word */
 function matchOfWord(entry, word) {
   const names = namesOf(entry), beside = wordsOf([entry.title, entry.name, entry.axis].join(' '));
   if (names.includes(word)) return CALLED;
@@ -17,6 +20,7 @@ function matchOfWord(entry, word) {
   return plain([entry.title, entry.axis, entry.group, entry.summary, entry.words, ...entry.aliases].join(' ')).includes(word) ? SPOKEN : 0;
 }
 // 0: it does not match.
+/** @param {Palette.Entry} entry @param {string} typed */
 function matchOf(entry, typed) {
   const words = wordsOf(typed).filter(word => !NOT_SAID.includes(word)), found = words.map(word => matchOfWord(entry, word));
   if (found.includes(0)) return 0;
@@ -24,8 +28,9 @@ function matchOf(entry, typed) {
   return 1 + found.reduce((sum, one) => sum + one, 0) + (namesOf(entry).includes(whole) ? CALLED : 0);
 }
 // The entries that match, the best first; what matches equally well stays in its order, what cannot run behind the rest.
-function ranked(entries, typed) {
+/** @param {Palette.Entry[]} entries @param {string} typed @returns {Palette.Entry[]} */
+export function ranked(entries, typed) {
   const found = entries.map(entry => [entry, matchOf(entry, typed)]).filter(([, match]) => match);
-  if (typed.trim()) found.sort(([a, m], [b, n]) => n - m || (a.state === 'cannot run') - (b.state === 'cannot run'));
+  if (typed.trim()) found.sort(([a, m], [b, n]) => n - m || Number(a.state === 'cannot run') - Number(b.state === 'cannot run'));
   return found.map(([entry]) => entry);
 }

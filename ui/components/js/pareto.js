@@ -1,5 +1,9 @@
 // Pareto charts of arms.
+
+import { bare, drawPlot } from './plot.js';
+
 // What no other beats in everything, from the fastest on, those that compete together.
+/** @param {Worth.Pareto} found */
 function frontOf(found) {
   const kinds = [...new Set(found.points.map(one => one.alike))];
   return kinds.flatMap(kind => found.points.filter(one => one.front && one.alike === kind).sort((a, b) => a.latency_s - b.latency_s));
@@ -13,6 +17,7 @@ function marksOf(found) {
 
 // Time against memory, a point for each arm. The front is filled and joined by a line; a point is the larger, the more
 // its texts differ.
+/** @param {HTMLElement} node @param {Worth.Pareto} found */
 function drawPareto(node, found) {
   const large = Math.max(...found.points.map(one => one.memory_bytes)) > 4 * 2 ** 30;
   const scale = large ? 2 ** -30 : 2 ** -20, most = found.quality ? Math.max(...found.points.map(one => one.quality)) : 0;
@@ -36,7 +41,8 @@ function drawPareto(node, found) {
 }
 
 // The chart under a title, with its numbers in words.
-function showPareto(parent, found) {
+/** @param {HTMLElement} parent @param {Worth.Pareto} found */
+export function showPareto(parent, found) {
   const make = (into, tag, text) => { const node = document.createElement(tag); node.textContent = text || ''; into.append(node); return node; };
   const figure = make(parent, 'figure'), front = frontOf(found);
   figure.className = 'td-pareto';

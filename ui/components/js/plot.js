@@ -1,11 +1,19 @@
 // Plots that are drawn once. The numbers stand beside them as text, so plots are hidden from those who do not see them.
+
+import { plotly } from '../../live/js/plotly.js';
+
 const PLOT_HEIGHT = 260;
 const cssOf = (node) => (name) => getComputedStyle(node).getPropertyValue(name).trim();
 // Plotly renders some markup in texts, so its characters are dropped.
-const bare = (text) => text.replace(/[<>&]/g, ' ');
+/** @param {string} text */
+export const bare = (text) => text.replace(/[<>&]/g, ' ');
 
 // Draws into a node, as wide as it is at any time. A change of the theme is for the caller to draw again.
-async function drawPlot(node, traces, layout) {
+/**
+ * @param {HTMLElement} node @param {(css: (name: string) => string) => object[]} traces
+ * @param {(css: (name: string) => string) => { [key: string]: any }} layout
+ */
+export async function drawPlot(node, traces, layout) {
   await new Promise(resolve => setTimeout(resolve));  // what stands beside it is there, so its width is known
   await plotly();
   if (!node.isConnected) return;

@@ -1,6 +1,7 @@
 // A redraw between the press of a button and its release would take the button away, and the click with it. While
 // something in a box is pressed, its redraw waits for the release.
-const afterPress = (box, draw) => {
+/** @param {HTMLElement} box @param {() => void} draw */
+export const afterPress = (box, draw) => {
   let pressed = false, due = false;
   const press = () => { pressed = true; };
   const release = () => {

@@ -1,22 +1,17 @@
-// Context and batch size as sliders with logarithmic steps (1, 2, 3, 4, 6, 8, 12, ...) and exact numbers.
+// Context and batch size as sliders with logarithmic steps and exact numbers.
+
+import { nearest, stopsTo } from './stops.js';
+
 const PAUSE_MS = 150, TYPING_MS = 500;
 const parts = {};
 for (const box of element.querySelectorAll('.td-amount')) {
   const [range, number] = box.querySelectorAll('input');
   parts[box.dataset.name] = { box, range, number, note: box.querySelector('small'), stops: [1] };
 }
+/** @returns {Fit.Amounts} */
 const held = () => JSON.parse(props.value);
 let waiting = 0, sent = props.value;
 
-const stopsTo = (most) => {
-  const stops = [];
-  for (let low = 1; low < most; low *= 2) stops.push(low, ...(low > 1 && low * 1.5 < most ? [low * 1.5] : []));
-  return [...stops.filter((stop) => stop < most), most];
-};
-const nearest = (stops, value) => {
-  const away = (stop) => Math.abs(Math.log(stop / Math.max(1, value)));
-  return stops.reduce((best, stop, at) => (away(stop) < away(stops[best]) ? at : best), 0);
-};
 const place = (part, value, unit) => {
   part.range.max = part.stops.length - 1;
   part.range.value = nearest(part.stops, value);
@@ -41,7 +36,7 @@ for (const [name, part] of Object.entries(parts)) {
   });
   part.number.addEventListener('input', () => {
     const value = part.number.value === '' ? '' : Number(part.number.value);
-    if (value >= 1) place(part, value, unitOf(name));
+    if (Number(value) >= 1) place(part, value, unitOf(name));
     send(name, value, TYPING_MS);
   });
 }

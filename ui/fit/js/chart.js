@@ -1,23 +1,28 @@
 // Bars of memory, stacked, against lines for the memory of GPUs. Plain elements: they follow the theme and the width.
+
+import { add } from '../../components/js/add.js';
+
 const REACH = 2.5;  // the axis ends at most at this multiple of the longest bar
 const LABEL_PX = 74;
 const total = (row) => row.parts.reduce((sum, bytes) => sum + bytes, 0);
 
 // Bytes at the right end: all bars, and the chosen device's memory unless the bars would shrink to nothing beside it.
-function axisEnd(found, rows) {
+/** @param {Pick<Fit.FitView, 'cards'>} found @param {Pick<Fit.RowView, 'parts'>[]} rows */
+export function axisEnd(found, rows) {
   const longest = Math.max(1, ...rows.map(total));
   const chosen = found.cards.find((line) => line.chosen).memory_bytes;
   return Math.max(longest * 1.12, Math.min(chosen * 1.12, longest * REACH));
 }
 
 // Lines of GPUs on the axis. A label is left out where it would lie over another one; the chosen device always has one.
+/** @param {HTMLElement} axis @param {HTMLElement} bars @param {Fit.FitView} found @param {number} end */
 function drawLines(axis, bars, found, end) {
   const width = bars.clientWidth || 600;
   const inside = found.cards.filter((line) => line.memory_bytes <= end);
   const taken = [];
   const free = (x) => taken.every((other) => Math.abs(other - x) >= LABEL_PX);
   const labels = new Set();
-  for (const line of [...inside].sort((a, b) => b.chosen - a.chosen)) {
+  for (const line of [...inside].sort((a, b) => Number(b.chosen) - Number(a.chosen))) {
     const x = line.memory_bytes / end * width;
     if (line.chosen || free(x)) { taken.push(x); labels.add(line); }
   }
@@ -43,7 +48,8 @@ function drawLines(axis, bars, found, end) {
   }
 }
 
-function drawChart(found, rows) {
+/** @param {Fit.FitView} found @param {Fit.RowView[]} rows */
+export function drawChart(found, rows) {
   const chart = element.querySelector('.td-fit-chart');
   const [legend, axis, bars] = ['.td-legend', '.td-axis', '.td-bars'].map((name) => chart.querySelector(name));
   for (const part of [legend, axis, bars]) part.replaceChildren();

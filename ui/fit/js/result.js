@@ -1,4 +1,9 @@
 // The answer of the Fit page. Text reaches the document through textContent only.
+
+import { afterPress } from '../../components/js/press.js';
+import { drawChart } from './chart.js';
+import { drawTable } from './table.js';
+
 let all = false, width = 0;
 const everything = element.querySelector('.td-all');
 
@@ -6,6 +11,7 @@ function draw() {
   const box = element.querySelector('.td-fit');
   box.hidden = !props.value;
   if (!props.value) return;
+  /** @type {Fit.FitView} */
   const found = JSON.parse(props.value);
   const main = found.rows.filter((row) => row.main);
   const rows = all ? found.rows : main;
@@ -29,6 +35,7 @@ new ResizeObserver((entries) => {  // labels that have room at this width
 // The sliders end where the model does. They may be ready before or after this.
 function tell() {
   if (!props.value) return;
+  /** @type {Fit.FitView} */
   const { context, most, label, encoder } = JSON.parse(props.value);
   window.tokendynoFit = { context, most, label, encoder };
   window.dispatchEvent(new Event('tokendyno-fit'));

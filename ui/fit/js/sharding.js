@@ -1,4 +1,7 @@
 // How several GPUs split a model: a row for parameters of one name. Text reaches the document through textContent only.
+
+import { add } from '../../components/js/add.js';
+
 function drawSharding() {
   const box = element.querySelector('.td-sharding');
   box.replaceChildren();

@@ -1,8 +1,13 @@
 // The table: the rows as text, each with "Run this" or the reason why it cannot run on this machine.
-function drawTable(found, rows) {
+
+import { focusWithin } from '../../components/js/focus.js';
+import { add } from '../../components/js/add.js';
+
+/** @param {Fit.FitView} found @param {Fit.RowView[]} rows */
+export function drawTable(found, rows) {
   const box = element.querySelector('.td-fit-rows');
   const left = box.scrollLeft;
-  const focused = box.contains(document.activeElement) ? document.activeElement.dataset.row : '';
+  const focused = focusWithin(box)?.dataset.row ?? '';
   box.replaceChildren();
   const table = add(box, 'table');
   add(table, 'caption', 'td-hidden', found.heading);

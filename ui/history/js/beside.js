@@ -1,8 +1,21 @@
 // The table of pinned arms: what else differs first, then conditions, choices, figures, ledgers and texts.
 
+import { el, find } from '../../live/js/dom.js';
+import { showPareto } from '../../components/js/pareto.js';
+import { change, complain, question, state, when } from './state.js';
+import { seen } from './rows.js';
+import { showTray } from './tray.js';
+import { drawOverlay } from './overlay.js';
+
 const GROUPS = { conditions: 'Ran under', choices: 'Choices that differ', figures: 'Measured', ledger: 'Proof', text: 'Texts' };
 let shownPins = '';
 
+// The list is shown: the next table is another view, which takes the focus.
+export function leaveBeside() {
+  shownPins = '';
+}
+
+/** @param {History.PinnedArm} arm */
 function headCell(arm) {
   const cell = el('th', 'arm-' + arm.label), link = el('a', '', arm.title);
   cell.scope = 'col';
@@ -11,13 +24,14 @@ function headCell(arm) {
   return cell;
 }
 
+/** @param {History.SideRow} row */
 function sideRow(row) {
   const line = el('tr', row.group === 'conditions' && row.differs ? 'td-differs' : ''), name = el('th', '', row.label);
   name.scope = 'row';
   if (row.group === 'conditions' && row.differs) name.append(el('small', '', '\u2260 differs'));
   line.append(name, ...row.cells.map((cell, at) => {
     const box = el('td', '', cell.text);
-    box.dataset.arm = at + 1;
+    box.dataset.arm = String(at + 1);
     if (cell.against) box.append(el('small', 'td-against', cell.against));
     if (cell.note) box.append(el('small', '', cell.note));
     return box;
@@ -25,6 +39,7 @@ function sideRow(row) {
   return line;
 }
 
+/** @param {History.SideBySide} found */
 function showTable(found) {
   const table = el('table'), head = el('tr');
   head.append(el('td'), ...found.arms.map(headCell));
@@ -43,7 +58,8 @@ function showTable(found) {
   find('.td-side').replaceChildren(table);
 }
 
-async function showBeside(wanted) {
+/** @param {() => boolean} wanted */
+export async function showBeside(wanted) {
   const pins = state.pins.join();
   let found;
   try {

@@ -1,13 +1,19 @@
 // Name, note, share, delete. Deleting can be undone while the page is open.
 
-function edit(row) {
+import { el, find } from '../../live/js/dom.js';
+import { change, complain, question, state, when } from './state.js';
+import { COLUMNS, button, lineOfRun, runName } from './rows.js';
+import { show } from './page.js';
+
+/** @param {History.Row} row */
+export function edit(row) {
   find('.td-edit')?.remove();
   const holder = el('tr', 'td-edit'), cell = el('td'), form = el('form');
   holder.dataset.of = row.id;
   const name = el('input'), note = el('textarea');
   name.value = row.name; name.maxLength = 80;
   note.value = row.note; note.maxLength = 2000; note.rows = 2;
-  for (const [label, control] of [['Name', name], ['Note', note]]) {
+  for (const [label, control] of /** @type {[string, HTMLElement][]} */ ([['Name', name], ['Note', note]])) {
     const box = el('label', '');
     box.append(el('span', '', label), control);
     form.append(box);
@@ -33,14 +39,16 @@ function edit(row) {
   name.select();
 }
 
-async function share(row) {
+/** @param {History.Row} row */
+export async function share(row) {
   try {
     await question({ ask: 'change', what: row.shared ? 'unshare' : 'share', run: row.id });
   } catch (error) { complain(error); return; }
   show();
 }
 
-async function remove(row) {
+/** @param {History.Row} row */
+export async function remove(row) {
   try {
     await question({ ask: 'change', what: 'delete', run: row.id });
   } catch (error) { complain(error); return; }

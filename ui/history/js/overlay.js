@@ -1,5 +1,13 @@
 // The charts of pinned arms over each other: the live panel's charts, over the columns that its pulls return.
 
+import { onTheme } from '../../components/js/theme.js';
+import { find, setText } from '../../live/js/dom.js';
+import { appendReply, cursorOf, emptySeries } from '../../live/js/series.js';
+import { makePointer } from '../../live/js/pointer.js';
+import { makeFresh } from '../../live/js/fresh.js';
+import { makeCharts } from '../../live/js/charts.js';
+import { answerTo } from './state.js';
+
 const pointer = makePointer(find('.td-plot'), find('.td-moments'), find('.td-noted'), settings.charts);
 const fresh = makeFresh(find('.td-plot'), find('.td-fresh'), settings.charts);
 const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: find('.td-whole') };
@@ -28,7 +36,8 @@ async function pullRun(run) {
 }
 
 // Arms that are timed alike share the charts; what is left out is said. `wanted()`: whether this is still asked for.
-async function drawOverlay(arms, wanted) {
+/** @param {History.PinnedArm[]} arms @param {() => boolean} wanted */
+export async function drawOverlay(arms, wanted) {
   setText(find('.td-drawn'), '');
   const found = await Promise.all(arms.map(async ({ run, arm, label }) => {
     const got = await pullRun(run), at = got && got.head ? got.head.arms.findIndex(one => one.name === arm) : -1;

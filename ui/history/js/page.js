@@ -1,9 +1,17 @@
 // The page: shows what the address asks for, whenever it is seen, asked otherwise, or gone back to.
 
+import { find, setText } from '../../live/js/dom.js';
+import { afterPress } from '../../components/js/press.js';
+import { FIELDS, complain, question, readAddress, state } from './state.js';
+import { showSearch } from './search.js';
+import { showCount, showEmpty, showPages, showRows } from './rows.js';
+import { showTray } from './tray.js';
+import { leaveBeside, showBeside } from './beside.js';
+
 const AGAIN_MS = 500, UNDER_WAY_MS = 2000;
 let asking = 0, later = 0, listed = null;  // `listed`: what the list shows, as the server answered
 
-async function show() {
+export async function show() {
   const mine = ++asking, wanted = () => mine === asking;
   clearTimeout(later);
   if (!element.offsetParent) return;
@@ -14,7 +22,7 @@ async function show() {
   find('.td-search').hidden = beside;
   if (beside) { await showBeside(wanted); return; }
   find('.td-beside').hidden = true;
-  shownPins = '';
+  leaveBeside();
   await showList(wanted);
 }
 
@@ -58,7 +66,7 @@ const drawList = afterPress(find('.td-list'), () => {
 element.classList.add('td-history');
 window.addEventListener('popstate', () => {
   if (new URLSearchParams(location.search).get('view') !== 'history') return;
-  state = stateOf(location.search);
+  readAddress();
   show();
 });
 document.addEventListener('visibilitychange', () => { if (!document.hidden) show(); });

@@ -1,11 +1,19 @@
 // The list: a row for each run, with its verdict, its arms to pin, and what its owner may do with it.
 
+import { focusWithin } from '../../components/js/focus.js';
+import { count, el, find, setText } from '../../live/js/dom.js';
+import { FIELDS, armPin, change, state, when } from './state.js';
+import { saveCell } from './files.js';
+import { edit, remove, share } from './edit.js';
+import { toggle } from './tray.js';
+
 const ENDED = { failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted', running: 'Under way' };
 const KINDS = { batch: 'many requests', quality: 'quality' };
-const COLUMNS = ['When', 'Run', 'Arms: press to pin', 'Verdict', 'Save as', 'Change'];
-const seen = new Map();  // by pin, what it is called
+export const COLUMNS = ['When', 'Run', 'Arms: press to pin', 'Verdict', 'Save as', 'Change'];
+export const seen = new Map();  // by pin, what it is called
 
-function button(className, text, label, act) {
+/** @param {string} className @param {string} text @param {string} label @param {() => void} act */
+export function button(className, text, label, act) {
   const node = el('button', className, text);
   node.type = 'button';
   if (label) node.setAttribute('aria-label', label);
@@ -13,14 +21,17 @@ function button(className, text, label, act) {
   return node;
 }
 
+/** @param {History.Row} row */
 function modelAndWork(row) {
   return [row.label || row.model, row.work].filter(Boolean).join(', ');
 }
 
-function runName(row) {
+/** @param {History.Row} row */
+export function runName(row) {
   return row.name || modelAndWork(row);
 }
 
+/** @param {History.Row} row */
 function nameCell(row) {
   const cell = el('th', 'td-name'), link = el('a', '', runName(row));
   cell.scope = 'row';
@@ -30,6 +41,7 @@ function nameCell(row) {
   return cell;
 }
 
+/** @param {History.Row} row */
 function armsCell(row) {
   const cell = el('td', 'td-arms-of');
   for (const arm of row.arms) {
@@ -44,6 +56,7 @@ function armsCell(row) {
   return cell;
 }
 
+/** @param {History.Row} row */
 function verdictCell(row) {
   const cell = el('td', 'td-line-of');
   if (ENDED[row.status]) cell.append(el('b', 'td-ended ' + row.status, ENDED[row.status]), document.createTextNode(' '));
@@ -52,6 +65,7 @@ function verdictCell(row) {
   return cell;
 }
 
+/** @param {History.Row} row @param {boolean} team */
 function changeCell(row, team) {
   const cell = el('td', 'td-change');
   if (!row.mine) return cell;
@@ -65,14 +79,16 @@ function changeCell(row, team) {
 }
 
 // The line of a run in the list; undefined where it is not among the runs that are shown.
-function lineOfRun(id) {
+/** @param {string} id */
+export function lineOfRun(id) {
   return [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === id);
 }
 
 // A form that is open stays at its run, with what was typed.
-function showRows(found, team) {
-  const box = find('.td-runs'), held = document.activeElement, table = el('table'), form = box.querySelector('.td-edit');
-  const focus = box.contains(held) && held.closest('tr') ? [held.closest('tr').dataset.run, held.dataset.pin || held.className] : null;
+/** @param {History.Found} found @param {boolean} team */
+export function showRows(found, team) {
+  const box = find('.td-runs'), held = focusWithin(box), table = el('table'), form = box.querySelector('.td-edit');
+  const focus = held?.closest('tr') ? [held.closest('tr').dataset.run, held.dataset.pin || held.className] : null;
   const head = el('tr');
   head.append(...COLUMNS.map(name => { const cell = el('th', '', name); cell.scope = 'col'; return cell; }));
   const body = el('tbody');
@@ -88,14 +104,15 @@ function showRows(found, team) {
   box.hidden = !found.rows.length;
   if (form) {
     lineOfRun(form.dataset.of)?.after(form);
-    if (form.contains(held)) held.focus();
+    if (held && form.contains(held)) held.focus();
   } else if (focus) {
     const line = lineOfRun(focus[0]);
     if (line) [...line.querySelectorAll('button, a')].find(one => (one.dataset.pin || one.className) === focus[1])?.focus();
   }
 }
 
-function showCount(found) {
+/** @param {History.Found} found */
+export function showCount(found) {
   const first = found.page * found.per_page, last = first + found.rows.length, filtered = FIELDS.some(key => state[key]);
   const all = found.total === 1 ? '1 run' : count(found.total) + ' runs';
   let text = found.rows.length === found.total ? all : 'Runs ' + count(first + 1) + ' to ' + count(last) + ' of ' + count(found.total);
@@ -103,7 +120,8 @@ function showCount(found) {
   setText(find('.td-count'), found.rows.length ? text : '');
 }
 
-function showEmpty(reply) {
+/** @param {History.Runs} reply */
+export function showEmpty(reply) {
   const { found, kept } = reply, box = find('.td-empty-run');
   let text = '';
   if (!kept) text = 'Runs are kept in memory only here, so there is no history: start the app with --history FILE.';
@@ -114,7 +132,8 @@ function showEmpty(reply) {
   setText(box, text);
 }
 
-function showPages(found) {
+/** @param {History.Found} found */
+export function showPages(found) {
   const nav = find('.td-pages'), pages = Math.ceil(found.total / found.per_page), at = found.page + 1;
   nav.hidden = pages < 2 && at === 1;
   const step = (text, to) => {
@@ -122,7 +141,7 @@ function showPages(found) {
     node.disabled = to < 1 || to > pages || to === at;
     return node;
   };
-  const held = nav.contains(document.activeElement) ? document.activeElement.textContent : '';
+  const held = focusWithin(nav)?.textContent;
   nav.replaceChildren(step('First', 1), step('Newer', Math.min(at - 1, pages)), el('span', '', 'Page ' + count(at) + ' of ' + count(pages)), step('Older', at + 1), step('Last', pages));
   if (held) [...nav.querySelectorAll('button')].find(one => one.textContent === held && !one.disabled)?.focus();
 }

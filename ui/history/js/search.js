@@ -1,7 +1,10 @@
 // The filters. Typing refines the view that is shown; a choice or a date is a view of its own.
 
+import { el, find } from '../../live/js/dom.js';
+import { FIELDS, change, state } from './state.js';
+
 const TYPING_MS = 80;
-const inputs = {};
+export const inputs = {};
 
 function field(key, label, control) {
   const box = el('label', 'td-field td-field-' + key);
@@ -57,7 +60,7 @@ clear.addEventListener('click', () => {
   inputs.q.focus();
 });
 
-function showSearch() {
+export function showSearch() {
   for (const key of FIELDS) {
     if (inputs[key].value === state[key]) continue;
     inputs[key].value = state[key];

@@ -1,11 +1,22 @@
 // What is looked for and what is pinned, as the address says it: every view can be reloaded, shared and gone back from.
 
-const FIELDS = ['q', 'of', 'axis', 'machine', 'since', 'until'];
+import { find, setText } from '../../live/js/dom.js';
+import { show } from './page.js';
 
+export const FIELDS = ['q', 'of', 'axis', 'machine', 'since', 'until'];
+
+/**
+ * What is looked for, by the names of FIELDS, and what is pinned.
+ * @typedef {{ [field: string]: any, at: string, pins: string[], beside: boolean }} State
+ */
+
+/** @param {string} search @returns {State} */
 function stateOf(search) {
   const asked = new URLSearchParams(search);
+  /** @type {{ [field: string]: string }} */
+  const fields = Object.fromEntries(FIELDS.map(key => [key, asked.get(key) || '']));
   return {
-    ...Object.fromEntries(FIELDS.map(key => [key, asked.get(key) || ''])), at: asked.get('at') || '1',
+    ...fields, at: asked.get('at') || '1',
     pins: (asked.get('pins') || '').split(',').filter(Boolean), beside: asked.get('beside') === '1',
   };
 }
@@ -15,41 +26,52 @@ function factsOf(state) {
   return { ...state, at: state.at === '1' ? '' : state.at, pins: state.pins.join(','), beside: state.beside ? '1' : '' };
 }
 
-let state = stateOf(location.search);
+export let state = stateOf(location.search);
+
+// Back and Forward led to another view.
+export function readAddress() {
+  state = stateOf(location.search);
+}
 
 // `push`: a view of its own, which Back leaves; else the same view, refined.
-function change(some, push) {
+/** @param {Partial<State>} some @param {boolean} push */
+export function change(some, push) {
   state = { ...state, ...some };
   if (window.tokendynoAddress) window.tokendynoAddress.keep('history', factsOf(state), push);
   show();
 }
 
-function armPin(row, arm) {
+/** @param {History.Row} row @param {{ name: string }} arm */
+export function armPin(row, arm) {
   return row.id + '.' + arm.name;
 }
 
-function when(seconds) {
+/** @param {number} seconds */
+export function when(seconds) {
   const at = new Date(1000 * seconds), two = value => String(value).padStart(2, '0');
-  if (!seconds || isNaN(at)) return 'unknown';
+  if (!seconds || isNaN(Number(at))) return 'unknown';
   return [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-') + ' ' + two(at.getHours()) + ':' + two(at.getMinutes());
 }
 
 // What the server said to a call; an Error with a sentence where it did not answer.
-async function answerTo(call) {
+/** @param {Promise<string>} call */
+export async function answerTo(call) {
   try {
     return JSON.parse(await call);
-  } catch (error) {
-    throw new Error('The server does not answer. Nothing was changed: try again.');
+  } catch (cause) {
+    throw new Error('The server does not answer. Nothing was changed: try again.', { cause });
   }
 }
 
 // An answer to a question; an Error with its sentence where the server refuses.
-async function question(asked) {
+/** @param {object} asked */
+export async function question(asked) {
   const reply = await answerTo(server.ask(asked));
   if (reply.error) throw new Error(reply.error);
   return reply;
 }
 
-function complain(error) {
+/** @param {Error | null} error */
+export function complain(error) {
   setText(find('.td-failure'), error ? error.message : '');
 }

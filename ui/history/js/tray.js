@@ -1,6 +1,14 @@
 // The pinned arms: two to five, of any runs.
 
-function toggle(pin) {
+import { focusWithin } from '../../components/js/focus.js';
+import { el, find } from '../../live/js/dom.js';
+import { afterPress } from '../../components/js/press.js';
+import { change, complain, state } from './state.js';
+import { inputs } from './search.js';
+import { button, seen } from './rows.js';
+
+/** @param {string} pin */
+export function toggle(pin) {
   const on = state.pins.includes(pin);
   if (!on && state.pins.length >= settings.most) {
     complain(new Error(settings.most + ' arms are pinned, which is as many as can stand side by side. Unpin one first.'));
@@ -9,14 +17,15 @@ function toggle(pin) {
   change({ pins: on ? state.pins.filter(one => one !== pin) : [...state.pins, pin] }, false);
 }
 
+/** @param {string} pin */
 function pinName(pin) {
   const at = pin.indexOf('.');
   return seen.get(pin) || pin.slice(0, Math.min(8, at)) + ' ' + pin.slice(at + 1);
 }
 
 const tray = find('.td-tray');
-const showTray = afterPress(tray, () => {
-  const { pins } = state, held = tray.contains(document.activeElement) && document.activeElement.dataset.press;
+export const showTray = afterPress(tray, () => {
+  const { pins } = state, held = focusWithin(tray)?.dataset.press;
   tray.hidden = !pins.length;
   const enough = pins.length >= settings.fewest;
   const chips = pins.map((pin, at) => {

@@ -1,6 +1,10 @@
 // Annotations: what may explain a token's latency. A shape in neutral ink at its token on the latency chart, filled
 // for the first arm and hollow for the second, and the same in words below the charts.
 
+import { count, el } from './dom.js';
+import { indexToX } from './windows.js';
+import { firstIndex, measuredLines } from './chart_data.js';
+
 const ANNOTATION_SHAPES = {
   compile: ['diamond', '\u25C6'], recompile: ['diamond', '\u25C6'], graph_skip: ['x', '\u2715'], window: ['triangle-down', '\u25BC'],
   cache: ['square', '\u25A0'], gc: ['circle', '\u25CF'], throttle: ['star', '\u2605'], foreign: ['cross', '\u271A'],
@@ -9,7 +13,8 @@ const MAX_LISTED = 3;
 
 // One trace for each annotated arm; each annotation stands on its token's value, on the spike that it explains. Their
 // texts are read below the charts, where they hide nothing.
-function annotationTraces(chart, axes, { head, series, hidden, axis, ink }) {
+/** @param {Live.Chart} chart @param {object} axes @param {Live.View} view */
+export function annotationTraces(chart, axes, { head, series, hidden, axis, ink }) {
   const line = measuredLines(chart)[0], first = firstIndex(line, head), out = [];
   head.arms.forEach((arm, a) => {
     const column = series[a][line.column];
@@ -26,7 +31,8 @@ function annotationTraces(chart, axes, { head, series, hidden, axis, ink }) {
 }
 
 // The line below the charts lists the first few of each arm; its tooltip lists all.
-function showAnnotations(box, arms, unit) {
+/** @param {HTMLElement} box @param {Pick<Live.ArmHead, 'name' | 'marks'>[]} arms @param {Live.Head['unit']} [unit] */
+export function showAnnotations(box, arms, unit) {
   const now = JSON.stringify(arms.map(arm => arm.marks));
   if (box.dataset.shown === now) return;
   box.dataset.shown = now;

@@ -1,30 +1,25 @@
-// From a run's columns to Plotly traces. Nothing here touches the document, so tests call it in a blank page.
-//
-// view = {
-//   head, series   the run's head (null before the first pull), and its columns, one set per arm
-//   part           the columns that a replay has reached; null: all of `series`
-//   ended          no more values will come
-//   hidden         Set of legend names that the user switched off
-//   axis           what the horizontal axis counts: 'token' or 'second'
-//   zoom           visible [from, to] of that axis, null while it is not zoomed
-//   units          { unit, scale } of each chart, from chartUnit()
-//   tops           top of each chart's vertical axis where outliers are cut off, null where none are
-//   ink, neutral   colours of the annotations, and of legend entries that belong to no arm
-// }
+// From a run's columns to Plotly traces. Nothing here touches the document, so tests call it without one.
+
+import { byteUnit } from './dom.js';
+import { decimate, lowerBound } from './decimate.js';
+import { indexToX, indicesOf, tokenAt } from './windows.js';
+import { annotationTraces } from './annotations.js';
 
 const ARM_LINES = [
   { color: '#4269d0', dash: 'solid' }, { color: '#ff725c', dash: '5px,2.5px' }, { color: '#3ca951', dash: '10px,3px' },
   { color: '#a463f2', dash: '9px,3px,2px,3px' }, { color: '#9c6b4e', dash: '4px,2px,1px,2px,1px,2px' },
 ];
 // How an arm is drawn: by its place, unless it says which of the lines is its own.
-function lineOf(arm, a) {
+/** @param {object & { line?: number }} arm @param {number} a */
+export function lineOf(arm, a) {
   return ARM_LINES[(arm.line ?? a) % ARM_LINES.length];
 }
 
 const CURVE_DASH = '1px,3px', MAX_POINTS = 400;
 
 // Every trace of every chart: lines, annotations, an invisible one that holds the axes, legend entries.
-function chartTraces(charts, view) {
+/** @param {Live.Chart[]} charts @param {Live.View} view @returns {any[]} */
+export function chartTraces(charts, view) {
   return charts.flatMap((chart, i) => {
     const axes = { xaxis: 'x' + axisSuffix(i), yaxis: 'y' + axisSuffix(i), type: 'scatter', mode: 'lines' };
     if (!view.head) return [{ ...axes, x: [0, 1], y: [0, 1], line: { width: 0 }, hoverinfo: 'skip', showlegend: false }];
@@ -38,25 +33,30 @@ function chartTraces(charts, view) {
 }
 
 // Plotly's axes are named x, x2, x3.
-function axisSuffix(i) {
+/** @param {number} i */
+export function axisSuffix(i) {
   return i ? i + 1 : '';
 }
 
 // Plotly renders some markup in texts, so its characters are dropped.
-function withoutMarkup(text) {
+/** @param {string} text */
+export function withoutMarkup(text) {
   return text.replace(/[<>&]/g, '');
 }
 
 // An encoder has passes, not tokens: the first one is like the others, and is drawn.
-function firstIndex(line, head) {
+/** @param {{ first: number }} line @param {Pick<Live.Head, 'unit'>} head */
+export function firstIndex(line, head) {
   return head.unit === 'forward' ? 0 : line.first;
 }
 
-function measuredLines(chart) {
+/** @param {Live.Chart} chart */
+export function measuredLines(chart) {
   return chart.lines.filter(line => !line.curve);
 }
 
 // Indices to draw for the arms `which`, which share them: on an axis of tokens both arms show the same ones.
+/** @param {Live.ChartLine[]} lines @param {number[]} which @param {Live.View} view */
 function visibleIndices(lines, which, { head, series, axis, zoom }) {
   const first = firstIndex(lines[0], head), columns = which.flatMap(a => lines.map(line => series[a][line.column]));
   let begin = first, end = Math.max(0, ...columns.map(column => column.length));
@@ -69,11 +69,13 @@ function visibleIndices(lines, which, { head, series, axis, zoom }) {
 }
 
 // A curve of the head (predicted, roofline) or the measured columns: where a line takes its values from; may be null.
+/** @param {Live.ChartLine} line @param {number} a @param {Live.View} view @returns {any} */
 function sourceOf(line, a, { head, series }) {
   return line.curve ? head.arms[a][line.curve] : series[a];
 }
 
 // The largest value of a chart, in the columns' own units.
+/** @param {Live.Chart} chart @param {Live.View} view */
 function largestValue(chart, view) {
   let largest = 0;
   for (const line of chart.lines) view.series.forEach((_, a) => {
@@ -84,6 +86,7 @@ function largestValue(chart, view) {
 }
 
 // The smallest measured value of a chart, 0 where there is none.
+/** @param {Live.Chart} chart @param {Live.View} view */
 function smallestValue(chart, { series }) {
   let smallest = Infinity;
   for (const line of measuredLines(chart)) for (const columns of series) {
@@ -93,13 +96,15 @@ function smallestValue(chart, { series }) {
 }
 
 // Bytes are shown in the unit that suits the largest value; `kept`: the unit to keep while the chart is zoomed.
-function chartUnit(chart, view, kept) {
+/** @param {Live.Chart} chart @param {Live.View} view @param {Live.ChartUnit | null} kept @returns {Live.ChartUnit} */
+export function chartUnit(chart, view, kept) {
   if (chart.unit !== 'bytes') return { unit: chart.unit, scale: 1 };
   return kept || byteUnit(largestValue(chart, view));
 }
 
 // Layer kinds that this model has: a line of zeros is left out.
-function layerKinds(chart, view) {
+/** @param {Live.Chart} chart @param {Live.View} view @returns {string[]} */
+export function layerKinds(chart, view) {
   const used = line => view.series.some((_, a) => {
     const source = sourceOf(line, a, view), values = source && source[line.column];
     return values && values.length && values[values.length - 1] > 0;
@@ -107,6 +112,7 @@ function layerKinds(chart, view) {
   return [...new Set(chart.lines.filter(line => line.kind && used(line)).map(line => line.kind))];
 }
 
+/** @param {Live.Chart} chart @param {number} i @param {object} axes @param {string[]} kinds @param {Live.View} view */
 function lineTraces(chart, i, axes, kinds, view) {
   const { head, series, hidden, axis, ended } = view, { scale } = view.units[i], out = [];
   const measured = measuredLines(chart), all = series.map((_, a) => a);
@@ -149,27 +155,32 @@ function lineTraces(chart, i, axes, kinds, view) {
   return out;
 }
 
-const TOKEN_LINES = [{ at: 'token', column: 'lat', first: 0 }];
+/** @type {Live.ChartLine[]} */
+const TOKEN_LINES = [{ at: 'token', column: 'lat', first: 0, scale: 1, kind: '', width: 1, curve: '', label: '' }];
 
 // What to add to a token to find it on a curve: curves over the cache begin with the prompt.
-function curveOffset(line, arm) {
+/** @param {Live.ChartLine} line @param {Pick<Live.ArmHead, 'prompt_tokens'>} arm */
+export function curveOffset(line, arm) {
   return line.at === 'length' ? arm.prompt_tokens : 0;
 }
 
 // Corners of a curve up to where the run ended, so that all charts end there.
+/** @param {number[]} x @param {number} end */
 function curveUntil(x, end) {
   const kept = x.filter(at => at <= end);
   return kept.length && kept.length < x.length && kept[kept.length - 1] < end ? [...kept, end] : kept;
 }
 
 // Value of a curve of corner points, straight between them; beyond its ends that of the nearest.
-function curveAt(x, y, at) {
+/** @param {number[]} x @param {number[]} y @param {number} at */
+export function curveAt(x, y, at) {
   const next = lowerBound(x, at);
   if (next === 0 || next >= x.length) return y[next ? x.length - 1 : 0];
   return y[next - 1] + (y[next] - y[next - 1]) * (at - x[next - 1]) / (x[next] - x[next - 1]);
 }
 
 // What lies above the top of the axis stands at its edge, with its value in the tooltip.
+/** @param {Live.Chart} chart @param {number} i @param {object} axes @param {Live.View} view */
 function outlierTraces(chart, i, axes, view) {
   const { head, series, hidden, axis, tops } = view, { unit, scale } = view.units[i], [line] = measuredLines(chart);
   return head.arms.map((arm, a) => {
@@ -184,9 +195,12 @@ function outlierTraces(chart, i, axes, view) {
 }
 
 // The roofline bound by its name and value, at the right edge of what is visible: one label for both arms.
-function curveLabels(chart, i, { head, series, ended, axis, zoom, units }, ink) {
+/** @param {Live.Chart} chart @param {number} i @param {Omit<Live.View, 'hidden'>} view @param {string} ink */
+export function curveLabels(chart, i, { head, series, ended, axis, zoom, units }, ink) {
   const line = chart.lines.find(one => one.curve === 'floor');
-  const known = line ? head.arms.map((arm, a) => [arm, series[a]]).filter(([{ floor }]) => floor && floor[line.column].length) : [];
+  /** @type {[Live.ArmHead, Live.Series][]} */
+  const all = head.arms.map((arm, a) => [arm, series[a]]);
+  const known = line ? all.filter(([{ floor }]) => floor && floor[line.column].length) : [];
   if (!known.length) return [];
   const { unit, scale } = units[i], values = known.map(([{ floor }, { t }]) => {
     const end = zoom ? zoom[1] : ended && axis === 'token' ? Math.max(...series.map(columns => columns.t.length)) - 1 : Infinity;
@@ -207,6 +221,7 @@ function curveLabels(chart, i, { head, series, ended, axis, zoom, units }, ink) 
 // y axis of latencies follows what is visible: the prefill, which is not drawn, would hold it too high. While a run goes on
 // its memory has room to grow: each value beyond an axis would cost a paint.
 const ROOM_TO_GROW = 0.25;
+/** @param {Live.Chart} chart @param {number} i @param {object} axes @param {Live.View} view */
 function extentTrace(chart, i, axes, view) {
   const { head, series, ended, axis } = view, { scale } = view.units[i];
   let x = [0, Math.max(1, ended ? Math.max(...series.map(columns => columns.t.length)) : head.max_new_tokens)];
@@ -223,6 +238,7 @@ function extentTrace(chart, i, axes, view) {
 }
 
 // Legend entries: the arms in the first chart; in each its layer kinds and curves, where it has them.
+/** @param {Live.Chart} chart @param {number} i @param {object} axes @param {string[]} kinds @param {Live.View} view */
 function legendTraces(chart, i, axes, kinds, { head, hidden, neutral }) {
   const entry = (name, line, legend) => ({
     ...axes, x: [null], y: [null], name: withoutMarkup(name), line, legend, showlegend: true, hoverinfo: 'skip',

@@ -1,6 +1,14 @@
 // Draws the charts that ui/live/charts declares: one figure with a plot for each, since one figure paints in two
 // thirds of the time of three. `uirevision` keeps a user's zoom while values stream in.
 
+/** @import { makeFresh } from './fresh.js' */
+/** @import { makePointer } from './pointer.js' */
+import { css, setText } from './dom.js';
+import { plotly } from './plotly.js';
+import { lengthsOf } from './series.js';
+import { outlierTop, translated } from './windows.js';
+import { axisSuffix, chartTraces, chartUnit, curveLabels, firstIndex, measuredLines, withoutMarkup } from './chart_data.js';
+
 // A chart that is narrower than TIGHT_PX has its legend below its title, not beside it.
 const NARROW_PX = 760, NARROW_HEIGHT = 250, TIGHT_PX = 420;
 // A longer title would lie over that of the next chart: a stored run may call its memory anything.
@@ -13,11 +21,18 @@ const FIGURE_OPTIONS = {
 
 // tools: the buttons { outliers, axes, whole }; axes holds one button for each axis. pointer, fresh: as from makePointer
 // and makeFresh.
-function makeCharts(plot, charts, tools, pointer, fresh) {
-  let run = '', head = null, series = [], part = null, units = [], tops = [], titles = [], blank = [], hidden = new Set(), ended = false, revision = 0;
-  let axis = 'token', zoom = null, resets = 0, inFull = false;
+/**
+ * @param {HTMLElement & { [plotly: string]: any }} plot @param {Live.Chart[]} charts
+ * @param {{ outliers: HTMLElement, axes: HTMLElement, whole: HTMLElement }} tools
+ * @param {ReturnType<typeof makePointer>} pointer @param {ReturnType<typeof makeFresh>} fresh
+ */
+export function makeCharts(plot, charts, tools, pointer, fresh) {
+  let run = '', head = null, series = [], part = null, units = [], tops = [], blank = [], hidden = new Set(), ended = false, revision = 0;
+  /** @type {Live.Axis} */
+  let axis = 'token';
+  let zoom = null, resets = 0, inFull = false;
   let begun = false, ready = false, heard = false, dirty = true, painting = false, notBefore = 0, soonest = 0, rest = 10, leastMs = 300, mostMs = 1000;
-  const paintMs = [];
+  const paintMs = [], titles = [];
 
   function reset(newRun) {
     if (newRun) begin();
@@ -43,6 +58,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
   }
 
   // Tokens or seconds, for all charts: what is zoomed stays the same stretch of the run.
+  /** @param {Live.Axis} next */
   function turnTo(next) {
     if (next === axis) return;
     axis = next;
@@ -51,6 +67,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
   }
 
   // The top of a chart's vertical axis where outliers would flatten the rest, in the chart's unit; null for all else.
+  /** @param {Live.Chart} chart @param {number} i @returns {number | null} */
   function topOf(chart, i) {
     if (!head || inFull || chart.unit !== 'ms') return null;
     const [line] = measuredLines(chart), top = outlierTop(series.map(columns => columns[line.column]), firstIndex(line, head));
@@ -58,6 +75,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
   }
 
   // The top of the whole run's latencies while only a part of it is drawn, so that the axis stands still; null for all else.
+  /** @param {Live.Chart} chart @param {number} i @returns {number | null} */
   function steadyTop(chart, i) {
     if (!head || !part || chart.unit !== 'ms') return null;
     const [line] = measuredLines(chart), first = firstIndex(line, head);
@@ -67,7 +85,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
 
   function traces() {
     const view = {
-      head, series, part, ended, hidden, axis, zoom,
+      head, series, part, ended, hidden, axis, zoom, units,
       ink: css('--body-text-color'), neutral: css('--body-text-color-subdued'),
     };
     units = charts.map((chart, i) => head ? chartUnit(chart, view, zoom && units[i]) : null);
@@ -76,7 +94,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     tools.outliers.setAttribute('aria-pressed', String(inFull));
     setText(tools.outliers, inFull ? 'Cut outliers off' : 'Show outliers in full');
     tools.whole.hidden = zoom === null;
-    for (const button of tools.axes.children) button.setAttribute('aria-pressed', String(button.dataset.axis === axis));
+    for (const button of tools.axes.querySelectorAll('button')) button.setAttribute('aria-pressed', String(button.dataset.axis === axis));
     setText(tools.axes.firstElementChild, head && head.unit === 'forward' ? 'Passes' : 'Tokens');
     const drawn = chartTraces(charts, { ...view, units, tops });
     const seen = drawn.filter(trace => !trace.meta?.extent && trace.y.some(Number.isFinite)).map(trace => trace.yaxis);
@@ -96,6 +114,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     charts.forEach((chart, i) => {
       const from = i * (size + gap), x = stacked ? [0, 1] : [from, from + size], y = stacked ? [1 - from - size, 1 - from] : [0, 1];
       const unit = chart.unit === 'bytes' ? units[i] && units[i].unit : chart.unit;
+      /** @type {{ title: string, note?: string }} */
       const wording = (head && head.unit === 'forward' && chart.encoder) || chart;
       const title = withoutMarkup(wording.title || (head ? head.memory_label : 'memory')).slice(0, TITLE_LETTERS);
       const top = tops[i] ?? steadyTop(chart, i);
@@ -190,7 +209,9 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     plot.on('plotly_legendclick', toggle);
     plot.on('plotly_legenddoubleclick', () => false);
     tools.outliers.addEventListener('click', () => { inFull = !inFull; repaint(); });
-    for (const button of tools.axes.children) button.addEventListener('click', () => turnTo(button.dataset.axis));
+    for (const button of tools.axes.querySelectorAll('button')) {
+      button.addEventListener('click', () => turnTo(/** @type {Live.Axis} */ (button.dataset.axis)));
+    }
     tools.whole.addEventListener('click', () => { zoom = null; resets++; repaint(); });
   }
 

@@ -1,8 +1,16 @@
 // When waiting pays: seconds since each arm's imports were done, over tokens. The lines cross where the arm that starts later
 // gets ahead; the sentence under the verdict says it in words.
-function makeCrossing(box) {
+
+import { onTheme } from '../../components/js/theme.js';
+import { css, el } from './dom.js';
+import { plotly } from './plotly.js';
+import { lineOf, withoutMarkup } from './chart_data.js';
+
+/** @param {HTMLElement} box */
+export function makeCrossing(box) {
   let shown = '', drawn = null;
 
+  /** @param {Partial<Live.Head>} head */
   function take(head) {
     const now = JSON.stringify(head.crossing ?? null);
     if (now === shown) return;

@@ -3,7 +3,8 @@
 // not move while values are added, and nothing shimmers.
 
 // First index whose x is >= value; x is ascending.
-function lowerBound(x, value) {
+/** @param {ArrayLike<number>} x @param {number} value */
+export function lowerBound(x, value) {
   let low = 0, high = x.length;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -14,7 +15,8 @@ function lowerBound(x, value) {
 }
 
 // Indices to draw, out of [begin, end), for columns that are drawn together; at most `most` of them.
-function decimate(columns, begin, end, most) {
+/** @param {ArrayLike<number>[]} columns @param {number} begin @param {number} end @param {number} most */
+export function decimate(columns, begin, end, most) {
   const length = Math.max(0, end - begin);
   if (length <= most) return Array.from({ length }, (_, i) => begin + i);
   let size = 2;
@@ -27,6 +29,7 @@ function decimate(columns, begin, end, most) {
 }
 
 // Indices of the lowest and highest value of every column in every bucket, and both ends.
+/** @param {ArrayLike<number>[]} columns @param {number} begin @param {number} end @param {number} size */
 function bucketExtremes(columns, begin, end, size) {
   const kept = [begin];
   for (let at = begin - (begin % size); at < end; at += size) {

@@ -1,7 +1,12 @@
 // More figures: a row for each, a column for each arm, in a part of the page that is closed at first.
-function makeDetails(box) {
+
+import { armsRow, el } from './dom.js';
+
+/** @param {HTMLElement} box */
+export function makeDetails(box) {
   let shown = '';
 
+  /** @param {Pick<Live.ArmHead, 'name' | 'details'>[]} arms */
   function take(arms) {
     const ready = arms.filter(arm => arm.details.length);
     const now = JSON.stringify(ready.map(arm => [arm.name, arm.details]));
@@ -26,6 +31,7 @@ function makeDetails(box) {
     box.append(table);
   }
 
+  /** @param {Live.Tile | undefined} tile */
   function cellOf(tile) {
     const cell = el('td', '');
     if (!tile) return cell;

@@ -1,23 +1,34 @@
 // How the latencies of all tokens are distributed, on demand: a histogram and the cumulative shares of both arms over one
 // another, and the same in a table. While the charts are zoomed, only of the tokens that are visible.
 
+import { count, css, el, setText } from './dom.js';
+import { plotly } from './plotly.js';
+import { lowerBound } from './decimate.js';
+import { outlierTop } from './windows.js';
+import { firstIndex, lineOf, withoutMarkup } from './chart_data.js';
+import { figure } from './readout.js';
+
 const MIN_BINS = 10, MAX_BINS = 60, CUMULATIVE_POINTS = 200;
+/** @type {[string, number][]} */
 const QUANTILES = [['Shortest', 0], ['10%', 0.1], ['Median', 0.5], ['90%', 0.9], ['99%', 0.99], ['Longest', 1]];
 
 // Nearest rank: the smallest value that at least `share` of all do not exceed. Values are sorted.
-function quantileOf(values, share) {
+/** @param {ArrayLike<number>} values @param {number} share */
+export function quantileOf(values, share) {
   return values[Math.max(0, Math.ceil(Number((share * values.length).toFixed(9))) - 1)];
 }
 
 // Latencies of the tokens that are asked for, sorted, one list for each arm. zoom: the first and the last token; null: all.
-function latenciesOf(head, series, zoom) {
+/** @param {Pick<Live.Head, 'unit'>} head @param {Pick<Live.Series, 'lat'>[]} series @param {Live.Span | null} zoom */
+export function latenciesOf(head, series, zoom) {
   const first = firstIndex({ first: 1 }, head);
   return series.map(({ lat }) => Float64Array.from(lat.slice(Math.max(first, zoom ? Math.ceil(zoom[0]) : 0), zoom ? Math.floor(zoom[1]) + 1 : lat.length)).sort());
 }
 
 // Bins that all arms share, by the rule of Freedman and Diaconis: `edges`, one more than bins; `shares`, of each arm's
 // tokens in each bin; `beyond`, how many took longer than the last edge, where a few would flatten the rest.
-function histogramOf(lists) {
+/** @param {Float64Array[]} lists */
+export function histogramOf(lists) {
   const filled = lists.filter(list => list.length), low = Math.min(...filled.map(list => list[0]));
   const high = outlierTop(filled.map(list => [...list]), 0) ?? Math.max(...filled.map(list => list[list.length - 1]));
   const widths = filled.map(list => 2 * (quantileOf(list, 0.75) - quantileOf(list, 0.25)) / Math.cbrt(list.length)).filter(width => width > 0);
@@ -32,7 +43,8 @@ function histogramOf(lists) {
 }
 
 // Steps (latency, share of the tokens that took at most that long), up to the last edge.
-function cumulativeOf(list, last) {
+/** @param {ArrayLike<number>} list @param {number} last */
+export function cumulativeOf(list, last) {
   const found = [];
   for (let i = 0; i <= CUMULATIVE_POINTS && list.length; i++) {
     const value = quantileOf(list, i / CUMULATIVE_POINTS);
@@ -42,9 +54,11 @@ function cumulativeOf(list, last) {
 }
 
 // dialog: with .td-spread-what, .td-spread-plot, .td-spread-said and a table. fewest: share -> tokens that a percentile needs.
-function makeDistribution(button, dialog, fewest) {
+/** @param {HTMLButtonElement} button @param {HTMLDialogElement} dialog @param {{ [share: string]: number }} fewest */
+export function makeDistribution(button, dialog, fewest) {
   const find = selector => dialog.querySelector(selector), plot = find('.td-spread-plot');
 
+  /** @param {Live.Head} head @param {Live.Series[]} series @param {Live.Span | null} zoom */
   function show(head, series, zoom) {
     const lists = latenciesOf(head, series, zoom), step = head.unit === 'forward' ? 'passes' : 'tokens';
     const what = zoom ? step + ' ' + count(Math.ceil(Math.max(0, zoom[0]))) + ' to ' + count(Math.floor(zoom[1])) + ', as zoomed' : head.unit === 'forward' ? 'all passes' : 'all tokens after the first';
@@ -78,7 +92,7 @@ function makeDistribution(button, dialog, fewest) {
       return row;
     };
     const top = cells('th', ['ms', step[0].toUpperCase() + step.slice(1), 'Mean', ...QUANTILES.map(([name]) => name)], '');
-    top.firstChild.scope = 'col';
+    top.cells[0].scope = 'col';
     return [top, ...head.arms.map(({ name }, a) => {
       const list = lists[a], mean = list.reduce((sum, value) => sum + value, 0) / list.length;
       const values = QUANTILES.map(([, share]) => list.length < (fewest[share] || 1) ? 'needs ' + fewest[share] : figure(1e3 * quantileOf(list, share)));
@@ -107,12 +121,14 @@ function makeDistribution(button, dialog, fewest) {
 
   return {
     show,
+    /** @param {() => Parameters<typeof show> | null} read */
     openOn(read) {
       button.addEventListener('click', () => { if (!read()) return; dialog.showModal(); show(...read()); });
       dialog.querySelector('.td-close').addEventListener('click', () => dialog.close());
       dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
     },
     // More values came, or the run ended.
+    /** @param {() => Parameters<typeof show> | null} read */
     follow(read) { if (dialog.open && read()) show(...read()); },
   };
 }

@@ -1,7 +1,11 @@
 // DOM helpers and number formats. Text reaches the document through textContent only: generated text, model names and
 // error messages are untrusted and may contain markup.
 
-function el(tag, className, text) {
+/**
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag @param {string} [className] @param {string} [text]
+ */
+export function el(tag, className, text) {
   const node = document.createElement(tag);
   if (className) node.className = className;
   if (text !== undefined) node.textContent = text;
@@ -9,41 +13,48 @@ function el(tag, className, text) {
 }
 
 // The first row of a table with a column for each arm.
-function armsRow(first, arms) {
+/** @param {string} first @param {{ name: string }[]} arms */
+export function armsRow(first, arms) {
   const row = el('tr', '');
   row.append(el('th', '', first), ...arms.map(arm => {
     const cell = el('th', 'arm-' + arm.name.toLowerCase());
     cell.append(el('span', 'td-arm', arm.name));
     return cell;
   }));
-  for (const cell of row.children) cell.scope = 'col';
+  for (const cell of row.querySelectorAll('th')) cell.scope = 'col';
   return row;
 }
 
 // Write only what changed: a needless write costs a layout, on a machine that may be measuring itself.
-function setText(node, text) {
+/** @param {Node} node @param {string} text */
+export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-function find(selector) {
+/** @template {HTMLElement} [T=HTMLElement] @param {string} selector @returns {T} */
+export function find(selector) {
   return element.querySelector(selector);
 }
 
-function css(name) {
+/** @param {string} name */
+export function css(name) {
   return getComputedStyle(element).getPropertyValue(name).trim();
 }
 
-function count(value) {
+/** @param {number} value */
+export function count(value) {
   return value.toLocaleString('en-US');
 }
 
-function seconds(value) {
+/** @param {number} value */
+export function seconds(value) {
   if (value >= 100) return Math.round(value) + ' s';
   return value.toFixed(value >= 10 ? 1 : 2) + ' s';
 }
 
 // The unit that suits a size in bytes.
-function byteUnit(bytes) {
+/** @param {number} bytes */
+export function byteUnit(bytes) {
   if (bytes >= 4 * 2 ** 30) return { unit: 'GiB', scale: 1 / 2 ** 30 };
   if (bytes >= 2 * 2 ** 20) return { unit: 'MiB', scale: 1 / 2 ** 20 };
   return { unit: 'KiB', scale: 1 / 1024 };

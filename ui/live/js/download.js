@@ -3,7 +3,10 @@
 const CSV_COLUMNS = ['arm', 'series', 'index', 'seconds', 'latency_s', 'kv_sliding_bytes', 'kv_full_bytes', 'memory_bytes'];
 
 // One line for each token (or pass) of the first run, and one for each sample of memory.
-function csvOf(head, series) {
+/**
+ * @param {{ unit: string, arms: { name: string }[] }} head @param {Pick<Live.Series, 't' | 'lat' | 'kvs' | 'kvf' | 'st' | 'sm'>[]} series
+ */
+export function csvOf(head, series) {
   const lines = [CSV_COLUMNS.join(',')], step = head.unit === 'forward' ? 'pass' : 'token';
   head.arms.forEach(({ name }, a) => {
     const { t, lat, kvs, kvf, st, sm } = series[a];
@@ -13,7 +16,8 @@ function csvOf(head, series) {
   return lines.join('\n') + '\n';
 }
 
-function saveText(text, name) {
+/** @param {string} text @param {string} name */
+export function saveText(text, name) {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   link.download = name;

@@ -1,13 +1,18 @@
 // The ledger: what was requested, planned and found, with the proof. First the line that sums it up, then the axes
 // that differ between the arms or need a look; a button shows all. Arms with equal rows share one.
+
+import { el, setText } from './dom.js';
+
 const EVIDENCE_LABELS = {
   verified: '\u2713 verified', partial: '\u25D0 partial', no_effect: '\u25CB no effect', fallback: '\u25B2 fallback',
   failed: '\u2715 failed', unchecked: '\u25CC unchecked', off: 'off', not_applicable: 'not applicable',
 };
 
-function makeLedger(box) {
+/** @param {HTMLElement} box */
+export function makeLedger(box) {
   let shown = '', all = false;
 
+  /** @param {Pick<Live.ArmHead, 'name' | 'ledger'>[]} arms @param {Live.LedgerDigest | null} digest */
   function take(arms, digest) {
     const now = JSON.stringify([arms.map(arm => arm.ledger), digest]);
     if (now === shown) return;
@@ -18,8 +23,9 @@ function makeLedger(box) {
       return;
     }
     const table = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
-    table.append(el('caption', '', 'Ledger'));
-    table.lastChild.append(el('small', '', digest.line));
+    const caption = el('caption', '', 'Ledger');
+    caption.append(el('small', '', digest.line));
+    table.append(caption);
     for (const title of ['Axis', 'Arm', 'Requested', 'Planned', 'Effective', 'Status', 'Proof']) {
       const cell = el('th', '', title);
       cell.scope = 'col';
@@ -28,7 +34,7 @@ function makeLedger(box) {
     }
     head.append(top);
     // on a narrow screen CSS makes blocks of its rows, which are a table all the same
-    for (const [part, role] of [[head, 'rowgroup'], [body, 'rowgroup'], [top, 'row']]) part.role = role;
+    for (const [part, role] of /** @type {[HTMLElement, string][]} */ ([[head, 'rowgroup'], [body, 'rowgroup'], [top, 'row']])) part.role = role;
     const axes = [...new Set(arms.flatMap(arm => arm.ledger.map(row => row.axis)))];
     for (const axis of axes) {
       const group = grouped(arms, axis);
@@ -79,13 +85,15 @@ function makeLedger(box) {
     }
     const who = el('td', 'td-who');
     for (const arm of row.arms) {
-      who.append(el('span', 'arm-' + arm.toLowerCase()));
-      who.lastChild.append(el('span', 'td-arm', arm));
+      const one = el('span', 'arm-' + arm.toLowerCase());
+      one.append(el('span', 'td-arm', arm));
+      who.append(one);
     }
     tr.append(who);
     for (const key of ['requested', 'planned', 'effective']) {
-      tr.append(el('td', 'td-choice', row[key]));
-      tr.lastChild.dataset.title = key;
+      const cell = el('td', 'td-choice', row[key]);
+      cell.dataset.title = key;
+      tr.append(cell);
     }
     tr.append(el('td', 'td-status', EVIDENCE_LABELS[row.status] || row.status));
     const proof = el('td', 'td-proof', row.proof);

@@ -1,5 +1,28 @@
 // The live panel: opens a run by id, passes what is pulled to charts, texts and figures, and shows the run's status.
 
+import { onTheme } from '../../components/js/theme.js';
+import { find, setText } from './dom.js';
+import { LOCAL, bare, clearLine, refuse, showLink, showMessage, showStatus, showUnkept } from './run_line.js';
+import { appendReply, cursorOf, emptySeries, replaceText } from './series.js';
+import { showAnnotations } from './annotations.js';
+import { csvOf, saveText } from './download.js';
+import { makePointer } from './pointer.js';
+import { makeFresh } from './fresh.js';
+import { makeCharts } from './charts.js';
+import { makeDistribution } from './distribution.js';
+import { makePuller } from './pull.js';
+import { makeTexts } from './texts.js';
+import { makeRace } from './race.js';
+import { makePhases } from './phases.js';
+import { makeVerdict } from './verdict.js';
+import { makeQuality } from './quality.js';
+import { makeTiles } from './tiles.js';
+import { makeDetails } from './details.js';
+import { makeLedger } from './ledger.js';
+import { showRemarks } from './remarks.js';
+import { makeParts } from './step_time.js';
+import { makeCrossing } from './crossing.js';
+
 const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their texts, speed, memory and KV cache appear here, with proof that each choice took effect.';
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 // Tokens arrive every 50 ms.
@@ -15,6 +38,7 @@ const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), fi
   pointer.pointAt(at);
 });
 const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest);
+/** @returns {[Live.Head, Live.Series[], Live.Span | null] | null} */
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'), find('.td-gate'), find('.td-pays'));
@@ -31,7 +55,11 @@ const start = makeParts(find('.td-start'), {
 });
 const crossing = makeCrossing(find('.td-crossing'));
 
-let run = '', series = [], head = null, version = -1, asked = 0, heard = 0, closing = false, behind = false, over = false, quiet = false;
+/** @type {Live.Series[]} */
+let series = [];
+/** @type {Live.Head | null} */
+let head = null;
+let run = '', version = -1, asked = 0, heard = 0, closing = false, behind = false, over = false, quiet = false;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
 
 async function ask() {
@@ -44,6 +72,7 @@ async function ask() {
   return reply;
 }
 
+/** @param {(Live.Delta & { error?: string, seq: number })} reply */
 function take(reply) {
   if (reply.error) { refuse(run, reply.error); return 'over'; }
   if (reply.run !== run || over) return over ? 'over' : 'wait';
@@ -71,6 +100,7 @@ function take(reply) {
   return 'over';
 }
 
+/** @param {Live.Delta} reply */
 function takeHead(reply) {
   const first = !head;
   head = reply.head;
@@ -123,6 +153,7 @@ async function learnQuality() {
   verdict.take(head, reply.status);
 }
 
+/** @param {Live.Delta} reply */
 function finish(reply) {
   over = true;
   setPace(true);
@@ -136,6 +167,7 @@ function finish(reply) {
   if (settings.replays && !matchMedia('(prefers-reduced-motion: reduce)').matches) race.toggle();
 }
 
+/** @param {string} id */
 function open(id) {
   run = id || '';
   series = []; head = null; version = -1; heard = asked; closing = false; behind = false; over = false;

@@ -1,7 +1,14 @@
 // The phases of each arm, with their durations. `tick` advances the running one between two replies.
-function makePhases(box) {
-  let rows = [], head = null, heardAt = 0;
 
+import { count, el, seconds, setText } from './dom.js';
+
+/** @param {HTMLElement} box */
+export function makePhases(box) {
+  /** @type {Live.Phased | null} */
+  let head = null;
+  let rows = [], heardAt = 0;
+
+  /** @param {Pick<Live.ArmHead, 'name' | 'label'>[]} arms */
   function build(arms) {
     box.replaceChildren();
     rows = arms.map(arm => {
@@ -13,6 +20,7 @@ function makePhases(box) {
     });
   }
 
+  /** @param {Live.PhaseStep} phase @param {number} nowS @param {number} tokens */
   function phaseText(phase, nowS, tokens) {
     const live = phase.state === 'begin' || phase.state === 'step';
     let text = phase.title + ' ' + seconds(live ? Math.max(phase.seconds, nowS - phase.begin_s) : phase.seconds);
@@ -24,10 +32,12 @@ function makePhases(box) {
   }
 
   // A phase that tells no progress of its own fills its bar by the time that it took before; the last bit is open.
+  /** @param {Live.PhaseStep} phase @param {number} nowS */
   function elapsedShare(phase, nowS) {
     return phase.expected_s ? Math.min(0.95, (nowS - phase.begin_s) / phase.expected_s) : 0;
   }
 
+  /** @param {{ t: { length: number } }[]} series @param {boolean} [over] */
   function tick(series, over) {
     if (!head) return;
     const nowS = head.now_s + (performance.now() - heardAt) / 1000;
@@ -56,6 +66,7 @@ function makePhases(box) {
     });
   }
 
+  /** @param {Live.Phased} newHead */
   function take(newHead) { head = newHead; heardAt = performance.now(); }
   function clear() { head = null; rows = []; box.replaceChildren(); }
   return { build, take, tick, clear };

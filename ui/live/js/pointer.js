@@ -2,10 +2,18 @@
 // they hide no data. The slider of the race points in the same way, at a moment of each arm. None of this is part of the
 // figure, which would be painted anew for each move.
 
+import { count, el, seconds } from './dom.js';
+import { momentOn } from './windows.js';
+import { axisSuffix } from './chart_data.js';
+import { annotationsAt, pointedAt, readouts, stepName } from './readout.js';
+
 const REACH_PX = 5;
 
 // box: lies over the figure and holds what is drawn. noted: below it, for the texts of annotations.
-function makePointer(plot, box, noted, charts) {
+/**
+ * @param {HTMLElement & { [plotly: string]: any }} plot @param {HTMLElement} box @param {HTMLElement} noted @param {Live.Chart[]} charts
+ */
+export function makePointer(plot, box, noted, charts) {
   let hovered = null, moment = null, view = null;
 
   const axesOf = i => [plot._fullLayout['xaxis' + axisSuffix(i)], plot._fullLayout['yaxis' + axisSuffix(i)]];

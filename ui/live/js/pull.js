@@ -4,11 +4,14 @@
 // without an answer times out; failures are shown and retried with exponential backoff. Nothing is pulled while the tab
 // is hidden.
 
+import { seconds } from './dom.js';
+
 const MAX_IN_FLIGHT = 3, TIMEOUT_MS = 8000;
 
 // ask(): a promise of the parsed reply. take(reply): uses it, returns "more" (ask again now), "wait" or "over".
 // report(text): shows a connection problem, '' when there is none.
-function makePuller(ask, take, report) {
+/** @param {() => Promise<any>} ask @param {(reply: any) => 'more' | 'wait' | 'over'} take @param {(text: string) => void} report */
+export function makePuller(ask, take, report) {
   let periodMs = 60, leastMs = 0, follows = false, inFlight = 0, failures = 0, notBefore = 0, generation = 0;
   let running = false, answered = false;
 
@@ -34,7 +37,7 @@ function makePuller(ask, take, report) {
         next = take(reply);
       }
       if (next === 'over') running = false;
-    } catch (error) {
+    } catch {
       if (mine !== generation || !running) return;  // another pull in flight brought the end
       failures++;
       const pauseMs = Math.min(10000, 250 * 2 ** failures);

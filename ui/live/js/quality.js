@@ -1,4 +1,7 @@
 // What a change costs in quality: a row for each text that both arms have read, and one for all of them.
+
+import { el } from './dom.js';
+
 const QUALITY_COLUMNS = [
   ['title', 'Text', ''], ['positions', 'Positions', 'tokens that both arms were asked to predict'],
   ['a', 'Perplexity A', ''], ['b', 'Perplexity B', ''], ['ratio', 'B / A', 'perplexity of B / perplexity of A'],
@@ -7,9 +10,11 @@ const QUALITY_COLUMNS = [
   ['divergence', 'First divergence', 'first position at which they do not'],
 ];
 
-function makeQuality(box) {
+/** @param {HTMLElement} box */
+export function makeQuality(box) {
   let shown = '';
 
+  /** @param {Live.QualityView | null} found */
   function take(found) {
     const now = JSON.stringify(found);
     if (now === shown) return;

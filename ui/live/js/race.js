@@ -2,11 +2,17 @@
 // compilation: the columns that were pulled are read again by a clock, at their true speed or a multiple of it. Texts and
 // charts show what there was at a moment, to which a slider leads too.
 
-const RACE_TAIL = 4000;
+/** @import { makeTexts } from './texts.js' */
+import { seconds, setText } from './dom.js';
+import { TOKEN_COLUMNS } from './series.js';
+import { lowerBound } from './decimate.js';
+
+export const RACE_TAIL = 4000;
 
 // Characters that an arm had written after some seconds. `pace`: { t, n }, characters at the times when text came;
 // `firstAt`: when the first token came. Between two times they are shared out evenly.
-function charactersAt(pace, firstAt, seconds) {
+/** @param {Live.Pace} pace @param {number} firstAt @param {number} seconds */
+export function charactersAt(pace, firstAt, seconds) {
   const next = lowerBound(pace.t, seconds);
   if (next >= pace.t.length) return pace.n.length ? pace.n[pace.n.length - 1] : 0;
   const from = next ? [pace.t[next - 1], pace.n[next - 1]] : [firstAt, 0];
@@ -15,7 +21,8 @@ function charactersAt(pace, firstAt, seconds) {
 }
 
 // The columns of an arm as they were after some seconds.
-function columnsAt(columns, seconds) {
+/** @param {Live.Series} columns @param {number} seconds @returns {Live.Series} */
+export function columnsAt(columns, seconds) {
   const tokens = upperBound(columns.t, seconds), samples = upperBound(columns.st, seconds), cut = { ...columns };
   for (const key of TOKEN_COLUMNS) cut[key] = columns[key].slice(0, tokens);
   for (const key of ['st', 'sm']) cut[key] = columns[key].slice(0, samples);
@@ -23,6 +30,7 @@ function columnsAt(columns, seconds) {
 }
 
 // How many of these values, which rise, are not above a limit.
+/** @param {number[]} values @param {number} limit */
 function upperBound(values, limit) {
   let low = 0, high = values.length;
   while (low < high) {
@@ -34,16 +42,21 @@ function upperBound(values, limit) {
 
 // texts: shows a part of each text. marks(seconds, columns): points at that moment on the charts, which show these
 // columns; null, null for the whole run. speed: a list of multiples.
-function makeRace(button, slider, clock, speed, texts, marks) {
+/**
+ * @param {HTMLButtonElement} button @param {HTMLInputElement} slider @param {HTMLElement} clock @param {HTMLSelectElement} speed
+ * @param {ReturnType<typeof makeTexts>} texts @param {(at: number | null, columns: Live.Series[] | null) => void} marks
+ */
+export function makeRace(button, slider, clock, speed, texts, marks) {
   let head = null, series = [], length = 0, at = 0, playing = false, before = 0;
 
+  /** @param {Live.Head} newHead @param {Live.Series[]} newSeries */
   function ready(newHead, newSeries) {
     head = newHead; series = newSeries;
     length = Math.max(0, ...series.map(columns => columns.t.length ? columns.t[columns.t.length - 1] : 0));
     const able = length > 0 && head.unit !== 'forward' && head.arms.some(arm => arm.pace.t.length);
     button.disabled = slider.disabled = speed.disabled = !able;
-    slider.max = length;
-    if (able) { at = length; slider.value = length; tell(); }
+    slider.max = String(length);
+    if (able) { at = length; slider.value = String(length); tell(); }
   }
 
   function tell() {
@@ -68,7 +81,7 @@ function makeRace(button, slider, clock, speed, texts, marks) {
     at = Math.min(length, at + passed / 1000 * Number(speed.value));
     before = now;
     if (at >= length) playing = false;
-    slider.value = at;
+    slider.value = String(at);
     show();
     if (playing) requestAnimationFrame(step);
   }
@@ -76,7 +89,7 @@ function makeRace(button, slider, clock, speed, texts, marks) {
   function clear() {
     playing = false; length = 0; at = 0; head = null; series = [];
     button.disabled = slider.disabled = speed.disabled = true;
-    slider.value = 0;
+    slider.value = '0';
     marks(null, null);
     tell();
   }

@@ -1,8 +1,17 @@
 // What the charts say at one place of the run: { token }, or { second } since the start of each arm's run. Values come
 // from the columns themselves, not from the points that are drawn.
 
+import { count } from './dom.js';
+import { lowerBound } from './decimate.js';
+import { indexToX, indicesOf, timeAt } from './windows.js';
+import { curveAt, curveOffset, firstIndex, layerKinds, measuredLines } from './chart_data.js';
+
 // The index of a line's column at that place; null where an arm has none.
-function indexAt(line, at, columns, first) {
+/**
+ * @param {Pick<Live.ChartLine, 'at'>} line @param {Live.Place} at @param {Pick<Live.Series, 't' | 'st'>} columns @param {number} first
+ * @returns {number | null}
+ */
+export function indexAt(line, at, columns, first) {
   const { t, st } = columns;
   if (line.at === 'sample') {
     const second = at.second ?? (at.token < t.length ? timeAt(t, at.token) : Infinity), next = lowerBound(st, second);
@@ -13,7 +22,8 @@ function indexAt(line, at, columns, first) {
   return index >= first && index < t.length ? index : null;
 }
 
-function figure(value) {
+/** @param {number} value */
+export function figure(value) {
   return value.toLocaleString('en-US', { maximumSignificantDigits: 4 });
 }
 
@@ -29,7 +39,8 @@ function othersAt({ x }, column, second) {
 }
 
 // One line of text for each visible arm that has a value there: { arm, text }.
-function readouts(chart, i, at, view) {
+/** @param {Live.Chart} chart @param {number} i @param {Live.Place} at @param {Live.View} view */
+export function readouts(chart, i, at, view) {
   const { head, series, hidden } = view, { unit, scale } = view.units[i], kinds = layerKinds(chart, view);
   const has = line => !line.kind || kinds.includes(line.kind), [first] = chart.lines.filter(line => !line.curve);
   const measured = measuredLines(chart).filter(has), curves = chart.lines.filter(line => line.curve && line.at !== 'sample' && has(line));
@@ -54,13 +65,15 @@ function readouts(chart, i, at, view) {
   });
 }
 
-function stepName(head) {
+/** @param {Pick<Live.Head, 'unit'>} head */
+export function stepName(head) {
   return head.unit === 'forward' ? 'pass' : 'token';
 }
 
 // What a pointer at x of chart i means. On the chart of latencies a token that is annotated or cut off is hard to hit, so
 // one within `reach` attracts the pointer.
-function pointedAt(chart, i, x, reach, { head, series, hidden, axis, units, tops }) {
+/** @param {Live.Chart} chart @param {number} i @param {number} x @param {number} reach @param {Live.View} view @returns {Live.Place} */
+export function pointedAt(chart, i, x, reach, { head, series, hidden, axis, units, tops }) {
   const [line] = measuredLines(chart), first = firstIndex(line, head), top = tops[i] === null ? Infinity : tops[i] / line.scale / units[i].scale;
   let nearest = null, away = reach;
   if (chart.annotations) head.arms.forEach((arm, a) => {
@@ -77,7 +90,8 @@ function pointedAt(chart, i, x, reach, { head, series, hidden, axis, units, tops
 }
 
 // What is known of the tokens at a place: their annotations, in words.
-function annotationsAt(at, { head, series, hidden }) {
+/** @param {Live.Place} at @param {Live.View} view */
+export function annotationsAt(at, { head, series, hidden }) {
   return head.arms.flatMap((arm, a) => {
     const index = at.token ?? lowerBound(series[a].t, at.second);
     if (hidden.has(arm.name)) return [];

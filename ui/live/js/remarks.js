@@ -1,7 +1,11 @@
 // Remarks: verdicts of the rules, possible interference with the measurement, and notes of the worker.
+
+import { el } from './dom.js';
+
 const LEVEL_LABELS = { ok: '', note: 'Note: ', fallback: '\u25B2 Fallback: ', blocked: '\u2715 Blocked: ' };
 
-function showRemarks(box, arms) {
+/** @param {HTMLElement} box @param {Pick<Live.ArmHead, 'name' | 'verdicts' | 'spoilers' | 'notes'>[]} arms */
+export function showRemarks(box, arms) {
   const lines = arms.flatMap(arm => [
     ...arm.verdicts.filter(v => v.level !== 'ok').map(v => ({ arm: arm.name, level: v.level, text: LEVEL_LABELS[v.level] + v.reason })),
     ...arm.spoilers.map(text => ({ arm: arm.name, level: 'fallback', text: '\u25B2 ' + text })),

@@ -1,25 +1,30 @@
 // The line of a run that every panel has: its status, what became of it, and its permanent link.
 
+import { find, setText } from './dom.js';
+
 const RUN_STATUS_LABELS = {
   queued: 'Queued', running: 'Running', done: 'Done',
   failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted',
 };
-const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
+export const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
 // `queue`: where a queued run stands.
-function showStatus(status, queue) {
+/** @param {Live.Delta['status']} status @param {string} queue */
+export function showStatus(status, queue) {
   setText(find('.td-status'), RUN_STATUS_LABELS[status] || status);
   if (status === 'queued' && queue) setText(find('.td-message'), queue);
   element.dataset.status = status;
 }
 
 // A bare panel shows no instruments: there is no run, or it failed before its first token.
-function bare(on) {
+/** @param {boolean} on */
+export function bare(on) {
   element.classList.toggle('td-bare', on);
 }
 
 // There is no such run, or it cannot be read.
-function refuse(run, text) {
+/** @param {string} run @param {string} text */
+export function refuse(run, text) {
   for (const name of ['status', 'empty-run']) setText(find('.td-' + name), '');
   setText(find('.td-failure'), text);
   bare(true);
@@ -27,7 +32,8 @@ function refuse(run, text) {
 }
 
 // Another run is opened ('': none): nothing is left of the one before.
-function clearLine(run, names) {
+/** @param {string} run @param {string[]} names */
+export function clearLine(run, names) {
   for (const key of ['status', 'over']) delete element.dataset[key];
   element.dataset.run = run;
   for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', ...names]) setText(find('.td-' + name), '');
@@ -36,31 +42,39 @@ function clearLine(run, names) {
 }
 
 // What of the runs is not being kept at this moment; '' while all is well.
-function showUnkept(trouble) {
+/** @param {string} trouble */
+export function showUnkept(trouble) {
   setText(find('.td-unkept'), trouble ? '\u25B2 ' + trouble : '');
 }
 
 // Whether the run broke; then the message is its cause.
-function showMessage(status, message) {
+/** @param {Live.Delta['status']} status @param {string} message */
+export function showMessage(status, message) {
   const broken = status === 'failed' || status === 'interrupted';
   setText(find('.td-failure'), broken ? message || 'The run ended unexpectedly.' : '');
   setText(find('.td-message'), broken ? '' : message);
   return broken;
 }
 
+/** @param {string} selector @returns {HTMLAnchorElement} */
+function link(selector) {
+  return find(selector);
+}
+
 // The address bar names the run as well. '': there is none.
-function showLink(run) {
+/** @param {string} run */
+export function showLink(run) {
   find('.td-link').hidden = find('.td-files').hidden = !run;
   if (!run) return;
-  const link = new URL(location.href);
-  link.search = '?' + new URLSearchParams({ run });
-  link.hash = '';
-  find('.td-permalink').href = link.href;
-  setText(find('.td-permalink'), link.search);
-  find('.td-kept').href = '?' + new URLSearchParams({ view: 'history', q: run });
+  const permanent = new URL(location.href);
+  permanent.search = '?' + new URLSearchParams({ run });
+  permanent.hash = '';
+  link('.td-permalink').href = permanent.href;
+  setText(find('.td-permalink'), permanent.search);
+  link('.td-kept').href = '?' + new URLSearchParams({ view: 'history', q: run });
   find('.td-kept').hidden = run.startsWith('recorded-');  // it came with tokendyno
   for (const ending of ['dyno', 'html', 'json']) {
-    find('.td-file-' + ending).href = 'files/' + encodeURIComponent(run) + '.' + ending;
+    link('.td-file-' + ending).href = 'files/' + encodeURIComponent(run) + '.' + ending;
   }
   find('.td-file-html').hidden = !find('.td-plot');  // a report is of one prompt
   const here = new URL(location.href), view = here.searchParams.get('view') || window.tokendynoAddress?.page;
@@ -74,11 +88,11 @@ function showLink(run) {
 }
 
 async function copyLink() {
-  const href = find('.td-permalink').href;
+  const { href } = link('.td-permalink');
   try {
     await navigator.clipboard.writeText(href);
     setText(find('.td-copied'), 'Copied');
-  } catch (error) {
+  } catch {
     window.prompt('Copy this link:', href);
   }
   setTimeout(() => setText(find('.td-copied'), ''), 2000);

@@ -1,25 +1,29 @@
 // The columns of a run, one set per arm, filled by cursor. Replies may overlap (several pulls travel at once on a slow
 // line), so every column is cut at the cursor and no value counts twice.
 
-const TOKEN_COLUMNS = ['t', 'lat', 'kvs', 'kvf'];
+export const TOKEN_COLUMNS = ['t', 'lat', 'kvs', 'kvf'];
 
-function emptySeries() {
+/** @returns {Live.Series} */
+export function emptySeries() {
   return { t: [], lat: [], kvs: [], kvf: [], st: [], sm: [], text: '', chars: 0 };
 }
 
 // Cursor of an arm: tokens, samples, characters. The server counts characters as code points, JavaScript as UTF-16
 // units, so the server's count is kept.
-function cursorOf(series) {
+/** @param {Live.Series} series */
+export function cursorOf(series) {
   return [series.t.length, series.st.length, series.chars];
 }
 
 // The length of every column.
-function lengthsOf(series) {
+/** @param {Live.Series} series */
+export function lengthsOf(series) {
   return Object.fromEntries([...TOKEN_COLUMNS, 'st', 'sm'].map(key => [key, series[key].length]));
 }
 
 // Append what is new in an arm's reply. Returns how much it was; `added` is the new text.
-function appendReply(series, reply) {
+/** @param {Live.Series} series @param {Live.Columns} reply */
+export function appendReply(series, reply) {
   const grew = { tokens: 0, samples: 0, added: '' };
   const tokens = series.t.length;
   if (reply.first <= tokens && reply.n > tokens) {
@@ -47,13 +51,15 @@ function appendReply(series, reply) {
 }
 
 // When a run has ended its text is read once more as a whole: what streamed may have held half a character.
-function replaceText(series, reply) {
+/** @param {Live.Series} series @param {Live.Columns} reply */
+export function replaceText(series, reply) {
   series.text = reply.text;
   series.chars = reply.cn;
 }
 
 // First UTF-16 unit in which two texts differ, -1 if one is a prefix of the other.
-function firstDifference(a, b) {
+/** @param {string} a @param {string} b */
+export function firstDifference(a, b) {
   const end = Math.min(a.length, b.length);
   for (let i = 0; i < end; i++) if (a.charCodeAt(i) !== b.charCodeAt(i)) return i;
   return -1;

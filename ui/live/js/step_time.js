@@ -1,6 +1,13 @@
 // Where time goes: that of a step, or of an arm's start. A bar for each arm, on one scale, which ends at the measured time, with what its bytes
 // need under it; and the same in a table. An arm without a traced step says why; without any arm there is nothing.
-function makeParts(box, { of, title: named, hint, whole, numbers, lacking }) {
+
+import { armsRow, el } from './dom.js';
+
+/**
+ * @param {HTMLElement} box
+ * @param {{ of: (arm: any) => any, title: string, hint?: string, whole: string, numbers: string, lacking?: string }} words
+ */
+export function makeParts(box, { of, title: named, hint, whole, numbers, lacking }) {
   let shown = '';
 
   function take(arms) {

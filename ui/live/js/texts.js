@@ -1,11 +1,17 @@
 // The generated texts. While a text streams only its tail is kept in the document, since every token would lay out a
 // pane of 100,000 characters again. At the end each is written in full, with the first difference of A and B marked.
 
+import { count, el, setText } from './dom.js';
+import { firstDifference } from './series.js';
+import { RACE_TAIL } from './race.js';
+
 const MAX_TAIL = 5000, KEPT_TAIL = 3000;
 
-function makeTexts(box) {
+/** @param {HTMLElement} box */
+export function makeTexts(box) {
   let panes = [], note = null, written = [];
 
+  /** @param {Pick<Live.ArmHead, 'name'>[]} arms @param {Live.Head['unit']} unit */
   function build(arms, unit) {
     box.replaceChildren();
     written = [];
@@ -31,6 +37,7 @@ function makeTexts(box) {
     box.append(note);
   }
 
+  /** @param {number} i @param {string} added */
   function append(i, added) {
     if (!added || !panes[i]) return;
     const tail = panes[i].body.firstChild;
@@ -39,6 +46,7 @@ function makeTexts(box) {
   }
 
   // Write a text in full; what follows its first difference (-1: none) is underlined.
+  /** @param {number} i @param {string} text @param {number} difference */
   function writeAll(i, text, difference) {
     if (!panes[i]) return;
     written[i] = { text, difference };
@@ -61,6 +69,7 @@ function makeTexts(box) {
   }
 
   // All texts are complete: write and compare them. `said`: from which token they differ and why, in a sentence.
+  /** @param {Pick<Live.Series, 'text'>[]} series @param {string} said */
   function finish(series, said) {
     if (!panes.length) return;
     const all = series.map(arm => arm.text), [a, b] = all;
@@ -80,6 +89,7 @@ function makeTexts(box) {
   }
 
   // A part of a text, for the race: its end, since a long text would be laid out again at every frame.
+  /** @param {number} i @param {number} characters */
   function upTo(i, characters) {
     if (!panes[i] || !written[i]) return;
     const shown = written[i].text.slice(0, characters), tail = document.createTextNode(shown.slice(-RACE_TAIL));

@@ -1,8 +1,13 @@
 // Tiles: one for each figure, with the values of the arms side by side and below them what B's is against A's. A tile
 // stays where it is from run to run, so that nothing moves; what is known besides its value is in its tooltip.
-function makeTiles(box) {
+
+import { el, setText } from './dom.js';
+
+/** @param {HTMLElement} box */
+export function makeTiles(box) {
   let cells = new Map(), keys = '';
 
+  /** @param {Pick<Live.ArmHead, 'name' | 'tiles'>[]} arms @param {Live.Head['differences']} differences */
   function take(arms, differences) {
     const all = [...new Map(arms.flatMap(arm => arm.tiles.map(tile => [tile.key, tile.label])))];
     const now = JSON.stringify([all, arms.map(arm => arm.name)]);
@@ -24,6 +29,7 @@ function makeTiles(box) {
   }
 
   // The note of both arms, or the text that only one has so far; a note with a number is left to the tooltip.
+  /** @param {string[]} notes */
   function commonNote(notes) {
     const [note, ...others] = new Set(notes.filter(Boolean));
     const all = notes.every(Boolean);

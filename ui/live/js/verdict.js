@@ -1,6 +1,14 @@
 // The verdict: one sentence on the whole run, and below it what the sentence is based on, and in what the arms differ
 // although nobody asked for it. While a run is under way the sentence says what is being done.
-function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
+
+import { el, setText } from './dom.js';
+
+/**
+ * @param {HTMLElement} sentence @param {HTMLElement} basis @param {HTMLElement} digest @param {HTMLElement} unasked
+ * @param {HTMLElement} [gate] @param {HTMLElement} [pays]
+ */
+export function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
+  /** @param {Live.Judged} head @param {Live.Delta['status']} status */
   function take(head, status) {
     setText(sentence, wording(head, status));
     sentence.classList.toggle('td-underway', !head.verdict.sentence);
@@ -15,16 +23,17 @@ function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
   }
 
   // What the gain costs in quality, with a link to the run that measured it.
+  /** @param {Pick<Live.VerdictText, 'gate' | 'gate_run'>} verdict */
   function showGate({ gate: said, gate_run: from }) {
     if (!gate || gate.textContent === (said || '')) return;
     gate.replaceChildren();
     gate.title = said || '';
     if (!said) return;
-    const line = el(from ? 'a' : 'span', 'td-gate-line', said);
-    if (from) line.href = '?' + new URLSearchParams({ run: from });
-    gate.append(line);
+    if (from) gate.append(Object.assign(el('a', 'td-gate-line', said), { href: '?' + new URLSearchParams({ run: from }) }));
+    else gate.append(el('span', 'td-gate-line', said));
   }
 
+  /** @param {Live.Judged} head @param {Live.Delta['status']} status */
   function wording(head, status) {
     if (head.verdict.sentence) return head.verdict.sentence;
     if (status === 'queued') return 'Waiting for the runs before this one.';
@@ -41,7 +50,7 @@ function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
     setText(basis, '');
     setText(unasked, '');
     if (pays) setText(pays, '');
-    showGate({});
+    showGate({ gate: '', gate_run: '' });
     digest.hidden = true;
   }
   return { take, clear };

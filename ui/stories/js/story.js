@@ -1,7 +1,12 @@
 // The list of stories, and the text of one. Text reaches the document through textContent only.
+
+import { afterPress } from '../../components/js/press.js';
+import { add } from '../../components/js/add.js';
+
 const list = element.querySelector('.td-story-list'), text = element.querySelector('.td-story-text');
 
 // A paragraph; what stands between backquotes is code.
+/** @param {HTMLElement} parent @param {string} className @param {string} words */
 function paragraph(parent, className, words) {
   const node = add(parent, 'p', className);
   words.split('`').forEach((part, i) => {
@@ -11,6 +16,7 @@ function paragraph(parent, className, words) {
 }
 
 function draw() {
+  /** @type {Story.Shown} */
   const { at, playing, stories } = JSON.parse(props.value), one = stories.find(({ name }) => name === at) || stories[0];
   list.replaceChildren();
   text.replaceChildren();

@@ -1,12 +1,19 @@
 // What an ablation and a sweep share: pulled by an id, begun, stopped, gone on with, and found again by an address. Text
 // reaches text nodes only.
+
+import { onTheme } from '../../components/js/theme.js';
+import { add } from '../../components/js/add.js';
+
 const EVERY_MS = 1000, STOPPED_MS = 4000;
-const find = (name) => element.querySelector('.td-worth-' + name);
+/** @template {HTMLElement} T @param {string} name @returns {T} */
+export const find = (name) => element.querySelector('.td-worth-' + name);
 const write = (name, text) => { if (find(name).textContent !== text) find(name).textContent = text; };
-const result = find('result');
+/** @type {HTMLElement} */
+export const result = find('result');
 
 // A chart with its title above it and room for words below.
-function figureIn(parent, title, className) {
+/** @param {HTMLElement} parent @param {string} title @param {string} [className] */
+export function figureIn(parent, title, className) {
   const figure = add(parent, 'figure', className || '');
   add(figure, 'figcaption', '', title);
   const plot = add(figure, 'div', 'td-plotted');
@@ -14,7 +21,8 @@ function figureIn(parent, title, className) {
   return { figure, plot };
 }
 // draw(found): shows what was measured; begin(): what the event "begin" carries; explained: what is said before it.
-function showCourse({ draw, begin, explained }) {
+/** @param {{ draw: (found: any) => void, begin: () => object, explained: string }} course */
+export function showCourse({ draw, begin, explained }) {
   let id = '', shown = '', last = null, due = 0;
   const drawn = (found) => {
     const { course, ...rest } = found, now = JSON.stringify(rest);
@@ -31,7 +39,7 @@ function showCourse({ draw, begin, explained }) {
     find('stop').hidden = !running;
     find('again').hidden = !found.again;
     find('progress').hidden = !running;
-    find('progress').value = found.share;
+    /** @type {HTMLProgressElement} */ (find('progress')).value = found.share;
     write('sentence', found.sentence);
     write('doing', [found.doing, found.left].filter(Boolean).join('\u00a0\u00b7 '));
     write('failure', found.message);
@@ -51,7 +59,7 @@ function showCourse({ draw, begin, explained }) {
         if (found.course.state === 'done') return;
         if (found.course.state !== 'running') next = STOPPED_MS;
       }
-    } catch (error) {
+    } catch {
       write('doing', 'The server does not answer. Retrying; nothing is lost.');
     }
     due = setTimeout(pull, next);
@@ -61,8 +69,7 @@ function showCourse({ draw, begin, explained }) {
     if (!id) return;
     const here = new URL(location.href);
     here.search = '?' + new URLSearchParams({ [settings.key_of_address]: id });
-    find('address').href = here.href;
-    find('address').textContent = here.search;
+    Object.assign(find('address'), { href: here.href, textContent: here.search });
   };
   const open = () => {
     id = props.value || '';

@@ -1,7 +1,17 @@
 // A sweep: what is varied is chosen here; lines with intervals, heat maps where two things vary, and a table.
+
+import { bare, drawPlot } from '../../components/js/plot.js';
+import { showPareto } from '../../components/js/pareto.js';
+import { add } from '../../components/js/add.js';
+import { figureIn, find, result, showCourse } from './course.js';
+
 const EXPLAINED = 'One arm at every combination of these values, in rounds that favour none: lines with 95% intervals, and what no other beats.';
 const COLOURS = ['#4269d0', '#ff725c', '#3ca951', '#a463f2', '#9c6b4e'], DASHES = ['solid', 'dash', 'dot', 'dashdot', 'longdash'];
-const names = [...element.querySelectorAll('.td-sweep-name')], values = [...element.querySelectorAll('.td-sweep-values')];
+/** @type {NodeListOf<HTMLSelectElement>} */
+const selects = element.querySelectorAll('.td-sweep-name');
+/** @type {NodeListOf<HTMLInputElement>} */
+const fields = element.querySelectorAll('.td-sweep-values');
+const names = [...selects], values = [...fields];
 
 // --- what is varied ---
 names.forEach((select, at) => {
@@ -16,13 +26,14 @@ names.forEach((select, at) => {
   fill();
 });
 const begin = () => ({
-  arm: element.querySelector('.td-sweep-arm').value,
+  arm: /** @type {HTMLInputElement} */ (element.querySelector('.td-sweep-arm')).value,
   over: names.map((select, at) => [select.value, values[at].value]).filter(([name]) => name),
-  quality: element.querySelector('.td-sweep-quality input').checked,
+  quality: /** @type {HTMLInputElement} */ (element.querySelector('.td-sweep-quality input')).checked,
 });
 for (const field of values) field.addEventListener('keydown', (event) => { if (event.key === 'Enter') find('begin').click(); });
 
 // --- what was measured ---
+/** @param {HTMLElement} plot @param {Sweep.SweepView} found @param {Sweep.LineChart} chart */
 function lines(plot, found, chart) {
   const at = found.places.map(place => found.numbers ? Number(place.replaceAll(',', '')) : bare(place));
   // one wide interval leaves the lines readable: it goes on beyond the edge, and the table has its ends
@@ -46,6 +57,7 @@ function lines(plot, found, chart) {
     legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 }, margin: { t: chart.lines.length > 1 ? 28 : 8, b: 38, l: 52, r: 12 },
   }));
 }
+/** @param {HTMLElement} plot @param {Sweep.SweepView} found @param {Sweep.HeatMap} map */
 function heat(plot, found, map) {
   return drawPlot(plot, (css) => [{
     type: 'heatmap', z: map.values, x: map.columns.map(bare), y: map.rows.map(bare), text: map.texts, texttemplate: '%{text}', hoverinfo: 'skip', showscale: false,
@@ -54,6 +66,7 @@ function heat(plot, found, map) {
     xaxis: { type: 'category', title: { text: bare(found.across), font: { size: 11 } } }, yaxis: { type: 'category', autorange: 'reversed', title: { text: bare(found.down), font: { size: 11 } } },
   }));
 }
+/** @param {HTMLElement} parent @param {Sweep.SweepView} found */
 function table(parent, found) {
   const scroll = add(parent, 'div', 'td-worth-group'), [head, ...rows] = found.table;
   Object.assign(scroll, { tabIndex: 0, ariaLabel: 'Points of the sweep' });
@@ -67,6 +80,7 @@ function table(parent, found) {
 }
 let begun = '';
 // The fields show what is swept, once.
+/** @param {Sweep.SweepView} found */
 const show = (found) => {
   if (begun === found.course.id) return;
   begun = found.course.id;
@@ -77,6 +91,7 @@ const show = (found) => {
     values[at].hidden = !name;
   });
 };
+/** @param {Sweep.SweepView} found */
 const draw = (found) => {
   show(found);
   add(result, 'p', 'td-sweep-arm-said', 'Arm: ' + (found.arm || 'every axis at its default') + '.');

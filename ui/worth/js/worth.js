@@ -1,6 +1,12 @@
 // What each choice is worth: a waterfall for each figure as bars beside their numbers, and every arm by time and memory.
+
+import { showPareto } from '../../components/js/pareto.js';
+import { add } from '../../components/js/add.js';
+import { result, showCourse } from './course.js';
+
 const EXPLAINED = 'For arms that differ in several choices: each alone, all but one, and one after the other, for latency, memory and quality.';
 
+/** @param {HTMLElement} cell @param {Worth.Bar | null} found */
 const bar = (cell, found) => {
   if (!found) { add(cell, 'span', 'td-worth-unknown', '\u2013'); return; }
   const track = add(cell, 'span', 'td-worth-track');
@@ -16,6 +22,7 @@ const bar = (cell, found) => {
   const said = add(cell, 'span', 'td-worth-number' + (found.better === 'yes' ? ' better' : ''), found.text);
   if (found.interval) add(said, 'small', '', found.interval);
 };
+/** @param {HTMLElement} box @param {string[]} figures @param {Worth.Group} group */
 const table = (box, figures, group) => {
   const whole = add(box, 'table', ''), caption = add(whole, 'caption', '', group.title);
   add(caption, 'small', '', group.what);
@@ -29,6 +36,7 @@ const table = (box, figures, group) => {
     for (const one of row.bars) bar(add(tr, 'td', ''), one);
   });
 };
+/** @param {Worth.WorthView} found */
 const draw = (found) => {
   for (const group of found.groups) {
     const scroll = add(result, 'div', 'td-worth-group');

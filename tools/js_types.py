@@ -1,0 +1,94 @@
+"""Writes ui/js/values.d.ts, the types of what components take from Python: `python -m tools.js_types`.
+
+A namespace for each component, with its structs as they are on the wire: `tsc` reads the JavaScript against them.
+"""
+
+import json
+
+import msgspec
+from msgspec import inspect
+
+from tokendyno.backend.ablation.sweep_view import SweepView
+from tokendyno.backend.ablation.view import WorthView
+from tokendyno.backend.arms.palette import Entry
+from tokendyno.backend.claims.view import ClaimsDocument
+from tokendyno.backend.fit.view import FitView
+from tokendyno.backend.history.pins import SideBySide
+from tokendyno.backend.paths import ROOT
+from tokendyno.backend.views.batch_live import BatchDelta
+from tokendyno.backend.views.live import Delta
+from tokendyno.ui.compare.arm_column import Fold
+from tokendyno.ui.compare.verdicts import Verdicts
+from tokendyno.ui.components.stale_line import Stale
+from tokendyno.ui.fit.request import Amounts
+from tokendyno.ui.history.answer import Changed, Refusal, Runs
+from tokendyno.ui.stories.view import Shown
+
+FILE = ROOT / "ui" / "js" / "values.d.ts"
+VALUES: dict[str, tuple[type[msgspec.Struct], ...]] = {
+    "Arm": (Verdicts, Fold, Stale),
+    "Batch": (BatchDelta,),
+    "Claims": (ClaimsDocument,),
+    "Fit": (FitView, Amounts),
+    "History": (Runs, Changed, SideBySide, Refusal),
+    "Live": (Delta,),
+    "Palette": (Entry,),
+    "Story": (Shown,),
+    "Sweep": (SweepView,),
+    "Worth": (WorthView,),
+}
+
+
+def text() -> str:
+    """The whole file."""
+    lines = ["// What components take from Python. Written by python -m tools.js_types; a test compares.", ""]
+    for namespace, roots in VALUES.items():
+        structs: dict[str, inspect.StructType] = {}
+        lines.append(f"declare namespace {namespace} {{")
+        for root in roots:
+            _written(inspect.type_info(root), structs)
+        for name, struct in structs.items():
+            fields = (f"{field.encode_name}: {_written(field.type, structs)};" for field in struct.fields)
+            lines += [f"  interface {name} {{", *(f"    {field}" for field in fields), "  }"]
+        lines += ["}", ""]
+    return "\n".join(lines)
+
+
+def _written(kind: inspect.Type, structs: dict[str, inspect.StructType]) -> str:
+    """A type in TypeScript. Structs that it is made of are added to those of the namespace."""
+    match kind:
+        case inspect.StructType(cls=cls):
+            if cls.__name__ not in structs:
+                structs[cls.__name__] = kind
+                for field in kind.fields:
+                    _written(field.type, structs)
+            assert structs[cls.__name__].cls is cls, f"two structs of one component are called {cls.__name__}"
+            return cls.__name__
+        case inspect.IntType() | inspect.FloatType():
+            return "number"
+        case inspect.StrType():
+            return "string"
+        case inspect.BoolType():
+            return "boolean"
+        case inspect.NoneType():
+            return "null"
+        case inspect.LiteralType(values=values):
+            return " | ".join(json.dumps(value) for value in values)
+        case inspect.UnionType(types=types):
+            return " | ".join(_written(one, structs) for one in types)
+        case inspect.TupleType(item_types=types):
+            return f"[{', '.join(_written(one, structs) for one in types)}]"
+        case inspect.CollectionType(item_type=item):
+            one = _written(item, structs)
+            return f"({one})[]" if " " in one else f"{one}[]"
+        case inspect.DictType(value_type=value):
+            return f"{{ [key: string]: {_written(value, structs)} }}"
+        case inspect.CustomType(cls=cls) if cls is object:
+            return "any"
+        case inspect.Metadata(type=inner):
+            return _written(inner, structs)
+    raise TypeError(f"no way to write {kind}")
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")

@@ -1,0 +1,4 @@
+// What the whole page needs, whichever of its parts is shown.
+
+import './focus.js';
+import './script_name.js';

@@ -1,0 +1,718 @@
+// What components take from Python. Written by python -m tools.js_types; a test compares.
+
+declare namespace Arm {
+  interface Verdicts {
+    arm: string;
+    key: string;
+    offers: boolean;
+    title: string;
+    chips: Chip[];
+    memory: string;
+    parts: string;
+    share: number;
+    verdicts: VerdictLine[];
+  }
+  interface Chip {
+    name: string;
+    axis: string;
+    choice: string;
+    summary: string;
+    default: string;
+    level: string;
+  }
+  interface VerdictLine {
+    level: string;
+    reason: string;
+    source: string;
+    fix: { [key: string]: string };
+    fix_text: string;
+  }
+  interface Fold {
+    arm: string;
+    folded: string[];
+  }
+  interface Stale {
+    run: string;
+    text: string;
+  }
+}
+
+declare namespace Batch {
+  interface BatchDelta {
+    run: string;
+    status: "cancelled" | "done" | "failed" | "interrupted" | "queued" | "running";
+    ended: boolean;
+    version: number;
+    head: BatchHead | null;
+    lanes: BatchColumns[];
+    queue: string;
+    trouble: string;
+    every_ms: number;
+  }
+  interface BatchHead {
+    title: string;
+    note: string;
+    traffic: string;
+    created: number;
+    now_s: number;
+    message: string;
+    quiet: boolean;
+    unit: string;
+    max_new_tokens: number;
+    slots: number;
+    verdict: VerdictText;
+    why: string;
+    same: string;
+    compared: number;
+    differ: { [key: string]: number };
+    differences: { [key: string]: Difference };
+    digest: LedgerDigest | null;
+    waits: { [key: string]: string };
+    asked: Asked | null;
+    arms: BatchArmHead[];
+  }
+  interface VerdictText {
+    sentence: string;
+    basis: string;
+    gate: string;
+    gate_run: string;
+    unasked: string;
+    pays: string;
+  }
+  interface Difference {
+    text: string;
+    better: string;
+  }
+  interface LedgerDigest {
+    line: string;
+    status: "failed" | "fallback" | "no_effect" | "not_applicable" | "off" | "partial" | "unchecked" | "verified";
+    shown: string[];
+    titles: { [key: string]: string };
+  }
+  interface Asked {
+    arrival_s: number[];
+    prompt_tokens: number[];
+    max_new_tokens: number[];
+  }
+  interface BatchArmHead {
+    name: string;
+    label: string;
+    kind: string;
+    state: string;
+    phases: PhaseStep[];
+    verdicts: Verdict[];
+    tiles: Tile[];
+    details: Tile[];
+    ledger: LedgerRow[];
+    notes: string[];
+    spoilers: string[];
+    pages: PageGroup[];
+    cache_bytes: number;
+  }
+  interface PhaseStep {
+    name: "compile" | "download" | "import" | "load" | "prove" | "quantize" | "run" | "start" | "warmup";
+    title: string;
+    state: string;
+    begin_s: number;
+    seconds: number;
+    fraction: number | null;
+    note: string;
+    wait: string;
+    expected_s: number | null;
+  }
+  interface Verdict {
+    level: "blocked" | "fallback" | "note" | "ok";
+    axis: string;
+    reason: string;
+    fix: { [key: string]: string };
+    source: string;
+    becomes: string;
+  }
+  interface Tile {
+    key: string;
+    label: string;
+    value: string;
+    unit: string;
+    note: string;
+  }
+  interface LedgerRow {
+    axis: string;
+    requested: string;
+    planned: string;
+    effective: string;
+    proof: string;
+    status: "failed" | "fallback" | "no_effect" | "not_applicable" | "off" | "partial" | "unchecked" | "verified";
+    reason: string;
+    reached: number | null;
+    expected: number | null;
+  }
+  interface PageGroup {
+    attention: string;
+    layers: number;
+    page_tokens: number;
+    page_bytes: number;
+    pages: number;
+  }
+  interface BatchColumns {
+    first: number;
+    n: number;
+    b: number[];
+    e: number[];
+    pad: number[];
+    w: number[];
+    free: number[];
+    pfirst: number;
+    pe: number[];
+    r: number[];
+    k: number[];
+    tok: number[];
+    wfirst: number;
+    wn: number;
+    wt: number[];
+    wr: number[];
+    why: ("batch" | "margin" | "pages" | "reads" | "requests" | "tokens")[];
+    mfirst: number;
+    mn: number;
+    ms: number[];
+    mg: number[];
+    mp: number[];
+    mr: number[];
+    efirst: number;
+    en: number;
+    er: number[];
+    at: number[];
+    ewhy: string[];
+    et: string[];
+  }
+}
+
+declare namespace Claims {
+  interface ClaimsDocument {
+    kind: "claims";
+    schema: 3;
+    counts: { [key: string]: number };
+    claims: ClaimView[];
+  }
+  interface ClaimView {
+    name: string;
+    title: string;
+    family: string;
+    family_title: string;
+    document: string;
+    place: string;
+    said: string;
+    about: "any" | "gpu";
+    differs: string;
+    claimed: string;
+    measured: string;
+    word: "confirmed" | "exceeded" | "not confirmed" | "not decided" | "not tested here" | "partly confirmed";
+    remark: string;
+    sentence: string;
+    machines: OnMachine[];
+    commands: { [key: string]: string[] };
+  }
+  interface OnMachine {
+    machine: string;
+    device: "cpu" | "cuda";
+    date: string;
+    versions: string;
+    word: "confirmed" | "exceeded" | "not confirmed" | "not decided" | "not tested here" | "partly confirmed";
+    remark: string;
+    sentence: string;
+    figures: FigureView[];
+    doubts: string[];
+  }
+  interface FigureView {
+    title: string;
+    unit: "%" | "GB" | "nats" | "s" | "tokens" | "x";
+    claimed: string;
+    claimed_low: number | null;
+    claimed_high: number | null;
+    measured: string;
+    value: number | null;
+    low: number | null;
+    high: number | null;
+    state: "exceeds" | "missing" | "outside" | "overlaps" | "shown" | "within";
+    standing: string;
+    command: string;
+  }
+}
+
+declare namespace Fit {
+  interface FitView {
+    label: string;
+    heading: string;
+    best: string;
+    remarks: string[];
+    context: number;
+    most: number;
+    encoder: boolean;
+    columns: string[];
+    parts: string[];
+    rows: RowView[];
+    cards: CardLine[];
+    not_here: string;
+  }
+  interface RowView {
+    choices: { [key: string]: string };
+    title: string;
+    margin: "comfortable" | "does not fit" | "tight";
+    cells: string[];
+    parts: number[];
+    peak: string;
+    main: boolean;
+    not_here: string;
+  }
+  interface CardLine {
+    names: string[];
+    memory_bytes: number;
+    size: string;
+    chosen: boolean;
+  }
+  interface Amounts {
+    context: any;
+    batch: any;
+  }
+}
+
+declare namespace History {
+  interface Runs {
+    found: Found;
+    kept: boolean;
+    team: boolean;
+    imports: boolean;
+    trouble: string;
+    notes: string;
+  }
+  interface Found {
+    rows: Row[];
+    total: number;
+    kept: number;
+    page: number;
+    per_page: number;
+  }
+  interface Row {
+    id: string;
+    created: number;
+    kind: string;
+    model: string;
+    label: string;
+    work: string;
+    machine: string;
+    arms: ArmText[];
+    origin: string;
+    status: string;
+    line: string | null;
+    name: string;
+    note: string;
+    mine: boolean;
+    shared: boolean;
+    owner: string;
+  }
+  interface ArmText {
+    name: string;
+    text: string;
+  }
+  interface Changed {
+    row: Row | null;
+  }
+  interface SideBySide {
+    arms: PinnedArm[];
+    rows: SideRow[];
+    remarks: string[];
+    missing: string[];
+    pareto: Pareto | null;
+    kind: string;
+    schema: number;
+  }
+  interface PinnedArm {
+    label: string;
+    pin: string;
+    run: string;
+    arm: string;
+    title: string;
+    choices: string;
+    created: number;
+    status: string;
+    unlike: string[];
+    alike: boolean;
+  }
+  interface SideRow {
+    group: "choices" | "conditions" | "figures" | "ledger" | "text";
+    label: string;
+    cells: Cell[];
+    differs: boolean;
+  }
+  interface Cell {
+    text: string;
+    note: string;
+    against: string;
+  }
+  interface Pareto {
+    quality: string;
+    points: ParetoPoint[];
+  }
+  interface ParetoPoint {
+    label: string;
+    latency_s: number;
+    memory_bytes: number;
+    quality: number | null;
+    alike: string;
+    front: boolean;
+    text: string;
+    mark: string;
+  }
+  interface Refusal {
+    error: string;
+  }
+}
+
+declare namespace Live {
+  interface Delta {
+    run: string;
+    status: "cancelled" | "done" | "failed" | "interrupted" | "queued" | "running";
+    ended: boolean;
+    version: number;
+    head: Head | null;
+    lanes: Columns[];
+    queue: string;
+    trouble: string;
+    every_ms: number;
+  }
+  interface Head {
+    title: string;
+    note: string;
+    created: number;
+    now_s: number;
+    message: string;
+    memory_label: string;
+    quiet: boolean;
+    max_new_tokens: number;
+    unit: "forward" | "token";
+    verdict: VerdictText;
+    texts: string;
+    differences: { [key: string]: Difference };
+    digest: LedgerDigest | null;
+    arms: ArmHead[];
+    quality: QualityView | null;
+    crossing: Crossing | null;
+  }
+  interface VerdictText {
+    sentence: string;
+    basis: string;
+    gate: string;
+    gate_run: string;
+    unasked: string;
+    pays: string;
+  }
+  interface Difference {
+    text: string;
+    better: string;
+  }
+  interface LedgerDigest {
+    line: string;
+    status: "failed" | "fallback" | "no_effect" | "not_applicable" | "off" | "partial" | "unchecked" | "verified";
+    shown: string[];
+    titles: { [key: string]: string };
+  }
+  interface ArmHead {
+    name: string;
+    label: string;
+    state: string;
+    phases: PhaseStep[];
+    verdicts: Verdict[];
+    predicted: KvCurve | null;
+    tiles: Tile[];
+    ledger: LedgerRow[];
+    verified: string;
+    prompt_tokens: number;
+    notes: string[];
+    details: Tile[];
+    spoilers: string[];
+    floor: RooflineCurve | null;
+    marks: AnnotationText[];
+    pace: Pace;
+    ranks: RankCurves | null;
+    step: StepText | null;
+    start: StepText | null;
+  }
+  interface PhaseStep {
+    name: "compile" | "download" | "import" | "load" | "prove" | "quantize" | "run" | "start" | "warmup";
+    title: string;
+    state: string;
+    begin_s: number;
+    seconds: number;
+    fraction: number | null;
+    note: string;
+    wait: string;
+    expected_s: number | null;
+  }
+  interface Verdict {
+    level: "blocked" | "fallback" | "note" | "ok";
+    axis: string;
+    reason: string;
+    fix: { [key: string]: string };
+    source: string;
+    becomes: string;
+  }
+  interface KvCurve {
+    x: number[];
+    sliding: number[];
+    full: number[];
+  }
+  interface Tile {
+    key: string;
+    label: string;
+    value: string;
+    unit: string;
+    note: string;
+  }
+  interface LedgerRow {
+    axis: string;
+    requested: string;
+    planned: string;
+    effective: string;
+    proof: string;
+    status: "failed" | "fallback" | "no_effect" | "not_applicable" | "off" | "partial" | "unchecked" | "verified";
+    reason: string;
+    reached: number | null;
+    expected: number | null;
+  }
+  interface RooflineCurve {
+    x: number[];
+    s: number[];
+    exchanges: string;
+  }
+  interface AnnotationText {
+    kind: "cache" | "compile" | "foreign" | "gc" | "graph_skip" | "recompile" | "throttle" | "window";
+    token: number;
+    text: string;
+  }
+  interface Pace {
+    t: number[];
+    n: number[];
+  }
+  interface RankCurves {
+    x: (number | null)[];
+    bytes: (number | null)[];
+  }
+  interface StepText {
+    seconds: number;
+    text: string;
+    parts: PartText[];
+    said: string;
+    missing: string;
+  }
+  interface PartText {
+    key: string;
+    label: string;
+    seconds: number | null;
+    text: string;
+    share: number;
+    reads: string;
+    reads_s: number | null;
+  }
+  interface QualityView {
+    rows: QualityRow[];
+    progress: string;
+    note: string;
+    compared: string;
+  }
+  interface QualityRow {
+    title: string;
+    positions: string;
+    a: string;
+    b: string;
+    ratio: string;
+    kl: string;
+    largest: string;
+    agreement: string;
+    divergence: string;
+  }
+  interface Crossing {
+    starts_s: number[];
+    steps_s: number[];
+    tokens: number;
+    label: string;
+  }
+  interface Columns {
+    first: number;
+    n: number;
+    t: number[];
+    lat: number[];
+    kvs: number[];
+    kvf: number[];
+    sfirst: number;
+    sn: number;
+    st: number[];
+    sm: number[];
+    cfirst: number;
+    cn: number;
+    text: string;
+  }
+}
+
+declare namespace Palette {
+  interface Entry {
+    group: string;
+    axis: string;
+    title: string;
+    summary: string;
+    cost: string;
+    state: "cannot run" | "falls back" | "runs";
+    why: string;
+    choices: { [key: string]: string };
+    whole: boolean;
+    name: string;
+    axis_name: string;
+    aliases: string[];
+    words: string;
+    page: string;
+  }
+}
+
+declare namespace Story {
+  interface Shown {
+    at: string;
+    playing: string;
+    stories: ShownStory[];
+  }
+  interface ShownStory {
+    name: string;
+    title: string;
+    text: string[];
+    claim: string;
+    source: string;
+    claims: ShownClaim[];
+    found: string;
+    played: ShownRecording[];
+    batching: boolean;
+    here: string;
+  }
+  interface ShownClaim {
+    name: string;
+    title: string;
+    word: string;
+    remark: string;
+    sentence: string;
+  }
+  interface ShownRecording {
+    recording: string;
+    recorded: string;
+    shows: string;
+  }
+}
+
+declare namespace Sweep {
+  interface SweepView {
+    course: CourseView;
+    note: string;
+    arm: string;
+    over: ([string, string])[];
+    horizontal: string;
+    places: string[];
+    numbers: boolean;
+    charts: LineChart[];
+    across: string;
+    down: string;
+    heats: HeatMap[];
+    pareto: Pareto | null;
+    table: string[][];
+  }
+  interface CourseView {
+    id: string;
+    state: "done" | "failed" | "running" | "stopped";
+    sentence: string;
+    message: string;
+    share: number;
+    doing: string;
+    left: string;
+    again: boolean;
+  }
+  interface LineChart {
+    title: string;
+    unit: string;
+    lines: Line[];
+  }
+  interface Line {
+    title: string;
+    values: (number | null)[];
+    low: (number | null)[];
+    high: (number | null)[];
+    texts: string[];
+  }
+  interface HeatMap {
+    title: string;
+    rows: string[];
+    columns: string[];
+    values: ((number | null)[])[];
+    texts: string[][];
+  }
+  interface Pareto {
+    quality: string;
+    points: ParetoPoint[];
+  }
+  interface ParetoPoint {
+    label: string;
+    latency_s: number;
+    memory_bytes: number;
+    quality: number | null;
+    alike: string;
+    front: boolean;
+    text: string;
+    mark: string;
+  }
+}
+
+declare namespace Worth {
+  interface WorthView {
+    course: CourseView;
+    note: string;
+    figures: string[];
+    groups: Group[];
+    pareto: Pareto | null;
+  }
+  interface CourseView {
+    id: string;
+    state: "done" | "failed" | "running" | "stopped";
+    sentence: string;
+    message: string;
+    share: number;
+    doing: string;
+    left: string;
+    again: boolean;
+  }
+  interface Group {
+    title: string;
+    what: string;
+    rows: Row[];
+  }
+  interface Row {
+    title: string;
+    bars: (Bar | null)[];
+    remarks: string[];
+  }
+  interface Bar {
+    begin: number;
+    end: number;
+    low: number | null;
+    high: number | null;
+    text: string;
+    interval: string;
+    better: string;
+  }
+  interface Pareto {
+    quality: string;
+    points: ParetoPoint[];
+  }
+  interface ParetoPoint {
+    label: string;
+    latency_s: number;
+    memory_bytes: number;
+    quality: number | null;
+    alike: string;
+    front: boolean;
+    text: string;
+    mark: string;
+  }
+}
