@@ -135,7 +135,7 @@ if "tokendyno.backend.worker.ranks" in sys.orig_argv:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_rank_that_never_comes_is_named_with_what_to_do_and_all_are_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Bench
 ) -> None:

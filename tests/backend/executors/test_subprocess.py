@@ -125,7 +125,7 @@ def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_
     assert kill_and_count(process, pids) == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_native_code_holds_its_workers_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +151,7 @@ def test_a_killed_worker_is_told_once_takes_its_children_with_it_and_may_still_b
         talk.inbox.get(timeout=0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ending_a_worker_that_ignores_term_takes_no_longer_than_its_grace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
