@@ -118,6 +118,7 @@ def test_bad_input_is_said_and_nothing_is_lost(open_page: Open, tmp_path: Path) 
         user.wait(f"{message} === ''")
 
 
+@pytest.mark.slow
 def test_an_encoder_is_shown_in_passes(open_page: Open) -> None:
     user = open_page("?run=passes")
     user.wait_over("passes")

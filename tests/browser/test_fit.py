@@ -114,7 +114,7 @@ def test_by_keyboard_from_a_slider_to_a_run_and_back(open_page: Open) -> None:
     said(user, "fit-heading", "context 3,000 tokens, batch 2")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_encoders_several_gpus_and_what_is_refused_have_their_own_words(open_page: Open) -> None:
     user = open_page()
     page = open_fit(user)

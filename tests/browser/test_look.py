@@ -86,6 +86,7 @@ def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     assert [b["y"], *shown] == sorted([b["y"], *shown])
 
 
+@pytest.mark.slow
 def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page: Open) -> None:
     user = open_page("?run=marked&__theme=dark", 1440, 900)
     user.wait_over("marked")

@@ -12,6 +12,7 @@ from tokendyno.backend.runs.store import Store
 Open = Callable[..., Driver]
 
 
+@pytest.mark.slow
 def test_a_reading_has_its_table_and_the_comparison_of_its_arms_names_the_cost(open_page: Open) -> None:
     user = open_page("?run=reading", 1440, 900)
     user.wait_over("reading")

@@ -29,7 +29,7 @@ def test_a_report_draws_its_run_without_an_error(browser: Any, tmp_path: Path) -
     context.close()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_parts_of_starts_stand_in_the_order_in_which_they_happen_and_lines_cross_where_waiting_pays(
     browser: Any, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from tests.browser.driver import Driver
 Open = Callable[..., Driver]
 
 
+@pytest.mark.slow
 def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> None:
     user = open_page("?worth=stored-worth", 1440, 900)
     user.page.wait_for_selector(".td-worth-group")

@@ -10,7 +10,6 @@ import pytest
 from tokendyno import app
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.cli.parser import make_parser
-from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import ROOT
 from tools import cli_docs, figures, js_types
 
@@ -58,14 +57,6 @@ def app_options(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 def code_blocks() -> Iterator[str]:
     for block in re.findall(r"```bash\n(.*?)```", DOCS, re.DOTALL):
         yield from (line.partition("  #")[0].strip() for line in block.splitlines() if line.strip())
-
-
-def test_every_axis_and_choice_is_documented() -> None:
-    axes = (ROOT / "docs" / "axes.md").read_text(encoding="utf-8")
-    for axis in all_axes():
-        (row,) = re.findall(rf"^\| `{axis.name}` \|.*$", axes, re.MULTILINE)
-        cell = row.split("|")[2]
-        assert re.findall(r"`([^`]+)`", cell) == [choice.name for choice in axis.choices], axis.name
 
 
 def test_the_page_of_the_command_line_is_what_help_says() -> None:

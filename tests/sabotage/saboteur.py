@@ -92,13 +92,14 @@ def table(
 
 
 def tests_of(saboteurs: Sequence[Sabotage], *marks: pytest.MarkDecorator) -> tuple[Any, Any]:
-    """The test that sabotage turns a row, and the test that no row is turned without. `marks`: for both. Of each choice
-    the first manner and its control are for CI, the others for `tools/full`."""
-    first = {(one.axis, one.choice): one for one in reversed(saboteurs)}
-    in_ci = [one for one in first.values() if one.tier != "full"]
+    """The test that sabotage turns a row, and the test that no row is turned without. `marks`: for both. For CI are the
+    first manner of each choice and the first control of each axis, for `tools/full` the others."""
+    of_choices = {(one.axis, one.choice): one for one in reversed(saboteurs)}
+    of_axes = {one.axis: one for one in reversed(saboteurs)}
 
     def case(one: Sabotage, name: str) -> Any:
         costly = name == INTACT and not {"compile", "parallel"}.isdisjoint((one.axis, *one.beside))
+        in_ci = of_axes.values() if name == INTACT else of_choices.values()
         tier = "full" if one.tier == "slow" and (costly or one not in in_ci) else one.tier
         return pytest.param(one, marks=[getattr(pytest.mark, tier), *marks], id=f"{one.axis}={one.choice}: {name}")
 

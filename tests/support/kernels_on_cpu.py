@@ -1,8 +1,9 @@
 """The bundled kernels on a CPU: their own source, as plain torch, each program of a launch after the other.
 
-Triton's interpreter knows neither Gluon nor inline assembly. Here the modules of a package are loaded with stand-ins
-for triton (`kernel_language`). That shows what a kernel computes, but not whether it compiles, nor races: what programs
-exchange through memory is always there, unless it depends on their order, which can be reversed.
+Triton's interpreter knows no Gluon. Here the modules of a package are loaded with stand-ins for triton
+(`kernel_language`). That shows what a kernel computes, but not whether it compiles, nor races: what programs exchange
+through memory is always there, unless it depends on their order, which can be reversed. What kernels do in assembly
+(packed weights, caches in 8 bits) runs on a GPU alone, in tests/gpu.
 """
 
 import ast
@@ -21,7 +22,6 @@ from unittest import mock
 
 import torch
 
-from tests.support import assembly
 from tests.support.kernel_language import PROGRAM, Pointer, copy_to_shared, language, multiplied
 from tokendyno.backend.hardware import kernel_packages
 
@@ -55,7 +55,6 @@ class Kernel:
             ids = list(itertools.product(*(range(size) for size in sizes)))
             for program in reversed(ids) if self.backwards else ids:
                 PROGRAM[:] = [program, sizes]
-                assembly.begin_program()
                 self.function(**{name: _pointer(value) for name, value in named.items()})
             return SimpleNamespace(function=self.function.__name__)
 

@@ -40,7 +40,7 @@ def test_an_address_without_a_cluster_is_said_at_once() -> None:
     assert time.monotonic() - begin_s < 60, "Ray itself would try for minutes"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(not_installed and not os.environ.get("CI"), reason="the extra ray is not installed")
 def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> None:
     from ray.cluster_utils import Cluster

@@ -47,7 +47,7 @@ def only(folder: Path, monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     monkeypatch.setattr(command, "shipped_claims", lambda: read_claims(folder))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_measurement_is_kept_decides_and_is_compared_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

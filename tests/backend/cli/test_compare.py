@@ -213,7 +213,7 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     assert sorted(path.name for path in room.iterdir() if "out" in path.name) == ["out.json"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_random_weights_run_and_say_that_the_text_is_noise(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--model", "random:pocket", "--json", "out.json", *SHORT]) == 0
     note = "random weights: the text is noise, words of a list; latency, memory and KV are real"

@@ -27,7 +27,12 @@ from tokendyno.backend.paths import ROOT
             {"model_type": "llama", "hidden_act": "unheard", "attention_bias": False},
             "config (config.json)",
         ),
-        ("tokenizer.json", {"model": {"type": "X"}}, "tokenizer (tokenizer.json, tokenizer_config.json)"),
+        pytest.param(
+            "tokenizer.json",
+            {"model": {"type": "X"}},
+            "tokenizer (tokenizer.json, tokenizer_config.json)",
+            marks=pytest.mark.full,
+        ),
     ],
 )
 def test_what_transformers_cannot_read_is_no_fault_of_a_choice(

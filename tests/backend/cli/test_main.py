@@ -96,7 +96,7 @@ BAD = [
     (["--nonsense"], "unrecognized arguments: --nonsense. See tokendyno run --help."),
     (["--a", "cache=static"], "unrecognized arguments: --a cache=static. Did you mean --arm or --all?"),
     (["--color", "blue"], "(choose from 'auto', 'always', 'never'). See tokendyno run --help."),
-    (["--" + "q" * 100_000], "unrecognized arguments: --qqq"),
+    (["--" + "q" * 5_000], "unrecognized arguments: --qqq"),
     (["--max-tokens", "3"], "unrecognized arguments: --max-tokens 3. Did you mean --max-new-tokens?"),
 ]
 

@@ -149,11 +149,7 @@ def test_a_table_without_headings_or_rows() -> None:
 @pytest.mark.parametrize(
     ("text", "width", "shown"),
     [
-        ("one two three", 7, "one two\nthree"),
-        ("abcdefgh", 3, "abc\ndef\ngh"),
         ("日本語", 4, "日本\n語"),
-        ("a\nb", 10, "a\nb"),
-        ("one two", UNFOLDED, "one two"),
         ("  indented", 20, "  indented"),
         ("[bold]no markup[/bold] :smile:", 40, "[bold]no markup[/bold] :smile:"),
         (Verbatim("tokendyno run"), 5, "tokendyno run"),

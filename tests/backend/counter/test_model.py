@@ -13,7 +13,10 @@ from tokendyno.backend.predict.kv import kv_bytes
 from tokendyno.backend.predict.weights import packed_matrices, weight_bytes
 from tools.tiny_config import tiny_config
 
-DECODERS = [name for name in COUNTED if name != "an encoder"]
+SLOWEST = "attention or a state", "shared layers", "chunks"
+DECODERS = [
+    pytest.param(name, marks=pytest.mark.full if name in SLOWEST else ()) for name in COUNTED if name != "an encoder"
+]
 LENGTHS = (1, 5, 40)
 
 

@@ -26,7 +26,9 @@ def at(factors: list[float], rows: int, tokens: int) -> float:
     return (by_tokens + by_rows * rows + (squares + row_squares * rows) * tokens) * tokens
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(
+    "name", ["mpt", *(pytest.param(name, marks=pytest.mark.full) for name in ("bloom", "llama4_text"))]
+)
 def test_longer_prompts_and_larger_batches_take_what_the_factors_say(name: str) -> None:
     found = count_workspace(AutoConfig.for_model(name, **SHAPES[name]), False)
     assert set(found) == {"bfloat16", "float32"}

@@ -218,7 +218,7 @@ def test_closing_ends_the_run_at_work_those_that_wait_and_all_workers(make_bench
     assert isinstance(records[-1], Ended) and records[-1].status == "cancelled"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_prewarmed_workers_are_replaced_when_they_die_and_used_by_the_next_run(make_bench: MakeBench) -> None:
     bench = make_bench(prewarm=1)
     wait_for(lambda: bench.pool.pids)

@@ -4,7 +4,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -20,11 +19,6 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views import live
 
 Long = Callable[[str], Request]
-
-
-def slow(*parameters: Any) -> Any:
-    """A phase that only the slow tests cover."""
-    return pytest.param(*parameters, marks=pytest.mark.slow)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +118,7 @@ def test_the_death_of_an_arm_that_waits_its_turn_is_shown_at_once_and_what_was_m
     works(bench)
 
 
-@pytest.mark.parametrize("phase", [slow("load"), "run"])
+@pytest.mark.parametrize("phase", [pytest.param("load", marks=pytest.mark.full), "run"])
 def test_a_worker_that_hangs_is_ended_at_its_deadline(
     bench: Bench, trap: Trap, long: Long, phase: PhaseName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,8 +138,8 @@ def test_a_worker_that_hangs_is_ended_at_its_deadline(
 @pytest.mark.parametrize(
     ("phase", "kept"),
     [
-        slow("start", False),
-        slow("warmup", True),
+        pytest.param("start", False, marks=pytest.mark.slow),
+        pytest.param("warmup", True, marks=pytest.mark.slow),
         ("run", True),
     ],
 )

@@ -14,7 +14,7 @@ from tokendyno.backend.executors import forked
 from tokendyno.backend.executors.forked import ForkedWorker, Template
 from tokendyno.backend.messages import Load, Loaded, Ready
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

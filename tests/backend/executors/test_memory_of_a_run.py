@@ -45,7 +45,7 @@ def test_an_arm_has_the_same_peak_when_it_is_run_again(bench: Bench) -> None:
     assert peaks[1] == pytest.approx(peaks[0], rel=TOLERANCE)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_arm_has_the_same_peak_first_and_after_a_longer_run(bench: Bench) -> None:
     first = peak_of(probe(bench))
     longer = peak_of(done(bench, PROBE[0], max_new_tokens=64))

@@ -102,6 +102,7 @@ def test_where_the_first_machine_dies_the_others_say_so_and_end(tmp_path: Path) 
         assert "The ranks on the first machine have ended, or cannot be reached" in machines.said("other")
 
 
+@pytest.mark.full
 def test_a_machine_with_another_version_is_refused_by_name_on_both(tmp_path: Path) -> None:
     (tmp_path / "site" / "tokendyno-0.0.1.dist-info").mkdir(parents=True)
     (tmp_path / "site" / "tokendyno-0.0.1.dist-info" / "METADATA").write_text("Name: tokendyno\nVersion: 0.0.1\n")
@@ -114,6 +115,7 @@ def test_a_machine_with_another_version_is_refused_by_name_on_both(tmp_path: Pat
             assert "Rank 1 on machine 2 cannot take part. It has tokendyno 0.0.1, the first machine" in told, told
 
 
+@pytest.mark.full
 def test_machines_that_do_not_come_are_named_with_what_to_do(tmp_path: Path) -> None:
     with two(tmp_path, TOKENDYNO_DEADLINE_S="2") as machines:
         assert machines.first.wait(120) == 3

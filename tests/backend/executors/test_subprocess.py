@@ -17,8 +17,6 @@ from tokendyno.backend.engine.executor import Died, Inbox, StartError
 from tokendyno.backend.executors.subprocess import Process, WorkerProcess
 from tokendyno.backend.paths import ROOT
 
-pytestmark = pytest.mark.serial
-
 WEB = """
 import sys, time
 from tokendyno.backend.executors import open_bench
@@ -110,6 +108,7 @@ def kill_and_count(process: subprocess.Popen[str], pids: list[int]) -> list[int]
     return alive
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_starts() -> None:
     process = web("bench.pool.wanted_spares = 1; bench.wake()")
@@ -118,6 +117,7 @@ def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_
     assert kill_and_count(process, pids) == []
 
 
+@pytest.mark.serial
 def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_generates() -> None:
     process = web("bench.submit(request({}, max_new_tokens=3000))")
     pids = pids_of(until(process, "run"))
@@ -125,7 +125,8 @@ def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_
     assert kill_and_count(process, pids) == []
 
 
-@pytest.mark.slow
+@pytest.mark.serial
+@pytest.mark.full
 def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_native_code_holds_its_workers_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +152,8 @@ def test_a_killed_worker_is_told_once_takes_its_children_with_it_and_may_still_b
         talk.inbox.get(timeout=0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.serial
+@pytest.mark.full
 def test_ending_a_worker_that_ignores_term_takes_no_longer_than_its_grace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

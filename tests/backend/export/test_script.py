@@ -233,7 +233,9 @@ def test_a_refused_export_leaves_the_old_file(tmp_path: Path, capsys: pytest.Cap
     assert (tmp_path / "arm.py").read_text() == "old"
 
 
-@pytest.mark.parametrize(("arm", "new"), [("", 140), ("cache=static,compile=default", 24)])
+@pytest.mark.parametrize(
+    ("arm", "new"), [pytest.param("", 140, marks=pytest.mark.slow), ("cache=static,compile=default", 24)]
+)
 def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
     """The same prompts and as many new tokens, past the sliding window of 128 tokens where the run gets there."""
     import torch
@@ -264,6 +266,7 @@ def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
 WORK: dict[str, Any] = {"prompt": "Once upon a time", "max_new_tokens": 16, "batch_size": 2}
 
 
+@pytest.mark.slow
 def test_a_script_generates_the_workers_tokens(
     warm_bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,7 +92,7 @@ def counted(cache: Any, facts: ModelFacts) -> KvBytes:
     return KvBytes(sizes["sliding"], sizes["full"])
 
 
-@pytest.mark.parametrize(("prompt", "batch"), [(5, 1), (7, 2), (8, 2), (20, 2)], ids=lambda number: str(number))
+@pytest.mark.parametrize(("prompt", "batch"), [(5, 1), (20, 2)], ids=lambda number: str(number))
 @each_kind
 @pytest.mark.parametrize("name", MODELS)
 def test_bytes_are_those_of_the_real_cache_before_at_and_past_the_window(
@@ -109,25 +109,6 @@ def test_bytes_are_those_of_the_real_cache_before_at_and_past_the_window(
             assert counted(cache, facts) == expected
             tokens = tokens[:, -1:]
     assert series[-1] == kv_bytes(facts, kind, prompt + 4, batch, 4, PLACES)
-
-
-@each_kind
-@pytest.mark.parametrize("name", MODELS)
-def test_generate_leaves_the_predicted_bytes_behind(name: str, kind: CacheKind, folder: Any) -> None:
-    import torch
-
-    facts, model = facts_of(name, folder), model_of(name)
-    cache = cache_of(kind, model.config)
-    ids = torch.full((2, 5), 3)
-    model.generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        past_key_values=cache,
-        max_new_tokens=9,
-        min_new_tokens=9,
-        do_sample=False,
-    )
-    assert counted(cache, facts) == kv_series(facts, kind, 5, 9, 2, 4, PLACES)[-1]
 
 
 @each_kind
@@ -185,8 +166,11 @@ def full_facts(folder: Any) -> ModelFacts:
     return resolve(f"random:{path}")
 
 
-@pytest.mark.parametrize(("prompt", "dtype", "rows"), [(37, "float32", 1), (130, "float16", ROWS)])
-@pytest.mark.parametrize("kind", [QUANTIZED_FP8, QUANTIZED_HQQ4], ids=name_of)
+@pytest.mark.parametrize(
+    ("kind", "prompt", "dtype", "rows"),
+    [(QUANTIZED_FP8, 130, "float16", ROWS), (QUANTIZED_HQQ4, 37, "float32", 1)],
+    ids=["fp8", "hqq4"],
+)
 def test_bytes_are_those_of_the_real_quantized_cache_at_every_token(
     kind: CacheKind, prompt: int, dtype: str, rows: int, full_facts: ModelFacts
 ) -> None:

@@ -42,7 +42,7 @@ def works(facts: ModelFacts, gpus: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("gpus", [2, 4, 8])
+@pytest.mark.parametrize("gpus", [4, *(pytest.param(gpus, marks=pytest.mark.full) for gpus in (2, 8))])
 def test_every_catalogue_model_is_split_as_transformers_does(gpus: int) -> None:
     with ranks(gpus) as mesh:
         seen = 0

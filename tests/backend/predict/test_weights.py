@@ -200,7 +200,7 @@ def small(architecture: str, folder: Path) -> ModelFacts:
 
 
 @pytest.mark.parametrize(
-    "architecture", ["llama", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gpt2", "gpt_oss"))]
+    "architecture", ["llama", *(pytest.param(name, marks=pytest.mark.full) for name in ("gpt2", "gpt_oss"))]
 )
 def test_packed_weights_take_what_was_predicted(architecture: str, tmp_path: Path) -> None:
     """To the byte; GPT-2 has nothing that torchao and quanto know."""

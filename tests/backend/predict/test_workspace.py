@@ -101,19 +101,19 @@ def test_a_long_prompt_needs_what_the_model_code_makes(tmp_path: Path, name: str
     compare(tmp_path, name, attention, 1, 700)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "attention"), REST)
 def test_so_do_the_other_architectures(tmp_path: Path, name: str, attention: str) -> None:
     compare(tmp_path, name, attention, 1, 700)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "attention"), CASES)
 def test_so_does_a_batch_of_short_ones(tmp_path: Path, name: str, attention: str) -> None:
     compare(tmp_path, name, attention, 8, 64)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "attention", "gpus"), SHARED)
 def test_so_does_the_first_of_several_gpus(
     tmp_path: Path, name: str, attention: str, gpus: int, monkeypatch: pytest.MonkeyPatch

@@ -105,20 +105,6 @@ def test_the_stored_run_gives_the_stored_document() -> None:
     assert list(found) == list(STORED) and list(found["arms"][0]) == list(STORED["arms"][0])
 
 
-def test_a_fresh_run_has_the_same_keys() -> None:
-    run = Run(created())
-    for record in [*arm_records("A", 9), *arm_records("B", 9), ended()]:
-        run.append(record)
-    found = plain(document(run, {name: KvSeries([1], [1]) for name in "AB"}))
-    arm, stored = found["arms"][0], STORED["arms"][0]
-    assert list(found) == list(STORED)
-    for part in ("summary", "memory_check", "roofline", "kv_bytes", "kv_bytes_predicted", "memory_samples", "load"):
-        assert keys(arm[part]) == keys(stored[part]), part
-    for part in ("evidence", "repeats"):
-        assert keys(arm[part]) == keys(stored[part]), part
-    assert list(arm) == list(stored)
-
-
 def test_an_encoders_run_has_the_same_keys() -> None:
     run = Run(encoder())
     for record in [*passes("A", 20), ended()]:

@@ -91,12 +91,10 @@ def test_it_is_rounded_in_its_format_alone(kernels: Any, kernel: str, dtype: str
         assert found < {"bfloat16": 4e-3, "float16": 5e-4}[dtype], ride
 
 
-@pytest.mark.parametrize("kernel", ["block", "stream", "persistent"])
-def test_8_bits_and_a_scale_are_multiplied_as_they_are(kernels: Any, kernel: str) -> None:
-    """By whole rows with 14 bits of the vector."""
+def test_8_bits_and_a_scale_are_multiplied_as_they_are(kernels: Any) -> None:
+    """By blocks; the kernels of whole rows do it in assembly."""
     for ride in ("", "n", "nbr", "nbrg"):
-        limit = 1e-5 if kernel == "block" else 5e-4
-        assert error(kernels, ride, KERNELS[kernel], 37, 384, eight_bits=True) < limit, ride
+        assert error(kernels, ride, BLOCKS, 37, 384, eight_bits=True) < 1e-5, ride
 
 
 def test_the_kernels_for_this_card_multiply_its_shapes(kernels: Any) -> None:

