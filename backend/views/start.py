@@ -145,8 +145,7 @@ def start_text(run: Snapshot, name: str, summary: Summary) -> StepText | None:
         for span, seconds in found.spans_s.items()
     ]
     if found.before:
-        label, where = _KEPT[found.before]
-        parts.insert(0, PartText("kept", label, None, where, 0.0))
+        parts.insert(0, PartText("start", TITLES["start"], None, _KEPT[found.before][1], 0.0))
     said = f"steady after {_joined(total_s)}"
     if summary.latency_mean_s:
         said += f", then {_joined(summary.latency_mean_s)} a {'token' if run.unit == 'token' else 'forward pass'}"

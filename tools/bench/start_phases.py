@@ -50,11 +50,13 @@ def work(parent: int, delays_s: Mapping[str, float]) -> None:
     """A worker with these delays; never returns."""
     time.sleep(delays_s.get("start", 0.0))
     from tokendyno.backend.worker import __main__ as entry
+    from tokendyno.backend.worker.lazy_imports import kept_imports
+    from tokendyno.backend.worker.lifetime import die_with_parent
 
-    entry.die_with_parent(parent)
+    die_with_parent(parent)
     if "import" in delays_s:
-        sys.meta_path.insert(0, _Slow("torch", delays_s["import"]))  # type: ignore[arg-type]
-    with entry.kept_imports():
+        sys.meta_path.insert(0, _Slow("torch", delays_s["import"]))
+    with kept_imports():
         import tokendyno.backend.worker.serve  # noqa: F401
         from tokendyno.backend.worker.load.progress import LoadProgress
         from tokendyno.backend.worker.measure.annotations import Annotations
