@@ -99,13 +99,13 @@ def start_of(arm: ArmSeries, alone: bool) -> Start | None:
     """The start of an arm's first run; None where that has not ended. Of an arm that ran `alone`, the spans add up to
     the seconds from its process, or else from its first phase in this run, to its first token; what passed between the
     phases of one of two is mostly the other's."""
-    phases = {name: phase.seconds for name, phase in arm.phases.items()}
-    first = arm.finishes.get(0)
-    if first is None or arm.loaded is None or "run" not in phases:
+    phases = {name: phase.seconds for name, phase in arm.first_phases.items()}
+    first, loaded = arm.finishes.get(0), arm.first_loaded
+    if first is None or loaded is None or "run" not in phases:
         return None
-    before: Before = "loaded" if arm.loaded.reused else "" if "start" in phases else "started"
+    before: Before = "loaded" if loaded.reused else "" if "start" in phases else "started"
     found = dict.fromkeys(TITLES, 0.0) | {name: phases.get(name, 0.0) for name in ("start", "import", "download")}
-    stages_s, load_s = arm.loaded.stages_s, phases.get("load", 0.0) + phases.get("quantize", 0.0)
+    stages_s, load_s = loaded.stages_s, phases.get("load", 0.0) + phases.get("quantize", 0.0)
     for stage, span in _STAGES.items():
         found[span] += stages_s.get(stage, 0.0)
     found["read"] = max(0.0, load_s + stages_s.get("context", 0.0) - sum(found[span] for span in set(_STAGES.values())))
@@ -118,10 +118,11 @@ def start_of(arm: ArmSeries, alone: bool) -> Start | None:
     found["warmup"], found["prefill"] = left_s, first.ttft_s
     found["cache"] = (first.extra.cache_s or 0.0) if compiled or before != "loaded" else 0.0
     if alone:
-        whole_s = arm.phases["run"].begin_s + first.ttft_s - min(phase.begin_s for phase in arm.phases.values())
+        begin_s = min(phase.begin_s for phase in arm.first_phases.values())
+        whole_s = arm.first_phases["run"].begin_s + first.ttft_s - begin_s
         found["between"] = max(0.0, whole_s - sum(found.values()))
     spans_s = {name: seconds for name, seconds in found.items() if seconds >= _LEAST_S or name == "prefill"}
-    return Start(spans_s, compiled, arm.loaded.cached, before)
+    return Start(spans_s, compiled, loaded.cached, before)
 
 
 # --- in words -------------------------------------------------------------------------------------

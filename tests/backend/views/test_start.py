@@ -63,6 +63,7 @@ def arm_of(
         near = token_s * (1 + 0.01 * repeat)
         note(Started(10, 1, 64, []), repeat)
         note(Progress("run", "begin", 0.0), repeat)
+        at_s += 1.0
         times = [TTFT_S + near * i for i in range(20)]
         note(Tokens(0, times, [TTFT_S] + [near] * 19, [1] * 20, [1] * 20, [1] * 20, list(range(20)), "a" * 20), repeat)
         note(
@@ -79,7 +80,7 @@ def run_of(*arms: list[Record], repeats: int = 1) -> Run:
 
 
 def test_spans_add_up_to_the_seconds_from_process_to_first_token() -> None:
-    arm = run_of(arm_of("A")).snapshot().arms["A"]
+    arm = run_of(arm_of("A", repeats=3), repeats=3).snapshot().arms["A"]
     found = start_of(arm, alone=True)
     assert found is not None
     assert found.spans_s == pytest.approx(
