@@ -335,10 +335,13 @@ class Annotation(Message, frozen=True, tag="mark", omit_defaults=True):
 
 class CompiledGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One graph. `seconds`: to trace and compile it, or to load it from the cache; `guard`: the guard of an earlier
-    graph of the same code that failed, "" for the first."""
+    graph of the same code that failed, "" for the first; `id`: as torch's own tools name it; `stages_s`: as those of
+    `Compiled`."""
 
     seconds: float
     guard: str = ""
+    id: str = ""
+    stages_s: dict[str, float] = {}
 
 
 class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -352,7 +355,8 @@ class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loaded_bytes, saved_bytes  size of compile artefacts
     cold_before_s  cold_s of the run that saved those artefacts; 0 without them
     stages_s       seconds of all graphs in dynamo (tracing), inductor (with AOTAutograd: lowering, fusing), codegen
-                   (generated code, compiled or loaded) and autotune, as torch counts them
+                   (generated code, compiled or loaded) and autotune (also when the code is first called), as torch
+                   counts them
     """
 
     cold_s: float

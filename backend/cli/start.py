@@ -16,16 +16,19 @@ from tokendyno.backend.cli.terminal import Block, Cell, Column, Styled, Table
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.messages import CompiledGraph
 from tokendyno.backend.runs.records import Unit
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.units import seconds_text
 from tokendyno.backend.views.start import (
     TITLES,
+    Before,
     BreakEven,
     Start,
     Started,
     break_even,
     cache_text,
+    kept_text,
     origin,
     standing,
     start_of,
@@ -35,7 +38,8 @@ from tokendyno.backend.views.start import (
 class ArmStart(msgspec.Struct, frozen=True):
     """The start of one arm. `spans_s`: seconds by span; `token_s`: mean seconds a token, or a forward pass, after it;
     `compiled`: where compiled graphs came from, "" where nothing was compiled; `cached`: share of the weights' files
-    that was in the page cache; `pays`: against the first arm."""
+    that was in the page cache; `pays`: against the first arm; `before`: what had been done before the run;
+    `graphs`: what compiling each took, by stage."""
 
     name: str
     choices: dict[str, str]
@@ -46,6 +50,8 @@ class ArmStart(msgspec.Struct, frozen=True):
     compiled: str
     cached: float | None
     pays: BreakEven | None
+    before: Before = ""
+    graphs: list[CompiledGraph] = []
 
 
 class StartDocument(msgspec.Struct, frozen=True):
@@ -166,6 +172,8 @@ def _document(rows: list[Row]) -> StartDocument:
                 origin(found.compiled),
                 found.cached,
                 pays.get(label),
+                found.before,
+                found.compiled.graphs if found.compiled else [],
             )
             for label, run, (found, summary) in rows
         ],
@@ -174,7 +182,7 @@ def _document(rows: list[Row]) -> StartDocument:
 
 def _origins(found: Start) -> str:
     files = cache_text(found) and f"files {cache_text(found)}"
-    return "; ".join(filter(None, [files, origin(found.compiled)]))
+    return "; ".join(filter(None, [kept_text(found), files, origin(found.compiled)]))
 
 
 def _seconds(seconds: float | None) -> str:

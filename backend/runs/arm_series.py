@@ -60,6 +60,7 @@ class ArmSeries:
     finishes          how each repeat ended
     interference      (repeat, annotation) of the kinds in INTERFERENCE, over all repeats
     predicted_memory  peak memory by part, in bytes
+    first_phases      those of repeat 0 and before it, and `first_loaded` the load; later ones may come again
     expected_s        how long phases took in earlier runs of the same shape
     pace              (seconds, characters): how much of the text there was at a time, for each part of it that came
     batch             many requests, of repeat 0; empty for a run of one prompt
@@ -78,6 +79,7 @@ class ArmSeries:
     sample_t_s: list[float] = field(default_factory=list)
     sample_bytes: list[int] = field(default_factory=list)
     phases: dict[PhaseName, Phase] = field(default_factory=dict)
+    first_phases: dict[PhaseName, Phase] = field(default_factory=dict)
     predicted_kv: list[KvPoint] = field(default_factory=list)
     roofline: list[RooflinePoint] = field(default_factory=list)
     roofline_note: str = ""
@@ -88,6 +90,7 @@ class ArmSeries:
     predicted_memory: dict[str, int] = field(default_factory=dict)
     expected_s: dict[PhaseName, float] = field(default_factory=dict)
     loaded: Loaded | None = None
+    first_loaded: Loaded | None = None
     started: Started | None = None
     finished: Finished | None = None
     state: str = "waiting"
@@ -117,6 +120,8 @@ class ArmSeries:
                 self.sample_bytes += event.memory_bytes
             case Progress():
                 self._take_progress(event, record.at_s)
+                if first and self.finished is None:
+                    self.first_phases[event.phase] = self.phases[event.phase]
             case Annotation():
                 if first:
                     self.annotations.append(event)
@@ -124,6 +129,7 @@ class ArmSeries:
                     self.interference.append((record.repeat, event))
             case Loaded():
                 self.loaded = event
+                self.first_loaded = self.first_loaded or event
             case Started():
                 self.state = "working"
                 if first:

@@ -155,6 +155,7 @@ def _compile_report(found: Compiled) -> CompileReport:
         cold_before_s=found.cold_before_s or None,
         saved_s=found.cold_before_s - found.cold_s if found.cold_before_s else None,
         stages_s=found.stages_s or msgspec.UNSET,
+        graph_stages_s=[graph.stages_s for graph in found.graphs] if found.stages_s else msgspec.UNSET,
     )
 
 

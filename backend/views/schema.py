@@ -146,6 +146,7 @@ class CompileReport(Part, frozen=True):
     cold_before_s: float | None
     saved_s: float | None
     stages_s: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+    graph_stages_s: list[dict[str, float]] | msgspec.UnsetType = msgspec.UNSET
 
 
 class StepDocument(Part, frozen=True):

@@ -1,12 +1,12 @@
 """Where the start of an arm went, from its process to its first token, and from how many tokens on waiting pays.
 
 The spans are those of the run's own record: phases that the worker reported, stages of the load, stages of compiling as
-torch counts them, captures of CUDA graphs. A worker that was kept from an earlier run has started and loaded before: of
-its arm nothing is said here.
+torch counts them, captures of CUDA graphs. A worker that was started ahead, or kept from an earlier run with its model,
+has done some of that before: this is said, and the spans are those of the run.
 """
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -48,6 +48,9 @@ _OF_NO_ARM = ("start", "import", "download")
 _LEAST_S = 0.005
 """A shorter span is left out: it is part of none that a reader could see."""
 
+_MOST_GRAPHS = 3
+"""Graphs whose seconds are named one by one."""
+
 _CLEAR_S = 0.1
 """Starts that differ by less are said to take the same time. Our choice: they vary by that much."""
 
@@ -55,13 +58,24 @@ _SAME_SPEED = 0.1
 """Of one pair of runs, a gain in time a token below this is none to count on: new workers of one arm scatter so far."""
 
 
+Before = Literal["", "started", "loaded"]
+"""What a worker had done before its run: nothing; its imports; its imports and the load, in an earlier run."""
+
+_KEPT: dict[Before, tuple[str, str]] = {
+    "started": ("Process and imports", "done ahead of the run"),
+    "loaded": ("Process, imports and load", "kept from an earlier run"),
+}
+"""What is said of that: spans, and where they went."""
+
+
 class Start(NamedTuple):
     """Seconds by span, in the order of TITLES; what was compiled, if anything was; the share of the weights' files that
-    was in the page cache."""
+    was in the page cache; what was done before."""
 
     spans_s: dict[str, float]
     compiled: Compiled | None
     cached: float | None
+    before: Before = ""
 
     @property
     def total_s(self) -> float:
@@ -82,31 +96,33 @@ class Started(NamedTuple):
 
 
 def start_of(arm: ArmSeries, alone: bool) -> Start | None:
-    """The start of an arm's first run; None where its worker was kept from an earlier one, or it has not ended. Of an
-    arm that ran `alone`, the spans add up to the seconds from its process to its first token; what passed between the
+    """The start of an arm's first run; None where that has not ended. Of an arm that ran `alone`, the spans add up to
+    the seconds from its process, or else from its first phase in this run, to its first token; what passed between the
     phases of one of two is mostly the other's."""
-    phases = {name: phase.seconds for name, phase in arm.phases.items()}
-    first = arm.finishes.get(0)
-    if first is None or arm.loaded is None or arm.loaded.reused or "start" not in phases or "run" not in phases:
+    phases = {name: phase.seconds for name, phase in arm.first_phases.items()}
+    first, loaded = arm.finishes.get(0), arm.first_loaded
+    if first is None or loaded is None or "run" not in phases:
         return None
+    before: Before = "loaded" if loaded.reused else "" if "start" in phases else "started"
     found = dict.fromkeys(TITLES, 0.0) | {name: phases.get(name, 0.0) for name in ("start", "import", "download")}
-    stages_s, load_s = arm.loaded.stages_s, phases.get("load", 0.0) + phases.get("quantize", 0.0)
+    stages_s, load_s = loaded.stages_s, phases.get("load", 0.0) + phases.get("quantize", 0.0)
     for stage, span in _STAGES.items():
         found[span] += stages_s.get(stage, 0.0)
     found["read"] = max(0.0, load_s + stages_s.get("context", 0.0) - sum(found[span] for span in set(_STAGES.values())))
     left_s = phases.get("compile", 0.0) + phases.get("warmup", 0.0)
-    inside = first.compiled.stages_s if first.compiled else {}
+    compiled = first.compiled if before != "loaded" or "compile" in phases else None  # else that of an earlier run
+    inside = compiled.stages_s if compiled else {}
     for span, seconds in {**inside, "capture": first.extra.capture_s or 0.0}.items():
         found[span] = min(seconds, left_s)
         left_s -= found[span]
     found["warmup"], found["prefill"] = left_s, first.ttft_s
-    found["cache"] = first.extra.cache_s or 0.0
+    found["cache"] = (first.extra.cache_s or 0.0) if compiled or before != "loaded" else 0.0
     if alone:
-        whole_s = arm.phases["run"].begin_s + first.ttft_s - arm.phases["start"].begin_s
+        begin_s = min(phase.begin_s for phase in arm.first_phases.values())
+        whole_s = arm.first_phases["run"].begin_s + first.ttft_s - begin_s
         found["between"] = max(0.0, whole_s - sum(found.values()))
-    return Start(
-        {name: seconds for name, seconds in found.items() if seconds >= _LEAST_S}, first.compiled, arm.loaded.cached
-    )
+    spans_s = {name: seconds for name, seconds in found.items() if seconds >= _LEAST_S or name == "prefill"}
+    return Start(spans_s, compiled, loaded.cached, before)
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -119,13 +135,28 @@ def start_text(run: Snapshot, name: str, summary: Summary) -> StepText | None:
         return None
     total_s = found.total_s
     parts = [
-        PartText(span, TITLES[span], seconds, _joined(seconds), seconds / total_s, cache_text(found) * (span == "read"))
+        PartText(
+            span,
+            TITLES[span],
+            seconds,
+            _joined(seconds),
+            seconds / total_s,
+            cache_text(found) if span == "read" else _by_graph(found.compiled, span),
+        )
         for span, seconds in found.spans_s.items()
     ]
+    if found.before:
+        parts.insert(0, PartText("start", TITLES["start"], None, _KEPT[found.before][1], 0.0))
     said = f"steady after {_joined(total_s)}"
     if summary.latency_mean_s:
         said += f", then {_joined(summary.latency_mean_s)} a {'token' if run.unit == 'token' else 'forward pass'}"
-    return StepText(total_s, _joined(total_s), parts, "; ".join(filter(None, [said, origin(found.compiled)])))
+    told = [said, kept_text(found), origin(found.compiled)]
+    return StepText(total_s, _joined(total_s), parts, "; ".join(filter(None, told)))
+
+
+def kept_text(found: Start) -> str:
+    """What was done before the run; "" where all of the start is in it."""
+    return "{}: {}".format(*_KEPT[found.before]).lower() if found.before else ""
 
 
 def cache_text(found: Start) -> str:
@@ -135,6 +166,18 @@ def cache_text(found: Start) -> str:
     if found.cached > 0.99:
         return "from the page cache"
     return "from the disk" if found.cached < 0.01 else f"{found.cached:.0%} from the page cache, the rest from the disk"
+
+
+def _by_graph(compiled: Compiled | None, stage: str) -> str:
+    """What of a stage each of several graphs took, the longest first; "" where that is not known."""
+    graphs = compiled.graphs if compiled else []
+    took = sorted(((graph.stages_s.get(stage, 0.0), number) for number, graph in enumerate(graphs, 1)), reverse=True)
+    took = [(seconds, number) for seconds, number in took if seconds >= _LEAST_S]
+    if len(graphs) < 2 or not took:
+        return ""
+    said = [f"graph {number} of {len(graphs)} {_joined(seconds)}" for seconds, number in took[:_MOST_GRAPHS]]
+    more = [f"others {_joined(sum(seconds for seconds, _ in took[_MOST_GRAPHS:]))}"] * (len(took) > _MOST_GRAPHS)
+    return ", ".join(said + more)
 
 
 def origin(compiled: Compiled | None) -> str:
@@ -166,7 +209,10 @@ class BreakEven(msgspec.Struct, frozen=True):
 
 
 def break_even(early: Started, late: Started) -> BreakEven | None:
-    """When the arm that starts later catches up; None where it need not or cannot."""
+    """When the arm that starts later catches up; None where it need not or cannot, or where the load of one was that of
+    an earlier run."""
+    if "loaded" in (early.start.before, late.start.before):
+        return None
     later_s = late.start.own_s - early.start.own_s
     slow, fast = early.summary, late.summary
     if later_s < _CLEAR_S or not slow.latency_mean_s or not fast.latency_mean_s:
@@ -234,6 +280,8 @@ def _both(run: Snapshot) -> dict[str, Started] | None:
 def standing(first_name: str, first: Started, name: str, other: Started, unit: Unit, tokens: int) -> str:
     """Whether one of two arms pays against the other, also where neither has to catch up; "" where nothing tells
     them apart. `tokens`: of a run."""
+    if "loaded" in (first.start.before, other.start.before):
+        return ""
     for late_name, early, late in ((name, first, other), (first_name, other, first)):
         if found := break_even(early, late):
             return paid_back(late_name, found, unit, tokens)

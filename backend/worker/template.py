@@ -48,6 +48,10 @@ def main() -> None:
     os.environ |= {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "OPENBLAS_NUM_THREADS": "1"}
     with kept_imports():
         import tokendyno.backend.worker.serve  # noqa: F401
+
+    from transformers.conversion_mapping import get_checkpoint_conversion_mapping
+
+    get_checkpoint_conversion_mapping("")  # patterns for every model there is, which each worker would compile anew
     signal.setitimer(signal.ITIMER_REAL, 0.0)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     if reason := _why_not():

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from torch._dynamo.callback import CallbackTrigger
 from torch._dynamo.callback import callback_handler as _callbacks
 from torch._dynamo.utils import (
+    CompilationMetrics,
     clear_compilation_metrics,
     counters,
     get_compilation_metrics,
@@ -38,6 +39,8 @@ from tokendyno.backend.worker.compiler import artefacts, own_cache
 
 _UNKNOWN_SKIP = "torch gave no reason"
 _MOST_RECORDS = 4096
+STAGES = ("dynamo", "inductor", "codegen", "autotune")
+"""Of compiling a graph, see `Compiled`."""
 
 
 def compile_config(plan: GeneratePlan) -> CompileConfig | None:
@@ -197,20 +200,21 @@ class Compiling:
     def ledger(self) -> Compiled | None:
         """What was compiled so far, also added to `counts`; None if nothing was."""
         now = _Start.now()
-        records = get_compilation_metrics()[self._start.records :]
-        failed = Counter(f"not compiled: {first_line(r.fail_reason or '')}" for r in records if r.fail_type)
-        records = [r for r in records if not r.is_runtime and not r.fail_type]
+        every = get_compilation_metrics()[self._start.records :]
+        failed = Counter(f"not compiled: {first_line(r.fail_reason or '')}" for r in every if r.fail_type)
+        records = [r for r in every if not r.is_runtime and not r.fail_type]
         skips = Counter(first_line(r.cudagraph_skip_reason) for r in records if r.cudagraph_skip_reason)
         skips[_UNKNOWN_SKIP] += now.skips - self._start.skips - skips.total()
         cache = now.cache - self._start.cache
+        graphs = graphs_of(every)
         found = replace(
             self._new if self._start == _Start() else Compiled(0.0, [], {}, {}, 0, 0, 0),
-            graphs=[CompiledGraph(r.entire_frame_compile_time_s or 0.0, guard(r.recompile_reason)) for r in records],
+            graphs=graphs,
             breaks=dict(now.breaks - self._start.breaks + failed),
             skips=dict(+skips),
             hits=cache["hit"],
             misses=cache["miss"],
-            stages_s=_stages_s(records),
+            stages_s={stage: sum(graph.stages_s[stage] for graph in graphs) for stage in STAGES},
         )
         self._count(found)
         return found if found.graphs else None
@@ -256,19 +260,28 @@ class _Start:
         return _Start(len(get_compilation_metrics()), inductor["cudagraph_skips"], breaks, cache)
 
 
-def _stages_s(records: Sequence[Any]) -> dict[str, float]:
-    """Seconds by stage, see `Compiled`, of records of `torch._dynamo.utils.CompilationMetrics`."""
-    whole, backend, codegen = (
-        sum(getattr(record, name) or 0.0 for record in records)
-        for name in ("entire_frame_compile_time_s", "backend_compile_time_s", "code_gen_time_s")
-    )
-    autotune = sum(record.compile_time_autotune_time_us or 0 for record in records) / 1e6
-    return {
-        "dynamo": max(0.0, whole - backend),
-        "inductor": max(0.0, backend - codegen),
-        "codegen": max(0.0, codegen - autotune),
-        "autotune": autotune,
-    }
+def graphs_of(records: Sequence[CompilationMetrics]) -> list[CompiledGraph]:
+    """The graphs that were compiled. Tuning generated code when it is first called is a record of its own."""
+    tuned_us: Counter[str] = Counter()
+    for record in records:
+        if record.is_runtime:
+            tuned_us[str(record.compile_id)] += record.runtime_triton_autotune_time_us or 0
+    found = []
+    for record in records:
+        if record.is_runtime or record.fail_type:
+            continue
+        whole_s = record.entire_frame_compile_time_s or 0.0
+        backend_s, codegen_s = record.backend_compile_time_s or 0.0, record.code_gen_time_s or 0.0
+        inside_s = (record.compile_time_autotune_time_us or 0) / 1e6
+        seconds = (
+            max(0.0, whole_s - backend_s),
+            max(0.0, backend_s - codegen_s),
+            max(0.0, codegen_s - inside_s),
+            inside_s + tuned_us.pop(str(record.compile_id), 0) / 1e6,
+        )
+        stages_s = dict(zip(STAGES, seconds, strict=True))
+        found.append(CompiledGraph(whole_s, guard(record.recompile_reason), str(record.compile_id or ""), stages_s))
+    return found
 
 
 def _generated() -> tuple[int, int]:

@@ -58,11 +58,12 @@ def arm_of(
         at_s += took_s
         note(Progress(phase, "end", took_s))
         at_s += gap_s
-    note(Loaded(1, 1, reused, STAGES, {}, 0.5))
+    note(Loaded(1, 1, True) if reused else Loaded(1, 1, False, STAGES, {}, 0.5))
     for repeat in range(repeats):
         near = token_s * (1 + 0.01 * repeat)
         note(Started(10, 1, 64, []), repeat)
         note(Progress("run", "begin", 0.0), repeat)
+        at_s += 1.0
         times = [TTFT_S + near * i for i in range(20)]
         note(Tokens(0, times, [TTFT_S] + [near] * 19, [1] * 20, [1] * 20, [1] * 20, list(range(20)), "a" * 20), repeat)
         note(
@@ -79,7 +80,7 @@ def run_of(*arms: list[Record], repeats: int = 1) -> Run:
 
 
 def test_spans_add_up_to_the_seconds_from_process_to_first_token() -> None:
-    arm = run_of(arm_of("A")).snapshot().arms["A"]
+    arm = run_of(arm_of("A", repeats=3), repeats=3).snapshot().arms["A"]
     found = start_of(arm, alone=True)
     assert found is not None
     assert found.spans_s == pytest.approx(
@@ -116,9 +117,27 @@ def test_a_delay_lands_in_its_span_and_between_phases_in_none_of_them(phase: Pha
     )
 
 
-def test_of_a_worker_that_was_kept_nothing_is_said() -> None:
-    kept = run_of(arm_of("A", reused=True)).snapshot()
-    assert start_of(kept.arms["A"], alone=True) is None and start_text(kept, "A", kept.summary("A")) is None
+@pytest.mark.parametrize(
+    ("seconds", "reused", "spans_s", "where"),
+    [
+        ({}, True, {}, "kept from an earlier run"),
+        ({"warmup": 1.0}, True, {"capture": 0.5, "warmup": 0.5}, "kept from an earlier run"),
+        ({"load": 2.0}, False, {"read": 1.3, "move": 0.2, "quantize": 0.5}, "done ahead of the run"),
+    ],
+)
+def test_what_a_worker_did_before_its_run_is_said(
+    seconds: Mapping[PhaseName, float], reused: bool, spans_s: Mapping[str, float], where: str
+) -> None:
+    run = run_of(arm_of("A", seconds, compiled=COMPILED if reused else None, reused=reused)).snapshot()
+    found, text = start_of(run.arms["A"], alone=True), start_text(run, "A", run.summary("A"))
+    assert found is not None and text is not None
+    assert found.spans_s == pytest.approx({**spans_s, "prefill": TTFT_S})
+    assert (text.parts[0].text, text.parts[0].seconds) == (where, None) and where in text.said
+
+
+def test_an_arm_whose_model_was_kept_is_not_compared_by_its_start() -> None:
+    kept = run_of(arm_of("A", {}, 0.02, reused=True), arm_of("B", token_s=0.01)).snapshot()
+    assert pays_sentence(kept) == "" and crossing(kept) is None
 
 
 def test_waiting_pays_from_so_many_tokens_on() -> None:
@@ -154,6 +173,17 @@ def test_the_text_says_where_graphs_came_from() -> None:
     assert text is not None and text.said == "steady after 16.8 s, then 10.0 ms a token; 1 graph from the compile cache"
     assert sum(part.share for part in text.parts) == pytest.approx(1.0)
     assert {part.key: part.reads for part in text.parts}["read"] == "50% from the page cache, the rest from the disk"
+
+
+def test_stages_are_told_apart_by_graph_where_there_are_several() -> None:
+    graphs = [CompiledGraph(took_s, stages_s={"dynamo": took_s}) for took_s in (0.25, 1.0, 0.001, 0.5, 0.125, 0.125)]
+    compiled = msgspec.structs.replace(COMPILED, graphs=graphs)
+    run = run_of(arm_of("A", compiled=compiled)).snapshot()
+    text = start_text(run, "A", run.summary("A"))
+    assert text is not None
+    said = {part.key: part.reads for part in text.parts}
+    assert said["dynamo"] == "graph 2 of 6 1.00 s, graph 4 of 6 500 ms, graph 1 of 6 250 ms, others 250 ms"
+    assert said["codegen"] == ""
 
 
 def test_an_arm_that_starts_no_later_need_not_catch_up() -> None:

@@ -26,7 +26,9 @@ from tokendyno.backend.plan import LoadPlan, Plan
 
 torch = pytest.importorskip("torch")
 
-from tokendyno.backend.worker.compiler.ledger import Compiling  # noqa: E402
+from torch._dynamo.utils import CompilationMetrics  # noqa: E402
+
+from tokendyno.backend.worker.compiler.ledger import Compiling, graphs_of  # noqa: E402
 
 MODELS: dict[str, dict[str, Any]] = {
     "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1},
@@ -81,6 +83,28 @@ class Bench:
 
 def finding(finished: Finished, axis: str) -> Finding:
     return next(found for found in finished.findings if found.axis == axis)
+
+
+def test_stages_of_each_graph_add_up_to_its_seconds_and_later_tuning_is_counted_with_it() -> None:
+    def record(**values: Any) -> CompilationMetrics:
+        return CompilationMetrics(**values)
+
+    first = record(
+        compile_id="0/0",
+        entire_frame_compile_time_s=9.0,
+        backend_compile_time_s=7.0,
+        code_gen_time_s=4.0,
+        compile_time_autotune_time_us=1_500_000,
+    )
+    second = record(compile_id="0/1", entire_frame_compile_time_s=1.0, recompile_reason="0/0: size changed")
+    tuned = record(compile_id="0/0", is_runtime=True, runtime_triton_autotune_time_us=250_000)
+    graphs = graphs_of([first, tuned, record(compile_id="1/0", fail_type="Unsupported"), second, tuned])
+    assert [(graph.id, graph.seconds, graph.guard) for graph in graphs] == [
+        ("0/0", 9.0, ""),
+        ("0/1", 1.0, "size changed"),
+    ]
+    assert graphs[0].stages_s == {"dynamo": 2.0, "inductor": 3.0, "codegen": 2.5, "autotune": 2.0}
+    assert graphs[1].stages_s == {"dynamo": 1.0, "inductor": 0.0, "codegen": 0.0, "autotune": 0.0}
 
 
 # --- the ledger -----------------------------------------------------------------------------------
