@@ -18,6 +18,7 @@ from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.arm_details import detail_rows
 from tokendyno.backend.views.differences import Difference, differences
+from tokendyno.backend.views.heading import heading
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
 from tokendyno.backend.views.origin import whole_note
@@ -135,6 +136,7 @@ class Head(msgspec.Struct, frozen=True):
     digest      the ledgers of all arms in one line; None while there are none
     quality     what was read of given texts; None where the arms answered a prompt
     crossing    seconds over tokens of two arms, where the one that starts later gets ahead
+    heading     the run in a few words, once it has ended
     """
 
     title: str
@@ -153,6 +155,7 @@ class Head(msgspec.Struct, frozen=True):
     arms: list[ArmHead]
     quality: QualityView | None = None
     crossing: Crossing | None = None
+    heading: str = ""
 
 
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
@@ -228,6 +231,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS, asks: As
     if not run.ended and run.repeat:
         message = f"repeat {run.repeat + 1} of {work.repeats}"
     arms = [_arm_head(run, name) for name in run.arms]
+    verdict = _verdict(run, others, asks) if run.ended else VerdictText(unasked=unasked_sentence(run))
     return Head(
         created.model_label,
         note,
@@ -238,13 +242,14 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS, asks: As
         created.device == "cpu",
         work.max_new_tokens,
         run.unit,
-        _verdict(run, others, asks) if run.ended else VerdictText(unasked=unasked_sentence(run)),
+        verdict,
         texts_sentence(run.texts() if run.ended else None),
         differences(run),
         ledger_digest({arm.name: arm.ledger for arm in arms}),
         arms,
         quality_view(run, others.compared(created) if run.ended and run.request.quality is not None else ""),
         crossing(run),
+        heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
     )
 
 
