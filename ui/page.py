@@ -34,7 +34,7 @@ from tokendyno.ui.stories.run_here import run_here
 from tokendyno.ui.visitor import visitor_of
 
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("focus", "script_name")]
+SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("focus", "script_name", "copy_as")]
 """What listens on the whole page."""
 
 

@@ -68,7 +68,7 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
     run = run_of([created(), *arm_records("A", 5), *arm_records("B", 4), ended()])
     text = report(run, {})
     assert "<h2>Prompt</h2><pre>Once upon a time</pre>" in text
-    command = re.search("<h2>Command</h2><pre>(.*)</pre>", text)
+    command = re.search("<h2>Command</h2><pre>(.*?)</pre>", text)
     assert command is not None and html.unescape(command[1]) == command_of(run.request)
     unread = held(text)["head"]["verdict"]
     assert unread["gate"] == "Quality not measured: run `tokendyno quality` with the same arms", "a file has no buttons"
@@ -78,7 +78,10 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
         def reading(self, of: Created) -> Found:
             return Found(read_by(A=A, B=B), swapped=False)
 
-    assert held(report(run, {}, Others()))["head"]["verdict"]["gate"].startswith("Quality over ")
+    read = report(run, {}, Others())
+    assert "<h2>Quality</h2><pre>Quality over " in read and "<title>Pocket" in read
+    verdict = held(read)["head"]["verdict"]
+    assert verdict["gate"].startswith("Quality over ") and not verdict["gate_run"], "no link leads out of a file"
 
 
 @pytest.mark.parametrize(
