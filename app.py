@@ -379,12 +379,12 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     """Build the page over a bench that is not started yet, and serve it. `withheld`: what was taken from the
     environment."""
     from starlette.middleware import Middleware
-    from starlette.middleware.gzip import GZipMiddleware
 
     from tokendyno.backend.executors import open_bench
     from tokendyno.backend.hardware.zero_gpu import on_zero_gpu
     from tokendyno.backend.models import check_reference
     from tokendyno.ui.api import answer_json
+    from tokendyno.ui.compress import Compressed
     from tokendyno.ui.csp import PolicyMiddleware
     from tokendyno.ui.files import Files
     from tokendyno.ui.gate.connections import bound_connections
@@ -435,7 +435,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
             mcp_server=options.mcp,
             app_kwargs={
                 "middleware": [
-                    Middleware(GZipMiddleware, minimum_size=1_024, compresslevel=4),  # not of streams of events
+                    Middleware(Compressed),
                     Middleware(PolicyMiddleware, framed=options.space, finish=index_page(bench)),
                     Middleware(
                         Gate,

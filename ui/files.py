@@ -1,4 +1,5 @@
-"""Runs as files: saved as a recording, a report, CSV or JSON, and taken in from a recording where the mode allows it.
+"""Runs as files: saved as a recording, a report, a picture, Markdown, CSV or JSON, and taken in from a recording where
+the mode allows it.
 
 Plain HTTP behind the gate, since Gradio would keep every file on the disk. Like watching, saving takes the id of a run.
 """
@@ -17,14 +18,25 @@ from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.recordings.format import pack, unpack
 from tokendyno.backend.recordings.shelf import import_records, shipped_records
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.command import command_of
 from tokendyno.backend.views.document import document_of
 from tokendyno.backend.views.series import series_csv
+from tokendyno.backend.views.share import markdown, shared
+from tokendyno.ui.picture import picture
 from tokendyno.ui.report.page import report
 from tokendyno.ui.report.scripts import scripts_of
 
 IMPORT = "/import"
-SAVED = re.compile(r"/files/([A-Za-z0-9_-]{1,64})\.(dyno|html|csv|json)")
-KINDS = {"dyno": "application/octet-stream", "html": "text/html", "csv": "text/csv", "json": "application/json"}
+SAVED = re.compile(r"/files/([A-Za-z0-9_-]{1,64})\.(dyno|html|csv|json|png|md|sh)")
+KINDS = {
+    "dyno": "application/octet-stream",
+    "html": "text/html",
+    "csv": "text/csv",
+    "json": "application/json",
+    "png": "image/png",
+    "md": "text/markdown",
+    "sh": "text/plain",
+}
 
 AT_A_TIME = 2
 """Files that are written or read at the same time, each with a few hundred megabytes of memory at most."""
@@ -44,6 +56,10 @@ class Files:
         """Whether a request is for a file."""
         return path == IMPORT if method == "POST" else method == "GET" and bool(SAVED.fullmatch(path))
 
+    def previews(self, path: str) -> bool:
+        """Whether this is a picture, which those who preview a link ask for without a cookie."""
+        return path.startswith("/files/") and path.endswith(".png")
+
     async def answer(self, request: Request, visitor: Visitor) -> Response:
         """The answer to such a request. HTTPException says in a sentence what is wrong. A turn lasts while a file is
         made or read, not while it travels: a slow visitor keeps no other waiting."""
@@ -61,7 +77,8 @@ class Files:
                 data = await asyncio.to_thread(self._saved, run_id, kind)
         except InputError as error:
             raise HTTPException(400, str(error)) from error
-        name = f'attachment; filename="tokendyno-{run_id}.{kind}"'  # never shown as a page of this server
+        shown = "inline" if kind == "png" else "attachment"  # else it could be a page of this server
+        name = f'{shown}; filename="tokendyno-{run_id}.{kind}"'
         return Response(data, headers={"content-disposition": name}, media_type=KINDS[kind])
 
     def _take_in(self, data: bytes, visitor: Visitor) -> str:
@@ -83,11 +100,15 @@ class Files:
             return pack(records)
         if kind == "json":
             return msgspec.json.encode(document_of(run, self._bench.runs.reading))
+        if kind == "png":
+            return picture(shared(run, self._bench.runs))
+        if kind == "md":
+            return markdown(shared(run, self._bench.runs)).encode()
         return self._of_one_prompt(run, kind)
 
     def _of_one_prompt(self, run: Run, kind: str) -> bytes:
         if run.request.traffic is not None or run.request.quality is not None:
-            raise InputError("A report and CSV are of one prompt; this run is of many requests or given texts.")
+            raise InputError("This file is of one prompt; the run is of many requests or given texts.")
         if kind == "html":
             return report(run, scripts_of(run, self._bench), self._bench.runs).encode()
-        return series_csv(run).encode()
+        return f"{command_of(run.request)}\n".encode() if kind == "sh" else series_csv(run).encode()

@@ -1,6 +1,7 @@
 """The frame of the page: name, machine and start-up messages above, one tab per page below."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,11 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS
+from tokendyno.backend.recordings.shelf import shipped_id
+from tokendyno.backend.stories import stories
+from tokendyno.backend.views.share import shared
 from tokendyno.ui.address import MODEL_PAGES, address_bar, enter, read_address, tell
 from tokendyno.ui.api import endpoints
 from tokendyno.ui.batching.page import batching_page, wanted_run
@@ -22,7 +27,8 @@ from tokendyno.ui.fit.page import FitControls, fit_page
 from tokendyno.ui.fit.request import write_amounts
 from tokendyno.ui.fit.run_this import run_this
 from tokendyno.ui.history.page import history_page
-from tokendyno.ui.index_page import finish_index
+from tokendyno.ui.index_page import Opened, finish_index
+from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.stories.page import stories_page
 from tokendyno.ui.stories.run_here import run_here
 from tokendyno.ui.visitor import visitor_of
@@ -114,8 +120,22 @@ def opening_page(bench: Bench, request: Any) -> str:
 def index_page(bench: Bench) -> Callable[[Scope, bytes], bytes]:
     """What makes Gradio's HTML this page's."""
 
-    def opens(scope: Scope) -> str:
-        return opening_page(bench, Request(scope))
+    def opens(scope: Scope) -> Opened:
+        request: Any = Request(scope)
+        page, asked = opening_page(bench, request), request.query_params.get("run") or ""
+        if page in ("compare", "batching") and RUN_ID.fullmatch(asked):
+            with suppress(InputError):  # a history that cannot be read is said on the page
+                run = bench.runs.get(asked)
+                if run is not None:
+                    found = shared(run, bench.runs)
+                    return Opened(page, found.title, found.description, run.id if run.ended else "")
+        if page == "stories" and stories():
+            named = read_address(request).story
+            told = next((one for one in stories() if one.name == named), stories()[0])
+            run_id = shipped_id(told.recording)
+            what = f"{told.found.partition('. ')[0].rstrip('.')}."
+            return Opened(page, told.title, what, run_id) if named == told.name else Opened(page, run=run_id)
+        return Opened(page)
 
     return partial(finish_index, opens)
 

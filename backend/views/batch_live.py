@@ -16,6 +16,7 @@ from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.views.batch_tiles import WAIT_TEXTS, batch_details, batch_differences, batch_tiles
 from tokendyno.backend.views.batch_verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
 from tokendyno.backend.views.differences import Difference
+from tokendyno.backend.views.heading import heading
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
 from tokendyno.backend.views.live import PhaseStep, phase_step
@@ -63,6 +64,7 @@ class BatchHead(msgspec.Struct, frozen=True):
     waits         reasons for waiting -> what a request waited for
     why           what made the difference, in a sentence, once both arms have ended
     same          how many requests got the same tokens, in a sentence; `differ`: where the others begin to differ
+    heading       the run in a few words, once it has ended
     """
 
     title: str
@@ -85,6 +87,7 @@ class BatchHead(msgspec.Struct, frozen=True):
     waits: dict[WaitReason, str]
     asked: Asked | None
     arms: list[BatchArmHead]
+    heading: str = ""
 
 
 class BatchDelta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
@@ -130,6 +133,7 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
     traffic, created = run.request.traffic, run.created
     assert traffic is not None
     arms = [_arm(run, name, traffic) for name in run.arms]
+    verdict = batch_verdict(run) if run.ended else VerdictText(unasked=unasked_sentence(run))
     over = all(arm.completed(0) for arm in run.arms.values()) and len(arms) == 2
     summaries = list(run.batch_summaries.values()) if over else []
     return BatchHead(
@@ -143,7 +147,7 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         unit=run.unit,
         max_new_tokens=sum(one.max_new_tokens for one in traffic.requests),
         slots=_slots(run, traffic),
-        verdict=batch_verdict(run) if run.ended else VerdictText(unasked=unasked_sentence(run)),
+        verdict=verdict,
         why=why_sentence(run) if run.ended else "",
         same=same_sentence(run),
         compared=compared(run),
@@ -153,6 +157,7 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         waits=WAIT_TEXTS,
         asked=_asked(traffic),
         arms=arms,
+        heading=heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
     )
 
 

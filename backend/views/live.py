@@ -19,6 +19,7 @@ from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.arm_details import detail_rows
 from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.differences import Difference, differences
+from tokendyno.backend.views.heading import heading
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
 from tokendyno.backend.views.origin import whole_note
@@ -136,6 +137,7 @@ class Head(msgspec.Struct, frozen=True):
     digest      the ledgers of all arms in one line; None while there are none
     quality     what was read of given texts; None where the arms answered a prompt
     crossing    seconds over tokens of two arms, where the one that starts later gets ahead
+    heading     the run in a few words, once it has ended
     """
 
     title: str
@@ -155,6 +157,7 @@ class Head(msgspec.Struct, frozen=True):
     quality: QualityView | None = None
     crossing: Crossing | None = None
     card: Card | None = None
+    heading: str = ""
 
 
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
@@ -231,6 +234,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
         message = f"pair {run.repeat + 1}{most}" if len(run.arms) == 2 else f"repeat {run.repeat + 1}{most}"
     gate = gate_of(run, others.reading if run.ended else NO_OTHERS.reading)
     arms = [_arm_head(run, name) for name in run.arms]
+    verdict = _verdict(run, gate) if run.ended else VerdictText(unasked=unasked_sentence(run))
     return Head(
         created.model_label,
         note,
@@ -241,7 +245,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
         created.device == "cpu",
         work.max_new_tokens,
         run.unit,
-        _verdict(run, gate) if run.ended else VerdictText(unasked=unasked_sentence(run)),
+        verdict,
         texts_sentence(run.texts() if run.ended else None),
         differences(run),
         ledger_digest({arm.name: arm.ledger for arm in arms}),
@@ -249,6 +253,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
         quality_view(run, others.compared(created) if run.ended and run.request.quality is not None else ""),
         crossing(run),
         card_of(run, gate) if run.request.quality is None else None,
+        heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
     )
 
 

@@ -41,6 +41,10 @@ def titles(control: str) -> dict[str, str]:
     return {choice.name: choice.title for axis in all_axes() if axis.name == name for choice in axis.choices}
 
 
+ROOM = "gradio_config.components.find(({ props }) => props.elem_id === 'pages').props.selected"
+"""The room in which the page opens."""
+
+
 class Driver:
     """One open page."""
 
@@ -50,7 +54,7 @@ class Driver:
     def open(self, query: str = "") -> "Driver":
         """Load the page and wait until it can be used."""
         self.page.goto(f"{self.address}/{query}")
-        room = self.page.title().partition(" - ")[0]
+        room = self.page.evaluate(ROOM).capitalize()
         if room != "Compare":  # a room is built when it is entered
             self.wait(f"document.querySelector('#pages [aria-selected=true]')?.textContent.trim() === {room!r}")
             return self

@@ -15,7 +15,22 @@ def test_a_link_shows_this_pages_name_and_opens_the_room_that_it_names(address: 
     told = dict(re.findall(r'<meta (?:property|name)="((?:og|twitter):\w+)" content="([^"]*)">', text))
     assert told["og:title"] == "Fit - tokendyno" and told["og:url"] == f"{address}/?view=fit&amp;model=%22%3Cb%3E"
     assert "dynamometer" in told["og:description"] and len(re.findall('"(?:og|twitter):', text)) == len(told) == 5
+    assert "og:image" not in text, "no run is shown there"
     assert '"title":"Fit - tokendyno"' in text and '"selected":"fit"' in text and '"selected":"compare"' not in text
+
+
+def test_a_link_to_a_run_shows_its_verdict_and_its_picture(address: str) -> None:
+    for query, said in (
+        ("run=recorded-batching", "useful tokens/s"),
+        ("view=stories&story=compile", "compiling costs"),
+    ):
+        told = dict(re.findall(r'<meta property="og:([\w:]+)" content="([^"]*)">', ask(address, f"/?{query}").text))
+        assert said in told["title"] and (told["image:width"], told["image:height"]) == ("1200", "630")
+        assert ask(told["image"].removesuffix("/"), "").headers["content-type"] == "image/png"
+    assert "37.7 against 55.8" in ask(address, "/?run=recorded-batching").text
+    evil = ask(address, "/?run=evil").text
+    assert "og:image" in evil and "<img src=x" not in evil
+    assert "og:image" not in ask(address, "/?run=unknown").text
 
 
 def test_what_is_said_by_other_names_leads_to_where_it_stands(address: str) -> None:
@@ -24,10 +39,10 @@ def test_what_is_said_by_other_names_leads_to_where_it_stands(address: str) -> N
 
 
 def test_text_is_compressed_and_a_stream_of_events_is_not(address: str) -> None:
-    for path in ("/", "/config"):
-        whole, packed = ask(address, path), ask(address, path, "gzip")
-        assert packed.headers["content-encoding"] == "gzip" and "content-encoding" not in whole.headers
-        assert int(packed.headers["content-length"]) < len(whole.content) / 3
-    with httpx.stream("GET", f"{address}/gradio_api/heartbeat/abc", headers={"Accept-Encoding": "gzip"}) as events:
+    for encoding, path in (("gzip", "/"), ("br", "/"), ("br", "/config")):
+        packed = ask(address, path, encoding)
+        assert packed.headers["content-encoding"] == encoding and "content-encoding" not in ask(address, path).headers
+        assert int(packed.headers["content-length"]) < 200 * 1024
+    with httpx.stream("GET", f"{address}/gradio_api/heartbeat/abc", headers={"Accept-Encoding": "br, gzip"}) as events:
         assert "content-encoding" not in events.headers
         assert next(events.iter_bytes()).startswith(b"data: "), "what was said is there at once"

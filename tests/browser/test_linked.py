@@ -79,3 +79,17 @@ def test_the_parts_of_a_step_are_a_bar_and_a_table_and_an_arm_without_a_trace_sa
     box.scroll_into_view_if_needed()
     user.open("?run=broken").wait_over("broken")
     assert user.page.locator(".td-parts:visible").count() == 0, "no empty instrument"
+
+
+def test_a_run_is_copied_in_three_forms_and_names_its_tab(open_page: Open) -> None:
+    user = open_page("?run=two", permissions=["clipboard-read", "clipboard-write"])
+    user.wait_over("two")
+    user.wait("document.title.startsWith('Pocket: ')")
+    held = "navigator.clipboard.read().then(([one]) => one.getType(one.types[0])).then(one => one.type + one.size)"
+    for form, kind in (("Markdown", "text/plain"), ("Picture", "image/png"), ("Command", "text/plain")):
+        user.page.get_by_role("button", name=form, exact=True).click()
+        user.wait(f"document.querySelector('.td-copied-as').textContent === '{form} copied'")
+        assert user.page.evaluate(held).startswith(kind)
+    assert user.page.evaluate("navigator.clipboard.readText()").startswith("tokendyno ")
+    user.page.get_by_role("tab", name="Fit").click()
+    user.wait("document.title === 'Fit - tokendyno'")

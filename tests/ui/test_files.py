@@ -76,6 +76,8 @@ def test_a_run_is_saved_in_every_form_by_whoever_has_its_id(site: Any) -> None:
     assert ask("GET", "/files/mine.csv").text.startswith("arm,series,index")
     page = ask("GET", "/files/mine.html").text
     assert page.startswith("<!doctype html>") and 4_000_000 < len(page) < 6_000_000
+    assert ask("GET", "/files/mine.md").text.startswith("**")
+    assert ask("GET", "/files/mine.sh").text.startswith("tokendyno compare --model ")
     assert ask("GET", "/files/recorded-compile.dyno").status_code == 200
     assert ask("GET", "/files/open.dyno").json()["detail"].startswith("This run has not ended")
     assert ask("GET", "/files/none.html").json()["detail"] == NO_FILE
@@ -83,6 +85,16 @@ def test_a_run_is_saved_in_every_form_by_whoever_has_its_id(site: Any) -> None:
     assert ask("GET", "/files/mine.dyno", bearer=False).status_code == 401
     for path in ("/files/mine.py", "/files/../mine.dyno", "/files/mine"):
         assert ask("GET", path).status_code == 404
+
+
+def test_whoever_previews_a_link_gets_its_picture_without_a_cookie_unless_people_log_in(site: Any) -> None:
+    for mode, status in (("public", 200), ("team", 401)):
+        _, ask = site(mode)
+        found = ask("GET", "/files/mine.png", bearer=False)
+        assert found.status_code == status and "set-cookie" not in found.headers
+        assert found.content.startswith(b"\x89PNG") == (status == 200)
+        assert ask("GET", "/files/mine.md", bearer=False).status_code == 401
+    assert ask("GET", "/files/mine.png").headers["content-disposition"].startswith("inline")
 
 
 def test_a_file_is_taken_in_as_the_visitors_own_or_refused_in_a_sentence(site: Any) -> None:

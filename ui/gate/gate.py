@@ -126,9 +126,12 @@ class Gate:
             if path == "/" and method != "POST":
                 return go("/login", request)
             raise HTTPException(401, "Log in first, or send a token as Authorization: Bearer.")
-        if visitor is None and not self._visitors.must_log_in and path in GREETED:
-            visitor, cookie = self._visitors.new_guest(request)
-            send = _with_cookie(send, cookie)
+        if visitor is None and not self._visitors.must_log_in:
+            if path in GREETED:
+                visitor, cookie = self._visitors.new_guest(request)
+                send = _with_cookie(send, cookie)
+            elif own is not None and own.previews(path):  # whoever previews a link keeps no cookie
+                visitor, _ = self._visitors.new_guest(request)
         if path == "/":
             scope["query_string"] = without_gradios_own(scope["query_string"])
         if visitor is not None:

@@ -22,9 +22,13 @@ const viewOf = () => {
   const asked = (new URL(location.href).searchParams.get('view') || '').toLowerCase();
   return LEADS[asked] || asked;
 };
+const titles = {};  // by page, of what is shown there: a run that has ended, a story
+const entitle = () => {
+  document.title = (titles[current] || current[0].toUpperCase() + current.slice(1)) + ' - tokendyno';
+};
 const show = (page) => {
   current = page;
-  document.title = page[0].toUpperCase() + page.slice(1) + ' - tokendyno';
+  entitle();
 };
 const addressOf = (page) => {
   const here = new URL(location.href);
@@ -80,6 +84,11 @@ window.tokendynoAddress = {
   },
   // A page that is not shown has begun to show a run: its address will name that.
   note(page, run) { runs[page] = run; },
+  // What a page shows has a title of its own, '' no longer: it tells browser tabs apart.
+  title(page, text) {
+    titles[page] = text;
+    if (page === current) entitle();
+  },
   get page() { return current; },
   // What a page says of itself; `push`: a view of its own, which Back leaves.
   keep(page, named, push) {

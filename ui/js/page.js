@@ -2,3 +2,4 @@
 
 import './focus.js';
 import './script_name.js';
+import './copy_as.js';

@@ -70,6 +70,7 @@ declare namespace Batch {
     waits: { [key: string]: string };
     asked: Asked | null;
     arms: BatchArmHead[];
+    heading: string;
   }
   interface VerdictText {
     sentence: string;
@@ -110,7 +111,7 @@ declare namespace Batch {
     cache_bytes: number;
   }
   interface PhaseStep {
-    name: "compile" | "download" | "import" | "load" | "prove" | "quantize" | "run" | "start" | "warmup";
+    name: "compile" | "download" | "import" | "load" | "prove" | "quality" | "quantize" | "run" | "start" | "warmup";
     title: string;
     state: string;
     begin_s: number;
@@ -396,6 +397,8 @@ declare namespace Live {
     arms: ArmHead[];
     quality: QualityView | null;
     crossing: Crossing | null;
+    card: Card | null;
+    heading: string;
   }
   interface VerdictText {
     sentence: string;
@@ -437,7 +440,7 @@ declare namespace Live {
     start: StepText | null;
   }
   interface PhaseStep {
-    name: "compile" | "download" | "import" | "load" | "prove" | "quantize" | "run" | "start" | "warmup";
+    name: "compile" | "download" | "import" | "load" | "prove" | "quality" | "quantize" | "run" | "start" | "warmup";
     title: string;
     state: string;
     begin_s: number;
@@ -534,6 +537,36 @@ declare namespace Live {
     steps_s: number[];
     tokens: number;
     label: string;
+  }
+  interface Card {
+    lead: string;
+    figure: string;
+    tail: string;
+    ratio: number;
+    low: number | null;
+    high: number | null;
+    pairs: number[];
+    ends: string;
+    names: { [key: string]: string };
+    decided: boolean;
+    recommendation: string;
+    tone: "bad" | "caution" | "good" | "open";
+    reason: string;
+    confidence: string;
+    tiles: CardTile[];
+    next: Next | null;
+  }
+  interface CardTile {
+    title: string;
+    a: string;
+    b: string;
+    unit: string;
+    note: string;
+  }
+  interface Next {
+    label: string;
+    action: "code" | "run";
+    arm: string;
   }
   interface Columns {
     first: number;

@@ -19,9 +19,14 @@ FILE_LINKS = """    <span class="td-files" hidden>
       <a class="td-file-json" download title="Figures, ledger and series">JSON</a>
       <a class="td-file-html" download title="One HTML file that opens offline">Report</a>
       <a class="td-file-dyno" download title="The whole run as one file, which tokendyno reads again">File</a>
+      <button type="button" class="td-copy-as" data-as="md"
+        title="Copy verdict, figures, machine and command as Markdown">Markdown</button>
+      <button type="button" class="td-copy-as" data-as="png" title="Copy the verdict as a picture">Picture</button>
+      <button type="button" class="td-copy-as" data-as="sh" title="Copy what repeats this run">Command</button>
+      <span class="td-copied-as" role="status"></span>
     </span>
 """
-"""The run as a file of the server."""
+"""The run as a file of the server, and what can be copied of it (`ui/js/copy_as.js`)."""
 
 TEMPLATE = f"""
 <p class="td-empty-run"></p>

@@ -1,6 +1,6 @@
 """A run, an ablation or a sweep as one HTML file that opens offline: the panel of the page itself, which reads from the
-file what it otherwise pulls from the server; below it the prompt, the command and the arms of a run as scripts, the
-machine and the versions.
+file what it otherwise pulls from the server; below it the prompt, the command, what is known of the quality, and the
+arms of a run as scripts, the machine and the versions.
 
 What was measured lies in the file as JSON, packed and encoded in base64, so that no text of it is markup.
 """
@@ -60,7 +60,8 @@ def report(run: Run, scripts: Mapping[str, str], others: live.OtherRuns = live.N
     """The file of a run. `scripts`: arm -> its script, or why there is none; `others`: among which its texts may have
     been read."""
     created, work = run.created, run.request.workload
-    arms = " and ".join(arm.name for arm in created.arms)
+    answer = whole(run, others)
+    assert answer.head is not None
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(created.created))
     details = "".join(
         f"<details><summary>Arm {html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
@@ -68,14 +69,15 @@ def report(run: Run, scripts: Mapping[str, str], others: live.OtherRuns = live.N
     )
     asked = {"Prompt": work.prompt or f"synthetic, {work.prompt_tokens:,} tokens", "Command": command_of(run.request)}
     asked = {"System message": work.system, **asked} if work.system else asked
+    asked |= {"Quality": answer.head.verdict.gate} if answer.head.verdict.gate else {}
     texts = "".join(f"<h2>{title}</h2><pre>{html.escape(text)}</pre>" for title, text in asked.items())
     return _file(
-        f"{created.model_label}: arm {arms}",
+        answer.head.heading or created.model_label,
         TEMPLATE,
         f"{texts}<h2>Scripts</h2>{details}",
         {**created.machine, **created.versions},
         f"Run {run.id}, {date}.",
-        _packed(run.id, msgspec.json.encode(whole(run, others)), panel_settings()),
+        _packed(run.id, msgspec.json.encode(answer), panel_settings()),
         bundle("live"),
     )
 
@@ -134,11 +136,13 @@ def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], made: 
 def whole(run: Run, others: live.OtherRuns = live.NO_OTHERS) -> live.Delta:
     """Everything about a run in one answer, which otherwise takes a pull for every few thousand tokens."""
     answer = live.delta(run, -1, [(0, 0, 0)] * len(run.arms), run.elapsed_s, others=others)
-    columns = answer.columns
+    assert answer.head is not None
+    verdict = msgspec.structs.replace(answer.head.verdict, gate_run="")  # no link leads out of a file
+    head, columns = msgspec.structs.replace(answer.head, verdict=verdict), answer.columns
     while True:
         more = live.delta(run, answer.version, [(c.end, c.end_sample, c.end_character) for c in columns], 0.0).columns
         if all(new.end == old.end for new, old in zip(more, columns, strict=True)):
-            return msgspec.structs.replace(answer, columns=columns, ended=True)
+            return msgspec.structs.replace(answer, head=head, columns=columns, ended=True)
         columns = [_joined(old, new) for old, new in zip(columns, more, strict=True)]
 
 

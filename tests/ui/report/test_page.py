@@ -70,7 +70,7 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
     run = run_of([created(), *arm_records("A", 5), *arm_records("B", 4), ended()])
     text = report(run, {})
     assert "<h2>Prompt</h2><pre>Once upon a time</pre>" in text
-    command = re.search("<h2>Command</h2><pre>(.*)</pre>", text)
+    command = re.search("<h2>Command</h2><pre>(.*?)</pre>", text)
     assert command is not None and html.unescape(command[1]) == command_of(run.request)
     unread = held(text)["head"]["verdict"]
     assert unread["gate"] == "Quality not read: `tokendyno quality` with the same arms reads it"
@@ -80,7 +80,10 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
             reading = read_by(A=A, B=B)
             return Found(reading.created, whole_reading(reading.snapshot()), swapped=False)
 
-    assert held(report(run, {}, Others()))["head"]["verdict"]["gate"].startswith("Quality over ")
+    read = report(run, {}, Others())
+    assert "<h2>Quality</h2><pre>Quality over " in read and "<title>Pocket" in read
+    verdict = held(read)["head"]["verdict"]
+    assert verdict["gate"].startswith("Quality over ") and not verdict["gate_run"], "no link leads out of a file"
 
 
 @pytest.mark.parametrize(

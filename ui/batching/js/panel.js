@@ -82,6 +82,7 @@ function takeHead(reply) {
   setText(find('.td-traffic'), head.traffic);
   phases.take(head);
   verdict.take(head, reply.status);
+  window.tokendynoAddress?.title('batching', head.heading);
   setText(find('.td-why'), head.why);
   tiles.take(head.arms, head.differences);
   details.take(head.arms);
@@ -149,6 +150,7 @@ function open(id) {
   batches = []; head = null; asked = null; version = -1; heard = sent; over = false; chosen = 0;
   clearLine(run, ['traffic', 'pace', 'why']);
   window.dispatchEvent(new Event('tokendyno-run'));
+  window.tokendynoAddress?.title('batching', '');
   verdict.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
   setText(find('.td-empty-run'), run ? '' : EMPTY);
   bare(true);

@@ -117,6 +117,7 @@ function takeHead(reply) {
   setText(find('.td-note'), head.note);
   phases.take(head);
   verdict.take(head, reply.status);
+  if (settings.links) window.tokendynoAddress?.title('compare', head.heading);
   quality.take(head.quality);
   element.classList.toggle('td-reads', Boolean(head.quality));
   tiles.take(head.arms, head.differences);
@@ -174,6 +175,7 @@ function open(id) {
   clearLine(run, ['interference']);
   element.classList.remove('td-reads');
   if (settings.links) window.dispatchEvent(new Event('tokendyno-run'));
+  if (settings.links) window.tokendynoAddress?.title('compare', '');
   find('.td-texts').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
   race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear(); crossing.clear();

@@ -30,6 +30,7 @@ function draw() {
       trigger('choose', { name });
     });
   }
+  window.tokendynoAddress?.title('stories', at && one.title);
   const said = add(text, 'div', 'td-story-words'), side = add(text, 'div', 'td-story-side');
   add(said, 'h2', '', one.title);
   one.text.forEach((words) => paragraph(said, '', words));

@@ -1,0 +1,155 @@
+"""A run as it is passed on to others: a title and a sentence, the curves of a picture, Markdown.
+
+It says no more than the run's own page, which whoever has its id can open, and nothing of the prompt but in Markdown's
+command, which that page has as well.
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.views.batch_live import batch_head
+from tokendyno.backend.views.command import command_of
+from tokendyno.backend.views.heading import LABELS, heading
+from tokendyno.backend.views.live import NO_OTHERS, OtherRuns, head_of
+from tokendyno.backend.views.origin import SHOWN_VERSIONS, device_name
+from tokendyno.backend.views.tile import Tile
+
+MOST_POINTS = 600
+"""Of a curve: a picture of 1,200 pixels shows no more."""
+
+MIN_GAIN = 1.05
+"""The KV caches are drawn where they differ by more than this, and by more than the times. Our choice."""
+
+
+class SharedArm(NamedTuple):
+    """An arm: its name, its choices by their titles, and its figures."""
+
+    name: str
+    label: str
+    tiles: list[Tile]
+
+
+class Curves(NamedTuple):
+    """What a picture draws: a line of (x, y) for each arm, in the order of the arms."""
+
+    title: str
+    x_unit: str
+    y_unit: str
+    lines: list[list[tuple[float, float]]]
+
+
+class Shared(NamedTuple):
+    """A run in words and curves.
+
+    sentence     the verdict, or what became of the run
+    notes        what the verdict is based on, and what is known of the quality
+    machine      where and when, with which versions
+    differences  of B against A, by the key of a tile
+    curves       None where no arm has generated anything
+    command      what repeats it; "" for a run of many requests or given texts
+    """
+
+    title: str
+    model: str
+    sentence: str
+    notes: list[str]
+    machine: str
+    arms: list[SharedArm]
+    differences: dict[str, str]
+    curves: Curves | None
+    command: str
+
+    @property
+    def description(self) -> str:
+        """What a preview says below the title."""
+        arms = " ".join(f"{arm.name}: {arm.label}." for arm in self.arms)
+        return f"{self.sentence} {arms} {self.machine}."
+
+
+def shared(run: Run, others: OtherRuns = NO_OTHERS) -> Shared:
+    """A run as it is now. `others`: among which its texts may have been read."""
+    now = run.snapshot()
+    head = batch_head(now, 0.0) if now.request.traffic else head_of(now, 0.0, others)
+    created, verdict = now.created, head.verdict
+    date = time.strftime("%Y-%m-%d", time.gmtime(created.created))
+    versions = [f"{name} {created.versions[name]}" for name in SHOWN_VERSIONS if name in created.versions]
+    one_prompt = now.request.traffic is None and now.request.quality is None
+    return Shared(
+        heading(created.model_label, now.status, verdict.sentence),
+        created.model_label,
+        verdict.sentence or f"{LABELS[now.status].capitalize()}.",
+        [line for line in (verdict.basis, verdict.gate, verdict.unasked) if line],
+        ", ".join([device_name(created.machine), date, *versions]),
+        [SharedArm(arm.name, arm.label, arm.tiles) for arm in head.arms],
+        {key: found.text for key, found in head.differences.items()},
+        _curves(now),
+        command_of(now.request) if one_prompt else "",
+    )
+
+
+def _curves(run: Snapshot) -> Curves | None:
+    """What was generated over seconds; the KV caches over tokens where these differ more than the times."""
+    arms = list(run.arms.values())
+    if run.request.traffic is not None:
+        times = [sorted(t_s for row in arm.batch.requests.values() for t_s in row.token_s) for arm in arms]
+        return _counted("Tokens of all requests over seconds", times)
+    a, b = arms if len(arms) == 2 else (None, None)
+    if a and b and a.kv_full and b.kv_full:
+        caches = [[s + f for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)] for arm in (a, b)]
+        both = min(map(len, caches))
+        ratio = caches[0][both - 1] / caches[1][both - 1] if caches[1][both - 1] else 1.0
+        found = run.comparison()
+        faster = max(found.ratio, 1 / found.ratio) if found else 1.0
+        if max(ratio, 1 / ratio if ratio else 1.0) > max(MIN_GAIN, faster):
+            lines = [_thinned([(i + 1, size) for i, size in enumerate(cache)]) for cache in caches]
+            return Curves("KV cache over tokens", "tokens", "bytes", lines)
+    return _counted("Tokens over seconds" if run.unit == "token" else "Passes over seconds", [arm.t_s for arm in arms])
+
+
+def _counted(title: str, times: Sequence[Sequence[float]]) -> Curves | None:
+    if not any(times):
+        return None
+    return Curves(title, "s", "", [_thinned([(t_s, i + 1) for i, t_s in enumerate(arm)]) for arm in times])
+
+
+def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most `MOST_POINTS` of them, the last one included."""
+    every = -(-len(points) // MOST_POINTS)
+    return points if every < 2 else [*points[:-1:every], points[-1]]
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def markdown(found: Shared) -> str:
+    """The verdict, a small table of figures, the machine and the command."""
+    header = [found.model, *(f"{arm.name}: {arm.label}" for arm in found.arms)]
+    header += ["B against A"] if found.differences else []
+    rows = [
+        [first.label, *(f"{tile.value} {tile.unit}".strip() for tile in tiles), found.differences.get(first.key, "")]
+        for tiles in zip(*(arm.tiles for arm in found.arms), strict=False)
+        if (first := tiles[0]) and any(tile.value != "n/a" for tile in tiles)
+    ]
+    table = [header, ["---"] * len(header), *(row[: len(header)] for row in rows)]
+    parts = [f"**{_plain(found.sentence)}**"]
+    if rows:
+        parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in table))
+    parts += [_plain(line) for line in found.notes]
+    parts.append(_plain(f"{found.machine}."))
+    if found.command:
+        fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", found.command)), default=0))
+        parts.append(f"{fence}sh\n{found.command}\n{fence}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text if text == "---" else _plain(text)
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))

@@ -1,0 +1,46 @@
+"""The picture of a run: of the size that previews have, in the colours of the arms, with nothing over its edge."""
+
+import io
+from typing import Any
+
+from PIL import Image
+
+from tests.backend.views.test_share import run_of
+from tests.browser.stored_runs import EVIL, evil
+from tests.support.runs import created, ended
+from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.views.share import Shared, shared
+from tokendyno.ui.picture import HEIGHT, MARGIN, WIDTH, picture
+
+
+def drawn(found: Shared) -> Any:
+    data = picture(found)
+    assert len(data) < 60_000
+    image = Image.open(io.BytesIO(data))
+    assert image.format == "PNG" and image.size == (WIDTH, HEIGHT) == (1200, 630)
+    return image.convert("RGB")
+
+
+def coloured(image: Any, box: tuple[int, int, int, int]) -> set[str]:
+    """Arms whose colours are seen in a part of the picture."""
+    found = set()
+    for _, (red, _, blue) in image.crop(box).getcolors(1 << 20):
+        found |= {"A"} if blue - red > 90 else {"B"} if red - blue > 90 else set()
+    return found
+
+
+def test_both_arms_are_named_and_drawn() -> None:
+    image = drawn(shared(run_of(shipped_records("recorded-compile"))))
+    assert coloured(image, (0, 180, WIDTH, 300)) == coloured(image, (0, 320, WIDTH, HEIGHT)) == {"A", "B"}
+
+
+def test_a_run_without_a_token_has_a_picture_too() -> None:
+    assert coloured(drawn(shared(run_of([created(), ended("failed", "no memory")]))), (0, 320, WIDTH, HEIGHT)) == set()
+
+
+def test_no_text_however_long_is_drawn_over_the_edge() -> None:
+    long = f"{EVIL} {'Wide' * 9_999}"
+    found = shared(run_of(evil()))._replace(model=long, sentence=f"{long} {long}", machine=long)
+    found = found._replace(arms=[arm._replace(label=long) for arm in found.arms])
+    edge = drawn(found).crop((WIDTH - MARGIN + 4, 0, WIDTH, HEIGHT))
+    assert all(min(colour) > 250 for _, colour in edge.getcolors(1 << 20)), "nothing but paper"
