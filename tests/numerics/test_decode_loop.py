@@ -35,7 +35,7 @@ def test_logits_of_each_step_are_those_of_generate(architecture: str) -> None:
     torch.testing.assert_close(loop.given_logits(), torch.cat(expected.logits), atol=2e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", [*CONFIGS, *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)])
 def test_a_prompt_in_chunks_gives_the_same_text(architecture: str) -> None:
     """Chunks below, at and above the window; a last one of one token, or no other than the first."""
     model = tiny(architecture)
