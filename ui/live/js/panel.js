@@ -15,6 +15,7 @@ import { makeTexts } from './texts.js';
 import { makeRace } from './race.js';
 import { makePhases } from './phases.js';
 import { makeVerdict } from './verdict.js';
+import { makeCard } from './card.js';
 import { makeQuality } from './quality.js';
 import { makeTiles } from './tiles.js';
 import { makeDetails } from './details.js';
@@ -23,7 +24,7 @@ import { showRemarks } from './remarks.js';
 import { makeParts } from './step_time.js';
 import { makeCrossing } from './crossing.js';
 
-const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their texts, speed, memory and KV cache appear here, with proof that each choice took effect.';
+const EMPTY = 'Press Run: both arms write your prompt in turn, until it is decided which is faster. Texts, speed, memory and KV cache appear here as they are written, with proof that each choice took effect.';
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 // Tokens arrive every 50 ms.
 const RESTED_MS = 75, HELD_MS = 60;
@@ -42,6 +43,7 @@ const distribution = makeDistribution(find('.td-distribution'), find('.td-spread
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'), find('.td-gate'), find('.td-pays'));
+const card = makeCard(find('.td-answer'), settings.links ? nextStep : null);
 const quality = makeQuality(find('.td-quality'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
@@ -117,6 +119,9 @@ function takeHead(reply) {
   setText(find('.td-note'), head.note);
   phases.take(head);
   verdict.take(head, reply.status);
+  card.take(head.card);
+  find('.td-verdict').classList.toggle('td-carded', Boolean(head.card));
+  setText(find('.td-sure'), head.card ? head.card.confidence : '');
   if (settings.links) window.tokendynoAddress?.title('compare', head.heading);
   quality.take(head.quality);
   element.classList.toggle('td-reads', Boolean(head.quality));
@@ -151,7 +156,9 @@ async function learnQuality() {
   const reply = JSON.parse(await server.pull({ run: mine, version: -1, cur: series.map(cursorOf), anew: true }).catch(() => '{}'));
   if (!reply.head || mine !== run || !over) return;
   head.verdict = reply.head.verdict;
+  head.card = reply.head.card;
   verdict.take(head, reply.status);
+  card.take(head.card);
 }
 
 /** @param {Live.Delta} reply */
@@ -172,19 +179,31 @@ function finish(reply) {
 function open(id) {
   run = id || '';
   series = []; head = null; version = -1; heard = asked; closing = false; behind = false; over = false;
-  clearLine(run, ['interference']);
+  clearLine(run, ['interference', 'sure']);
+  find('.td-verdict').classList.remove('td-carded');
   element.classList.remove('td-reads');
   if (settings.links) window.dispatchEvent(new Event('tokendyno-run'));
   if (settings.links) window.tokendynoAddress?.title('compare', '');
   find('.td-texts').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
-  race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear(); crossing.clear();
+  race.clear(); phases.clear(); verdict.clear(); card.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear(); crossing.clear();
   charts.reset(run);
   setText(find('.td-empty-run'), run || !settings.links ? '' : [EMPTY, settings.first].filter(Boolean).join(' '));
   if (!run) bare(true);
   if (settings.links) showLink(run);
   if (!run) { puller.stop(); return; }
   puller.begin();
+}
+
+// The script stands below the results; a run begins as a press of Run does.
+/** @param {Live.Next} next */
+function nextStep(next) {
+  /** @param {string} selector @returns {HTMLElement | null} */
+  const part = selector => document.querySelector(selector);
+  if (next.action === 'run') { part('#run')?.click(); return; }
+  const code = '#code-' + next.arm.toLowerCase();
+  part(code)?.scrollIntoView({ block: 'start' });
+  part(code + ' button')?.focus({ preventScroll: true });
 }
 
 function clock() {

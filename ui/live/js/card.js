@@ -1,0 +1,85 @@
+// The verdict as a card: one number inside its sentence, the pairs that it comes from, four figures, a recommendation and
+// what to do next. It appears with the first pair, pale until it is decided, and keeps its height.
+
+import { el, setText } from './dom.js';
+
+/**
+ * @param {HTMLElement} box
+ * @param {((next: Live.Next) => void) | null} act what a press of the next step does; null: there is none, as in a file
+ */
+export function makeCard(box, act) {
+  const said = el('div', 'td-said'), figures = el('div', 'td-four'), advice = el('div', 'td-advice');
+  const lead = el('p', 'td-lead'), figure = el('p', 'td-number'), tail = el('p', 'td-tail'), scale = el('div', 'td-scale');
+  const badge = el('p', 'td-badge-said'), reason = el('p', 'td-reason'), next = el('button', 'td-next');
+  next.type = 'button';
+  const row = el('div', 'td-ratio');
+  row.append(figure, scale);
+  said.append(lead, row, tail);
+  advice.append(badge, reason, next);
+  box.append(said, figures, advice);
+  /** @type {Live.Card | null} */
+  let shown = null;
+  next.addEventListener('click', () => { if (act && shown?.next) act(shown.next); });
+
+  /** @param {Live.Card | null} card */
+  function take(card) {
+    shown = card;
+    box.hidden = !card;
+    if (!card) return;
+    box.className = 'td-answer ' + card.tone + (card.decided ? ' td-decided' : '');
+    setText(lead, card.lead);
+    setText(figure, card.figure);
+    setText(tail, card.tail);
+    drawScale(card);
+    figures.replaceChildren(...card.tiles.map(figureOf));
+    setText(badge, card.recommendation);
+    setText(reason, card.reason);
+    next.hidden = !act || !card.next;
+    if (card.next) setText(next, card.next.label);
+  }
+
+  /** @param {Live.CardTile} tile */
+  function figureOf(tile) {
+    const cell = el('div', 'td-one'), line = el('p', 'td-values');
+    line.append(el('b', tile.b ? 'arm-a' : '', tile.a));
+    if (tile.b) line.append(el('span', '', ' \u2192 '), el('b', 'arm-b', tile.b));
+    if (tile.unit) line.append(el('small', '', ' ' + tile.unit));
+    cell.append(el('h3', '', tile.title), line, el('p', 'td-one-note', tile.note));
+    return cell;
+  }
+
+  /** @param {Live.Card} card */
+  function drawScale(card) {
+    scale.replaceChildren(el('p', 'td-ends', card.ends || (card.pairs.length === 1 ? 'one pair, no interval yet' : '')));
+    if (card.low === null || card.high === null) return;
+    const axis = axisOf(card), line = el('div', 'td-axis-line');
+    /** @param {number} ratio */
+    const at = ratio => 100 * (Math.log(ratio) - axis.from) / (axis.to - axis.from) + '%';
+    const band = el('i', 'td-band');
+    band.style.left = at(Math.max(card.low, Math.exp(axis.from)));
+    band.style.right = 'calc(100% - ' + at(Math.min(card.high, Math.exp(axis.to))) + ')';
+    line.append(band, ...card.pairs.map(ratio => Object.assign(el('i', 'td-pair'), { style: 'left:' + at(ratio) })));
+    if (axis.from < 0 && axis.to > 0) line.append(Object.assign(el('i', 'td-even'), { style: 'left:' + at(1), title: 'as fast' }));
+    line.append(Object.assign(el('i', 'td-middle'), { style: 'left:' + at(card.ratio) }));
+    const ticks = el('div', 'td-ticks');
+    for (const ratio of [Math.exp(axis.from), Math.exp(axis.to)]) ticks.append(el('span', '', ratioText(ratio)));
+    scale.append(line, ticks);
+  }
+
+  return { take, clear: () => take(null) };
+}
+
+// The ends of the scale, as logarithms: what the pairs span and the interval as far as it is not many times wider.
+/** @param {Pick<Live.Card, 'pairs' | 'ratio' | 'low' | 'high'>} card */
+export function axisOf(card) {
+  const logs = card.pairs.map(Math.log), middle = Math.log(card.ratio);
+  const spread = Math.max(0.01, Math.max(...logs) - middle, middle - Math.min(...logs));
+  const reach = Math.min(4 * spread, Math.max(Math.log(card.high) - middle, middle - Math.log(card.low)));
+  const half = 1.15 * Math.max(spread, reach);
+  return { from: middle - half, to: middle + half };
+}
+
+/** @param {number} ratio */
+export function ratioText(ratio) {
+  return (ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2)) + '\u00d7';
+}
