@@ -151,7 +151,12 @@ def add_commands(add: Add) -> None:
         help="run exactly N pairs (A B A B), and read no texts unless --text is given; "
         f"default: until they decide, at most {MOST_PAIRS}",
     )
-    compared.add_argument("--seconds", type=float, metavar="S", help=f"until they decide, at most S s ({UNTIL_S:.0f})")
+    compared.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help=f"run pairs until they decide, at most so long (default: {UNTIL_S:.0f})",
+    )
     compared.add_argument(
         "--text",
         type=Path,

@@ -8,6 +8,7 @@ import pytest
 from tokendyno.backend.claims.declared import Figure
 from tokendyno.backend.claims.formula import Bounds, Side, State, Word, bounds, drifted, side, state, verdict
 from tokendyno.backend.claims.samples import Samples
+from tokendyno.backend.runs.statistics import interval
 from tokendyno.backend.runs.summary import Measured, compare
 
 TESTS: dict[str, Samples] = {
@@ -25,13 +26,15 @@ def figure(form: str = "times", metric: str = "token_s", test: str = "t", **more
     return Figure(test, "a figure", metric, form, "x", **more)  # type: ignore[arg-type]
 
 
-def test_a_ratio_and_its_interval_are_those_of_a_comparison() -> None:
+def test_a_ratio_is_that_of_a_comparison_and_its_interval_that_of_runs_that_were_looked_at_once() -> None:
     a, b = (TESTS["t"][arm]["token_s"] for arm in "AB")
     found = compare([Measured([0.0, s]) for s in a], [Measured([0.0, s]) for s in b])
     assert found is not None
     one = bounds(figure(), TESTS)
     assert one is not None and one.low is not None and one.high is not None
-    assert (one.value, one.low, one.high) == pytest.approx((found.ratio, found.low, found.high))
+    once = interval([math.log(x / y) for x, y in zip(a, b, strict=True)])
+    assert once is not None and found.low is not None and found.low < math.exp(once[0])
+    assert (one.value, one.low, one.high) == pytest.approx((found.ratio, *map(math.exp, once)))
     faster, less, share = (bounds(figure(form), TESTS) for form in ("faster", "less", "share"))
     assert faster is not None and less is not None and share is not None
     assert faster.value == pytest.approx(one.value - 1) and faster.low == pytest.approx(one.low - 1)
