@@ -45,7 +45,7 @@ class Figure(NamedTuple):
         said = less_or_more(change) if abs(change) >= max(self.noise, first.noise) else ""
         if not said:
             return "the same as 1"
-        words = f"{said} that of 1" if said.endswith("x") else f"{said} than 1"
+        words = f"{said} that of 1" if said.endswith("×") else f"{said} than 1"
         if self.interval is None or first.interval is None:
             return words
         apart = self.interval[0] > first.interval[1] or self.interval[1] < first.interval[0]

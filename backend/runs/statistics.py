@@ -22,9 +22,9 @@ MIN_SAMPLES = {0.90: 64, 0.99: 662}
 """Fewest samples for a percentile, from MLPerf's early stopping (confidence 99%).
 https://github.com/mlcommons/inference/blob/master/loadgen/early_stopping.cc"""
 
-MAX_EXPONENT = 50.0
-"""No end of an interval is further than a factor of e^50 from the mean, so that it stays finite: two runs that differ a
-lot bound nothing."""
+MAX_EXPONENT = 5.0
+"""No end of an interval is shown further than a factor of e^5 (148) from the mean: two runs that differ a lot bound
+nothing, and more digits of that say no more."""
 
 
 # --- of a sample ----------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def test_arms_of_one_run_differ_in_their_choices_only(kept: Beside) -> None:
     [
         (10.0, None, "the same as 1"),
         (13.0, None, "30% more than 1"),
-        (26.0, None, "2.6x that of 1"),
+        (26.0, None, "2.6× that of 1"),
         (8.0, (7.5, 8.5), "20% less than 1"),
         (8.0, (7.5, 9.9), "20% less than 1, within noise"),
         (None, None, ""),

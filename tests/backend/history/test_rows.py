@@ -92,7 +92,7 @@ def test_an_older_history_is_found_by_the_same_and_gets_its_lines_once(tmp_path:
             rows = {row.id: row.line for row in listed}
         assert {row.work for row in listed} == {"64 new tokens"} and len(ids(kept, q="64 new")) == 2
         assert rows["plain"] is not None and rows["plain"].startswith(
-            "One pair of runs: B took the same time per token"
+            "One pair of runs: full KV cache (no sliding window) took the same time"
         )
         assert rows["broken"] == "The rest of this run could not be read from the history."
         assert ids(kept, q="pair took") == ["plain"]

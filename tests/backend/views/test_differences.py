@@ -33,7 +33,7 @@ def measured(b_step_s: list[float], done: bool = True, equal: bool = False) -> R
 
 def test_a_faster_arm_is_marked_only_where_the_interval_says_so() -> None:
     found = differences(measured([0.1, 0.101, 0.099]).snapshot())
-    assert found["latency"] == Difference("B 50% less", "B") and found["rate"] == Difference("B 2.0x that of A", "B")
+    assert found["latency"] == Difference("B 50% less", "B") and found["rate"] == Difference("B 2.0× that of A", "B")
     once = differences(measured([0.1]).snapshot())
     assert once["latency"] == Difference("B 50% less") and once["rate"].better == ""
     noisy = differences(measured([0.1, 0.5, 0.25]).snapshot())

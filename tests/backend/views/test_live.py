@@ -175,6 +175,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
         "quality",
         "crossing",
         "heading",
+        "card",
     }
     assert sent["head"]["arms"][0].keys() == {
         "start",
@@ -246,9 +247,9 @@ def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> No
     for number in range(2):
         repeat(run, "A", number, 0.2)
         repeat(run, "B", number, 0.1)
-    assert (head(run).verdict.sentence, head(run).message) == ("", "repeat 2 of 2")
+    assert (head(run).verdict.sentence, head(run).message) == ("", "pair 2 of 2")
     run.append(Ended(9.0, "done"))
-    assert head(run).verdict.sentence.startswith("B generates 2.00x faster") and head(run).message == ""
+    assert head(run).verdict.sentence.startswith("Full KV cache (no sliding window) is 2.00× as fast as baseline") and head(run).message == ""
     assert head(run).differences["rate"].better == "B"
     alone = Run(first_record("A"))
     repeat(alone, "A", 0, 0.2)
