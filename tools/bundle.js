@@ -29,5 +29,5 @@ const ENTRIES = {
 rmSync('ui/bundle', { recursive: true, force: true });
 await build({
   entryPoints: ENTRIES, outdir: 'ui/bundle', bundle: true, format: 'iife', target: 'es2022', charset: 'utf8', logLevel: 'warning',
-  minify: true, lineLimit: 160,
+  minify: true,  // in one line: a limit would break strings, and Gradio looks for the names of events in quotes
 });

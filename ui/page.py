@@ -13,7 +13,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS
 from tokendyno.backend.recordings.shelf import shipped_id
-from tokendyno.backend.stories import stories
+from tokendyno.backend.stories import first_story, stories
 from tokendyno.backend.views.share import shared
 from tokendyno.ui.address import MODEL_PAGES, address_bar, enter, read_address, tell
 from tokendyno.ui.api import endpoints
@@ -131,7 +131,7 @@ def index_page(bench: Bench) -> Callable[[Scope, bytes], bytes]:
                     return Opened(page, found.title, found.description, run.id if run.ended else "")
         if page == "stories" and stories():
             named = read_address(request).story
-            told = next((one for one in stories() if one.name == named), stories()[0])
+            told = next((one for one in stories() if one.name == named), first_story(bench.machine().device))
             run_id = shipped_id(told.recording)
             what = f"{told.found.partition('. ')[0].rstrip('.')}."
             return Opened(page, told.title, what, run_id) if named == told.name else Opened(page, run=run_id)
@@ -141,10 +141,9 @@ def index_page(bench: Bench) -> Callable[[Scope, bytes], bytes]:
 
 
 def first_page(bench: Bench, request: gr.Request) -> str:
-    """Where a visit begins whose address names no page: with a story where there is neither a GPU nor a run of this
-    visitor."""
+    """Where a visit begins whose address names no page: with a story where there is no run of this visitor."""
     named = any(request.query_params.get(key) for key in ("run", "worth", "sweep", "model"))
-    known = bench.machine().device == "cuda" or bench.runs.newest(visitor_of(request).owner) is not None
+    known = bench.runs.newest(visitor_of(request).owner) is not None
     return "compare" if named or known else "stories"
 
 

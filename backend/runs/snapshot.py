@@ -116,16 +116,20 @@ class Snapshot(OfRun):
 
     @property
     def unasked(self) -> dict[str, tuple[str, str]]:
-        """Axes on which two arms are planned differently, where one of them at least is not planned as it was asked by
-        name, such as what "auto" came to: axis -> choices of A and of B."""
+        """Axes on which two arms are planned differently although nobody asked for it, such as what "auto" came to:
+        axis -> choices of A and of B. Where arm B names its choice and gets it, that is what is compared with A as it
+        comes."""
         if len(self.created.arms) != 2:
             return {}
         a, b = self.created.arms
+        named = self.request.arms[1].choices if len(self.request.arms) == 2 else {}
         return {
             axis: (choice, b.planned[axis])
             for axis, choice in a.planned.items()
             if (other := b.planned.get(axis, choice)) != choice
-            and (a.requested.get(axis, choice) != choice or b.requested.get(axis, other) != other)
+            and (
+                b.requested.get(axis, other) != other or (a.requested.get(axis, choice) != choice and axis not in named)
+            )
         }
 
     def comparison(self) -> Comparison | None:

@@ -46,6 +46,11 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One story.
 
     order      where it stands in the list
+    number     the figure that it is told by, computed from its recording (`views/story_number.py`)
+    headline   what follows the number, to make a sentence
+    why        the reason, in a sentence or two
+    exists     the device on which its effect exists: "cuda", "cpu", "" for both
+    sittings   of a number that is a ratio of times: the ratios of several sittings, one of which was recorded
     recording  the file of presets/recordings/ that is played
     also       others that can be played in its place
     claim      what is said, in our words; `source` says where
@@ -57,12 +62,17 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     order: int
     recording: str
+    number: Literal["speed", "growth", "memory", "roofline", "pays", "useful"]
+    headline: str
+    why: str
     claim: str
     source: str
     found: str
     here: Here
     claims: tuple[str, ...] = ()
     also: tuple[Also, ...] = ()
+    exists: Literal["", "cpu", "cuda"] = ""
+    sittings: tuple[float, ...] = ()
     name: str = ""
     text: tuple[str, ...] = ()
 
@@ -76,6 +86,13 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def stories(folder: Path = FOLDER) -> tuple[Story, ...]:
     """Every story, in order. InputError names the file that cannot be used, and what is wrong in it."""
     return tuple(sorted((_read(path) for path in folder.glob("*.md")), key=lambda one: (one.order, one.name)))
+
+
+def first_story(device: str) -> Story:
+    """The story of the first page: the first whose effect exists on a machine with that device alone, else the first
+    whose effect exists there."""
+    here = [one for one in stories() if one.exists in ("", device)]
+    return next((one for one in here if one.exists), here[0])
 
 
 def story(name: str) -> Story:

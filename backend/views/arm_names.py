@@ -1,12 +1,12 @@
 """What two arms are called in sentences: by preset or by what tells them apart, never by more than a few words."""
 
-from collections.abc import Mapping
-
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.records import OfRun
 
+NAMED_BY_CHOICE = ("dtype", "parallel")
 MOST_AXES = 2
 """Arms that differ in more axes, and are no presets, are called by their letters."""
 
@@ -44,20 +44,26 @@ def _inside(title: str) -> str:
 
 
 def _differing(a: ArmRequest, b: ArmRequest) -> dict[str, str]:
-    apart = [
-        one
-        for one in all_axes()
-        if _choice(a.choices, one.name, one.default) != _choice(b.choices, one.name, one.default)
-    ]
-    if len(apart) > MOST_AXES:
+    """By the choices in which they differ; an arm that has none but defaults there is "the same without it"."""
+
+    def choice(arm: ArmRequest, one: Optimization) -> str:
+        return arm.choices.get(one.name, one.default)
+
+    apart = [one for one in all_axes() if choice(a, one) != choice(b, one)]
+    if not 0 < len(apart) <= MOST_AXES:
         return {a.name: "", b.name: ""}
+    plain = {arm.name: all(choice(arm, one) in (one.default, one.off) for one in apart) for arm in (a, b)}
+    names = {}
+    for arm in (a, b):
+        words = [_choice_name(one, choice(arm, one)) for one in apart]
+        names[arm.name] = "the same without it" if plain[arm.name] and not all(plain.values()) else ", ".join(words)
+    return names
 
-    def named(arm: ArmRequest) -> str:
-        found = [(one, one.choice(_choice(arm.choices, one.name, one.default)).title) for one in apart]
-        return ", ".join(title if one.name == "dtype" else f"{_inside(one.title)} {title}" for one, title in found)
 
-    return {arm.name: named(arm) for arm in (a, b)}
-
-
-def _choice(choices: Mapping[str, str], axis: str, default: str) -> str:
-    return choices.get(axis, default)
+def _choice_name(axis: Optimization, choice: str) -> str:
+    """The title of the preset that is this choice alone, else the choice with its axis."""
+    for preset in arm_presets():
+        if preset.choices == {axis.name: choice}:
+            return _inside(preset.title)
+    title = axis.choice(choice).title
+    return title if axis.name in NAMED_BY_CHOICE else f"{title} {_inside(axis.title)}"

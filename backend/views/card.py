@@ -198,7 +198,7 @@ def _next(run: Snapshot, tone: Tone, recommendation: str, names: Mapping[str, st
     if tone == "good":
         return Next(f"Get the script of {names['B']}", "code", "B")
     if tone == "bad":
-        return Next(f"Keep {names['A']}: get its script", "code", "A")
+        return Next("Keep A: get its script", "code", "A")
     most = run.request.until_s or UNTIL_S
     return Next(f"Run again, at most {MOST_PAIRS} pairs or {most:.0f} s", "run")
 

@@ -14,13 +14,13 @@ from tokendyno.ui.visitor import KEY
     ("device", "newest", "asked", "page"),
     [
         ("cpu", None, {}, "stories"),
-        ("cuda", None, {}, "compare"),
+        ("cuda", None, {}, "stories"),
         ("cpu", "run1", {}, "compare"),
         ("cpu", None, {"run": "run1"}, "compare"),
         ("cpu", None, {"model": "gpt2"}, "compare"),
     ],
 )
-def test_a_visitor_without_a_gpu_and_without_a_run_begins_with_a_story(
+def test_a_visitor_without_a_run_begins_with_a_story(
     device: str, newest: str | None, asked: dict[str, str], page: str
 ) -> None:
     bench: Any = SimpleNamespace(

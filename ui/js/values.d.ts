@@ -613,6 +613,12 @@ declare namespace Story {
   interface ShownStory {
     name: string;
     title: string;
+    number: string;
+    headline: string;
+    times: string;
+    why: string;
+    caption: string;
+    curves: number[][];
     text: string[];
     claim: string;
     source: string;

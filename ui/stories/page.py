@@ -4,12 +4,15 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from tokendyno.backend import hardware
 from tokendyno.backend.claims.view import measured_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.recordings.shelf import shipped_id
-from tokendyno.backend.stories import Story, stories, story
-from tokendyno.backend.views.origin import whole_note
+from tokendyno.backend.stories import Story, first_story, stories, story
+from tokendyno.backend.views.card import card_of
+from tokendyno.backend.views.origin import device_name, whole_note
+from tokendyno.backend.views.story_number import story_number
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.live.panel import live_panel
@@ -29,9 +32,11 @@ class StoryControls(NamedTuple):
         the story's."""
         if not self.shown:
             return {}
-        found = next((one for one in self.shown if one.name == name), self.shown[0])
-        known = [one.recording for one in found.played]
-        playing = recording if recording in known else known[0]
+        first = first_story(hardware.detect().device).name
+        known = {one.name: one for one in self.shown}
+        found = known.get(name) or known[first]
+        played = [one.recording for one in found.played]
+        playing = recording if recording in played else played[0]
         play = "" if found.batching else shipped_id(playing)
         return {self.view: encode(self.shown, found.name, playing), self.panel: play}
 
@@ -39,7 +44,7 @@ class StoryControls(NamedTuple):
 def stories_page(bench: Bench) -> StoryControls:
     """Build the page inside the current tab."""
     shown = [_shown(bench, one) for one in stories()]
-    view = story_view(encode(shown, ""))
+    view = story_view(encode(shown, first_story(hardware.detect().device).name))
     message = text_line("story-message", role="alert", classes="td-failure")
     panel = live_panel(bench.runs, elem_id="story-live", replays=True)
     controls = StoryControls(view, panel, message, shown)
@@ -69,18 +74,31 @@ def recording_of(event: gr.EventData) -> str:
 def _shown(bench: Bench, told: Story) -> ShownStory:
     shows = {one.recording: one.shows for one in told.also}
     played = [_played(bench, told, name, shows.get(name, "")) for name in told.recordings]
-    run = bench.runs.get(shipped_id(told.recording))
     claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(told.claims)]
+    run = bench.runs.get(shipped_id(told.recording))
+    assert run is not None  # `_played` has refused a story without its recording
+    number = story_number(run, told.number, told.sittings)
+    card = card_of(run.snapshot()) if run.request.traffic is None else None
+    tile = card.tiles[0] if card is not None and told.number == "speed" else None
+    caption = f"{run.created.model_label} on {device_name(run.created.machine)}"
+    if len(told.sittings) > 1:
+        caption += f"; the median of {len(told.sittings)} sittings"
     return ShownStory(
         told.name,
         told.title,
+        number.figure,
+        told.headline,
+        f"{tile.a} \u2192 {tile.b} {tile.unit} a token" if tile is not None else "",
+        told.why,
+        caption,
+        number.curves,
         list(told.text),
         told.claim,
         told.source,
         claims,
         told.found,
         played,
-        run is not None and run.request.traffic is not None,
+        run.request.traffic is not None,
         told.here.note,
     )
 

@@ -9,10 +9,9 @@ import msgspec
 from tokendyno.ui.components.scripts import bundle
 
 _TEMPLATE = """
-<div class="td-story">
-  <nav class="td-story-list" aria-label="Stories"></nav>
-  <article class="td-story-text" aria-live="polite"></article>
-</div>
+<section class="td-first" aria-live="polite"></section>
+<nav class="td-findings" aria-label="Stories"></nav>
+<article class="td-story-text"></article>
 """
 
 
@@ -39,12 +38,22 @@ class ShownClaim(msgspec.Struct, frozen=True):
 class ShownStory(msgspec.Struct, frozen=True):
     """One story as it is shown.
 
+    number    its one figure, "" for none; `headline` goes on after it, `why` is the reason
+    times     what a token takes in both arms, "" where that is not the point
+    caption   where its number comes from
+    curves    of arms A and B, from 0 to 1
     claims    what was measured of what it says
     played    its own recording and then others; `batching`: another page plays it
     """
 
     name: str
     title: str
+    number: str
+    headline: str
+    times: str
+    why: str
+    caption: str
+    curves: list[list[float]]
     text: list[str]
     claim: str
     source: str

@@ -15,8 +15,10 @@ from tokendyno.backend.cli.story import story_blocks
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import resolve
-from tokendyno.backend.recordings.shelf import SHIPPED, shipped_names
-from tokendyno.backend.stories import stories, story
+from tokendyno.backend.recordings.shelf import SHIPPED, shipped_id, shipped_names, shipped_records
+from tokendyno.backend.runs.run import folded
+from tokendyno.backend.stories import first_story, stories, story
+from tokendyno.backend.views.story_number import story_number
 from tools import record
 
 
@@ -82,6 +84,23 @@ def test_the_terminal_tells_the_list_and_one_story(capsys: pytest.CaptureFixture
     assert len(listed.splitlines()) == len(stories())
     assert main(["story", "launch-bound"]) == 0
     told = capsys.readouterr().out
-    assert "Recorded on NVIDIA H100" in told and "less time per token" in told and "tokendyno compare" in told
+    assert "Recorded on NVIDIA H100" in told and "as fast as" in told and "tokendyno compare" in told
     assert main(["story", "lunch-bound"]) == 2
     assert "Did you mean 'launch-bound'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_first_page_tells_a_story_whose_effect_exists_on_this_machine_with_a_number_from_its_recording(
+    device: str,
+) -> None:
+    told = first_story(device)
+    assert told.exists in ("", device)
+    for one in stories():
+        run = folded(shipped_records(shipped_id(one.recording)))
+        found = story_number(run, one.number, one.sittings)
+        assert found.figure, one.name
+        if one.sittings:
+            ratio = run.snapshot().comparison()
+            assert ratio is not None and any(abs(ratio.ratio / sitting - 1) < 0.01 for sitting in one.sittings), (
+                one.name
+            )

@@ -1,9 +1,11 @@
-// The list of stories, and the text of one. Text reaches the document through textContent only.
+// The first page: what this is, one story with its one number, the button that runs it here, and the other stories as
+// cards. The story's recording plays in the panel beside it. Text reaches the document through textContent only.
 
 import { afterPress } from '../../components/js/press.js';
 import { add } from '../../components/js/add.js';
 
-const list = element.querySelector('.td-story-list'), text = element.querySelector('.td-story-text');
+const WHAT = 'Run one prompt through two setups of a Transformers model, and see what each optimization is worth, with proof.';
+const first = element.querySelector('.td-first'), findings = element.querySelector('.td-findings'), text = element.querySelector('.td-story-text');
 
 // A paragraph; what stands between backquotes is code.
 /** @param {HTMLElement} parent @param {string} className @param {string} words */
@@ -15,26 +17,86 @@ function paragraph(parent, className, words) {
   return node;
 }
 
-function draw() {
-  /** @type {Story.Shown} */
-  const { at, playing, stories } = JSON.parse(props.value), one = stories.find(({ name }) => name === at) || stories[0];
-  list.replaceChildren();
-  text.replaceChildren();
-  if (!one) return;
-  for (const { name, title } of stories) {
-    const button = add(list, 'button', '', title);
-    button.type = 'button';
-    if (name === one.name) button.setAttribute('aria-current', 'true');
-    button.addEventListener('click', () => {
-      if (window.tokendynoAddress) window.tokendynoAddress.tell('stories', ['story'], [name]);
-      trigger('choose', { name });
-    });
+/** @param {string} name @param {string} [recording] */
+function choose(name, recording) {
+  if (window.tokendynoAddress) window.tokendynoAddress.tell('stories', ['story'], [name]);
+  trigger('choose', { name, recording });
+}
+
+// The curves of both arms; their scale is their own.
+/** @param {HTMLElement} parent @param {number[][]} curves */
+function drawCurves(parent, curves) {
+  if (!curves.length) return;
+  const space = 'http://www.w3.org/2000/svg', picture = document.createElementNS(space, 'svg');
+  picture.setAttribute('viewBox', '0 0 100 40');
+  picture.setAttribute('preserveAspectRatio', 'none');
+  picture.setAttribute('aria-hidden', 'true');
+  curves.forEach((curve, i) => {
+    const line = document.createElementNS(space, 'polyline');
+    line.setAttribute('points', curve.map((value, at) => 100 * at / Math.max(1, curve.length - 1) + ',' + (38 - 36 * value)).join(' '));
+    line.setAttribute('class', i ? 'arm-b' : 'arm-a');
+    picture.append(line);
+  });
+  parent.append(picture);
+}
+
+/** @param {Story.ShownStory} one */
+function drawFirst(one) {
+  first.replaceChildren();
+  add(first, 'h2', 'td-what', WHAT);
+  const said = add(first, 'p', 'td-story-number');
+  if (one.number) add(said, 'b', '', one.number);
+  add(said, 'span', '', one.headline);
+  if (one.times) add(first, 'p', 'td-story-times', one.times);
+  add(first, 'p', 'td-story-why', one.why);
+  const run = add(first, 'button', 'td-take', '\u25B6 Run it on this machine');
+  run.type = 'button';
+  run.addEventListener('click', () => trigger('take', { name: one.name }));
+  paragraph(first, 'td-story-here', one.here);
+  const more = add(first, 'p', 'td-story-links');
+  for (const [view, words] of [['compare', 'Compare a model of your own'], ['fit', 'What fits on my GPU?']]) {
+    const link = add(more, 'a', '', words);
+    link.href = '?' + new URLSearchParams({ view });
   }
-  window.tokendynoAddress?.title('stories', at && one.title);
-  const said = add(text, 'div', 'td-story-words'), side = add(text, 'div', 'td-story-side');
-  add(said, 'h2', '', one.title);
+}
+
+/** @param {Story.Shown} shown @param {Story.ShownStory} one */
+function drawCards({ stories }, one) {
+  findings.replaceChildren();
+  add(findings, 'h3', '', 'More findings, each with its recording');
+  for (const other of stories) {
+    const card = add(findings, 'button', 'td-finding');
+    card.type = 'button';
+    if (other === one) card.setAttribute('aria-current', 'true');
+    add(card, 'strong', '', other.title);
+    const said = add(card, 'span', 'td-finding-number');
+    if (other.number) add(said, 'b', '', other.number + ' ');
+    said.append(document.createTextNode(other.headline));
+    drawCurves(card, other.curves);
+    card.addEventListener('click', () => choose(other.name));
+  }
+}
+
+/** @param {Story.ShownStory} one @param {string} playing */
+function drawText(one, playing) {
+  text.replaceChildren();
+  const head = add(text, 'header', '');
+  add(head, 'h2', '', one.title);
+  const now = one.played.find(({ recording }) => recording === playing) || one.played[0];
+  const recorded = paragraph(head, 'td-story-recorded', (one.batching ? '' : 'Playing: ') + now.recorded + ' ');
+  if (one.batching) {
+    const link = add(recorded, 'a', '', 'Open the recording on the Batching page');
+    link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + now.recording });
+  }
+  one.played.filter((other) => other !== now).forEach(({ recording, shows }) => {
+    const play = add(recorded, 'button', 'td-story-also', 'Play: ' + (shows || 'the recording of this story'));
+    play.type = 'button';
+    play.addEventListener('click', () => choose(one.name, recording));
+  });
+  const said = add(text, 'div', 'td-story-words');
   one.text.forEach((words) => paragraph(said, '', words));
-  const claim = add(side, 'div', 'td-claim');
+  add(said, 'p', 'td-story-caption', 'The number: ' + one.caption + '.');
+  const claim = add(text, 'div', 'td-claim');
   const words = add(claim, 'p', 'td-claim-said', one.claim + ' ');
   add(words, 'cite', '', one.source);
   for (const { name, title, word, remark, sentence } of one.claims) {
@@ -46,22 +108,17 @@ function draw() {
     measured.append(document.createTextNode(remark ? ' (' + remark + ').' : '.'));
   }
   paragraph(claim, 'td-claim-found', one.found);
-  const foot = add(side, 'div', 'td-story-foot');
-  const run = add(foot, 'button', 'td-take', 'Run it here');
-  run.type = 'button';
-  run.addEventListener('click', () => trigger('take', { name: one.name }));
-  paragraph(foot, 'td-story-here', one.here);
-  const now = one.played.find(({ recording }) => recording === playing) || one.played[0];
-  const recorded = paragraph(text, 'td-story-recorded', (one.batching ? '' : 'Playing: ') + now.recorded + ' ');
-  if (one.batching) {
-    const link = add(recorded, 'a', '', 'Open the recording on the Batching page');
-    link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + now.recording });
-  }
-  one.played.filter((other) => other !== now).forEach(({ recording, shows }) => {
-    const play = add(recorded, 'button', 'td-story-also', 'Play: ' + (shows || 'the recording of this story'));
-    play.type = 'button';
-    play.addEventListener('click', () => trigger('choose', { name: one.name, recording }));
-  });
+}
+
+function draw() {
+  /** @type {Story.Shown} */
+  const shown = JSON.parse(props.value), { at, playing, stories } = shown;
+  const one = stories.find(({ name }) => name === at) || stories[0];
+  if (!one) return;
+  drawFirst(one);
+  drawCards(shown, one);
+  drawText(one, playing);
+  window.tokendynoAddress?.title('stories', new URLSearchParams(location.search).get('story') ? one.title : '');
 }
 draw();
 watch('value', afterPress(element, draw));

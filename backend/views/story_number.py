@@ -1,0 +1,92 @@
+"""The one number of a story, computed from its recording, and the small curves beside it."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.statistics import median
+from tokendyno.backend.units import times
+from tokendyno.backend.views.start import crossing
+
+NumberKind = Literal["speed", "growth", "memory", "roofline", "pays", "useful"]
+"""What of a recording the number is: how fast B is against A; how much more of KV cache A keeps since the prompt; peak
+memory of B against A; B's share of the roofline; tokens from which on waiting for B pays; useful tokens a second of B
+against A."""
+
+POINTS = 48
+"""Of a small curve."""
+
+
+class StoryNumber(msgspec.Struct, frozen=True):
+    """`figure`: the number with its unit; `curves`: of A and B, each from 0 to 1 of the larger one, "" for nothing."""
+
+    figure: str
+    curves: list[list[float]]
+
+
+def story_number(run: Run, kind: NumberKind, sittings: Sequence[float] = ()) -> StoryNumber:
+    """The number of a recording. `sittings`: the ratio in each of several sittings, whose median is the number then;
+    the recording is one of them. The figure is "" where the recording has no such number."""
+    now = run.snapshot()
+    if len(now.arms) != 2:
+        return StoryNumber("", [])
+    return StoryNumber(_figure(now, kind, sittings), _curves(now, kind))
+
+
+def _figure(run: Snapshot, kind: NumberKind, sittings: Sequence[float]) -> str:
+    a, b = run.arms.values()
+    match kind:
+        case "speed":
+            found = run.comparison()
+            ratio = median(sittings) or (found.ratio if found else None)
+            return times(ratio) if ratio else ""
+        case "growth":
+            grown = [_grown(arm.kv_sliding, arm.kv_full) for arm in (a, b)]
+            return _less(grown[0] / grown[1]) if grown[1] else ""
+        case "memory":
+            peaks = [arm.finished.peak_memory_bytes if arm.finished else 0 for arm in (a, b)]
+            return _less(peaks[1] / peaks[0]) if all(peaks) else ""
+        case "roofline":
+            share = run.summary(b.name).roofline_share
+            return f"{share:.0%}" if share else ""
+        case "pays":
+            found_at = crossing(run)
+            return found_at.label.partition(" ")[0] if found_at else ""
+        case "useful":
+            rates = [summary.useful_tokens_s for summary in run.batch_summaries.values()]
+            return _less(rates[1] / rates[0]) if rates[0] and rates[1] else ""
+
+
+def _grown(sliding: Sequence[int], full: Sequence[int]) -> int:
+    """Bytes since the prompt."""
+    return sliding[-1] + full[-1] - sliding[0] - full[0] if full else 0
+
+
+def _less(share: float) -> str:
+    return ("\u2212" if share < 1 else "+") + f"{abs(share - 1):.0%}"
+
+
+def _curves(run: Snapshot, kind: NumberKind) -> list[list[float]]:
+    """What the number is about: bytes of the KV cache, or tokens over time."""
+    lines: list[list[float]] = []
+    for arm in run.arms.values():
+        if run.request.traffic is not None:
+            lines.append([])
+        elif kind == "growth":
+            lines.append([float(s + f) for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)])
+        else:
+            lines.append(list(arm.latency_s[1:]))
+    top = max((value for line in lines for value in line), default=0.0)
+    low = min((value for line in lines for value in line), default=0.0) if kind == "growth" else 0.0
+    if top <= low:
+        return []
+    return [[round((value - low) / (top - low), 3) for value in _thinned(line)] for line in lines]
+
+
+def _thinned(line: Sequence[float]) -> list[float]:
+    """Medians of equal parts, so that a spike of one step does not make the curve."""
+    size = max(1, len(line) // POINTS)
+    return [median(line[at : at + size]) or 0.0 for at in range(0, len(line) - size + 1, size)]
