@@ -70,7 +70,7 @@ def ledger(finished: Finished) -> dict[str, str]:
     return {finding.axis: finding.effective for finding in finished.findings}
 
 
-@pytest.mark.parametrize("choice", EACH_LIBRARY + MORE)
+@pytest.mark.parametrize("choice", [*EACH_LIBRARY, *MORE])
 def test_quantized_pocket_runs_and_the_ledger_says_so(choice: str) -> None:
     found, worker, finished, before = run("pocket", quantization=choice)
     assert {axis: ledger(finished)[axis] for axis in ("quantization", "dtype")} == {
