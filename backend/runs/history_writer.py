@@ -19,7 +19,15 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.paths import ablation_folder
 from tokendyno.backend.runs.history_file import cannot_be, check_format, connect, open_file
 from tokendyno.backend.runs.records import Created, Ended, Record, encode_record
-from tokendyno.backend.runs.retention import Deleted, Retention, prune, prune_ablations, remove_marked
+from tokendyno.backend.runs.retention import (
+    AGES_AFTER_S,
+    STEADY_S,
+    Deleted,
+    Retention,
+    prune,
+    prune_ablations,
+    remove_marked,
+)
 from tokendyno.backend.runs.row import RunRow, row_of, searched
 
 log = logging.getLogger("tokendyno")
@@ -72,7 +80,8 @@ class HistoryWriter:
         self._file: tuple[int, int] | None = None
         me = psutil.Process()
         self._process = (me.pid, me.create_time())
-        self._prune_at_s = time.monotonic()
+        self._clock_s, self._steady_s = time.time(), time.monotonic()
+        self._prune_at_s = self._steady_s
         self._deleted, self._deleted_message = Deleted(), ""
         self._attempt(first=True)  # what is wrong with the file is known now
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -239,16 +248,18 @@ class HistoryWriter:
         now_s = time.monotonic()
         if self._db is None or now_s < self._prune_at_s or self._items:
             return
+        up_s = now_s - self._steady_s
+        ages = up_s >= AGES_AFTER_S and abs(time.time() - self._clock_s - up_s) < STEADY_S
         try:
             remove_marked(self._db, time.time())
-            gone = prune(self._db, self._retention, time.time())
+            gone = prune(self._db, self._retention, time.time(), ages)
             if gone == Deleted():
-                gone = prune_ablations(ablation_folder(self._path), self._retention, time.time())
+                gone = prune_ablations(ablation_folder(self._path), self._retention, time.time(), ages)
         except sqlite3.Error as error:
             log.warning("old runs could not be deleted: %s", error)
             gone = Deleted()
         if gone == Deleted():
-            self._prune_at_s = now_s + PRUNE_EVERY_S
+            self._prune_at_s = now_s + (AGES_AFTER_S if up_s < AGES_AFTER_S else PRUNE_EVERY_S)
             return
         self._deleted = Deleted(*map(operator.add, self._deleted, gone))
         self.messages = [one for one in self.messages if one != self._deleted_message]

@@ -18,6 +18,12 @@ from tokendyno.backend.hosting.limits import Limits
 
 DAYS, MIB = "TOKENDYNO_HISTORY_DAYS", "TOKENDYNO_HISTORY_MIB"
 
+AGES_AFTER_S = 600.0
+"""Nothing is deleted for its age sooner after the start: a machine's clock may not be set yet."""
+
+STEADY_S = 60.0
+"""A wall clock that moved further than this against a steady one has jumped: ages are not trusted."""
+
 UNDO_S = 3_600.0
 """A deleted run can be had back for this long; then it is removed."""
 
@@ -67,10 +73,10 @@ class Deleted(NamedTuple):
     ablations: int = 0
 
 
-def prune(db: sqlite3.Connection, retention: Retention, now_s: float) -> Deleted:
+def prune(db: sqlite3.Connection, retention: Retention, now_s: float, ages: bool) -> Deleted:
     """Delete up to `AT_ONCE` runs that are past a limit; Deleted(0, 0) when none is left. `now_s`: seconds since the
-    epoch."""
-    if retention.max_age_s is not None:
+    epoch; `ages`: whether that clock can be trusted."""
+    if ages and retention.max_age_s is not None:
         old = _delete(db, f"NOT pinned AND NOT {SAID} AND created < ?", (now_s - retention.max_age_s,))
         if old:
             return Deleted(old=old)
@@ -79,7 +85,7 @@ def prune(db: sqlite3.Connection, retention: Retention, now_s: float) -> Deleted
     return Deleted()
 
 
-def prune_ablations(folder: Path, retention: Retention, now_s: float) -> Deleted:
+def prune_ablations(folder: Path, retention: Retention, now_s: float, ages: bool) -> Deleted:
     """Delete the journals of this folder that are past a limit, by when they were last written."""
     journals, left_bytes = [], 0
     for path in folder.glob("*.jsonl"):
@@ -89,7 +95,7 @@ def prune_ablations(folder: Path, retention: Retention, now_s: float) -> Deleted
             left_bytes += found.st_size
     deleted = 0
     for at_s, size, path in sorted(journals):
-        old = retention.max_age_s is not None and at_s < now_s - retention.max_age_s
+        old = ages and retention.max_age_s is not None and at_s < now_s - retention.max_age_s
         large = retention.max_ablation_bytes is not None and left_bytes > retention.max_ablation_bytes
         if old or large:
             with suppress(OSError), path.open("rb") as file:

@@ -4,7 +4,6 @@ import errno
 import io
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from tokendyno.backend.paths import ROOT
 
 BAD = [
     (["--model", "pocke"], "Unknown model 'pocke'. Did you mean 'pocket'?"),
-    (["--model", "MISTRAL-7B"], "Did you mean 'Mistral-7B-v0.1'?"),
     (["--model", "empty"], "The folder empty has no config.json"),
     (["--model", "./empty"], "has no config.json"),
     (["--model", "pickle"], "The weights in pickle are a pickle (pytorch_model.bin)"),
@@ -37,13 +35,11 @@ BAD = [
     (["--model", "a/b/c"], "Unknown model 'a/b/c'"),
     (["--model", ""], "No model is given"),
     (["--model", "a\0b"], "it contains control characters"),
-    (["--model", "a\nb"], "it contains control characters"),
     (["--model", "\x1b[2J"], "it contains control characters"),
     (["--model", "\udcff"], "it contains control characters"),
     (["--model", "a" * 5000], "it is too long"),
     (["--model", "random:"], "No model is given"),
     (["--model", "random:nothing"], "Unknown architecture for random weights 'nothing'"),
-    (["--model", "random:org/name"], "Unknown architecture for random weights 'org/name'"),
     (["--model", "https://huggingface.co/gpt2"], "Unknown model"),
     (["--model", "random:bert-base-uncased", "--arm", "cache=static"], "is an encoder"),
     (["--model", "random:bert-base-uncased", "--prompt-tokens", "513"], "exceed the 512 positions"),
@@ -58,31 +54,24 @@ BAD = [
     (["--prompt", "x" * (1 << 20) + "x"], "The prompt has 1,048,577 bytes"),
     (["--prompt", "x", "--prompt-file", "p.txt"], "not both"),
     (["--prompt-file", "missing.txt"], "cannot be read (No such file or directory)"),
-    (["--prompt-file", "empty"], "Is a directory"),
     (["--prompt-file", "latin.txt"], "is not UTF-8 text"),
     (["--prompt-file", "/dev/zero"], "more than 1,048,576 bytes"),
     (["--prompt-file", "blank.txt"], "The prompt is empty"),
     (["--prompt-tokens", str(MODEL.max_positions - 1)], "positions"),
     (["--prompt-tokens", "-3"], "prompt_tokens is -3"),
     (["--max-new-tokens", "0"], "max_new_tokens is 0; it must be a whole number from 1 to 32,768."),
-    (["--max-new-tokens", "-5"], "max_new_tokens is -5"),
-    (["--max-new-tokens", "32769"], "max_new_tokens is 32769"),
     (["--max-new-tokens", "9" * 30], "max_new_tokens is 9"),
     (["--max-new-tokens", str(MODEL.max_positions)], "leave no room for a prompt"),
     (["--max-new-tokens", "ten"], "invalid int value: 'ten'"),
-    (["--max-new-tokens", "1.5"], "invalid int value"),
     (["--batch-size", "0"], "batch_size is 0"),
-    (["--batch-size", "-1"], "batch_size is -1"),
     (["--seed", "-1"], "seed is -1"),
     (["--repeats", "0"], "repeats is 0"),
     (["--temperature", "nan"], "temperature is nan"),
-    (["--temperature", "inf"], "temperature is inf"),
     (["--temperature", "-1"], "temperature is -1.0"),
     (["--top-k", "-1"], "top_k is -1"),
     (["--top-k", "5"], "no effect at temperature 0"),
     (["--top-p", "0.5"], "no effect at temperature 0"),
     (["--top-p", "0", "--temperature", "1"], "top_p is 0.0; it must be above 0"),
-    (["--top-p", "nan", "--temperature", "1"], "top_p is nan"),
     (["--chat", "--prompt-tokens", "9"], "cannot have a fixed number of prompt tokens"),
     (["--reasoning-effort", "high"], "Turn chat on as well"),
     (["--chat", "--reasoning-effort", "hgih"], "Did you mean 'high'?"),
@@ -224,14 +213,6 @@ def test_output_that_cannot_be_written_is_one_sentence() -> None:
     assert line.startswith("tokendyno: The output cannot be written (No space left on device). Free some space")
 
 
-def test_notes_that_cannot_be_written_either_are_no_traceback() -> None:
-    with open("/dev/full", "w") as full:
-        ran = subprocess.run(
-            [sys.executable, "-m", "tokendyno", "models"], cwd=ROOT, stdout=full, stderr=full, timeout=60
-        )
-    assert ran.returncode == 2
-
-
 def test_a_file_that_is_full_is_not_taken_for_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     def full() -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "scratch")
@@ -288,28 +269,6 @@ def test_an_unknown_command_names_those_that_are_near(
     capsys: pytest.CaptureFixture[str], typed: str, says: str
 ) -> None:
     assert f"Unknown command {says}" in sentence(main([typed]), *capsys.readouterr())
-
-
-@pytest.mark.parametrize(
-    ("command", "option", "default"),
-    [
-        ("run", "--max-new-tokens N", "256"),
-        ("run", "--model MODEL", "pocket"),
-        ("run", "--temperature T", "0"),
-        ("compare", "--seconds S", "60"),
-        ("fit", "--context N", "8,192"),
-        ("fit", "--gpus N", "1"),
-        ("export", "--output FILE", "-"),
-    ],
-)
-def test_help_names_defaults(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, option: str, default: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", "400")
-    with pytest.raises(SystemExit):
-        main([command, "--help"])
-    (text,) = [part for part in re.split(r"\n  (?=-)", capsys.readouterr().out)[1:] if option in part]
-    assert f"(default: {default})" in text
 
 
 def test_the_line_of_a_run_can_be_checked_and_the_help_of_check_does_not_offer_what_it_does_not_do(

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from tests.support.machines import CPU, H200, facts
-from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.optimizations import conditions, subject_of
 
@@ -51,24 +50,3 @@ def test_other_weights_than_dense_bfloat16_of_a_decoder_stay_as_the_checkpoint_h
 @pytest.mark.parametrize(("dtype", "half"), [("auto", True), ("float16", True), ("bfloat16", True), ("float32", False)])
 def test_half_precision_is_that_of_the_activations(dtype: str, half: bool) -> None:
     assert conditions.half_precision(subject_of(QWEN, H200, {"dtype": dtype})) is half
-
-
-@pytest.mark.parametrize(
-    ("model", "machine", "names"),
-    [
-        ("random:gpt-oss-20b", H200, ("megablocks", "liger-kernels", "rotary")),
-        ("random:gpt-oss-20b", CPU, ("megablocks",)),
-        ("random:gpt2", H200, ("activation",)),
-        ("random:Gemma-3-1b", H200, ("activation", "rotary")),
-        ("random:Qwen3-0.6B", H200, ("liger-kernels", "activation", "rotary")),
-        ("random:Qwen3-0.6B", CPU, ()),
-    ],
-)
-def test_kernels_of_the_hub_are_those_that_transformers_maps(
-    model: str, machine: Machine, names: tuple[str, ...]
-) -> None:
-    """transformers 5.22: integrations/hub_kernels._build_kernel_mapping."""
-    subject = subject_of(facts(model), machine, {"kernels": "hub"})
-    assert conditions.hub_kernel_repositories(subject) == tuple(f"kernels-community/{name}" for name in names)
-    assert conditions.takes_hub_kernels(subject) is bool(names)
-    assert not conditions.takes_hub_kernels(subject_of(facts(model), machine, {"kernels": "local"}))

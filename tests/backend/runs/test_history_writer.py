@@ -20,7 +20,7 @@ from tokendyno.backend.paths import ROOT
 from tokendyno.backend.runs import history_file, history_writer
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Ended
-from tokendyno.backend.runs.retention import Retention
+from tokendyno.backend.runs.retention import AGES_AFTER_S, Retention
 from tokendyno.backend.runs.store import Store
 from tokendyno.ui.live.panel import answer
 
@@ -191,26 +191,67 @@ def test_messages_are_bounded_said_once_and_threads_end(tmp_path: Path) -> None:
 # --- retention ------------------------------------------------------------------------------------
 
 
-def test_what_is_too_old_goes_at_once_and_then_every_hour_and_is_said_with_its_sum(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class Clocks:
+    """A wall clock and a steady one, in whole seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wall_s, self.steady_s = 2_000_000_000.0, 1_000.0
+        monkeypatch.setattr(time, "time", lambda: self.wall_s)
+        monkeypatch.setattr(time, "monotonic", lambda: self.steady_s)
+
+    def pass_s(self, seconds: float, jump_s: float = 0.0) -> None:
+        self.wall_s += seconds + jump_s
+        self.steady_s += seconds
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    return Clocks(monkeypatch)
+
+
+def old_runs(path: Path, clocks: Clocks) -> Store:
+    """A history that forgets runs after a day, and two that are older."""
+    store = Store(path, Retention(max_age_s=86_400.0))
+    for run_id in "ab":
+        store.add(run_id, created(run_id, clocks.wall_s - 100_000.0), Ended(1.0, "done"))
+    store.flush()
+    return store
+
+
+def left(store: Store) -> str:
+    """Ids of the runs that the file has after what is due was done."""
+    store.flush()
+    return "".join(run_id for (run_id,) in store.query("SELECT id FROM runs ORDER BY id", ()))
+
+
+@pytest.mark.parametrize(
+    ("passed_s", "jump_s", "kept"),
+    [
+        (AGES_AFTER_S - 1, 0, "ab"),
+        (AGES_AFTER_S, 0, ""),  # the clock may be set by then
+        (AGES_AFTER_S, -59, ""),
+        (AGES_AFTER_S, 60, "ab"),  # a clock that jumped by a minute is not trusted
+        (AGES_AFTER_S, -60, "ab"),
+    ],
+)
+def test_nothing_goes_for_its_age_before_the_clock_can_be_trusted(
+    passed_s: float, jump_s: float, kept: str, tmp_path: Path, clocks: Clocks
 ) -> None:
-    steady_s = 1_000.0
-    monkeypatch.setattr(time, "monotonic", lambda: steady_s)
-    store = Store(tmp_path / "h.sqlite", Retention(max_age_s=86_400.0))
+    store = old_runs(tmp_path / "h.sqlite", clocks)
+    clocks.pass_s(passed_s, jump_s)
+    assert left(store) == kept
+    assert store.messages == ([] if kept else ["Deleted from the history since the start: 2 runs older than 1 days."])
+    store.close()
 
-    def left(*added: str) -> str:
-        """Ids of the runs that the file has after what is due was done."""
-        for run_id in added:
-            store.add(run_id, created(run_id, time.time() - 100_000.0), Ended(1.0, "done"))
-        store.flush()
-        store.flush()
-        return "".join(run_id for (run_id,) in store.query("SELECT id FROM runs ORDER BY id", ()))
 
-    steady_s += 3_600.0
-    assert left("a", "b") == ""
-    steady_s += 3_599.0
-    assert left("c") == "c"
-    steady_s += 1.0
-    assert left() == ""
+def test_it_is_due_after_ten_minutes_and_then_every_hour_and_said_with_its_sum(tmp_path: Path, clocks: Clocks) -> None:
+    store = old_runs(tmp_path / "h.sqlite", clocks)
+    clocks.pass_s(AGES_AFTER_S)
+    assert left(store) == left(store) == "", "where something was deleted there may be more, at once"
+    store.add("c", created("c", clocks.wall_s - 100_000.0), Ended(1.0, "done"))
+    clocks.pass_s(3_599.0)
+    assert left(store) == "c"
+    clocks.pass_s(1.0)
+    assert left(store) == ""
     assert store.messages == ["Deleted from the history since the start: 3 runs older than 1 days."]
     store.close()
