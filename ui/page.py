@@ -95,8 +95,8 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
 
         demo.load(lambda: " ".join(bench.messages), None, startup, **QUIET)
 
-        def first_fit(page: object, *values: Any) -> Updates:
-            return fit.show(*values) if page == "fit" else {fit.message: gr.skip()}
+        def first_fit(request: gr.Request, page: object, *values: Any) -> Updates:
+            return fit.show(request, *values) if page == "fit" else {fit.message: gr.skip()}
 
         shown = [address, told.view, told.panel, claims.message, claims.result]
         loaded = demo.load(opened, None, [*shown, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)

@@ -7,6 +7,7 @@ theirs when they are listed: a few at a time, the rest when the list is read aga
 import logging
 import sqlite3
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -25,6 +26,8 @@ log = logging.getLogger("tokendyno")
 
 FILL_S = 0.1
 """How long one listing may compute verdicts of older runs; at least one is computed."""
+
+MAX_OF_MODELS = 500
 
 _COLUMNS = (
     "id",
@@ -126,6 +129,21 @@ class Listing:
         scope, values = self._scope(visitor)
         found = self._store.query(f"{_SELECT} WHERE id = :id AND {scope}", {**values, "id": run_id})
         return self._filled([_row(dict(zip(_COLUMNS, found[0], strict=True)), visitor)])[0] if found else None
+
+    def of_models(self, models: Sequence[str], visitor: Visitor) -> list[Row]:
+        """The newest runs of these models, as they were named, that ended well; verdicts that are missing stay so."""
+        if self._store.path is None:
+            return []
+        self._store.settle()
+        scope, values = self._scope(visitor)
+        values |= {f"model{at}": model for at, model in enumerate(models)}
+        wanted = ", ".join(f":model{at}" for at in range(len(models)))
+        found = self._store.query(
+            f"{_SELECT} WHERE {scope} AND model IN ({wanted}) AND kind = 'run' AND status = 'done' "
+            f"ORDER BY created DESC, id LIMIT {MAX_OF_MODELS}",
+            values,
+        )
+        return [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
 
     def named(self, beginning: str, visitor: Visitor, deleted: bool = False) -> list[str]:
         """Ids of the visitor's own runs that begin so, at most nine. `deleted`: of those that can be had back."""
