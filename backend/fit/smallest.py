@@ -153,7 +153,8 @@ class _Search:
         """An arm with everything that is said of it."""
         arm, checked, facts = self._arm(choices, gpus), self.checked(choices, gpus), self._facts
         room, most = self._room_bytes(gpus), facts.max_positions
-        steps = {round(most ** (step / CURVE_STEPS)) for step in range(CURVE_STEPS + 1)} | {self._context}
+        steps = {self._context, *(round(most ** (step / CURVE_STEPS)) for step in range(CURVE_STEPS + 1))}
+        steps |= {most * step // CURVE_STEPS for step in range(1, CURVE_STEPS)} - {0}
         curve = tuple((at, self._needed(arm, checked, gpus, at)) for at in sorted(steps))
         longest = arm.longest(arm.setup(checked, self._machine(gpus)), room)
         numbers = facts.quantization or resolved_dtype(facts, checked.plan.load.dtype)

@@ -13,10 +13,10 @@ Open = Callable[..., Driver]
 def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> None:
     user = open_page("?worth=stored-worth", 1440, 900)
     user.page.wait_for_selector(".td-worth-group")
-    user.wait(
-        "document.querySelector('#worth-arms').textContent.includes('A: Dtype bfloat16. B: KV cache static; Dtype float32.')"
-    )
+    arms = "A: Dtype bfloat16. B: KV cache static; Dtype float32."
+    user.wait(f"document.querySelector('#worth-arms').textContent.includes({arms!r})")
     assert user.page.title() == "Worth - tokendyno" and user.page.get_by_role("tab", name="Worth").count() == 0
+    assert user.text("#worth .td-worth-headline").startswith("Together 1.9")
     assert user.text("#worth .td-worth-sentence").startswith("Stopped after 13 of 15 runs")
     assert (
         user.page.locator("#worth .td-worth-again").is_visible()
@@ -35,11 +35,11 @@ def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> No
     user.page.get_by_role("button", name="More tabs").click()
     user.page.get_by_role("button", name="Change the arms on Compare").click()
     user.page.wait_for_selector("#run", state="visible")
-    assert "worth" not in user.page.url
+    user.wait("!location.search.includes('worth')")
     assert user.chips("a") == ["Dtype bfloat16"] and user.chips("b") == ["Dtype float32", "KV cache static"]
     user.page.locator("#to-worth").click()
     user.page.wait_for_selector(".td-worth-group", state="visible")
-    assert user.page.url.endswith("?view=worth&worth=stored-worth")
+    user.wait("location.search === '?view=worth&worth=stored-worth'")
     user.page.go_back()
     user.page.wait_for_selector("#run", state="visible")
 

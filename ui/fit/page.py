@@ -18,11 +18,13 @@ from tokendyno.backend.models import catalogue
 from tokendyno.backend.redact import redact
 from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.inputs import model_input, number_input
-from tokendyno.ui.components.scripts import with_helper
+from tokendyno.ui.components.scripts import PLOT, THEME, with_helper, with_settings
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.fit.request import find, write_amounts
 from tokendyno.ui.fit.sharding import sharding_table
+from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.live.sources import FOLDER as LIVE
 from tokendyno.ui.visitor import visitor_of
 
 AMOUNTS_SCRIPT = Path(__file__).resolve().parent / "js" / "amounts.js"
@@ -42,10 +44,13 @@ AMOUNTS = """
 </div>
 """
 
-RESULT_SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("chart", "table", "result")]
+_OWN = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("curve", "chart", "table", "result")]
+RESULT_SCRIPTS = [THEME, LIVE / "plotly.js", PLOT, *_OWN]
 
 RESULT = """
 <div class="td-fit">
+  <p class="td-fit-measured"><a></a></p>
+  <figure class="td-fit-curve"></figure>
   <figure class="td-fit-chart" aria-hidden="true">
     <figcaption><span class="td-legend"></span></figcaption>
     <div class="td-axis"></div>
@@ -164,12 +169,13 @@ def amounts_input() -> gr.HTML:
 
 
 def fit_result() -> gr.HTML:
-    """A chart of bars against lines of memory, and the table, which says the same in text. The value is JSON
-    (`FitView`), "" for none. "Run this" fires "take" with the row's choices."""
+    """The measured run of what fits, its memory over the context, a chart of bars against lines of memory, and the
+    table, which says the same in text. The value is JSON (`FitView`), "" for none. "Run this" fires "take" with the
+    row's choices."""
     return gr.HTML(
         value="",
         html_template=RESULT,
-        js_on_load=with_helper(RESULT_SCRIPTS),
+        js_on_load=with_settings(with_helper(RESULT_SCRIPTS), plotly=plotly_address()),
         apply_default_css=False,
         elem_id="fit-result",
     )

@@ -16,6 +16,10 @@ function draw() {
   hint.textContent = found.not_here
     ? 'No row can be run from here: ' + found.not_here
     : '"Run this" opens Compare with this model and batch size, and the row as arm B. Arm A and the prompt stay.';
+  const link = element.querySelector('.td-fit-measured a');
+  link.textContent = found.measured;
+  link.href = '?' + new URLSearchParams({ run: found.run });
+  drawCurve(found);
   drawChart(found, main);
   drawTable(found, rows);
 }
@@ -35,4 +39,5 @@ function tell() {
 }
 draw();
 tell();
+onTheme(redraw);
 watch('value', () => { redraw(); tell(); });
