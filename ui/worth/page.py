@@ -51,7 +51,9 @@ def worth_page(bench: Bench, courses: Courses, compare: CompareControls, opened:
     gr.on([opened.select, *changes], page.named, compare.asked, arms, trigger_mode="always_last", **QUIET)
     context = gr.context.Context.root_block
     assert context is not None
-    context.load(page.opened, None, [ablations.panel, sweeps.panel], **QUIET)
+    context.load(
+        shows_errors(ablations.message)(page.opened), None, [ablations.panel, sweeps.panel, ablations.message], **QUIET
+    )
 
 
 def _part(name: str, panel: Callable[[Courses], gr.HTML], courses: Courses) -> Part:
@@ -106,7 +108,7 @@ class _Handlers:
 
         return again
 
-    def opened(self, request: gr.Request) -> list[str]:
+    def opened(self, request: gr.Request) -> Updates:
         """The ablation of `?worth=` and the sweep of `?sweep=`, else this visitor's newest of each; that of his newest
         run, where that is a trial."""
         owner = visitor_of(request).owner
@@ -116,4 +118,9 @@ class _Handlers:
             run = self.bench.runs.get(newest) if newest else None
             if run is not None and run.request.trial:
                 self.courses.get(run.request.trial)  # known from now on
-        return [worth or self.courses.newest(owner, Ablation), sweep or self.courses.newest(owner, Sweep)]
+        if isinstance(self.courses.get(worth), Sweep):  # a list of runs does not know which it is
+            worth, sweep = "", worth
+        return {
+            self.ablations.panel: worth or self.courses.newest(owner, Ablation),
+            self.sweeps.panel: sweep or self.courses.newest(owner, Sweep),
+        }

@@ -25,6 +25,8 @@ def view(folder: Path, **more: Any) -> SweepView:
 def test_lines_run_over_the_size_with_intervals_and_one_for_each_choice(tmp_path: Path) -> None:
     found = view(tmp_path)
     assert found.course.sentence.startswith("Stopped after 16 of 19 runs")
+    assert found.headline.startswith("Least time per token: Batch size: 1, Dtype: float32, 8.96 ms (")
+    assert "(not told from Batch size: 1, Dtype: float32). Least memory: Batch size: 1, Dtype: bf" in found.headline
     assert (found.horizontal, found.places, found.numbers) == ("Batch size", ["1", "4", "16"], True)
     time, rate, *_ = found.charts
     bfloat16, float32 = time.lines

@@ -24,7 +24,7 @@ function runName(row) {
 function nameCell(row) {
   const cell = el('th', 'td-name'), link = el('a', '', runName(row));
   cell.scope = 'row';
-  link.href = '?run=' + encodeURIComponent(row.id);
+  link.href = (row.trials ? '?worth=' + encodeURIComponent(row.trial) : '?run=' + encodeURIComponent(row.id));
   const facts = [row.name ? modelAndWork(row) : '', row.machine, KINDS[row.kind] || '', row.origin, row.shared && row.mine ? 'shared with the team' : '', row.owner ? 'of ' + row.owner : ''];
   cell.append(link, el('small', '', facts.filter(Boolean).join('\u00a0\u00b7 ')));
   return cell;
