@@ -66,6 +66,8 @@ def test_a_sweep_comes_back_by_its_link_with_lines_heat_maps_and_what_no_other_b
     panel.locator(".td-sweep-values").first.fill("1, two")
     user.page.locator("#sweep .td-worth-begin").click()
     user.wait("document.querySelector('#sweep-message').textContent.includes('two')")
+    user.page.goto(f"{user.address}/?worth=stored-sweep")  # as a list of runs leads to it
+    user.wait("document.querySelector('#sweep .td-worth-headline')?.textContent.startsWith('Least time per token')")
 
 
 @pytest.mark.full
