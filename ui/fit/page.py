@@ -49,7 +49,7 @@ RESULT_SCRIPTS = [THEME, LIVE / "plotly.js", PLOT, *_OWN]
 
 RESULT = """
 <div class="td-fit">
-  <p class="td-fit-measured"><a></a></p>
+  <p class="td-fit-measured" hidden><a></a></p>
   <figure class="td-fit-curve"></figure>
   <figure class="td-fit-chart" aria-hidden="true">
     <figcaption><span class="td-legend"></span></figcaption>

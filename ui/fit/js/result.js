@@ -17,6 +17,7 @@ function draw() {
     ? 'No row can be run from here: ' + found.not_here
     : '"Run this" opens Compare with this model and batch size, and the row as arm B. Arm A and the prompt stay.';
   const link = element.querySelector('.td-fit-measured a');
+  link.parentElement.hidden = !found.run;
   link.textContent = found.measured;
   link.href = '?' + new URLSearchParams({ run: found.run });
   drawCurve(found);
