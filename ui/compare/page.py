@@ -48,7 +48,8 @@ believes the last one open, so that a press whose answer was late by millisecond
 
 class CompareControls(NamedTuple):
     """What another page may set and start: `arm_a` and `arm_b` hold one control for each axis; `buttons` are Run,
-    Measure, Quality and Stop; `inputs` is all that is typed or chosen, `asked` also the presets."""
+    Measure, Quality and Stop; `inputs` is all that is typed or chosen, `asked` also the presets;
+    `opened`: the event that fills them when the page is opened."""
 
     work: WorkControls
     arm_a: list[gr.Dropdown]
@@ -57,6 +58,7 @@ class CompareControls(NamedTuple):
     buttons: list[gr.Button]
     inputs: list[Any]
     asked: list[Any]
+    opened: Any
 
     @property
     def model(self) -> gr.Dropdown:
@@ -86,10 +88,11 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     gr.Button("What is each choice worth? Sweeps", size="sm", elem_id="to-worth").click(
         None, None, None, js=TO_WORTH, **QUIET
     )
-    for wire in (_wire_choices, _wire_arms, _wire_runs, _wire_opening):
+    for wire in (_wire_choices, _wire_arms, _wire_runs):
         wire(page)
+    opened = _wire_opening(page)
     buttons = [row.run, row.measure, row.quality, row.stop]
-    return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons, page.inputs, page.asked)
+    return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons, page.inputs, page.asked, opened)
 
 
 def _wire_choices(page: Handlers) -> None:
@@ -145,13 +148,14 @@ def _wire_runs(page: Handlers) -> None:
     page.live.finished(safe(page.finished), page.live, [*page.buttons_shown, page.message], **QUIET)
 
 
-def _wire_opening(page: Handlers) -> None:
-    """The page was opened."""
+def _wire_opening(page: Handlers) -> Any:
+    """The page was opened. Returns the event after which the controls hold what is shown."""
     safe, context = shows_errors(page.message), gr.context.Context.root_block
     assert context is not None
     everything = [*page.inputs, *page.checked, page.live, *page.buttons_shown]
     opened = context.load(safe(page.attach), None, everything, **QUIET)
     opened.then(safe(page.check_first), [page.live, *page.asked], page.checked, **QUIET)
+    return opened
 
 
 def device_line() -> str:

@@ -48,7 +48,8 @@ def worth_page(bench: Bench, courses: Courses, compare: CompareControls, opened:
         panel.again(safe(page.go_on(part)), panel, [*part], **QUIET)
     messages, changes = [ablations.message, sweeps.message], [control.change for control in compare.inputs]
     gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
-    gr.on([opened.select, *changes], page.named, compare.asked, arms, trigger_mode="always_last", **QUIET)
+    opened.select(page.named, compare.asked, arms, **QUIET)
+    compare.opened.then(page.named, compare.asked, arms, **QUIET)
     context = gr.context.Context.root_block
     assert context is not None
     context.load(
