@@ -35,7 +35,7 @@ def worth_page(bench: Bench, courses: Courses, compare: CompareControls, opened:
     """Build the page inside the current tab."""
     with gr.Row():
         arms = text_line("worth-arms", classes="td-facts")
-        change = gr.Button("Change the arms on Compare", size="sm", scale=0, min_width=220)
+        change = gr.Button("Change the arms on Compare", size="sm", scale=0, min_width=220, elem_id="to-compare")
     ablations = _part("worth", worth_panel, courses)
     sweeps = _part("sweep", sweep_panel, courses)
     page = _Handlers(bench, courses, ablations, sweeps, len(compare.work))
