@@ -11,9 +11,7 @@ import msgspec
 from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.ui.components.scripts import bundle
 
-PAGES = ("compare", "batching", "fit", "stories", "history", "claims")
-LEADS = {"worth": "compare"}
-"""Names of an address that a part of another page goes by."""
+PAGES = ("compare", "batching", "fit", "stories", "history", "claims", "worth")
 
 MODEL_PAGES = PAGES[:3]
 """Pages with a model of their own; the others leave it as it is."""
@@ -38,7 +36,6 @@ def read_address(request: gr.Request) -> Address:
     """The address of a visit."""
     asked = request.query_params
     page = (asked.get("view") or "").casefold()
-    page = LEADS.get(page, page)
     return Address(
         page if page in PAGES else "",
         (asked.get("model") or "")[:MAX_TEXT],

@@ -22,6 +22,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit import table as fit_table
 from tokendyno.backend.fit.device import device_of
+from tokendyno.backend.fit.view import answer_view
 from tokendyno.backend.models import DEFAULT_MODEL
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.redact import redact
@@ -209,7 +210,8 @@ class Api:
         batch: int = 1,
         gpus: int = 1,
     ) -> dict[str, Any]:
-        """Which quantizations and caches fit on a GPU: one of the catalogue, one of that size, or this machine."""
+        """The smallest arrangement that fits on a GPU, and all quantizations and caches: a GPU of the catalogue, one of
+        that size, or this machine."""
         numbers = [None if context is None else read_whole("context", context), read_whole("batch", batch)]
 
         def found() -> dict[str, Any]:
@@ -219,7 +221,7 @@ class Api:
             table = fit_table.fit(
                 facts.model, device, numbers[0], numbers[1] or 1, self._bench.models_dir, gpus=read_whole("gpus", gpus)
             )
-            return dict(msgspec.to_builtins(table.as_json()))
+            return dict(msgspec.to_builtins(table.as_json() | {"answer": answer_view(table)}))
 
         return await asyncio.to_thread(found)
 

@@ -1,4 +1,5 @@
-"""The frame of the page: name, machine and start-up messages above, one tab per page below."""
+"""The frame of the page: name, machine and start-up messages above, one tab per page below; Worth has none that is
+seen."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,6 +10,7 @@ import gradio as gr
 from starlette.requests import Request
 from starlette.types import Scope
 
+from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS
@@ -32,6 +34,7 @@ from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.stories.page import stories_page
 from tokendyno.ui.stories.run_here import run_here
 from tokendyno.ui.visitor import visitor_of
+from tokendyno.ui.worth.page import worth_page
 
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """What listens on the whole page."""
@@ -50,12 +53,12 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             if logins:
                 _account(demo)
         startup = text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
-        address = address_bar()
+        address, courses = address_bar(), Courses(bench)
         with gr.Tabs(elem_id="pages", selected="compare") as pages:
             with gr.Tab("Stories", id="stories") as stories_tab:
                 told = stories_page(bench)
             with gr.Tab("Compare", id="compare", render_children=True) as compare_tab:
-                compare = compare_page(bench)
+                compare = compare_page(bench, courses)
             with gr.Tab("Batching", id="batching", render_children=True) as batching_tab:
                 batching = batching_page(bench)
             with gr.Tab("Fit", id="fit", render_children=True) as fit_tab:
@@ -64,9 +67,17 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
                 history_page(bench)
             with gr.Tab("Claims", id="claims", render_children=True) as claims_tab:
                 claims = claims_page(claims_tab)
+            # on the right, where it takes no room (css/pages.css): on the left it would come into the menu of a phone
+            with gr.Tab("Worth", id="worth", alignment="right", render_children=True) as worth_tab:
+                worth_page(bench, courses, compare, worth_tab)
 
         models, tabs = [compare.model, batching.model, fit.model], [compare_tab, batching_tab, fit_tab]
-        for page, tab in (("stories", stories_tab), ("history", history_tab), ("claims", claims_tab)):
+        for page, tab in (
+            ("stories", stories_tab),
+            ("history", history_tab),
+            ("claims", claims_tab),
+            ("worth", worth_tab),
+        ):
             tab.select(None, models, None, js=enter(page), **QUIET)
         for page, tab, model in zip(MODEL_PAGES, tabs, models, strict=True):
             tab.select(None, models, [model], js=enter(page), **QUIET)
@@ -87,7 +98,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             if first:  # "" until `opened` has answered: the browser also tells which tab is selected at first
                 bench.expect_run()
 
-        gr.on([compare_tab.select, batching_tab.select], expect, address, None, **QUIET)
+        gr.on([compare_tab.select, batching_tab.select, worth_tab.select], expect, address, None, **QUIET)
 
         def opened(request: gr.Request) -> Updates:
             asked = read_address(request)
@@ -100,8 +111,8 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
 
         demo.load(lambda: " ".join(bench.messages), None, startup, **QUIET)
 
-        def first_fit(page: object, *values: Any) -> Updates:
-            return fit.show(*values) if page == "fit" else {fit.message: gr.skip()}
+        def first_fit(request: gr.Request, page: object, *values: Any) -> Updates:
+            return fit.show(request, *values) if page == "fit" else {fit.message: gr.skip()}
 
         shown = [address, told.view, told.panel, claims.message, claims.result]
         loaded = demo.load(opened, None, [*shown, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
@@ -110,9 +121,12 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
 
 
 def opening_page(bench: Bench, request: Any) -> str:
-    """The page that a visit opens: the one that its address names, else that of its run, else where a visit begins."""
+    """The page that a visit opens: the one that its address names, else that of its ablation, sweep or run, else where
+    a visit begins."""
     if named := read_address(request).page:
         return named
+    if request.query_params.get("worth") or request.query_params.get("sweep"):
+        return "worth"
     linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
     return "batching" if linked else first_page(bench, request)
 
@@ -142,7 +156,7 @@ def index_page(bench: Bench) -> Callable[[Scope, bytes], bytes]:
 
 def first_page(bench: Bench, request: gr.Request) -> str:
     """Where a visit begins whose address names no page: with a story where there is no run of this visitor."""
-    named = any(request.query_params.get(key) for key in ("run", "worth", "sweep", "model"))
+    named = any(request.query_params.get(key) for key in ("run", "model"))
     known = bench.runs.newest(visitor_of(request).owner) is not None
     return "compare" if named or known else "stories"
 

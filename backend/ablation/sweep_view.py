@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from tokendyno.backend.ablation.course_view import CourseView, course_view, quality_note
+from tokendyno.backend.ablation.headline import sweep_headline
 from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.ablation.sweep import SIZES, PointResult, settings_title, title_of, value_title
 from tokendyno.backend.optimizations import axis_title, titles_text
@@ -46,6 +47,7 @@ class HeatMap(msgspec.Struct, frozen=True):
 class SweepView(msgspec.Struct, frozen=True):
     """What the page gets.
 
+    headline     what was found
     note         on what quality means here
     arm          the arm that is swept, by its titles; "" for every default
     over         what is varied, with its values as they are typed
@@ -55,6 +57,7 @@ class SweepView(msgspec.Struct, frozen=True):
     """
 
     course: CourseView
+    headline: str
     note: str
     arm: str
     over: list[tuple[str, str]]
@@ -97,6 +100,7 @@ def sweep_view(course: Sweep) -> SweepView:
     two = [*over] if len(over) == 2 else []
     return SweepView(
         course=course_view(course),
+        headline=sweep_headline(found),
         note=quality_note(course.heading),
         arm=titles_text(course.heading.base) if course.heading.base else "",
         over=[(name, ", ".join(values)) for name, values in over.items()],

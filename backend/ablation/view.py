@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from tokendyno.backend.ablation.course_view import CourseView, course_view, quality_note
+from tokendyno.backend.ablation.headline import ablation_headline, change_title
 from tokendyno.backend.ablation.kinds import Ablation
 from tokendyno.backend.ablation.result import StepResult
 from tokendyno.backend.ablation.steps import arm_text
@@ -58,10 +59,11 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class WorthView(msgspec.Struct, frozen=True):
-    """What the page gets. `figures`: titles of the bars of a row; `note`: on what quality means here; `pareto`: every
-    arm once."""
+    """What the page gets. `headline`: what was found; `figures`: titles of the bars of a row; `note`: on what quality
+    means here; `pareto`: every arm once."""
 
     course: CourseView
+    headline: str
     note: str
     figures: list[str]
     groups: list[Group]
@@ -92,6 +94,7 @@ def worth_view(course: Ablation) -> WorthView:
         groups.append(Group(title, what, rows))
     return WorthView(
         course_view(course),
+        ablation_headline(steps),
         quality_note(course.heading),
         [figure.title for figure in figures],
         groups,
@@ -201,13 +204,6 @@ def _share(value: float, most: float) -> float:
 
 
 # --- words ----------------------------------------------------------------------------------------
-
-
-def change_title(change: str) -> str:
-    """An axis=choice by the titles of both."""
-    axis_name, _, choice = change.partition("=")
-    axis = next((one for one in all_axes() if one.name == axis_name), None)
-    return f"{axis.title}: {axis.choice(choice).title}" if axis is not None else change
 
 
 def _remarks(step: StepResult) -> list[str]:

@@ -3,6 +3,7 @@
 import argparse
 
 from tokendyno.backend import hardware
+from tokendyno.backend.ablation.headline import ablation_headline
 from tokendyno.backend.ablation.journal import Heading, Journal
 from tokendyno.backend.ablation.result import AblationDocument, StepResult, results
 from tokendyno.backend.ablation.steps import KINDS, MAX_CHANGES, Kind, plan_steps
@@ -92,8 +93,10 @@ def ablation_blocks(found: AblationDocument) -> list[Block]:
     """The base, then the steps of each kind; what could not run, or changed more than was asked, says so."""
     base = found.steps[0]
     base_arm = ", ".join(f"{axis}={choice}" for axis, choice in base.choices.items()) or "defaults"
+    headline = ablation_headline(found.steps)
     blocks: list[Block] = [
         [
+            *([Styled(headline, "bold")] if headline else []),
             f"{found.model_label}: ablation, {base.trials} of {found.rounds} rounds",
             f"Base: {base_arm}; {_time(base)} a token, {_bytes(base.peak_memory_bytes)}",
         ]

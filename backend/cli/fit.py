@@ -1,6 +1,8 @@
 """`tokendyno fit`: which quantizations and caches fit, and how a model is split over GPUs."""
 
 import argparse
+import contextlib
+from pathlib import Path
 
 import msgspec
 
@@ -8,14 +10,24 @@ from tokendyno.backend import hardware
 from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import OK
 from tokendyno.backend.cli.options import Add, add_model
-from tokendyno.backend.cli.terminal import Block, Column, Row, Styled, Table
+from tokendyno.backend.cli.progress import say
+from tokendyno.backend.cli.stored import add_history
+from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit import table as fit_table
 from tokendyno.backend.fit.device import device_of
 from tokendyno.backend.fit.row import Margin
 from tokendyno.backend.fit.sharding import SHARDING_COLUMNS, Sharding, ShardRow, sharding, sharding_cells
 from tokendyno.backend.fit.table import DEFAULT_CONTEXT, Fit
-from tokendyno.backend.fit.text import best, cells, columns, heading, remarks
+from tokendyno.backend.fit.text import answer, arm_text, cells, columns, heading, remarks
+from tokendyno.backend.fit.view import answer_view
+from tokendyno.backend.history.measured import Measured, measured
+from tokendyno.backend.history.rows import Listing
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.models import resolve
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.store import Store
 
 _STYLES: dict[Margin, str] = {"comfortable": "green", "tight": "yellow", "does not fit": "red"}
 _OPTIONAL = {
@@ -51,16 +63,31 @@ def fit(options: argparse.Namespace) -> int:
     if options.sharding:
         name = options.model.removeprefix("random:")
         split = sharding(resolve(f"random:{name}", options.models_dir), options.sharding)
-        document = ShardingDocument(split.facts.model, split.choice, split.rank_bytes, list(split.rows))
-        give(options, sharding_blocks(split), document)
+        parts = ShardingDocument(split.facts.model, split.choice, split.rank_bytes, list(split.rows))
+        give(options, sharding_blocks(split), parts)
         return OK
     device = device_of(hardware.detect(), options.gpu, options.vram)
     found = fit_table.fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
-    give(options, fit_blocks(found, options.all), found.as_json())
+    ran = _measured(found, options.history)
+    give(
+        options, fit_blocks(found, options.all, ran), found.as_json() | {"answer": answer_view(found), "measured": ran}
+    )
     return OK
 
 
-def fit_blocks(found: Fit, everything: bool = False) -> list[Block]:
+def _measured(found: Fit, history: Path) -> Measured | None:
+    """The run that measured what fits, in this history, which is not made for it, or of those that are shipped."""
+    path = history.expanduser()
+    try:
+        with contextlib.closing(Store(path if path.exists() else None)) as store:
+            listing = Listing(store, RunLog(store), LIMITS["local"])
+            return measured(found, listing, LOCAL_USER)
+    except InputError as error:
+        say(f"note: the history was not looked through for a measured run. {error}")
+        return None
+
+
+def fit_blocks(found: Fit, everything: bool = False, ran: Measured | None = None) -> list[Block]:
     """The answer, the main rows or all of them, and remarks."""
     shown = found.rows if everything else found.main
     headings = [Column(name, right=name in _NUMBERS, optional=name in _OPTIONAL) for name in columns(found)]
@@ -70,8 +97,11 @@ def fit_blocks(found: Fit, everything: bool = False) -> list[Block]:
         remark = f"Would not run here: {row.not_here}" if found.device.here and row.not_here else ""
         rows.append([Styled(sign, _STYLES[row.margin]), *rest, remark])
     more = len(found.rows) - len(shown)
+    said: list[Line] = [heading(found), Styled(answer(found), "bold")]
+    if found.smallest.found is not None and found.smallest.found.choices:
+        said.append(f"As an arm: {arm_text(found.smallest.found.choices)}")
     return [
-        [heading(found), Styled(best(found), "bold")],
+        [*said, *([ran.words] if ran is not None else [])],
         [
             Table([*headings, Column(below=True)], rows),
             *([f"{more} more rows, with other caches: --all"] if more else []),
@@ -88,7 +118,7 @@ def sharding_blocks(found: Sharding) -> list[Block]:
 
 def add_commands(add: Add) -> None:
     """The command and its options."""
-    what = "which quantizations and caches fit on a GPU, and their roofline bounds"
+    what = "the smallest arrangement of a model that fits on a GPU, all quantizations and caches, and roofline bounds"
     sub = add("fit", fit, what, "Nothing is loaded: a folder with a config.json is enough.", json=True)
     add_model(sub)
     size = sub.add_mutually_exclusive_group()
@@ -107,4 +137,5 @@ def add_commands(add: Add) -> None:
         metavar="CHOICE",
         help="instead: how a choice of parallel, such as tensor-2, splits each parameter",
     )
+    add_history(sub, "the history in which a measured run is looked for")
     sub.add_argument("--all", action="store_true", help="all rows, not only one for each quantization")

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Sequence
 
 from tokendyno.backend import hardware
+from tokendyno.backend.ablation.headline import sweep_headline
 from tokendyno.backend.ablation.journal import Heading, Journal
 from tokendyno.backend.ablation.sweep import (
     MAX_POINTS,
@@ -19,7 +20,7 @@ from tokendyno.backend.ablation.sweep import (
 from tokendyno.backend.ablation.trials import Task, reading_tasks, trial_tasks
 from tokendyno.backend.cli.files import check_writable, give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, workload
-from tokendyno.backend.cli.terminal import Block, Column, Table
+from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import resolve
@@ -110,8 +111,13 @@ def sweep_blocks(found: SweepDocument) -> list[Block]:
         *([Column("KL divergence", right=True)] if read else []),
         Column(below=True),
     ]
+    headline = sweep_headline(found.points)
     return [
-        [f"{found.model_label}: sweep, {trials} of {found.rounds} rounds", f"Arm: {arm}"],
+        [
+            *([Styled(headline, "bold")] if headline else []),
+            f"{found.model_label}: sweep, {trials} of {found.rounds} rounds",
+            f"Arm: {arm}",
+        ],
         [Table(columns, [_row(point, read) for point in found.points])],
     ]
 

@@ -2,10 +2,14 @@
 
 import argparse
 import contextlib
+import secrets
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import structs
 
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import POSITIONS
@@ -33,6 +37,10 @@ from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
 
 MAX_ROUNDS = 50
+
+COMMAND = "command-"
+"""How the id begins that the runs of one command share, by which the history lists them as one. The page has no
+ablation or sweep of that id."""
 
 
 def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) -> None:
@@ -139,7 +147,9 @@ def measured(
     journal = Journal(options.journal, heading)
     try:
         bench.start()
-        _carry_out(bench, options, tasks(journal), journal, together)
+        trial = f"{COMMAND}{secrets.token_hex(8)}"
+        of_one = [replace(task, request=structs.replace(task.request, trial=trial)) for task in tasks(journal)]
+        _carry_out(bench, options, of_one, journal, together)
     except (Stopped, KeyboardInterrupt):
         say(_stopped(options, journal))
         return Measured(journal, STOPPED, "")

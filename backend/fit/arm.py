@@ -17,7 +17,7 @@ from tokendyno.backend.predict.setup import Setup, setup_of
 class FitArm:
     """A combination of choices, given one prompt that fills all of the context but one token.
 
-    shared  (tensor_parallel, expert_parallel): GPUs that share the model
+    shared  (tensor_parallel, expert_parallel): GPUs that share the model; (1, 1): as the choices say
     """
 
     facts: ModelFacts
@@ -28,21 +28,14 @@ class FitArm:
 
     def on(self, machine: Machine) -> Checked:
         """What the rules say on a machine with unlimited memory: whether it fits is worked out here, not by them."""
-        return self._checked(roomy(machine))
-
-    def remedy(self, machine: Machine) -> Mapping[str, str]:
-        """The change of any axis with which Compare would have it fit in this machine's memory; empty if none does."""
-        found = (verdict for verdict in self._checked(machine).blocked if verdict.axis == "model")
-        return next((verdict.fix for verdict in found if verdict.fix), {})
-
-    def _checked(self, machine: Machine) -> Checked:
         work = Workload(prompt_tokens=max(1, self.context - 1), max_new_tokens=1, batch_size=self.batch)
-        return check(make_config(self.facts.model, self.choices), self.facts, machine, work)
+        return check(make_config(self.facts.model, self.choices), self.facts, roomy(machine), work)
 
     def setup(self, checked: Checked, machine: Machine) -> Setup:
         """The setup that memory and the roofline bound depend on."""
+        setup = setup_of(checked.plan, machine)
         tensor, expert = self.shared
-        return replace(setup_of(checked.plan, machine), tensor_parallel=tensor, expert_parallel=expert)
+        return setup if tensor == 1 else replace(setup, tensor_parallel=tensor, expert_parallel=expert)
 
     def memory(self, setup: Setup) -> MemoryEstimate:
         """The peak at this context."""
@@ -57,7 +50,8 @@ class FitArm:
         low, high = 0, self.facts.max_positions
         while low < high:
             middle = (low + high + 1) // 2
-            if self.at(setup, middle).total <= room_bytes:
+            memory = self.at(setup, middle)
+            if max(memory.total, memory.fullest) <= room_bytes:
                 low = middle
             else:
                 high = middle - 1

@@ -34,6 +34,11 @@ class Device:
     home_bytes: int
     note: str = ""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a machine that has it calls it: the names that NVML gives a GPU of the catalogue."""
+        return (self.name,) if self.here or self.note else find_gpu(self.name).nvml
+
     def limits(self, dtype: str) -> PeakRates | None:
         """Its peak rates; None if its bandwidth is unknown."""
         if self.here:

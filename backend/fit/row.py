@@ -110,6 +110,11 @@ def why_none(facts: ModelFacts, gpus: int) -> str:
     if gpus > 1:
         choice = parallel.choice_of(facts, gpus)
         return f"For {gpus} GPUs, set parallel={choice} on Compare." if choice else parallel.NO_CHOICE
+    return unloadable(facts)
+
+
+def unloadable(facts: ModelFacts) -> str:
+    """Why this model can be loaded on no machine, or ""."""
     try:
         check_loadable(facts)
     except InputError as error:

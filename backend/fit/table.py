@@ -2,8 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.arm import FitArm, refused
 from tokendyno.backend.fit.cards import cards
 from tokendyno.backend.fit.device import Device, several, stocked
-from tokendyno.backend.fit.row import FitRow, compute_dtype, fit_row, why_none
+from tokendyno.backend.fit.row import FitRow, compute_dtype, fit_row, unloadable, why_none
+from tokendyno.backend.fit.smallest import Smallest, smallest
 from tokendyno.backend.hardware.peak_rates import PeakRates
 from tokendyno.backend.models import ModelFacts, resolve
 from tokendyno.backend.optimizations import Optimization, all_axes
@@ -32,7 +32,7 @@ class Fit:
     limits   peak rates behind the roofline bounds; None if unknown
     gpus     number of GPUs that share the model
     refused  why quantizations that run on one GPU were left out for several
-    remedy   where no row fits: a choice of another axis with which the first one does; empty if none is known
+    smallest the smallest arrangement of any axis that fits
     """
 
     facts: ModelFacts
@@ -41,9 +41,9 @@ class Fit:
     batch: int
     rows: tuple[FitRow, ...]
     limits: PeakRates | None
+    smallest: Smallest
     gpus: int = 1
     refused: tuple[str, ...] = ()
-    remedy: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def best(self) -> FitRow | None:
@@ -94,7 +94,6 @@ class Fit:
             "note": self.device.note,
             "rows": [_row_json(row) for row in self.rows],
             "best": dict(self.best.choices) if self.best else None,
-            "remedy": dict(self.remedy),
         }
 
 
@@ -171,10 +170,8 @@ def fit_facts(
 
     found = device.limits(compute_dtype(facts, "auto"))
     ordered = _marked(sorted(rows, key=order), axes[0].name)
-    remedy: Mapping[str, str] = {}
-    if gpus == 1 and ordered and not ordered[0].fits:
-        remedy = FitArm(facts, ordered[0].choices, chosen, batch).remedy(device.machine)
-    return Fit(facts, device, chosen, batch, ordered, found, gpus, tuple(unsplit), remedy)
+    answer = smallest(facts, device, chosen, batch, gpus, obstacle or unloadable(facts))
+    return Fit(facts, device, chosen, batch, ordered, found, answer, gpus, tuple(unsplit))
 
 
 def _marked(rows: list[FitRow], first: str) -> tuple[FitRow, ...]:

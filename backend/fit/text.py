@@ -1,9 +1,10 @@
 """The fit table as text: the same rows and sentences for the command line and the page."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from tokendyno.backend.fit.row import FitRow, Margin
 from tokendyno.backend.fit.table import Fit, table_axes
+from tokendyno.backend.optimizations import axis_title, choice_title
 from tokendyno.backend.predict.parallel import NO_CHOICE, choice_of, group_sizes, plan_of
 from tokendyno.backend.units import bytes_text, seconds_text
 
@@ -81,57 +82,82 @@ def heading(found: Fit) -> str:
     return f"{found.facts.label} on {name} ({memory}{each}{limits}), {work} {found.context:,} tokens{batch}{tail}"
 
 
-Named = Callable[[FitRow], str]
-"""Names the choices of a row: as an arm is written, or by the titles that a page shows."""
+def answer(found: Fit) -> str:
+    """The smallest arrangement that fits, in words, or what to do if none does."""
+    first, label = found.smallest.found, found.facts.label
+    if first is None:
+        return f"{label} fits on {_where(found, found.gpus)} in none of {_arrangements(found)}.{_what_would(found)}"
+    said = f"{label} {'would fit' if found.smallest.not_here else 'fits'}"
+    if first.gpus > found.gpus:
+        said = f"{label} fits on {_where(found, found.gpus)} in none of the arrangements tried, and"
+    changed = {axis: choice for axis, choice in first.choices.items() if axis != "parallel"}
+    how = f"with {choices_named(changed)}" if changed else f"as it is ({first.numbers})"
+    shared = f" ({first.choices['parallel']})" if "parallel" in first.choices else ""
+    needed, room = (bytes_text(size) for size in (first.needed_bytes, first.room_bytes))
+    free = " free" if found.device.here else ""
+    sizes = f"{needed[0] if needed[1] == room[1] else ' '.join(needed)} of {' '.join(room)}{free}"
+    said += f" on {_where(found, first.gpus)}{shared} {how}: {sizes}{' of each' if first.gpus > 1 else ''}"
+    most = first.max_context
+    length = "all of its positions" if most == found.facts.max_positions else f"up to {most:,}"
+    said += f" at {found.context:,} tokens{f', {length}' if most > found.context else ''}"
+    said += ", which is tight: predictions may be off by as much." if first.margin == "tight" else "."
+    if changed:
+        said += _as_it_is(found)
+    return f"{said} It cannot run here as it is: {found.smallest.not_here}" if found.smallest.not_here else said
 
 
-def arm_text(row: FitRow) -> str:
-    """The choices of a row as an arm is written."""
-    return ", ".join(f"{axis}={choice}" for axis, choice in row.choices.items())
+def arm_text(choices: Mapping[str, str]) -> str:
+    """Choices as an arm is written."""
+    return ",".join(f"{axis}={choice}" for axis, choice in choices.items())
 
 
-def best(found: Fit, named: Named = arm_text) -> str:
-    """The best row in a sentence, or what to do if nothing fits. Where what fits cannot run here, the reason."""
-    if found.best is not None:
-        return f"Fits: {_told(found, found.best, named)}"
-    fitting = next((row for row in found.rows if row.fits), None)
-    if fitting is None:
-        return _nothing(found, named)
-    return f"Would fit: {_told(found, fitting, named)} It cannot run here as it is: {fitting.not_here}"
+def _as_it_is(found: Fit) -> str:
+    """What it would take to change nothing."""
+    plain, enough = found.smallest.as_it_is, found.smallest.enough
+    if plain is None:
+        return ""
+    said = f" As it is ({plain.numbers}) it needs {_size(plain.needed_bytes)}"
+    if enough is None:
+        return f"{said}."
+    how = enough.choices["parallel"]
+    return f"{said}, or {enough.gpus} such GPUs ({how}) with {_size(enough.needed_bytes)} of each."
 
 
-def _told(found: Fit, row: FitRow, named: Named) -> str:
-    """A row that fits, in words."""
-    length = f"inputs of up to {row.max_context:,} tokens" if found.encoder else f"up to {row.max_context:,} tokens"
-    tight = ", which is tight: predictions may be off by as much" if row.margin == "tight" else ""
-    card = (
-        f" The smallest GPU listed that would do: {row.smallest_gpu}." if row.smallest_gpu and found.gpus == 1 else ""
-    )
-    return f"{named(row)}, with {_size(row.margin_bytes)} to spare{tight}; {length}.{card}"
+def choices_named(choices: Mapping[str, str]) -> str:
+    """Changes by their titles, such as "bitsandbytes nf4 (Quantization)"."""
+    *others, last = (f"{choice_title(axis, choice)} ({axis_title(axis)})" for axis, choice in choices.items())
+    return f"{', '.join(others)} and {last}" if others else last
 
 
-def _nothing(found: Fit, named: Named) -> str:
-    """What would make it fit: a choice that is not in the table, fewer tokens, a smaller batch, another GPU, several
-    GPUs."""
+def _where(found: Fit, gpus: int) -> str:
+    """So many GPUs of the device."""
+    if found.device.here:
+        return "this machine" if gpus == 1 else f"{gpus} GPUs of this machine"
+    name = found.device.name.removeprefix("a GPU")
+    if name != found.device.name:  # of a size
+        return f"{gpus} GPUs{name}" if gpus > 1 else found.device.name
+    return f"{gpus} x {name}" if gpus > 1 else f"one {name}"
+
+
+def _arrangements(found: Fit) -> str:
+    tried = found.smallest.tried
+    return f"{tried:,} arrangements" if tried > 1 else "the one arrangement that was tried"
+
+
+def _what_would(found: Fit) -> str:
+    """What would make it fit: fewer tokens, several GPUs, another GPU."""
     ways = []
-    if found.remedy:
-        ways.append(
-            f"{', '.join(f'{axis}={choice}' for axis, choice in found.remedy.items())} ({named(found.rows[0])})"
-        )
     usable = [row for row in found.rows if not (found.device.here and row.not_here)]
     longest_row = max(usable, key=lambda row: row.max_context, default=None)
     if longest_row is not None and longest_row.max_context:
-        ways.append(f"a context of {longest_row.max_context:,} tokens ({named(longest_row)})")
+        ways.append(f"a context of {longest_row.max_context:,} tokens ({arm_text(longest_row.choices)})")
     several = min((row for row in found.rows if row.enough_gpus), key=lambda row: row.enough_gpus, default=None)
     if several is not None:
-        name = "of this GPU" if found.device.here else found.device.name
-        ways.append(f"{several.enough_gpus} x {name} ({named(several)})")
+        ways.append(f"{_where(found, several.enough_gpus)} ({arm_text(several.choices)})")
     card = next((row for row in found.rows if row.smallest_gpu), None)
     if card is not None:
-        ways.append(f"{'' if found.gpus == 1 else f'{found.gpus} x '}{card.smallest_gpu} ({named(card)})")
-    if not ways:
-        return f"Nothing fits at {found.context:,} tokens. Choose a smaller model or batch, or more GPUs."
-    return f"Nothing fits at {found.context:,} tokens. What would: {'; '.join(ways)}."
+        ways.append(f"{'' if found.gpus == 1 else f'{found.gpus} x '}{card.smallest_gpu} ({arm_text(card.choices)})")
+    return f" What would: {'; '.join(ways)}." if ways else " Choose a smaller model or batch, or more GPUs."
 
 
 def remarks(found: Fit) -> list[str]:
@@ -141,7 +167,14 @@ def remarks(found: Fit) -> list[str]:
     if facts.quantization:
         packed = f"The checkpoint is packed already ({facts.quantization}): quantization=none leaves it as it is."
     encoder = "An encoder generates nothing and keeps no KV cache: each figure is of one pass over the batch."
-    said = [found.device.note, facts.note, packed, encoder if found.encoder else "", found.scores_note, *shared(found)]
+    order = ""
+    if found.smallest.found is not None and found.smallest.tried > 1:
+        order = (
+            f"The answer is the first that fits of {_arrangements(found)}: as it is, then what costs nothing, time, "
+            "precision, 8 bits, 4 bits, and more GPUs."
+        )
+    said = [order, found.device.note, facts.note, packed]
+    said += [encoder if found.encoder else "", found.scores_note, *shared(found)]
     return [remark for remark in said if remark]
 
 

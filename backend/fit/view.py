@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tokendyno.backend.fit.row import FitRow, Margin
+from tokendyno.backend.fit.smallest import Arrangement
 from tokendyno.backend.fit.table import Fit, table_axes
-from tokendyno.backend.fit.text import best, cells, columns, heading, remarks
+from tokendyno.backend.fit.text import answer, arm_text, cells, choices_named, columns, heading, remarks
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.optimizations import Optimization
 from tokendyno.backend.units import bytes_text
@@ -44,12 +45,69 @@ class CardLine(msgspec.Struct, frozen=True):
     chosen: bool = False
 
 
+class Curve(msgspec.Struct, frozen=True):
+    """Bytes of each device over the context; `most`: the longest one that fits."""
+
+    title: str
+    contexts: list[int]
+    bytes: list[int]
+    most: int
+
+
+class AnswerView(msgspec.Struct, frozen=True):
+    """The smallest arrangement that fits, as words and as figures; without figures where none does.
+
+    words     what is said of it
+    arm       it as an arm is written, "" for every axis at its default
+    tried     arrangements that were checked
+    curves    memory over the context: of what fits, and of the model as it is where that is something else
+    """
+
+    words: str
+    tried: int
+    room_bytes: int
+    arm: str | None = None
+    gpus: int | None = None
+    choices: dict[str, str] | None = None
+    needed_bytes: int | None = None
+    max_context: int | None = None
+    curves: list[Curve] = []
+
+
+def answer_view(found: Fit) -> AnswerView:
+    """The answer for a device."""
+    first, plain = found.smallest.found, found.smallest.as_it_is
+    curves = [_curve("as it is", plain)] if plain else []
+    words, tried = answer(found), found.smallest.tried
+    if first is None:
+        return AnswerView(words, tried, found.device.memory_bytes, curves=curves)
+    if first != plain:
+        curves.insert(0, _curve(choices_named(first.choices), first))
+    return AnswerView(
+        words,
+        tried,
+        first.room_bytes,
+        arm_text(first.choices),
+        first.gpus,
+        dict(first.choices),
+        first.needed_bytes,
+        first.max_context,
+        curves,
+    )
+
+
+def _curve(title: str, one: Arrangement) -> Curve:
+    contexts, sizes = zip(*one.curve, strict=True)
+    return Curve(title, list(contexts), list(sizes), one.max_context)
+
+
 class FitView(msgspec.Struct, frozen=True):
-    """The whole answer. `most`: positions of the model; `not_here`: the reason that all rows share, or ""."""
+    """The whole answer. `most`: positions of the model; `not_here`: the reason that all rows share, or ""; `run`: the
+    id of the run that measured what fits, and `measured` says so, or ""."""
 
     label: str
     heading: str
-    best: str
+    answer: AnswerView
     remarks: list[str]
     context: int
     most: int
@@ -59,9 +117,11 @@ class FitView(msgspec.Struct, frozen=True):
     rows: list[RowView]
     cards: list[CardLine]
     not_here: str
+    run: str
+    measured: str
 
 
-def view(found: Fit) -> FitView:
+def view(found: Fit, run: str = "", measured: str = "") -> FitView:
     """The answer for a table."""
     parts = ["Weights", "KV cache", "Workspace", "Runtime"]
     if found.encoder:
@@ -70,7 +130,7 @@ def view(found: Fit) -> FitView:
     return FitView(
         label=found.facts.label,
         heading=heading(found),
-        best=best(found, lambda row: row_title(table_axes(found.facts), row.choices)),
+        answer=answer_view(found),
         remarks=remarks(found),
         context=found.context,
         most=found.facts.max_positions,
@@ -80,6 +140,8 @@ def view(found: Fit) -> FitView:
         rows=[_row(found, row) for row in found.rows],
         cards=card_lines(found),
         not_here=reasons.pop() if len(reasons) == 1 else "",
+        run=run,
+        measured=measured,
     )
 
 

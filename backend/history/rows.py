@@ -7,6 +7,7 @@ theirs when they are listed: a few at a time, the rest when the list is read aga
 import logging
 import sqlite3
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -26,6 +27,8 @@ log = logging.getLogger("tokendyno")
 FILL_S = 0.1
 """How long one listing may compute verdicts of older runs; at least one is computed."""
 
+MAX_OF_MODELS = 500
+
 _COLUMNS = (
     "id",
     "created",
@@ -42,6 +45,7 @@ _COLUMNS = (
     "note",
     "owner",
     "shared",
+    "trial",
 )
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"
 
@@ -55,6 +59,7 @@ class Row(msgspec.Struct, frozen=True):
     mine      whether the visitor may name, share and delete it
     origin    "" for a run of this machine, else imported
     owner     who shared it, where that is somebody else
+    trial     the ablation or sweep whose trials this row stands for, or ""; `trials`: how many these are
     """
 
     id: str
@@ -73,6 +78,8 @@ class Row(msgspec.Struct, frozen=True):
     mine: bool
     shared: bool
     owner: str = ""
+    trial: str = ""
+    trials: int = 0
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -93,7 +100,9 @@ class Listing:
 
     def find(self, search: Search, visitor: Visitor) -> Found:
         """One page of the runs that a visitor looks for. A page past the end is empty. InputError, as from the other
-        methods, if the history cannot be read now."""
+        methods, if the history cannot be read now.
+
+        The trials of an ablation or a sweep are one row, unless its id is among the words that are looked for."""
         if self._store.path is None:
             return Found([], 0, 0, 0, search.per_page)
         self._store.settle()
@@ -104,19 +113,49 @@ class Listing:
         first = search.page * search.per_page
         if where:  # one pass finds all that match; of those on the page everything is read
             matching = self._store.query(
-                f"SELECT rowid FROM runs WHERE {scope} AND {where} ORDER BY created DESC, id", values
+                f"SELECT rowid, trial FROM runs WHERE {scope} AND {where} ORDER BY created DESC, id", values
             )
-            total, wanted = len(matching), [rowid for (rowid,) in matching[first : first + search.per_page]]
+            newest = dict[object, int]()
+            for rowid, trial in matching:
+                newest.setdefault(trial if trial and trial not in search.words else rowid, rowid)
+            total, wanted = len(newest), [*newest.values()][first : first + search.per_page]
             places = ", ".join("?" * len(wanted))
             found = self._store.query(f"{_SELECT} WHERE rowid IN ({places}) ORDER BY created DESC, id", wanted)
         else:
-            total = kept
+            ((total,),) = self._store.query(
+                f"SELECT coalesce(sum(trial = ''), 0) + count(DISTINCT nullif(trial, '')) FROM runs WHERE {scope}", mine
+            )
             values |= {"limit": search.per_page, "offset": first}
+            newest_of = (
+                f"SELECT id FROM runs AS other WHERE other.trial = runs.trial AND {scope}"  # names are of `other`
+            )
             found = self._store.query(
-                f"{_SELECT} WHERE {scope} ORDER BY created DESC, id LIMIT :limit OFFSET :offset", values
+                f"{_SELECT} WHERE {scope} AND (trial = '' OR id = ({newest_of} ORDER BY created DESC, id LIMIT 1)) "
+                "ORDER BY created DESC, id LIMIT :limit OFFSET :offset",
+                values,
             )
         rows = [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
-        return Found(self._filled(rows), total, kept, search.page, search.per_page)
+        return Found(self._groups(self._filled(rows), search, scope, mine), total, kept, search.page, search.per_page)
+
+    def _groups(self, rows: list[Row], search: Search, scope: str, mine: dict[str, object]) -> list[Row]:
+        """The same rows, those that stand for all trials of an ablation or a sweep with how many these are."""
+        trials = [row.trial for row in rows if row.trial and row.trial not in search.words]
+        if not trials:
+            return rows
+        names = {f"trial{at}": trial for at, trial in enumerate(trials)}
+        places = ", ".join(f":{name}" for name in names)
+        counts = dict(
+            self._store.query(
+                f"SELECT trial, count(*) FROM runs WHERE {scope} AND trial IN ({places}) GROUP BY trial", mine | names
+            )
+        )
+        said = "{} runs of an ablation or a sweep"
+        return [
+            msgspec.structs.replace(row, trials=counts[row.trial], work=said.format(counts[row.trial]), line="")
+            if row.trial in trials
+            else row
+            for row in rows
+        ]
 
     def one(self, run_id: str, visitor: Visitor) -> Row | None:
         """The row of a run that the visitor may find; None if there is none."""
@@ -126,6 +165,21 @@ class Listing:
         scope, values = self._scope(visitor)
         found = self._store.query(f"{_SELECT} WHERE id = :id AND {scope}", {**values, "id": run_id})
         return self._filled([_row(dict(zip(_COLUMNS, found[0], strict=True)), visitor)])[0] if found else None
+
+    def of_models(self, models: Sequence[str], visitor: Visitor) -> list[Row]:
+        """The newest runs of these models, as they were named, that ended well; verdicts that are missing stay so."""
+        if self._store.path is None:
+            return []
+        self._store.settle()
+        scope, values = self._scope(visitor)
+        values |= {f"model{at}": model for at, model in enumerate(models)}
+        wanted = ", ".join(f":model{at}" for at in range(len(models)))
+        found = self._store.query(
+            f"{_SELECT} WHERE {scope} AND model IN ({wanted}) AND kind = 'run' AND status = 'done' "
+            f"ORDER BY created DESC, id LIMIT {MAX_OF_MODELS}",
+            values,
+        )
+        return [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
 
     def named(self, beginning: str, visitor: Visitor, deleted: bool = False) -> list[str]:
         """Ids of the visitor's own runs that begin so, at most nine. `deleted`: of those that can be had back."""
@@ -186,4 +240,5 @@ def _row(found: dict[str, Any], visitor: Visitor) -> Row:
         mine=mine,
         shared=bool(found["shared"]),
         owner="" if mine or owner.startswith(GUEST) else owner,
+        trials=0,
     )

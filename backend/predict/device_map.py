@@ -6,6 +6,7 @@ The rules are those of transformers 5.22 (integrations/accelerate.py, `get_balan
 Blocks are filled in one after the other. Layers count as equally large.
 """
 
+import itertools
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -30,13 +31,15 @@ def placed(facts: ModelFacts, dtype: str, devices: int) -> list[list[Block]]:
     blocks = _blocks(facts, dtype)
     most = sum(one.size_bytes for one in blocks) // devices + int(SLACK * max(one.size_bytes for one in blocks))
     found: list[list[Block]] = [[] for _ in range(devices)]
-    at = 0
-    for i, block in enumerate(blocks):
+    sizes = [block.size_bytes for block in blocks]
+    to_come = [*itertools.accumulate(reversed(sizes[1:]), max, initial=0)][::-1]  # the largest block after each
+    at = held = 0
+    for block, largest in zip(blocks, to_come, strict=True):
         # the first GPU keeps room for the largest block to come, in case it were offloaded
-        room = most - (max((one.size_bytes for one in blocks[i + 1 :]), default=0) if at == 0 else 0)
-        if sum(one.size_bytes for one in (*found[at], block)) > room:
-            at += 1  # never past the last: the others hold so much more than their share
+        if held + block.size_bytes > most - (largest if at == 0 else 0):
+            at, held = at + 1, 0  # never past the last: the others hold so much more than their share
         found[at].append(block)
+        held += block.size_bytes
     return found
 
 

@@ -65,6 +65,15 @@ def unpack(data: bytes) -> list[Record]:
     return records
 
 
+def first_record(data: bytes) -> Created:
+    """The first record of a recording whose others need not be read. InputError as from `unpack`."""
+    try:
+        first, *_ = msgspec.msgpack.decode(_body(data), type=list[msgspec.Raw])
+        return msgspec.msgpack.decode(first, type=Created)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise _damaged("its first record cannot be read") from error
+
+
 def _body(data: bytes) -> bytes:
     """The unpacked records."""
     if len(data) > MAX_FILE_BYTES:

@@ -52,7 +52,7 @@ def _search(db: sqlite3.Connection) -> None:
         db.execute(f"ALTER TABLE runs ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE runs ADD COLUMN verdict TEXT")
     db.execute("ALTER TABLE runs ADD COLUMN deleted_at REAL")
-    _fill(db, [column for column in RunRow._fields if column != "work"])
+    _fill(db, [column for column in RunRow._fields if column not in ("work", "trial")])
 
 
 def _listed(db: sqlite3.Connection) -> None:
@@ -66,6 +66,13 @@ def _worked(db: sqlite3.Connection) -> None:
     _fill(db, ["work", "words"])
 
 
+def _trials(db: sqlite3.Connection) -> None:
+    """Of which ablation or sweep a run is a trial, which is also searched: its runs are listed as one."""
+    db.execute("ALTER TABLE runs ADD COLUMN trial TEXT NOT NULL DEFAULT ''")
+    db.execute("CREATE INDEX runs_trial ON runs (owner, deleted_at, trial, created)")
+    _fill(db, ["trial", "words"])
+
+
 def _fill(db: sqlite3.Connection, columns: Sequence[str]) -> None:
     """Columns of every row, from its run's first record. Of a run whose record is damaged they stay empty."""
     firsts = db.execute("SELECT id, body FROM runs JOIN records ON run_id = id AND seq = 0").fetchall()
@@ -77,5 +84,5 @@ def _fill(db: sqlite3.Connection, columns: Sequence[str]) -> None:
                 db.execute(f"UPDATE runs SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE id = :id", values)
 
 
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins, _search, _listed, _worked]
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins, _search, _listed, _worked, _trials]
 """Step i brings a file from version i to i + 1. Append new steps, never change an old one."""

@@ -35,6 +35,7 @@ class RunRow(NamedTuple):
     arms     list of `ArmText`, as JSON
     origin   "" for a run of this machine, else imported
     words    all that words are looked for in, case-folded
+    trial    the ablation or sweep of which it is a trial, or ""
     """
 
     kind: str
@@ -45,6 +46,7 @@ class RunRow(NamedTuple):
     arms: str
     origin: str
     words: str
+    trial: str
 
 
 def row_of(first: Created) -> RunRow:
@@ -58,6 +60,7 @@ def row_of(first: Created) -> RunRow:
     origin = "" if first.origin == "here" else first.origin
     words = searched(
         first.id,
+        asked.trial,
         origin,
         asked.model,
         first.model_label,
@@ -70,7 +73,9 @@ def row_of(first: Created) -> RunRow:
         work.system[:MAX_PROMPT],
     )
     listed = MARK + MARK.join(sorted(entries)) + MARK
-    return RunRow(kind, first.model_label, worked, machine, listed, msgspec.json.encode(arms).decode(), origin, words)
+    return RunRow(
+        kind, first.model_label, worked, machine, listed, msgspec.json.encode(arms).decode(), origin, words, asked.trial
+    )
 
 
 def work_text(first: Created) -> str:

@@ -67,6 +67,12 @@ def test_chart_and_table_are_what_is_computed(open_page: Open) -> None:
         assert all(abs(w - pixel * part) < 1.5 for w, part in zip(widths, row.parts, strict=True)), row.title
     line = page.locator(".td-line-at.chosen").bounding_box()["x"] - page.locator(".td-lines").bounding_box()["x"]
     assert abs(line - pixel * (24_564 << 20)) < 2
+    curve = expected.answer.curves[0]
+    user.wait("document.querySelector('.td-fit-curve .js-plotly-plot')?.data")
+    drawn = page.evaluate(
+        "(one => [[...one.x], [...one.y]])(document.querySelector('.td-fit-curve .js-plotly-plot').data[0])"
+    )
+    assert drawn[0] == curve.contexts and drawn[1] == pytest.approx([size / 2**30 for size in curve.bytes])
     page.locator(".td-fit-tools .td-all").click()
     assert len(page.evaluate(SHOWN)) == len(expected.rows) > len(main)
 
@@ -127,6 +133,8 @@ def test_encoders_several_gpus_and_what_is_refused_have_their_own_words(open_pag
     assert evil in said(user, "fit-message", "no GPU") and page.locator("#fit-message img").count() == 0
     assert not page.locator(".td-fit").is_visible() and page.locator("#fit-gpu input").input_value() == evil
     fill(user, "fit-model", "Llama-3-8B")
+    fill(user, "fit-gpu", "H100-SXM")
+    page.wait_for_selector(".td-fit-measured a[href='?run=recorded-launch-bound']:has-text('Measured on NVIDIA H100')")
     fill(user, "fit-gpu", "RTX-4090")
     fill(user, "fit-gpus", "2")
     said(user, "fit-heading", "Llama 3 8B on 2 x RTX-4090")

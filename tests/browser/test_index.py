@@ -33,9 +33,10 @@ def test_a_link_to_a_run_shows_its_verdict_and_its_picture(address: str) -> None
     assert "og:image" not in ask(address, "/?run=unknown").text
 
 
-def test_what_is_said_by_other_names_leads_to_where_it_stands(address: str) -> None:
-    for asked, page in (("worth", "compare"), ("FIT", "fit"), ("claims", "claims")):
-        assert f'"selected":"{page}"' in ask(address, f"/?view={asked}").text
+def test_an_address_opens_the_room_of_what_it_names(address: str) -> None:
+    asked = {"view=worth": "worth", "view=FIT": "fit", "worth=stored-worth": "worth", "sweep=no-such": "worth"}
+    for query, page in asked.items():
+        assert f'"selected":"{page}"' in ask(address, f"/?{query}").text
 
 
 def test_text_is_compressed_and_a_stream_of_events_is_not(address: str) -> None:

@@ -1,4 +1,4 @@
-"""What each choice is worth and sweeps, on the Compare page: by their links, and begun, stopped and gone on with."""
+"""What each choice is worth and sweeps, on a page without a tab: by their links, begun, stopped and gone on with."""
 
 import itertools
 from collections.abc import Callable
@@ -14,7 +14,10 @@ Open = Callable[..., Driver]
 def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> None:
     user = open_page("?worth=stored-worth", 1440, 900)
     user.page.wait_for_selector(".td-worth-group")
-    assert user.chips("a") == ["Dtype bfloat16"] and user.chips("b") == ["Dtype float32", "KV cache static"]
+    arms = "A: Dtype bfloat16. B: KV cache static; Dtype float32."
+    user.wait(f"document.querySelector('#worth-arms').textContent.includes({arms!r})")
+    assert user.page.title() == "Worth - tokendyno" and user.page.get_by_role("tab", name="Worth").count() == 0
+    assert user.text("#worth .td-worth-headline").startswith("Together 1.9")
     assert user.text("#worth .td-worth-sentence").startswith("Stopped after 13 of 15 runs")
     assert (
         user.page.locator("#worth .td-worth-again").is_visible()
@@ -28,6 +31,18 @@ def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> No
         assert after["x"] + after["width"] == pytest.approx(start, abs=3), "each begins where the one before ends"
     user.page.set_viewport_size({"width": 390, "height": 844})
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
+    user.page.get_by_role("button", name="More tabs").click()
+    assert "Worth" not in user.page.locator(".overflow-dropdown").inner_text()
+    user.page.get_by_role("button", name="More tabs").click()
+    user.page.get_by_role("button", name="Change the arms on Compare").click()
+    user.page.wait_for_selector("#run", state="visible")
+    user.wait("!location.search.includes('worth')")
+    assert user.chips("a") == ["Dtype bfloat16"] and user.chips("b") == ["Dtype float32", "KV cache static"]
+    user.page.locator("#to-worth").click()
+    user.page.wait_for_selector(".td-worth-group", state="visible")
+    user.wait("location.search === '?view=worth&worth=stored-worth'")
+    user.page.go_back()
+    user.page.wait_for_selector("#run", state="visible")
 
 
 @pytest.mark.slow
@@ -52,18 +67,23 @@ def test_a_sweep_comes_back_by_its_link_with_lines_heat_maps_and_what_no_other_b
     panel.locator(".td-sweep-values").first.fill("1, two")
     user.page.locator("#sweep .td-worth-begin").click()
     user.wait("document.querySelector('#sweep-message').textContent.includes('two')")
+    user.page.goto(f"{user.address}/?worth=stored-sweep")  # as a list of runs leads to it
+    user.wait("document.querySelector('#sweep .td-worth-headline')?.textContent.startsWith('Least time per token')")
 
 
 @pytest.mark.full
 def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> None:
     user = open_page()
     said = "document.querySelector('#worth .td-worth-sentence').textContent"
+    user.page.click("#to-worth")
     user.page.click("#worth .td-worth-begin")
     user.wait("document.querySelector('#worth-message').textContent.includes('differ in one choice')")
+    user.page.get_by_role("tab", name="Compare").click()
     user.take("b", "static", "static")
     user.take("b", "own loop", "custom")
     user.type("max-new-tokens", "2")
     user.page.evaluate("window.addEventListener('tokendyno-measured', () => { window.measured = true; })")
+    user.page.click("#to-worth")
     user.page.click("#worth .td-worth-begin")
     user.wait(f"/^Measuring: [1-9]/.test({said})", 120)
     user.wait("window.measured")

@@ -1,13 +1,13 @@
 """Handlers of the Compare page. They read and update its controls, and are wired to events in `ui/compare/page.py`."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio as gr
 import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
-from tokendyno.backend.ablation.kinds import Ablation, Sweep
+from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -39,17 +39,9 @@ from tokendyno.ui.components.summary import NOT_HERE, model_line
 from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.run_page import RunPage
-from tokendyno.ui.visitor import REFUSED, Buttons, buttons_of, visitor_of
-from tokendyno.ui.worth.panel import Asked
+from tokendyno.ui.visitor import Buttons, buttons_of, visitor_of
 
 SAME = "A and B are identical: any difference between them is noise."
-
-
-class CoursePart(NamedTuple):
-    """The panel of ablations, or that of sweeps, and the sentence above it about what was pressed there."""
-
-    panel: gr.HTML
-    message: gr.HTML
 
 
 class Handlers(RunPage):
@@ -67,7 +59,6 @@ class Handlers(RunPage):
         live: gr.HTML,
         codes: list[gr.Code],
         courses: Courses,
-        worth: list[CoursePart],
     ) -> None:
         super().__init__(bench, message, live)
         self.arms, self.codes = arms, codes
@@ -75,8 +66,7 @@ class Handlers(RunPage):
         self.run_button, self.stop_button = row.run, row.stop
         self.same, self.stale = same, older
         self.palette = offered
-        self.courses, self.courses_shown = courses, worth
-        self.worth, self.swept = (part.panel for part in worth)
+        self.courses = courses
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
         self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
         self.buttons_shown: list[Any] = [self.run_button, self.stop_button]
@@ -176,58 +166,21 @@ class Handlers(RunPage):
         asked = {axis.name: axis.default for axis in axes} | taken.choices if taken.whole else taken.choices
         return edited(axes, self.arms[at].axes, before, asked)
 
-    # --- runs, ablations, sweeps -------------------------------------------------------------------
+    # --- runs -------------------------------------------------------------------
 
     def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
         """Run was pressed."""
         return self.start(request, shown, lambda: within(read_request(values), self.bench.limits))
 
-    def ablate(self, request: gr.Request, *values: Any) -> Updates:
-        """What the arms differ in is to be measured choice by choice."""
-        course = self.courses.begin(read_request(values), visitor_of(request))
-        return {self.worth: course.id, self.courses_shown[0].message: ""}
-
-    def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
-        """One arm is to be measured over sizes and choices."""
-        try:
-            wanted = msgspec.convert(event._data, Asked)
-            at = ARMS.index(wanted.arm)
-        except (msgspec.ValidationError, ValueError) as error:
-            raise InputError("What is to be swept cannot be read. Reload the page.") from error
-        asked = read_request(values)
-        asked = msgspec.structs.replace(asked, arms=[asked.arms[at]])
-        course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
-        return {self.swept: course.id, self.courses_shown[1].message: ""}
-
-    def halt(self, part: CoursePart) -> Any:
-        """Handler: Stop of an ablation or a sweep was pressed."""
-
-        def stop(request: gr.Request, course_id: Any) -> Updates:
-            stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
-            return {part.message: "" if stopped else REFUSED}
-
-        return stop
-
-    def go_on(self, part: CoursePart) -> Any:
-        """Handler: what was stopped goes on, in that panel."""
-
-        def again(request: gr.Request, course_id: Any) -> Updates:
-            course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
-            return {part.panel: course.id, part.message: ""}
-
-        return again
-
     # --- the page that comes back, with its settings ------------------------------------------------
 
     def attach(self, request: gr.Request) -> Updates:
-        """The page was opened: show the run of `?run=`, the ablation of `?worth=` or the sweep of `?sweep=`, else this
-        visitor's newest, with its settings. A model that the address names stays, and an address of this page that
+        """The page was opened: show the run of `?run=` or the arms of the course of `?worth=` or `?sweep=`, else this
+        visitor's newest run, with its settings. A model that the address names stays, and an address of this page that
         names a model and no run asks for that model alone."""
         asked = read_address(request).model
         course_id = request.query_params.get("worth") or request.query_params.get("sweep") or ""
-        owner = visitor_of(request).owner
-        newest = {self.worth: self.courses.newest(owner, Ablation), self.swept: self.courses.newest(owner, Sweep)}
-        found = newest | (self.opened_course(course_id) if course_id else self.opened_run(request))
+        found = self.opened_course(course_id) if course_id else self.opened_run(request)
         return found | ({self.work.model: asked} if asked else {})
 
     def opened_course(self, course_id: str) -> Updates:
@@ -242,7 +195,7 @@ class Handlers(RunPage):
             if all_known(prompt_axes(), choices):
                 updates |= zip(arm.axes, choice_values(choices), strict=True)
                 updates[arm.preset] = CUSTOM
-        return updates | {self.live: "", self.swept if sweeps else self.worth: course.id}
+        return updates | {self.live: ""}
 
     def opened_run(self, request: gr.Request) -> Updates:
         """The run that is shown at first, with its settings."""

@@ -1,6 +1,5 @@
 """The Compare page: two arms, one prompt, one live panel. Wiring only: handlers call functions of other modules."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -11,7 +10,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.compare.arm_column import arm_controls, titles
 from tokendyno.ui.compare.code import code_panel
-from tokendyno.ui.compare.handlers import CoursePart, Handlers
+from tokendyno.ui.compare.handlers import Handlers
 from tokendyno.ui.compare.palette import palette_dialog
 from tokendyno.ui.compare.request import ARMS
 from tokendyno.ui.compare.work_row import WorkControls, work_row
@@ -20,10 +19,9 @@ from tokendyno.ui.components.queue_line import queue_line
 from tokendyno.ui.components.stale_line import stale_line
 from tokendyno.ui.components.summary import machine_line
 from tokendyno.ui.components.text_line import text_line
-from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.errors import shows_errors
 from tokendyno.ui.live.panel import live_panel
 from tokendyno.ui.run_page import first_facts, fixes
-from tokendyno.ui.worth.panel import sweep_panel, worth_panel
 
 FIRST = {
     "cpu": (
@@ -40,6 +38,9 @@ FIRST = {
 """By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""
 
 
+TO_WORTH = "() => { document.querySelector('#pages [data-tab-id=worth]').click(); return []; }"
+"""Opens the page of ablations and sweeps, whose tab is not shown, with the arms as they are here."""
+
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """Of every event of the page. None goes through Gradio's queue: its client does not open a stream of answers while it
 believes the last one open, so that a press whose answer was late by milliseconds was never answered."""
@@ -47,13 +48,17 @@ believes the last one open, so that a press whose answer was late by millisecond
 
 class CompareControls(NamedTuple):
     """What another page may set and start: `arm_a` and `arm_b` hold one control for each axis; `buttons` are Run and
-    Stop."""
+    Stop; `inputs` is all that is typed or chosen, `asked` also the presets; `opened`: the event that fills them when
+    the page is opened."""
 
     work: WorkControls
     arm_a: list[gr.Dropdown]
     arm_b: list[gr.Dropdown]
     live: gr.HTML
     buttons: list[gr.Button]
+    inputs: list[Any]
+    asked: list[Any]
+    opened: Any
 
     @property
     def model(self) -> gr.Dropdown:
@@ -66,7 +71,7 @@ class CompareControls(NamedTuple):
         return self.work.batch_size
 
 
-def compare_page(bench: Bench) -> CompareControls:
+def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     """Build the page inside the current Blocks."""
     row = work_row(bench.offered)
     with gr.Row(elem_id="arms", equal_height=False):
@@ -79,18 +84,15 @@ def compare_page(bench: Bench) -> CompareControls:
     older = stale_line("live", "stale")
     offered = palette_dialog(first)
     live = live_panel(bench.runs, why, queue_line(bench))
-    courses = Courses(bench)
-    worth = [_course_part("worth", worth_panel, courses), _course_part("sweep", sweep_panel, courses)]
-    page = Handlers(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses, worth)
-    for wire in (_wire_choices, _wire_arms, _wire_runs, _wire_courses, _wire_opening):
+    page = Handlers(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses)
+    gr.Button("What is each choice worth? Sweeps", size="sm", elem_id="to-worth").click(
+        None, None, None, js=TO_WORTH, **QUIET
+    )
+    for wire in (_wire_choices, _wire_arms, _wire_runs):
         wire(page)
+    opened = _wire_opening(page)
     buttons = [row.run, row.stop]
-    return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons)
-
-
-def _course_part(name: str, panel: Callable[[Courses], gr.HTML], courses: Courses) -> CoursePart:
-    message = text_line(f"{name}-message", role="alert", classes="td-failure")
-    return CoursePart(panel(courses), message)
+    return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons, page.inputs, page.asked, opened)
 
 
 def _wire_choices(page: Handlers) -> None:
@@ -142,26 +144,14 @@ def _wire_runs(page: Handlers) -> None:
     page.live.finished(safe(page.finished), page.live, [*page.buttons_shown, page.message], **QUIET)
 
 
-def _wire_courses(page: Handlers) -> None:
-    """Ablations and sweeps. What is wrong with one is said above its button, until something is changed."""
-    messages = [part.message for part in page.courses_shown]
-    begins: tuple[Callable[..., Updates], ...] = (page.ablate, page.sweep)
-    for part, begin in zip(page.courses_shown, begins, strict=True):
-        safe, panel = shows_errors(part.message), part.panel
-        panel.begin(safe(begin), page.asked, [*part], **QUIET)
-        panel.halt(safe(page.halt(part)), panel, [part.message], **QUIET)
-        panel.again(safe(page.go_on(part)), panel, [*part], **QUIET)
-    changes = [part.change for part in page.inputs]
-    gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
-
-
-def _wire_opening(page: Handlers) -> None:
-    """The page was opened."""
+def _wire_opening(page: Handlers) -> Any:
+    """The page was opened. Returns the event after which the controls hold what is shown."""
     safe, context = shows_errors(page.message), gr.context.Context.root_block
     assert context is not None
-    everything = [*page.inputs, *page.checked, page.live, page.worth, page.swept, *page.buttons_shown]
+    everything = [*page.inputs, *page.checked, page.live, *page.buttons_shown]
     opened = context.load(safe(page.attach), None, everything, **QUIET)
     opened.then(safe(page.check_first), [page.live, *page.asked], page.checked, **QUIET)
+    return opened
 
 
 def device_line() -> str:

@@ -12,6 +12,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS
 from tokendyno.backend.fit.view import view
 from tokendyno.backend.hardware.gpu_specs import gpus
+from tokendyno.backend.history.measured import measured
 from tokendyno.backend.models import catalogue
 from tokendyno.backend.redact import redact
 from tokendyno.ui.components.counting import wire_counting
@@ -21,6 +22,8 @@ from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.fit.request import find, write_amounts
 from tokendyno.ui.fit.sharding import sharding_table
+from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.visitor import visitor_of
 
 AMOUNTS = """
 <div class="td-amounts">
@@ -40,6 +43,8 @@ AMOUNTS = """
 
 RESULT = """
 <div class="td-fit">
+  <p class="td-fit-measured" hidden><a></a></p>
+  <figure class="td-fit-curve"></figure>
   <figure class="td-fit-chart" aria-hidden="true">
     <figcaption><span class="td-legend"></span></figcaption>
     <div class="td-axis"></div>
@@ -55,7 +60,7 @@ RESULT = """
 class FitControls(NamedTuple):
     """What another page or an address may set, where messages go, and the answer, whose event "take" runs a row.
 
-    show  fills `outputs` from the model, the GPU, the amounts and the number of GPUs
+    show  fills `outputs` from the request, the model, the GPU, the amounts and the number of GPUs
     """
 
     model: gr.Dropdown
@@ -92,13 +97,14 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
     sharding_table(bench, model, count)
     outputs = [message, title, answer, result, notes]
 
-    def show(*values: Any) -> Updates:
+    def show(request: gr.Request, *values: Any) -> Updates:
         try:
             found, lowered = find(bench, *values)
         except InputError as error:
             return {message: redact(str(error)), title: "", answer: "", result: "", notes: ""}
-        shown = view(found)
-        said = " ".join(sentence for sentence in (lowered, shown.best) if sentence)
+        ran = measured(found, bench.history.listing, visitor_of(request))
+        shown = view(found, ran.run if ran else "", ran.words if ran else "")
+        said = " ".join(sentence for sentence in (lowered, shown.answer.words) if sentence)
         return {
             message: "",
             title: shown.heading,
@@ -115,8 +121,8 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
         {"queue": False, "show_progress": "hidden", "api_visibility": "private"},
     )
 
-    def show_opened(read: object, *values: Any) -> Updates:
-        return show(*values) if read else {}
+    def show_opened(request: gr.Request, read: object, *values: Any) -> Updates:
+        return show(request, *values) if read else {}
 
     safe, asked = shows_errors(message)(show), [model, gpu, amounts, count]
     opened.select(
@@ -157,12 +163,13 @@ def amounts_input() -> gr.HTML:
 
 
 def fit_result() -> gr.HTML:
-    """A chart of bars against lines of memory, and the table, which says the same in text. The value is JSON
-    (`FitView`), "" for none. "Run this" fires "take" with the row's choices."""
+    """The measured run of what fits, its memory over the context, a chart of bars against lines of memory, and the
+    table, which says the same in text. The value is JSON (`FitView`), "" for none. "Run this" fires "take" with the
+    row's choices."""
     return gr.HTML(
         value="",
         html_template=RESULT,
-        js_on_load=bundle("fit"),
+        js_on_load=bundle("fit", plotly=plotly_address()),
         apply_default_css=False,
         elem_id="fit-result",
     )

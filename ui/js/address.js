@@ -1,9 +1,8 @@
 // The address names the page, its model and what else it needs, so that it can be reloaded, shared, and gone back from.
-const PAGES = ['compare', 'batching', 'fit', 'stories', 'history', 'claims'];
-const LEADS = { worth: 'compare' };  // parts of another page
-const WITHOUT_MODEL = ['stories', 'history', 'claims'];
+const PAGES = ['compare', 'batching', 'fit', 'stories', 'history', 'claims', 'worth'];
+const WITHOUT_MODEL = ['stories', 'history', 'claims', 'worth'];
 const HISTORY_KEYS = ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pins', 'beside'];
-const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name', ...HISTORY_KEYS];
+const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name', 'worth', 'sweep', ...HISTORY_KEYS];
 /** @type {{ [page: string]: { [key: string]: any } }} */
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
@@ -16,12 +15,10 @@ const askedOfHistory = () => {
   facts.history = Object.fromEntries(HISTORY_KEYS.map((key) => [key, here.get(key)]));
 };
 askedOfHistory();
+for (const key of ['worth', 'sweep']) facts.worth[key] = new URL(location.href).searchParams.get(key);
 const returning = [];  // pages that Back and Forward led to and whose tabs are still to open, the last one last
 
-const viewOf = () => {
-  const asked = (new URL(location.href).searchParams.get('view') || '').toLowerCase();
-  return LEADS[asked] || asked;
-};
+const viewOf = () => (new URL(location.href).searchParams.get('view') || '').toLowerCase();
 const titles = {};  // by page, of what is shown there: a run that has ended, a story
 const entitle = () => {
   document.title = (titles[current] || current[0].toUpperCase() + current.slice(1)) + ' - tokendyno';
@@ -96,12 +93,7 @@ window.tokendynoAddress = {
     if (page === current) amend(page, push);
   },
 };
-watch('value', () => {
-  if (!props.value) return;
-  show(first = props.value);
-  const part = new URL(location.href).searchParams.get('view');
-  if (part in LEADS) document.getElementById(part)?.scrollIntoView();
-});
+watch('value', () => { if (props.value) show(first = props.value); });
 window.addEventListener('popstate', () => {
   const asked = viewOf(), page = PAGES.includes(asked) ? asked : first;
   if (page === 'history') askedOfHistory();

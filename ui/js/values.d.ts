@@ -243,7 +243,7 @@ declare namespace Fit {
   interface FitView {
     label: string;
     heading: string;
-    best: string;
+    answer: AnswerView;
     remarks: string[];
     context: number;
     most: number;
@@ -253,6 +253,25 @@ declare namespace Fit {
     rows: RowView[];
     cards: CardLine[];
     not_here: string;
+    run: string;
+    measured: string;
+  }
+  interface AnswerView {
+    words: string;
+    tried: number;
+    room_bytes: number;
+    arm: string | null;
+    gpus: number | null;
+    choices: { [key: string]: string } | null;
+    needed_bytes: number | null;
+    max_context: number | null;
+    curves: Curve[];
+  }
+  interface Curve {
+    title: string;
+    contexts: number[];
+    bytes: number[];
+    most: number;
   }
   interface RowView {
     choices: { [key: string]: string };
@@ -309,6 +328,8 @@ declare namespace History {
     mine: boolean;
     shared: boolean;
     owner: string;
+    trial: string;
+    trials: number;
   }
   interface ArmText {
     name: string;
@@ -645,6 +666,7 @@ declare namespace Story {
 declare namespace Sweep {
   interface SweepView {
     course: CourseView;
+    headline: string;
     note: string;
     arm: string;
     over: ([string, string])[];
@@ -706,6 +728,7 @@ declare namespace Sweep {
 declare namespace Worth {
   interface WorthView {
     course: CourseView;
+    headline: string;
     note: string;
     figures: string[];
     groups: Group[];

@@ -185,6 +185,7 @@ class Prefill(Optimization):
             "chunks of 512",
             "Temporary tensors of 512 tokens at a time, however long the prompt is.",
             _CHUNKS,
+            loss=23,
             tried_on_several_gpus=False,
         ),
         Choice(

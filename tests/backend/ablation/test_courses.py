@@ -38,6 +38,10 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     assert isinstance(course, Ablation) and (course.state, course.finished, course.trials) == ("stopped", 13, 4 * 3 + 3)
     view = worth_view(course)
     bench.close()
+    assert view.headline.startswith("Together 1.98x as fast (")
+    assert view.headline.index("KV cache: static alone 1.66x as fast") < view.headline.index(
+        "Dtype: float32 alone 1.25x"
+    )
     stairs, alone, without = view.groups
     assert [row.title for row in stairs.rows] == ["Arm A", "Dtype: float32", "KV cache: static", "Arm B"]
     ends = [bar.end for row in stairs.rows if (bar := row.bars[0]) is not None]

@@ -117,12 +117,19 @@ def test_check_says_would_run_only_of_what_can_be_loaded(
 def test_fit_is_a_table_and_a_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", "--model", "Llama-3-8B", "--gpu", "rtx 4090", "--context", "4096", "--batch", "2"]) == 0
     out, err = capsys.readouterr()
-    assert err == "" and out.startswith("Llama 3 8B on RTX-4090 (24.0 GiB; 1,008 GB/s") and "Fits: quantization=" in out
+    assert err == "" and out.startswith("Llama 3 8B on RTX-4090 (24.0 GiB; 1,008 GB/s")
+    assert "Llama 3 8B fits on one RTX-4090 as it is (bfloat16): " in out
     assert main(["fit", "--model", "Llama-3-8B", "--vram", "24GB", "--json", "-"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["gpu"]["memory_bytes"] == 24 * 10**9 and document["context"] == 8192
     assert {row["quantization"] for row in document["rows"]} >= {"none", "bnb-nf4"}
     assert all(row["floor_s"] is None for row in document["rows"])
+    assert main(["fit", "--model", "gpt-oss-20b", "--gpu", "RTX-4090"]) == 0
+    words = capsys.readouterr().out
+    assert main(["fit", "--model", "gpt-oss-20b", "--gpu", "RTX-4090", "--json", "-"]) == 0
+    answer = json.loads(capsys.readouterr().out)["answer"]
+    assert answer["words"] in words and f"As an arm: {answer['arm']}" in words
+    assert answer["choices"] == {"prefill": "chunks-2048"} and answer["tried"] > 1 and len(answer["curves"]) == 2
 
 
 def test_fit_needs_nothing_but_a_config(room: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.kept_runs import H200, history_of, made, run_on
@@ -107,3 +108,24 @@ def test_a_damaged_row_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
             db.execute("UPDATE runs SET arms = 'torn', created = 'never', label = x'ff00' WHERE id = 'gpu'")
         (row,) = (one for one in kept.listing.find(Search(), LOCAL_USER).rows if one.id == "gpu")
         assert (row.arms, row.created, row.line) == ([], 0.0, "B generates 2.6x faster.")
+
+
+def trial_of(run_id: str, trial: str, at_s: float) -> Created:
+    first = run_on(run_id, at_s=at_s)
+    return msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, trial=trial))
+
+
+def test_the_trials_of_an_ablation_are_one_row(tmp_path: Path) -> None:
+    trials = [trial_of(f"t{n}", "worth-1", 2_000.0 + n) for n in range(3)]
+    others = [trial_of("other", "sweep-2", 1_500.0), run_on("alone", at_s=2_001.5)]
+    with history_of(tmp_path / "h.sqlite", [made(one) for one in (*trials, *others)]) as kept:
+        assert ids(kept) == ["t2", "alone", "other"]
+        found = kept.listing.find(Search(per_page=1), LOCAL_USER)
+        (row,) = found.rows
+        assert (found.total, found.kept, row.trial, row.trials) == (3, 5, "worth-1", 3)
+        assert row.work == "3 runs of an ablation or a sweep" and row.line == ""
+        assert [one.id for one in kept.listing.find(Search(page=1, per_page=1), LOCAL_USER).rows] == ["alone"]
+        assert ids(kept, model="pocket") == ["t2", "alone", "other"]
+        assert ids(kept, q="worth-1") == ["t2", "t1", "t0"], "each of them is found by the id that they share"
+        kept.changes.delete(["t2"], LOCAL_USER)
+        assert ids(kept) == ["alone", "t1", "other"]

@@ -1,7 +1,9 @@
 // The answer of the Fit page. Text reaches the document through textContent only.
 
 import { afterPress } from '../../components/js/press.js';
+import { onTheme } from '../../components/js/theme.js';
 import { drawChart } from './chart.js';
+import { drawCurve } from './curve.js';
 import { drawTable } from './table.js';
 
 let all = false, width = 0;
@@ -22,6 +24,12 @@ function draw() {
   hint.textContent = found.not_here
     ? 'No row can be run from here: ' + found.not_here
     : '"Run this" opens Compare with this model and batch size, and the row as arm B. Arm A and the prompt stay.';
+  /** @type {HTMLAnchorElement} */
+  const link = element.querySelector('.td-fit-measured a');
+  link.parentElement.hidden = !found.run;
+  link.textContent = found.measured;
+  link.href = '?' + new URLSearchParams({ run: found.run });
+  drawCurve(found);
   drawChart(found, main);
   drawTable(found, rows);
 }
@@ -42,4 +50,5 @@ function tell() {
 }
 draw();
 tell();
+onTheme(redraw);
 watch('value', () => { redraw(); tell(); });

@@ -29,6 +29,7 @@ export function showCourse({ draw, begin, explained }) {
     if (now === shown) return;
     shown = now;
     last = found;
+    write('headline', found.headline);
     result.replaceChildren();
     draw(found);
     window.dispatchEvent(new Event('tokendyno-measured'));  // it may have read texts by the arms of the run that is shown
@@ -76,6 +77,7 @@ export function showCourse({ draw, begin, explained }) {
     shown = '';
     last = null;
     result.replaceChildren();
+    write('headline', '');
     write('failure', '');
     write('doing', '');
     write('sentence', id ? '' : explained);

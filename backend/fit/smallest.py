@@ -1,0 +1,185 @@
+"""The smallest arrangement of a model that fits on a device: which changes make room, what costs the user least first.
+
+Each is an arm as Compare runs it, checked and predicted as any arm is (`arms/check.py`). What a change costs is what
+its axis declares (`Choice.loss`): nothing, time, precision, 8 bits, 4 bits. More GPUs come last.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tokendyno.backend.arms.check import Checked, needed_bytes
+from tokendyno.backend.fit.arm import FitArm, refused
+from tokendyno.backend.fit.device import Device, several, stocked
+from tokendyno.backend.fit.row import Margin, margin_of
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.predict import parallel
+from tokendyno.backend.predict.weights import resolved_dtype
+
+CURVE_STEPS = 24
+
+Choices = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """An arm with the memory that it needs of a device, which may be more than there is.
+
+    choices       what is not at its default, also how several GPUs share the model
+    needed_bytes  of each device, at the context that was asked for
+    room_bytes    memory of each device; margin: in a word, how much of it is left
+    max_context   the longest one that fits; 0 if not even one token does
+    numbers       the number format of the weights, or the one in which the checkpoint is packed
+    curve         (context, bytes), up to the positions of the model
+    """
+
+    choices: Choices
+    gpus: int
+    needed_bytes: int
+    room_bytes: int
+    margin: Margin
+    max_context: int
+    numbers: str
+    curve: tuple[tuple[int, int], ...]
+
+    @property
+    def changes(self) -> Choices:
+        """The choices but for how GPUs share the model."""
+        return {axis: choice for axis, choice in self.choices.items() if axis != "parallel"}
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """The answer for a device, or for several that share the model.
+
+    found     the first arrangement that fits; None if none does
+    as_it_is  every axis at its default; None if that cannot run on so many GPUs
+    enough    where that does not fit, it on the fewest GPUs on which it does; None if none are known
+    tried     how many arrangements were checked
+    not_here  why `found` cannot run on this machine as that is, where that is asked for; else ""
+    """
+
+    found: Arrangement | None
+    as_it_is: Arrangement | None
+    enough: Arrangement | None
+    tried: int
+    not_here: str = ""
+
+
+def smallest(
+    facts: ModelFacts, device: Device, context: int, batch: int = 1, gpus: int = 1, obstacle: str = ""
+) -> Smallest:
+    """The first arrangement that fits on so many GPUs of the device, else on more of them. `obstacle`: why the model
+    cannot be loaded on this machine, or ""."""
+    search = _Search(facts, device, context, batch)
+    not_here = obstacle if device.here else ""
+    as_it_is = next((search.arrangement(way, gpus) for way, _ in search.ways(gpus)), None)
+    if as_it_is is not None and as_it_is.margin != "does not fit":
+        return Smallest(as_it_is, as_it_is, None, search.tried, not_here)
+    found = search.first(gpus)
+    if found is None and device.here:  # a package may be all that is missing
+        stock = _Search(facts, dataclasses.replace(device, machine=stocked(device.machine)), context, batch)
+        found = stock.first(gpus)
+        search.tried += stock.tried
+        if found is not None:
+            blocked = search.checked(found.choices, gpus).blocked
+            not_here = next((verdict.reason for verdict in blocked), not_here)
+    there = len(device.machine.gpus)
+    wider = [count for count in parallel.SIZES if there and count > gpus]
+    if found is None:
+        usable = [count for count in wider if count <= there or not device.here]
+        found = next(filter(None, map(search.first, usable)), None)
+    enough = (search.fitting((way for way, _ in search.ways(count)), count) for count in wider)
+    return Smallest(found, as_it_is, next(filter(None, enough), None), search.tried, not_here)
+
+
+class _Search:
+    """Checks arrangements on one kind of device, and counts them."""
+
+    def __init__(self, facts: ModelFacts, device: Device, context: int, batch: int) -> None:
+        self._facts, self._device, self._context, self._batch = facts, device, context, batch
+        self.tried = 0
+
+    def first(self, gpus: int) -> Arrangement | None:
+        """The first of all arrangements on so many GPUs that fits, what costs least first.
+
+        The worst of several changes decides what they cost together; of the same cost, fewer changes come first. Only
+        changes are combined that can run and save something alone.
+        """
+        known = gpus == 1 or bool(parallel.choice_of(self._facts, gpus))  # else no arm has that number
+        every = list[tuple[tuple[int, int, list[int]], Choices]]()
+        for way, whole in self.ways(gpus):
+            offered = []
+            for axis in all_axes() if known else ():
+                found: list[tuple[int, Choices]] = [(0, {})]
+                for choice in axis.choices:
+                    if choice.loss is not None and choice.name != axis.default and axis.matters(self._facts):
+                        needed = self.needed({**way, axis.name: choice.name}, gpus)
+                        found += [(choice.loss, {axis.name: choice.name})] if needed and needed < whole else []
+                offered.append(found)
+            for parts in itertools.product(*offered):
+                losses = sorted((loss for loss, change in parts if change), reverse=True)
+                choices = {axis: choice for _, one in (*parts, (0, way)) for axis, choice in one.items()}
+                every.append(((max(losses, default=-1) // 10, len(losses), losses), choices))
+        return self.fitting([choices for _, choices in sorted(every, key=lambda one: one[0])], gpus)
+
+    def fitting(self, every: Iterable[Choices], gpus: int) -> Arrangement | None:
+        """The first of these arms that fits on so many GPUs."""
+        room = self._room_bytes(gpus)
+        found = ((choices, self.needed(choices, gpus)) for choices in every)
+        return next((self.arrangement(choices, gpus) for choices, size in found if size and size <= room), None)
+
+    def ways(self, gpus: int) -> Iterator[tuple[Choices, int]]:
+        """The arms with which so many GPUs share the model as it is, and the bytes that each needs."""
+        choice = parallel.choice_of(self._facts, gpus)
+        every = [{"parallel": choice}, {"parallel": f"device-map-{gpus}"}] if choice and gpus > 1 else [{}]
+        return ((way, size) for way in every if (size := self.needed(way, gpus)))
+
+    def needed(self, choices: Choices, gpus: int) -> int:
+        """Bytes that an arm needs of each of so many GPUs; 0 if it cannot run there."""
+        self.tried += 1
+        arm, checked = self._arm(choices, gpus), self.checked(choices, gpus)
+        unsplit = parallel.unrunnable(self._facts, checked.plan.load.quantization, *arm.shared)
+        return 0 if refused(checked) or unsplit else self._needed(arm, checked, gpus, self._context)
+
+    def checked(self, choices: Choices, gpus: int) -> Checked:
+        """What the rules say of an arm on so many GPUs."""
+        return self._arm(choices, gpus).on(self._machine(gpus))
+
+    def arrangement(self, choices: Choices, gpus: int) -> Arrangement:
+        """An arm with everything that is said of it."""
+        arm, checked, facts = self._arm(choices, gpus), self.checked(choices, gpus), self._facts
+        room, most = self._room_bytes(gpus), facts.max_positions
+        steps = {self._context, *(round(most ** (step / CURVE_STEPS)) for step in range(CURVE_STEPS + 1))}
+        steps |= {most * step // CURVE_STEPS for step in range(1, CURVE_STEPS)} - {0}
+        curve = tuple((at, self._needed(arm, checked, gpus, at)) for at in sorted(steps))
+        longest = arm.longest(arm.setup(checked, self._machine(gpus)), room)
+        numbers = facts.quantization or resolved_dtype(facts, checked.plan.load.dtype)
+        needed = self._needed(arm, checked, gpus, self._context)
+        margin = margin_of(room - needed, room, checked.memory.margin)
+        return Arrangement(choices, gpus, needed, room, margin, longest, numbers, curve)
+
+    def _arm(self, choices: Choices, gpus: int) -> FitArm:
+        """The arm, on a number of GPUs that no arm has as they would share the model."""
+        shared = (1, 1)
+        if gpus > 1 and "parallel" not in choices:
+            shared = parallel.group_sizes(self._facts, gpus)
+        return FitArm(self._facts, choices, self._context, self._batch, shared)
+
+    def _needed(self, arm: FitArm, checked: Checked, gpus: int, context: int) -> int:
+        return needed_bytes(arm.at(arm.setup(checked, self._machine(gpus)), context), checked.plan)
+
+    def _machine(self, gpus: int) -> Machine:
+        """The machine with so many of its first GPU."""
+        machine = self._device.machine
+        return dataclasses.replace(
+            machine, gpus=tuple(dataclasses.replace(gpu, index=at) for gpu in machine.gpus[:1] for at in range(gpus))
+        )
+
+    def _room_bytes(self, gpus: int) -> int:
+        """Memory of each of so many GPUs, as free as those of this machine are, as many as it has."""
+        there = self._device.here and gpus <= len(self._device.machine.gpus)
+        return several(self._device, gpus).memory_bytes if there else self._device.memory_bytes

@@ -1,0 +1,56 @@
+"""The measured run of what was predicted to fit: one of the visitor's, or one that comes with tokendyno."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from tokendyno.backend.fit.table import Fit
+from tokendyno.backend.history.rows import Listing
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.optimizations import defaults
+from tokendyno.backend.recordings.shelf import shipped_firsts
+from tokendyno.backend.runs.row import choices_text, machine_text
+
+RANDOM = "random:"
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A run with an arm of the same model, with these or with random weights, and the same choices."""
+
+    run: str
+    machine: str
+
+    @property
+    def words(self) -> str:
+        return f"Measured on {self.machine or 'an unknown machine'}: run {self.run}."
+
+
+def measured(found: Fit, listing: Listing, visitor: Visitor) -> Measured | None:
+    """The newest run of what fits, one on that device before all others; None if nothing was measured."""
+    if found.smallest.found is None:
+        return None
+    known = [*_runs(found, found.smallest.found.choices, listing, visitor)]
+    return next((one for one in known if _is_on(one, found)), known[0] if known else None)
+
+
+def _is_on(one: Measured, found: Fit) -> bool:
+    """Whether a run had that device: one or several GPUs, or a CPU, after which its cores are named."""
+    device = one.machine.partition(", ")[0].rpartition(" x ")[2]
+    return device in found.device.names
+
+
+def _runs(found: Fit, choices: Mapping[str, str], listing: Listing, visitor: Visitor) -> Iterator[Measured]:
+    name = found.facts.model.removeprefix(RANDOM)
+    for row in listing.of_models((name, RANDOM + name), visitor):
+        if any(_changed(arm.text) == _changed(choices_text(choices)) for arm in row.arms):
+            yield Measured(row.id, row.machine)
+    for first in shipped_firsts():
+        asked = first.request
+        alike = asked.model.removeprefix(RANDOM) == name and asked.traffic is None and asked.quality is None
+        if alike and any(_changed(choices_text(arm.choices)) == _changed(choices_text(choices)) for arm in asked.arms):
+            yield Measured(first.id, machine_text(first.machine))
+
+
+def _changed(text: str) -> set[str]:
+    """What an arm, as `choices_text` wrote it, does not leave at its default."""
+    return {*text.split(", ")} - {"defaults", *(f"{axis}={choice}" for axis, choice in defaults().items())}

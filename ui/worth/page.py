@@ -1,0 +1,127 @@
+"""What each choice is worth, and sweeps, of the arms of Compare: a page with an address (`?view=worth`) and no tab, to
+which Compare leads. Wiring only: `tokendyno.backend.ablation` measures."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gradio as gr
+import msgspec
+
+from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.kinds import Ablation, Sweep
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations import titles_text
+from tokendyno.ui.compare.page import CompareControls
+from tokendyno.ui.compare.request import ARMS, read_arms, read_request
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.visitor import REFUSED, visitor_of
+from tokendyno.ui.worth.panel import Asked, sweep_panel, worth_panel
+
+QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+
+TO_COMPARE = "() => { document.querySelector('#pages [data-tab-id=compare]').click(); return []; }"
+
+
+class Part(NamedTuple):
+    """The panel of ablations, or that of sweeps, and the sentence beside it about what was pressed there."""
+
+    panel: gr.HTML
+    message: gr.HTML
+
+
+def worth_page(bench: Bench, courses: Courses, compare: CompareControls, opened: gr.Tab) -> None:
+    """Build the page inside the current tab."""
+    with gr.Row():
+        arms = text_line("worth-arms", classes="td-facts")
+        change = gr.Button("Change the arms on Compare", size="sm", scale=0, min_width=220, elem_id="to-compare")
+    ablations = _part("worth", worth_panel, courses)
+    sweeps = _part("sweep", sweep_panel, courses)
+    page = _Handlers(bench, courses, ablations, sweeps, len(compare.work))
+    change.click(None, None, None, js=TO_COMPARE, **QUIET)
+    begins: tuple[Callable[..., Updates], ...] = (page.ablate, page.sweep)
+    for part, begin in zip((ablations, sweeps), begins, strict=True):
+        safe, panel = shows_errors(part.message), part.panel
+        panel.begin(safe(begin), compare.asked, [*part], **QUIET)
+        panel.halt(safe(page.halt(part)), panel, [part.message], **QUIET)
+        panel.again(safe(page.go_on(part)), panel, [*part], **QUIET)
+    messages, changes = [ablations.message, sweeps.message], [control.change for control in compare.inputs]
+    gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
+    opened.select(page.named, compare.asked, arms, **QUIET)
+    compare.opened.then(page.named, compare.asked, arms, **QUIET)
+    context = gr.context.Context.root_block
+    assert context is not None
+    context.load(
+        shows_errors(ablations.message)(page.opened), None, [ablations.panel, sweeps.panel, ablations.message], **QUIET
+    )
+
+
+def _part(name: str, panel: Callable[[Courses], gr.HTML], courses: Courses) -> Part:
+    message = text_line(f"{name}-message", role="alert", classes="td-failure")
+    return Part(panel(courses), message)
+
+
+class _Handlers:
+    """What is done when something is pressed. The controls of Compare hold the arms; `work`: how many of them come
+    before those of the arms."""
+
+    def __init__(self, bench: Bench, courses: Courses, ablations: Part, sweeps: Part, work: int) -> None:
+        self.bench, self.courses, self.ablations, self.sweeps, self.work = bench, courses, ablations, sweeps, work
+
+    def named(self, *values: Any) -> str:
+        """The arms between which it goes."""
+        said = [f"{arm.name}: {titles_text(arm.choices)}" for arm in read_arms(values[self.work :])]
+        return f"{values[0]}. {'. '.join(said)}."
+
+    def ablate(self, request: gr.Request, *values: Any) -> Updates:
+        """What the arms differ in is to be measured choice by choice."""
+        course = self.courses.begin(read_request(values), visitor_of(request))
+        return {self.ablations.panel: course.id, self.ablations.message: ""}
+
+    def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
+        """One arm is to be measured over sizes and choices."""
+        try:
+            wanted = msgspec.convert(event._data, Asked)
+            at = ARMS.index(wanted.arm)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise InputError("What is to be swept cannot be read. Reload the page.") from error
+        asked = read_request(values)
+        asked = msgspec.structs.replace(asked, arms=[asked.arms[at]])
+        course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
+        return {self.sweeps.panel: course.id, self.sweeps.message: ""}
+
+    def halt(self, part: Part) -> Any:
+        """Handler: Stop of an ablation or a sweep was pressed."""
+
+        def stop(request: gr.Request, course_id: Any) -> Updates:
+            stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
+            return {part.message: "" if stopped else REFUSED}
+
+        return stop
+
+    def go_on(self, part: Part) -> Any:
+        """Handler: what was stopped goes on, in that panel."""
+
+        def again(request: gr.Request, course_id: Any) -> Updates:
+            course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
+            return {part.panel: course.id, part.message: ""}
+
+        return again
+
+    def opened(self, request: gr.Request) -> Updates:
+        """The ablation of `?worth=` and the sweep of `?sweep=`, else this visitor's newest of each; that of his newest
+        run, where that is a trial."""
+        owner = visitor_of(request).owner
+        worth, sweep = (request.query_params.get(key) or "" for key in ("worth", "sweep"))
+        if not worth and not sweep:
+            newest = self.bench.runs.newest(owner)
+            run = self.bench.runs.get(newest) if newest else None
+            if run is not None and run.request.trial:
+                self.courses.get(run.request.trial)  # known from now on
+        if isinstance(self.courses.get(worth), Sweep):  # a list of runs does not know which it is
+            worth, sweep = "", worth
+        return {
+            self.ablations.panel: worth or self.courses.newest(owner, Ablation),
+            self.sweeps.panel: sweep or self.courses.newest(owner, Sweep),
+        }
