@@ -102,6 +102,12 @@ class Driver:
         box.fill(text)
         box.press("Tab")
 
+    def two_pairs(self) -> None:
+        """Let a run end after its second pair, the fewest that there can be."""
+        self.page.click("#more-button")
+        self.type("seconds", "0.1")
+        self.page.click("#more-button")
+
     def run(self) -> str:
         """Press Run; returns the id of the new run once it is shown."""
         before = self.shown()

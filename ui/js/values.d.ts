@@ -518,7 +518,6 @@ declare namespace Live {
   interface QualityView {
     rows: QualityRow[];
     progress: string;
-    note: string;
     compared: string;
   }
   interface QualityRow {
