@@ -229,7 +229,7 @@ def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
         return CardTile(title, "unknown", "", "", "the weights are random")
     found = gate.difference
     if found is None:
-        return CardTile(title, "not read", "", "", "")
+        return CardTile(title, "not read" if run.ended else "\u2013", "", "", "")
     shown = share_text(found.top1_agreement)
     cost = {"none": "bit for bit", "rounding": "numerically the same"}.get(cost_of(found), f"{cost_of(found)} cost")
     where = f"of {gate.positions:,} places{', your text' if gate.own else ''}"

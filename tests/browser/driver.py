@@ -162,6 +162,10 @@ class Driver:
     def text(self, selector: str) -> str:
         return str(self.page.locator(selector).first.inner_text())
 
+    def words(self, selector: str) -> str:
+        """The text of an element in one line."""
+        return " ".join(self.text(selector).split())
+
     def message(self) -> str:
         """The message line of the page."""
         return str(self.page.locator("#message .td-line-text").text_content())

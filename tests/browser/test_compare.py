@@ -61,12 +61,13 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     tiles = user.text(".td-tiles")
     assert re.search(r"Decode speed\s+Arm A:\s+[\d.,]+\s+Arm B:\s+[\d.,]+\s+tok/s\s+B ", tiles), tiles
     assert re.search(r"KV cache\s+Arm A:.*KiB\s+A \d+% less", tiles, re.DOTALL), tiles
-    shown = user.text(".td-answer").split("\n")
-    assert {"Time a token", "Same next token", "First token", "Peak memory"} <= set(shown) and "memory" not in tiles
-    assert "KV cache full (no sliding window)" in shown[0] and user.page.locator(".td-pair").count() == 2
+    figures = user.page.locator(".td-one-title").all_inner_texts()
+    assert figures == ["Time a token", "Same next token", "First token", "Peak memory"] and "memory" not in tiles
+    lead = user.text(".td-lead")
+    assert "KV cache full (no sliding window)" in lead and user.page.locator(".td-pair").count() == 2
     assert "ecided after 2 pairs." in user.text(".td-sure")
     said = user.text(".td-sentence")
-    assert said.startswith(shown[0]) and re.search("more KV cache,? and writes the same text[.]", said), said
+    assert said.startswith(lead) and re.search("more KV cache,? and writes the same text[.]", said), said
     assert "texts" in user.text(".td-text-comparison")
     user.page.set_viewport_size({"width": 390, "height": 844})
     user.still()
@@ -127,8 +128,8 @@ def test_bad_input_is_said_and_nothing_is_lost(open_page: Open, tmp_path: Path) 
 def test_an_encoder_is_shown_in_passes(open_page: Open) -> None:
     user = open_page("?run=passes")
     user.wait_over("passes")
-    assert user.text(".td-said").startswith("Full KV cache (no sliding window) is\n2.00\u00d7")
-    assert "Time a forward pass\n20.0 \u2192 10.0 ms" in user.text(".td-four")
+    assert user.words(".td-said").startswith("Full KV cache (no sliding window) is 2.00\u00d7")
+    assert "Time a forward pass 20.0 \u2192 10.0 ms" in user.words(".td-four")
     assert "Possible interference (A and B)" in user.text(".td-interference")
     assert "other programs kept some of the 2 CPU cores busy" in user.text(".td-remarks .fallback")
     assert "20 of 20 passes" in user.text(".td-progress")
@@ -196,7 +197,7 @@ def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page:
     drawn = [tuple(line[field] for field in fields) for line in user.drawn()]
     assert drawn == [tuple(line._asdict()[field] for field in fields) for line in js.lines([reply(RUNS["two"])])]
 
-    assert "as fast in the first pair\n1.0\u00d7\none pair, no interval yet" in user.text(".td-said")
+    assert "as fast in the first pair 1.0\u00d7 one pair, no interval yet" in user.words(".td-said")
     assert user.text(".td-sentence").startswith(
         "One pair of runs: full KV cache (no sliding window) took the same time"
     )
