@@ -51,7 +51,7 @@ def test_a_verdict_that_is_shown_learns_of_a_reading_that_comes_later(open_page:
 def test_run_reads_a_text_of_ones_own_with_both_arms(open_page: Open) -> None:
     user = open_page()
     user.choose("axis-b-dtype", "bfloat16")
-    user.type("max-new-tokens", "8")
+    user.type("max-new-tokens", "40")  # texts are read for at most as long as the pairs took
     user.two_pairs()
     user.page.click("#more-button")
     user.type("own-text", "Once upon a time, there was a dog. " * 12)
