@@ -19,6 +19,7 @@ from tokendyno.backend.views.gate import agreement, gate_text, share_text
 from tokendyno.backend.views.quality import cost_of
 from tokendyno.backend.views.verdict import (
     SAME_BYTES,
+    TIMES_FROM,
     Bytes,
     bytes_of,
     headline,
@@ -181,9 +182,10 @@ def _confidence(run: Snapshot, found: Comparison, summaries: Mapping[str, Summar
         weakest = f"Runs of one arm vary by {varies:.0%}."
     elif found.outcome in ("a_faster", "b_faster"):
         worst = min(ratios) if found.outcome == "b_faster" else 1 / max(ratios)
-        weakest = f"No pair below {times(worst)}."
+        shown = times(worst) if worst >= TIMES_FROM else f"{worst:.2f}\u00d7"
+        weakest = f"No pair below {shown}."
     else:
-        half = max(found.high / found.ratio, found.ratio / found.low) - 1
+        half = max(found.high / found.ratio, found.ratio / found.low, 1.01) - 1
         weakest = f"Differences above {half:.0%} would have been seen."
     return f"{said} {weakest}"
 
@@ -227,7 +229,7 @@ def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
         return CardTile(title, "unknown", "", "", "the weights are random")
     found = gate.difference
     if found is None:
-        return CardTile(title, "not read", "", "", "")
+        return CardTile(title, "not read" if run.ended else "\u2013", "", "", "")
     shown = share_text(found.top1_agreement)
     cost = {"none": "bit for bit", "rounding": "numerically the same"}.get(cost_of(found), f"{cost_of(found)} cost")
     where = f"of {gate.positions:,} places{', your text' if gate.own else ''}"

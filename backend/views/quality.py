@@ -10,9 +10,6 @@ from tokendyno.backend.runs.quality import ReadingDifference, TextReading, readi
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import three
 
-PROMPT = "your prompt"
-"""Name of the text that is the visitor's own prompt."""
-
 Cost = Literal["none", "rounding", "small", "large"]
 
 ROUNDING_NATS, ROUNDING_AGREEMENT = 0.001, 0.99
@@ -116,13 +113,11 @@ class QualityView(msgspec.Struct, frozen=True):
     """A reading on the page.
 
     progress  how many texts each arm has read; "" at the end
-    note      why the prompt is not among the texts, "" where it is
     compared  id of a run that compared these arms with a prompt, "" without one
     """
 
     rows: list[QualityRow]
     progress: str
-    note: str
     compared: str
 
 
@@ -131,7 +126,7 @@ def quality_view(run: Snapshot, compared: str) -> QualityView | None:
     asked = run.request.quality
     if asked is None:
         return None
-    titles = {preset.name: preset.title for preset in text_presets()} | {PROMPT: "Your prompt"}
+    titles = {preset.name: preset.title for preset in text_presets()}
     found, whole = readings(run), whole_reading(run)
     rows = [
         _row(titles.get(text.name, text.name), found[index] if index < len(found) else None)
@@ -139,15 +134,10 @@ def quality_view(run: Snapshot, compared: str) -> QualityView | None:
     ]
     rows.append(_row("All texts", whole))
     read = ", ".join(f"{name} {len(arm.scores)} of {len(asked.texts)} texts" for name, arm in run.arms.items())
-    own = any(text.name == PROMPT for text in asked.texts)
-    return QualityView(rows, "" if run.ended else f"Read so far: {read}", "" if own else TOO_SHORT, compared)
+    return QualityView(rows, "" if run.ended else f"Read so far: {read}", compared)
 
 
 UNKNOWN = "\u2013"
-TOO_SHORT = (
-    "Your prompt is not among the texts: it is too short to be read. Press Run first, and it is read with what arm A "
-    "wrote."
-)
 
 
 def _row(title: str, one: TextReading | None) -> QualityRow:

@@ -267,8 +267,9 @@ def crossing(run: Snapshot) -> Crossing | None:
 
 
 def _both(run: Snapshot) -> dict[str, Started] | None:
-    """The two arms of a run that has ended, the one that started sooner first; None where one is not known."""
-    if len(run.arms) != 2 or not run.ended:
+    """The two arms of a run that has ended, the one that started sooner first; None where one is not known, or both are
+    equal."""
+    if len(run.arms) != 2 or not run.ended or run.equal_arms:
         return None
     found = {name: start_of(arm, alone=False) for name, arm in run.arms.items()}
     known = {name: Started(start, run.summary(name)) for name, start in found.items() if start is not None}

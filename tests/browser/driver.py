@@ -102,6 +102,12 @@ class Driver:
         box.fill(text)
         box.press("Tab")
 
+    def two_pairs(self) -> None:
+        """Let a run end after its second pair, the fewest that there can be."""
+        self.page.click("#more-button")
+        self.type("seconds", "0.1")
+        self.page.click("#more-button")
+
     def run(self) -> str:
         """Press Run; returns the id of the new run once it is shown."""
         before = self.shown()
@@ -155,6 +161,10 @@ class Driver:
 
     def text(self, selector: str) -> str:
         return str(self.page.locator(selector).first.inner_text())
+
+    def words(self, selector: str) -> str:
+        """The text of an element in one line."""
+        return " ".join(self.text(selector).split())
 
     def message(self) -> str:
         """The message line of the page."""

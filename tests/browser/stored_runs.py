@@ -12,7 +12,6 @@ from tokendyno.backend.evidence import Finding, Verdict
 from tokendyno.backend.messages import Annotation, Event, Failed, Finished, Loaded, Progress, Scored, Started
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created, Predicted, Record, StepReads, WaitKeys
-from tokendyno.backend.views.quality import PROMPT
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -86,8 +85,8 @@ def traced() -> list[Record]:
 
 
 def reading(run_id: str = "reading", keys: str = "AB") -> list[Record]:
-    """The arms of `gated` on two texts, one of them the prompt. `keys`: a letter as the key of each plan."""
-    quality = Quality([QualityText("story", "Once upon a time."), QualityText(PROMPT, "Once upon a time")])
+    """The arms of `gated` on two texts. `keys`: a letter as the key of each plan."""
+    quality = Quality([QualityText("story", "Once upon a time."), QualityText("notes", "Once upon a time")])
     first = keyed(run_id, keys)
     request = msgspec.structs.replace(first.request, workload=reading_of(quality), quality=quality)
     scores = {

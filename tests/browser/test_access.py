@@ -126,6 +126,7 @@ def test_nothing_keeps_anyone_out_in_any_state(open_page: Open) -> None:
         ("?sweep=stored-sweep", "#sweep .td-pareto .main-svg"),
         ("?run=reading", ".td-quality table"),
         ("?run=evil", ".td-text"),
+        ("?run=passes", ".td-answer.td-decided"),
     ):
         user.page.goto(f"{user.address}/{query}&__theme=dark")
         user.page.wait_for_selector(there)
@@ -175,10 +176,10 @@ def test_a_whole_run_by_keyboard_alone(open_page: Open) -> None:
             assert time.monotonic() < end, f"the focus is on {focused(page)!r}, not on {name!r}"
             page.wait_for_timeout(50)
 
-    def new_tokens(count: str) -> None:
-        page.locator("#max-new-tokens input").focus()
+    def fill(control: str, number: str) -> None:
+        page.locator(f"#{control} input").focus()
         keys.press("Control+A")
-        keys.type(count)
+        keys.type(number)
         keys.press("Tab")
 
     tab_to("Prompt preset")
@@ -188,7 +189,7 @@ def test_a_whole_run_by_keyboard_alone(open_page: Open) -> None:
     page.wait_for_function(
         "() => !document.querySelector('#prompt-preset [role=option]')"
     )  # the list that was left stays shut
-    new_tokens("100")
+    fill("max-new-tokens", "100")
     page.locator("#run").wait_for()
     page.locator("#verdicts-b .td-remove[data-press=cache]").focus()  # take off what arm B begins with
     keys.press("Enter")
@@ -213,13 +214,15 @@ def test_a_whole_run_by_keyboard_alone(open_page: Open) -> None:
     page.locator("#more-button").focus()
     keys.press("Shift+Tab")
     tab_to("more-button")
+    keys.press("Enter")
+    fill("seconds", "0.1")
     page.locator("#run").focus()
     keys.press("Enter")
     comes_to("stop")
     user.wait("document.querySelector('.td-live')?.dataset.over", 200)
     comes_to("run")
-    assert user.text(".td-sentence")
-    new_tokens("3000")  # enough to be looked at and stopped
+    assert user.text(".td-badge-said")
+    fill("max-new-tokens", "3000")  # enough to be looked at and stopped
     page.locator("#run").focus()
     keys.press("Enter")
     comes_to("stop")

@@ -34,6 +34,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     user.page.locator("#more-button").click()
     user.page.locator("#ignore-eos input").check()
     user.page.locator("#more-button").click()
+    user.two_pairs()
     run_id = user.run()
     assert f"run={run_id}" in user.page.url
     assert user.page.locator("#run").is_disabled() and user.page.locator("#stop").is_enabled()
@@ -60,8 +61,13 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     tiles = user.text(".td-tiles")
     assert re.search(r"Decode speed\s+Arm A:\s+[\d.,]+\s+Arm B:\s+[\d.,]+\s+tok/s\s+B ", tiles), tiles
     assert re.search(r"KV cache\s+Arm A:.*KiB\s+A \d+% less", tiles, re.DOTALL), tiles
-    assert "One pair of runs: B took" in user.text(".td-sentence")
-    assert "more KV cache, and writes the same text." in user.text(".td-sentence")
+    figures = user.page.locator(".td-one-title").all_inner_texts()
+    assert figures == ["Time a token", "Same next token", "First token", "Peak memory"] and "memory" not in tiles
+    lead = user.text(".td-lead")
+    assert "KV cache full (no sliding window)" in lead and user.page.locator(".td-pair").count() == 2
+    assert "ecided after 2 pairs." in user.text(".td-sure")
+    said = user.text(".td-sentence")
+    assert said.startswith(lead) and re.search("more KV cache,? and writes the same text[.]", said), said
     assert "texts" in user.text(".td-text-comparison")
     user.page.set_viewport_size({"width": 390, "height": 844})
     user.still()
@@ -122,7 +128,8 @@ def test_bad_input_is_said_and_nothing_is_lost(open_page: Open, tmp_path: Path) 
 def test_an_encoder_is_shown_in_passes(open_page: Open) -> None:
     user = open_page("?run=passes")
     user.wait_over("passes")
-    assert user.text(".td-sentence").startswith("B runs forward passes 2.00x faster (2.00 to 2.00)")
+    assert user.words(".td-said").startswith("Full KV cache (no sliding window) is 2.00\u00d7")
+    assert "Time a forward pass 20.0 \u2192 10.0 ms" in user.words(".td-four")
     assert "Possible interference (A and B)" in user.text(".td-interference")
     assert "other programs kept some of the 2 CPU cores busy" in user.text(".td-remarks .fallback")
     assert "20 of 20 passes" in user.text(".td-progress")
@@ -190,7 +197,10 @@ def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page:
     drawn = [tuple(line[field] for field in fields) for line in user.drawn()]
     assert drawn == [tuple(line._asdict()[field] for field in fields) for line in js.lines([reply(RUNS["two"])])]
 
-    assert user.text(".td-sentence").startswith("One pair of runs: B took the same time per token (within 1%)")
+    assert "as fast in the first pair 1.0\u00d7 one pair, no interval yet" in user.words(".td-said")
+    assert user.text(".td-sentence").startswith(
+        "One pair of runs: full KV cache (no sliding window) took the same time"
+    )
     assert user.page.locator(".td-details[open]").count() == 0
     user.page.click(".td-details summary")
     rows = user.page.locator(".td-rows tbody tr")

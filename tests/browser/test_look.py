@@ -17,11 +17,11 @@ OVERLAPS = """() => {
 }"""
 
 
-def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> None:
+def test_one_screen_shows_choices_verdict_and_texts_and_an_edit_dims_it(open_page: Open) -> None:
     user = open_page("?run=two&__theme=light", 1440, 900)
     user.wait_over("two")
     above = 0.0
-    for selector in ("#run", "#arm-a", ".td-sentence", ".td-tiles", ".td-texts", ".td-plot"):
+    for selector in ("#run", "#arm-a", ".td-answer", ".td-tiles", ".td-texts", ".td-tools"):
         box = user.page.locator(selector).bounding_box()
         assert above <= box["y"] and box["y"] + box["height"] <= 900, (selector, box)
         above = box["y"]
@@ -41,10 +41,10 @@ def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> Non
         "'You changed the workload since this run. Press Run for new results.'"
     )
     assert float(user.page.evaluate("getComputedStyle(document.querySelector('.td-stage')).opacity")) < 1
-    assert user.page.evaluate("getComputedStyle(document.querySelector('.td-sentence')).color") == grey
+    assert user.page.evaluate("getComputedStyle(document.querySelector('.td-number')).color") == grey
     user.type("max-new-tokens", "64")
     user.wait("getComputedStyle(document.querySelector('.td-stage')).opacity === '1'")
-    assert user.page.evaluate("getComputedStyle(document.querySelector('.td-sentence')).color") != grey
+    assert user.page.evaluate("getComputedStyle(document.querySelector('.td-number')).color") != grey
     light = user.layout("font.color")
     user.page.evaluate("document.body.classList.add('dark')")
     user.wait(f"document.querySelector('.td-plot')._fullLayout.font.color !== {light!r}")
@@ -56,9 +56,12 @@ def test_nothing_moves_while_a_run_streams_or_is_lost_while_the_connection_fails
     for arm in "ab":
         user.choose(f"preset-{arm}", "float32")
     user.type("max-new-tokens", "400")
+    user.two_pairs()
     run_id = user.run()
     user.wait_tokens(0, 5)
-    parts = "document.querySelectorAll('#arms, .td-tiles, .td-progress, .td-texts, .td-stage, .td-annotations')"
+    parts = (
+        "document.querySelectorAll('#arms, .td-answer, .td-tiles, .td-progress, .td-texts, .td-stage, .td-annotations')"
+    )
     places = f"[...{parts}].map(e => e.getBoundingClientRect().top)"
     still = pytest.approx(user.page.evaluate(places), abs=1.5)  # a line of text rounds to one pixel more or less
     user.page.route("**/component_server**", lambda route: route.abort())
@@ -82,7 +85,7 @@ def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     assert a["y"] + a["height"] <= b["y"] and a["width"] <= 390
     assert user.page.evaluate("document.querySelector('#masthead').scrollWidth") <= 390, "nothing sticks out"
     texts = [f".{part}.arm-{arm}" for arm in "ab" for part in ("td-phases", "td-text")]  # each below its arm's name
-    shown = [user.page.locator(f"#live {one}").bounding_box()["y"] for one in (".td-sentence", *texts, ".td-plot")]
+    shown = [user.page.locator(f"#live {one}").bounding_box()["y"] for one in (".td-answer", *texts, ".td-plot")]
     assert [b["y"], *shown] == sorted([b["y"], *shown])
 
 

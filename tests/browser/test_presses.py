@@ -46,6 +46,7 @@ def test_a_chip_that_is_redrawn_while_it_is_pressed_goes_away_all_the_same(open_
 def test_run_that_is_pressed_twice_in_quick_succession_runs_once(open_page: Open, history: Path) -> None:
     user = open_page()
     user.type("max-new-tokens", "4")
+    user.two_pairs()
     before = runs_in(history)
     user.page.dblclick("#run")
     user.wait(f"{LIVE}.dataset.status === 'done'")

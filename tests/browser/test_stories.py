@@ -34,8 +34,8 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
         "t.meta.kind && !t.meta.curve).map(t => Math.max(0, ...t.x))"
     )
     user.wait(f"Math.max(...{drawn}) === {max(map(len, half)) - 1}")
-    plot = panel.locator(".td-plot").bounding_box()
-    assert plot["y"] + plot["height"] <= 900, "the charts stand above the fold"
+    race = panel.locator(".td-tools").bounding_box()
+    assert race["y"] + race["height"] <= 900, "texts and their race stand above the fold"
 
     assert obstacles(page) == []
     page.locator("#story").get_by_role("button", name=last.title).click()

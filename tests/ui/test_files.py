@@ -2,6 +2,7 @@
 sentence where the mode, the file or the run does not allow it."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from tokendyno.ui.gate.gate import Gate
 from tokendyno.ui.gate.routes import Hosts
 from tokendyno.ui.gate.visitors import Visitors
 
-RUN = made(run_on("mine", owner="ada"))
+RUN = made(run_on("mine", owner="ada", at_s=time.time()))
 Ask = Callable[..., httpx.Response]
 
 

@@ -105,7 +105,7 @@ _TOGGLE = """() => {
   const button = document.querySelector('#more-button'), box = document.querySelector('#more');
   button.setAttribute('aria-expanded', String(box.classList.toggle('td-open')));
 }"""
-"""Shows batch, sampling, repeats, synthetic prompt and chat, or hides them."""
+"""Shows batch, sampling, seconds, synthetic prompt and chat, or hides them."""
 
 
 def _connect(preset: gr.Dropdown, work: WorkControls) -> None:

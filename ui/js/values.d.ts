@@ -539,7 +539,6 @@ declare namespace Live {
   interface QualityView {
     rows: QualityRow[];
     progress: string;
-    note: string;
     compared: string;
   }
   interface QualityRow {

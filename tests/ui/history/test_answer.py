@@ -1,6 +1,7 @@
 """What the History page may ask, and that each visitor gets his own runs whatever he asks."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.ui.history.answer import UNREADABLE, answer
 
 Ask = Callable[..., Any]
-RUNS = [made(run_on("mine", owner="ada")), made(run_on("theirs", owner="bob"))]
+RUNS = [made(run_on(name, owner=owner, at_s=time.time())) for name, owner in (("mine", "ada"), ("theirs", "bob"))]
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 // The verdict as a card: one number inside its sentence, the pairs that it comes from, four figures, a recommendation and
-// what to do next. It appears with the first pair, pale until it is decided, and keeps its height.
+// what to do next. It stands there from the start of a run, is pale until it is decided, and keeps its height.
 
 import { el, setText } from './dom.js';
 
@@ -21,11 +21,16 @@ export function makeCard(box, act) {
   let shown = null;
   next.addEventListener('click', () => { if (act && shown?.next) act(shown.next); });
 
-  /** @param {Live.Card | null} card */
-  function take(card) {
+  // `underway`: what is being done as long as there is nothing to compare.
+  /** @param {Live.Card | null} card @param {string} underway */
+  function take(card, underway = '') {
     shown = card;
-    box.hidden = !card;
-    if (!card) return;
+    box.hidden = !card && !underway;
+    if (!card) {
+      box.className = 'td-answer td-waiting';
+      setText(lead, underway);
+      return;
+    }
     box.className = 'td-answer ' + card.tone + (card.decided ? ' td-decided' : '');
     setText(lead, card.lead);
     setText(figure, card.figure);
@@ -44,7 +49,7 @@ export function makeCard(box, act) {
     line.append(el('b', tile.b ? 'arm-a' : '', tile.a));
     if (tile.b) line.append(el('span', '', ' \u2192 '), el('b', 'arm-b', tile.b));
     if (tile.unit) line.append(el('small', '', ' ' + tile.unit));
-    cell.append(el('h3', '', tile.title), line, el('p', 'td-one-note', tile.note));
+    cell.append(el('p', 'td-one-title', tile.title), line, el('p', 'td-one-note', tile.note));
     return cell;
   }
 
@@ -52,21 +57,29 @@ export function makeCard(box, act) {
   function drawScale(card) {
     scale.replaceChildren(el('p', 'td-ends', card.ends || (card.pairs.length === 1 ? 'one pair, no interval yet' : '')));
     if (card.low === null || card.high === null) return;
-    const axis = axisOf(card), line = el('div', 'td-axis-line');
+    const shown = scaled(card), { ratio, low, high } = shown;
+    const axis = axisOf(shown), line = el('div', 'td-axis-line');
     /** @param {number} ratio */
     const at = ratio => 100 * (Math.log(ratio) - axis.from) / (axis.to - axis.from) + '%';
     const band = el('i', 'td-band');
-    band.style.left = at(Math.max(card.low, Math.exp(axis.from)));
-    band.style.right = 'calc(100% - ' + at(Math.min(card.high, Math.exp(axis.to))) + ')';
-    line.append(band, ...card.pairs.map(ratio => Object.assign(el('i', 'td-pair'), { style: 'left:' + at(ratio) })));
+    band.style.left = at(Math.max(low, Math.exp(axis.from)));
+    band.style.right = 'calc(100% - ' + at(Math.min(high, Math.exp(axis.to))) + ')';
+    line.append(band, ...shown.pairs.map(one => Object.assign(el('i', 'td-pair'), { style: 'left:' + at(one) })));
     if (axis.from < 0 && axis.to > 0) line.append(Object.assign(el('i', 'td-even'), { style: 'left:' + at(1), title: 'as fast' }));
-    line.append(Object.assign(el('i', 'td-middle'), { style: 'left:' + at(card.ratio) }));
+    line.append(Object.assign(el('i', 'td-middle'), { style: 'left:' + at(ratio) }));
     const ticks = el('div', 'td-ticks');
-    for (const ratio of [Math.exp(axis.from), Math.exp(axis.to)]) ticks.append(el('span', '', ratioText(ratio)));
+    for (const end of [Math.exp(axis.from), Math.exp(axis.to)]) ticks.append(el('span', '', ratioText(end)));
     scale.append(line, ticks);
   }
 
   return { take, clear: () => take(null) };
+}
+
+// What stands on the scale: time of A / time of B, or the inverse where the sentence says that B takes longer.
+/** @param {Pick<Live.Card, 'tail' | 'pairs' | 'ratio' | 'low' | 'high'>} card */
+export function scaled({ tail, pairs, ratio, low, high }) {
+  if (!tail || high >= 1) return { pairs, ratio, low, high };
+  return { pairs: pairs.map(one => 1 / one), ratio: 1 / ratio, low: 1 / high, high: 1 / low };
 }
 
 // The ends of the scale, as logarithms: what the pairs span and the interval as far as it is not many times wider.

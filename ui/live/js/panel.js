@@ -119,8 +119,9 @@ function takeHead(reply) {
   setText(find('.td-note'), head.note);
   phases.take(head);
   verdict.take(head, reply.status);
-  card.take(head.card);
-  find('.td-verdict').classList.toggle('td-carded', Boolean(head.card));
+  const waits = ['queued', 'running'].includes(reply.status) && head.arms.length === 2 && !head.quality;
+  card.take(head.card, waits ? find('.td-sentence').textContent : '');
+  find('.td-verdict').classList.toggle('td-carded', Boolean(head.card) || waits);
   setText(find('.td-sure'), head.card ? head.card.confidence : '');
   if (settings.links) window.tokendynoAddress?.title('compare', head.heading);
   quality.take(head.quality);

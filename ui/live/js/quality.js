@@ -25,7 +25,6 @@ export function makeQuality(box) {
     box.append(el('h3', '', 'Quality on given texts'));
     box.append(table(found.rows));
     if (found.progress) box.append(el('p', 'td-quality-progress', found.progress));
-    if (found.note) box.append(el('p', '', found.note));
     if (!found.compared) return;
     const line = el('p', ''), link = el('a', 'td-compared', 'The comparison of these arms');
     link.href = '?' + new URLSearchParams({ run: found.compared });
