@@ -9,6 +9,7 @@ from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.evidence import TOKENS, Evidence, Finding
 from tokendyno.backend.messages import Finished
 from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.unasked import unasked
 from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_summary import BatchSummary, differing, summarize_batch
 from tokendyno.backend.runs.records import ArmPlanned, Created, OfRun, Status
@@ -116,17 +117,8 @@ class Snapshot(OfRun):
 
     @property
     def unasked(self) -> dict[str, tuple[str, str]]:
-        """Axes on which two arms are planned differently, where one of them at least is not planned as it was asked by
-        name, such as what "auto" came to: axis -> choices of A and of B."""
-        if len(self.created.arms) != 2:
-            return {}
-        a, b = self.created.arms
-        return {
-            axis: (choice, b.planned[axis])
-            for axis, choice in a.planned.items()
-            if (other := b.planned.get(axis, choice)) != choice
-            and (a.requested.get(axis, choice) != choice or b.requested.get(axis, other) != other)
-        }
+        """In what two arms differ although nobody chose it: axis -> choices of A and of B."""
+        return unasked(*self.created.arms) if len(self.created.arms) == 2 else {}
 
     def comparison(self) -> Comparison | None:
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""

@@ -34,10 +34,10 @@ def capitalized(text: str) -> str:
 def _preset(arm: ArmRequest) -> str:
     known = sorted(arm_presets(), key=lambda one: (one.name != arm.preset, one.bundle))
     found = next((one for one in known if one.name == arm.preset or one.choices == arm.choices), None)
-    return _inside(found.title) if found is not None else ""
+    return lowered(found.title) if found is not None else ""
 
 
-def _inside(title: str) -> str:
+def lowered(title: str) -> str:
     """A title inside a sentence: "Static cache" without its capital, "FlashAttention 2" as it is."""
     first = title.partition(" ")[0]
     return title[0].lower() + title[1:] if first.isalpha() and first[1:].islower() and len(first) > 1 else title
@@ -54,7 +54,7 @@ def _differing(a: ArmRequest, b: ArmRequest) -> dict[str, str]:
 
     def named(arm: ArmRequest) -> str:
         found = [(one, one.choice(_choice(arm.choices, one.name, one.default)).title) for one in apart]
-        return ", ".join(title if one.name == "dtype" else f"{_inside(one.title)} {title}" for one, title in found)
+        return ", ".join(title if one.name == "dtype" else f"{lowered(one.title)} {title}" for one, title in found)
 
     return {arm.name: named(arm) for arm in (a, b)}
 

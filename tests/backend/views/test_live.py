@@ -174,6 +174,8 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
         "arms",
         "quality",
         "crossing",
+        "card",
+        "bar",
         "heading",
     }
     assert sent["head"]["arms"][0].keys() == {
@@ -246,7 +248,7 @@ def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> No
     for number in range(2):
         repeat(run, "A", number, 0.2)
         repeat(run, "B", number, 0.1)
-    assert (head(run).verdict.sentence, head(run).message) == ("", "repeat 2 of 2")
+    assert (head(run).verdict.sentence, head(run).message) == ("", "pair 2 of 2")
     run.append(Ended(9.0, "done"))
     assert head(run).verdict.sentence.startswith("B generates 2.00x faster") and head(run).message == ""
     assert head(run).differences["rate"].better == "B"

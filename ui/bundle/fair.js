@@ -1,0 +1,4 @@
+"use strict";(()=>{var a=(e,n,t,o)=>{let r=document.createElement(n);return t&&(r.className=t),o!==void 0&&(r.textContent=o),e.append(r),r};var f=(e,n)=>{let t=!1,o=!1,r=()=>{t=!0},u=()=>{t&&(t=!1,setTimeout(()=>{o&&!t&&(o=!1,n())}))};e.addEventListener("pointerdown",i=>{i.button===0&&r()}),e.addEventListener(
+"keydown",i=>{i.key===" "&&r()});for(let i of["pointerup","pointercancel","keyup","blur"])window.addEventListener(i,u);return()=>{t?o=!0:n()}};var s=element.querySelector(".td-fair"),d=()=>{if(s.replaceChildren(),!props.value)return;let e=JSON.parse(props.value);if(s.className="td-fair "+e.state,e.badge&&
+a(s,"b","",e.badge),a(s,"span","",e.sentence),e.fix_text){let n=a(s,"button","td-fix",e.fix_text);n.type="button",n.addEventListener("click",()=>trigger("fix",{
+fix:e.fix}))}e.same&&a(s,"small","",e.same)};d();watch("value",f(s,d));})();
