@@ -1,5 +1,7 @@
 """The bar of a whole run: its parts, what is done now, and how long it still goes."""
 
+from typing import Literal
+
 import msgspec
 
 from tests.support.runs import arm_records, created, ended
@@ -14,8 +16,8 @@ UNREAD = Gate("unread")
 
 def progress(arm: str, at_s: float, phase: PhaseName, seconds: float | None = None, note: str = "") -> ArmEvent:
     """A phase begins, or ends after so many seconds."""
-    state: tuple[object, ...] = ("begin", 0.0) if seconds is None else ("end", seconds)
-    return ArmEvent(arm, 0, at_s, Progress(phase, *state, None, note))  # type: ignore[arg-type]
+    state: Literal["begin", "end"] = "begin" if seconds is None else "end"
+    return ArmEvent(arm, 0, at_s, Progress(phase, state, seconds or 0.0, None, note))
 
 
 def begun() -> Run:
