@@ -9,6 +9,7 @@ const ENTRIES = {
   arm: 'ui/compare/js/arm.js',
   batching: 'ui/batching/js/panel.js',
   claims: 'ui/claims/js/result.js',
+  fair: 'ui/compare/js/fair.js',
   fit: 'ui/fit/js/result.js',
   fit_amounts: 'ui/fit/js/amounts.js',
   fold: 'ui/compare/js/fold.js',

@@ -16,6 +16,7 @@ from tokendyno.backend.fit.view import FitView
 from tokendyno.backend.history.pins import SideBySide
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.views.batch_live import BatchDelta
+from tokendyno.backend.views.fairness import Fairness
 from tokendyno.backend.views.live import Delta
 from tokendyno.ui.compare.arm_column import Fold
 from tokendyno.ui.compare.verdicts import Verdicts
@@ -29,6 +30,7 @@ VALUES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "Arm": (Verdicts, Fold, Stale),
     "Batch": (BatchDelta,),
     "Claims": (ClaimsDocument,),
+    "Fair": (Fairness,),
     "Fit": (FitView, Amounts),
     "History": (Runs, Changed, SideBySide, Refusal),
     "Live": (Delta,),

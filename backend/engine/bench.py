@@ -11,6 +11,7 @@ import queue
 import secrets
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -193,6 +194,10 @@ class Bench:
     def check(self, request: Request) -> dict[str, Checked]:
         """Check each arm of a request without running it. InputError if the request cannot be understood."""
         return self._judge(request)[1]
+
+    def kept(self, arms: Mapping[str, Checked]) -> list[str]:
+        """Of these arms, those whose worker is likely to be kept: it holds the model from an earlier run."""
+        return [name for name, arm in arms.items() if self.pool.keeps(name, arm.plan)]
 
     def obstacle(self, facts: ModelFacts) -> str:
         """Why a model cannot be loaded here now, and what to do; "" if nothing is known to prevent it."""

@@ -64,6 +64,11 @@ class WorkerPool:
         """Memory of one device that ending all workers would free."""
         return sum(worker.held_bytes.get(device, 0) for worker in self._all())
 
+    def keeps(self, slot: str, plan: Plan) -> bool:
+        """Whether a slot's worker holds the plan's model, and what its runs left would not count as another run's."""
+        worker = self.slots.get(slot)
+        return worker is not None and _serves(worker, self.choose(plan), (plan.load_key,)) and not worker.residue.spent
+
     def _all(self) -> list[Worker]:
         return [*list(self.slots.values()), *self.spares]
 

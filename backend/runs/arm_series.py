@@ -62,6 +62,7 @@ class ArmSeries:
     predicted_memory  peak memory by part, in bytes
     first_phases      those of repeat 0 and before it, and `first_loaded` the load; later ones may come again
     expected_s        how long phases took in earlier runs of the same shape
+    expected_whole_s  how long those that come again and again took, all together
     pace              (seconds, characters): how much of the text there was at a time, for each part of it that came
     batch             many requests, of repeat 0; empty for a run of one prompt
     scores            how it predicted each of the given texts, in their order; empty for other runs
@@ -89,6 +90,7 @@ class ArmSeries:
     prefill: PrefillBound | None = None
     predicted_memory: dict[str, int] = field(default_factory=dict)
     expected_s: dict[PhaseName, float] = field(default_factory=dict)
+    expected_whole_s: dict[PhaseName, float] = field(default_factory=dict)
     loaded: Loaded | None = None
     first_loaded: Loaded | None = None
     started: Started | None = None

@@ -11,10 +11,11 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.messages import PhaseName, Progress
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import Plan
-from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created, Record, WaitKeys
+from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created, Ended, Record, WaitKeys
 
 LOADING: tuple[PhaseName, ...] = ("load", "quantize")
 PREPARING: tuple[PhaseName, ...] = ("compile", "warmup")
+WHOLE: tuple[PhaseName, ...] = ("run", "prove", "quality")
 
 MAX_READ = 4
 """Runs of the same shape that are read, the newest first: one of them may have found its model loaded and its code
@@ -79,6 +80,33 @@ def expected_s(keeper: Keeper, created: Created, arm: ArmPlanned) -> dict[PhaseN
                 case _:
                     pass
     return found
+
+
+def whole_s(keeper: Keeper, created: Created) -> dict[str, dict[PhaseName, float]]:
+    """Of each arm, seconds of all its runs, of their proof and of its texts: in the newest run between the same arms
+    that was to end as this one is, and has. Empty without one."""
+    asked, keys = created.request, [arm.waits.run for arm in created.arms]
+    for earlier in keeper.recent(asked.model, MAX_RUNS):
+        rules = (earlier.request.until_s, earlier.request.workload.repeats, earlier.request.quality)
+        if earlier.id == created.id or rules != (asked.until_s, asked.workload.repeats, asked.quality):
+            continue
+        if not all(keys) or [arm.waits.run for arm in earlier.arms] != keys:
+            continue
+        found: dict[str, dict[PhaseName, float]] = {arm.name: {} for arm in created.arms}
+        names = {before.name: arm.name for before, arm in zip(earlier.arms, created.arms, strict=True)}
+        for record in keeper.read(earlier.id):
+            match record:
+                case ArmEvent(arm=name, event=Progress(state="end", phase=phase, seconds=seconds)):
+                    took = found[names[name]]
+                    if "run" in took and phase in PREPARING:  # for texts that are read after the runs
+                        phase = "quality"
+                    if phase in WHOLE:
+                        took[phase] = took.get(phase, 0.0) + seconds
+                case Ended(status="done"):
+                    return found
+                case _:
+                    pass
+    return {}
 
 
 def _told(earlier: WaitKeys, now: WaitKeys) -> tuple[PhaseName, ...]:

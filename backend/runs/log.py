@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.runs.earlier import expected_s
+from tokendyno.backend.runs.earlier import expected_s, whole_s
 from tokendyno.backend.runs.gate import Found, same_pair
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
@@ -111,10 +111,11 @@ class RunLog:
     def expect(self, created: Created) -> None:
         """Add to a new run how long its phases took in earlier runs of the same shape, where one tells."""
         with suppress(InputError):  # a history that cannot be read stops no run
+            wholes = whole_s(self._keeper, created)
             for arm in created.arms:
-                seconds = expected_s(self._keeper, created, arm)
-                if seconds:
-                    self.append(created.id, Expected(arm.name, seconds))
+                seconds, whole = expected_s(self._keeper, created, arm), wholes.get(arm.name, {})
+                if seconds or whole:
+                    self.append(created.id, Expected(arm.name, seconds, whole))
 
     def reading(self, of: Created) -> Found | None:
         """The newest complete run of the same owner that read texts with the two arms of a run; with its arms swapped

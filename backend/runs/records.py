@@ -132,10 +132,12 @@ class Predicted(
 
 
 class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):
-    """How long phases of an arm took in earlier runs of the same shape, in seconds."""
+    """How long phases of an arm took in earlier runs of the same shape, in seconds. `whole`: what comes again
+    and again, all of it together, in a run between the same two arms."""
 
     arm: str
     seconds: dict[PhaseName, float]
+    whole: dict[PhaseName, float] = {}
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):

@@ -132,8 +132,8 @@ class Run(OfRun):
                     self.arms[name].take(record)
                 case Predicted(arm=name):
                     self.arms[name].take_prediction(record)
-                case Expected(arm=name, seconds=seconds):
-                    self.arms[name].expected_s = seconds
+                case Expected(arm=name, seconds=seconds, whole=whole):
+                    self.arms[name].expected_s, self.arms[name].expected_whole_s = seconds, whole
                 case Ended(at_s=at_s, status=status, message=message, bad_input=bad_input):
                     self.status, self.message, self.bad_input = status, message, bad_input
                     for arm in self.arms.values():

@@ -9,6 +9,7 @@ from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.evidence import TOKENS, Evidence, Finding
 from tokendyno.backend.messages import Finished
 from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.unasked import unasked
 from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_summary import BatchSummary, differing, summarize_batch
 from tokendyno.backend.runs.records import ArmPlanned, Created, OfRun, Status
@@ -116,21 +117,8 @@ class Snapshot(OfRun):
 
     @property
     def unasked(self) -> dict[str, tuple[str, str]]:
-        """Axes on which two arms are planned differently although nobody asked for it, such as what "auto" came to:
-        axis -> choices of A and of B. Where arm B names its choice and gets it, that is what is compared with A as it
-        comes."""
-        if len(self.created.arms) != 2:
-            return {}
-        a, b = self.created.arms
-        named = self.request.arms[1].choices if len(self.request.arms) == 2 else {}
-        return {
-            axis: (choice, b.planned[axis])
-            for axis, choice in a.planned.items()
-            if (other := b.planned.get(axis, choice)) != choice
-            and (
-                b.requested.get(axis, other) != other or (a.requested.get(axis, choice) != choice and axis not in named)
-            )
-        }
+        """In what two arms differ although nobody chose it: axis -> choices of A and of B."""
+        return unasked(*self.created.arms) if len(self.created.arms) == 2 else {}
 
     def comparison(self) -> Comparison | None:
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""

@@ -34,10 +34,10 @@ def capitalized(text: str) -> str:
 def _preset(arm: ArmRequest) -> str:
     known = sorted(arm_presets(), key=lambda one: (one.name != arm.preset, one.bundle))
     found = next((one for one in known if one.name == arm.preset or one.choices == arm.choices), None)
-    return _inside(found.title) if found is not None else ""
+    return lowered(found.title) if found is not None else ""
 
 
-def _inside(title: str) -> str:
+def lowered(title: str) -> str:
     """A title inside a sentence: "Static cache" without its capital, "FlashAttention 2" as it is."""
     first = title.partition(" ")[0]
     return title[0].lower() + title[1:] if first.isalpha() and first[1:].islower() and len(first) > 1 else title
@@ -64,6 +64,6 @@ def _choice_name(axis: Optimization, choice: str) -> str:
     """The title of the preset that is this choice alone, else the choice with its axis."""
     for preset in arm_presets():
         if preset.choices == {axis.name: choice}:
-            return _inside(preset.title)
+            return lowered(preset.title)
     title = axis.choice(choice).title
-    return title if axis.name in NAMED_BY_CHOICE else f"{title} {_inside(axis.title)}"
+    return title if axis.name in NAMED_BY_CHOICE else f"{title} {lowered(axis.title)}"

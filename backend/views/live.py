@@ -23,6 +23,7 @@ from tokendyno.backend.views.heading import heading
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
 from tokendyno.backend.views.origin import whole_note
+from tokendyno.backend.views.phase_bar import PhaseBar, phase_bar
 from tokendyno.backend.views.quality import QualityView, quality_sentence, quality_view, tolerances
 from tokendyno.backend.views.sentences import (
     AnnotationText,
@@ -138,6 +139,7 @@ class Head(msgspec.Struct, frozen=True):
     quality     what was read of given texts; None where the arms answered a prompt
     crossing    seconds over tokens of two arms, where the one that starts later gets ahead
     heading     the run in a few words, once it has ended
+    bar         how far it is as a whole
     """
 
     title: str
@@ -158,6 +160,7 @@ class Head(msgspec.Struct, frozen=True):
     crossing: Crossing | None = None
     card: Card | None = None
     heading: str = ""
+    bar: PhaseBar | None = None
 
 
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
@@ -254,6 +257,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
         crossing(run),
         card_of(run, gate) if run.request.quality is None else None,
         heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
+        phase_bar(run, now_s, gate),
     )
 
 

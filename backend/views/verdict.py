@@ -125,7 +125,7 @@ def unasked_sentence(run: Snapshot) -> str:
     apart = [
         f"{axis_title(axis)} ({'; '.join(_came_to(arm, axis) for arm in run.created.arms)})" for axis in run.unasked
     ]
-    return f"The arms also differ in what nobody named: {_listed(apart)}." if apart else ""
+    return f"The arms also differ in what nobody named: {listed(apart)}." if apart else ""
 
 
 def _came_to(arm: ArmPlanned, axis: str) -> str:
@@ -161,15 +161,15 @@ def worded(
     cost = f"has {quality.missed}, over the tolerance" if quality.missed else quality.part
     rest = [*others, *filter(None, [cost, text])]
     if found is None:
-        return VerdictText(capitalized(f"{names['B']} {_listed(rest)}.") if rest else "")
+        return VerdictText(capitalized(f"{names['B']} {listed(rest)}.") if rest else "")
     head = headline(found, unit, names)
     if found.low is None:
         return VerdictText(
-            f"One pair of runs: {_listed([_one_pair(found.ratio, unit, names), *rest])}.", basis(found, unit)
+            f"One pair of runs: {listed([_one_pair(found.ratio, unit, names), *rest])}.", basis(found, unit)
         )
     if found.outcome in ("a_faster", "b_faster"):
-        return VerdictText(f"{_listed([head.text, *rest])}.", basis(found, unit))
-    return VerdictText(f"{head.text}; it {_listed(rest)}." if rest else f"{head.text}.", basis(found, unit))
+        return VerdictText(f"{listed([head.text, *rest])}.", basis(found, unit))
+    return VerdictText(f"{head.text}; it {listed(rest)}." if rest else f"{head.text}.", basis(found, unit))
 
 
 def headline(found: Comparison, unit: Unit = "token", names: Mapping[str, str] = LETTERS) -> Headline:
@@ -246,7 +246,7 @@ def _alone(name: str, found: Summary, unit: Unit) -> str:
         parts.append(said)
     if found.peak_memory_bytes is not None:
         parts.append(f"takes {' '.join(bytes_text(found.peak_memory_bytes))} of memory at its peak")
-    return f"{name} {_listed(parts)}." if parts else ""
+    return f"{name} {listed(parts)}." if parts else ""
 
 
 def step_word(unit: Unit) -> str:
@@ -314,7 +314,7 @@ def _text(found: TextComparison | None, differing: bool) -> str:
     return f"writes another text from token {found.tokens_equal_until:,} on"
 
 
-def _listed(parts: Sequence[str]) -> str:
+def listed(parts: Sequence[str]) -> str:
     """ "a", "a and b", "a, b, and c"."""
     if len(parts) < 3:
         return " and ".join(parts)

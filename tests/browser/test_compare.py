@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.chart_page import ChartPage, reply
+from tests.browser.conftest import UNBEGUN
 from tests.browser.driver import LIVE, Driver
 from tests.browser.stored_runs import RUNS
 from tests.support.command_line import POCKET
@@ -221,3 +222,22 @@ def test_a_broken_run_and_an_unknown_one_are_said(open_page: Open) -> None:
     user.page.get_by_text("There is no run 'nosuchrun' here").wait_for()
     assert user.page.locator("#run").is_enabled()
     assert "Press Run" in user.text(".td-empty-run")
+
+
+def test_what_nobody_chose_is_set_the_same_with_one_press_and_the_run_says_how_far_it_is(open_page: Open) -> None:
+    user = open_page(UNBEGUN)
+    user.wait("document.querySelector('#same').textContent.includes('They differ in KV cache alone.')")
+    user.choose("axis-a-dtype", "float16")
+    user.page.locator("#verdicts-b").get_by_role("button", name="Remove Dtype float32").click()  # it is left at auto
+    user.page.locator("#same").get_by_role("button", name="Use the same: dtype float16 in B").click()
+    user.page.locator("#same .td-fair.fair").wait_for()
+    assert "Dtype float16" in user.chips("a") and "Dtype float16" in user.chips("b")
+
+    user.type("max-new-tokens", "1500")
+    user.run()
+    user.page.locator(".td-run-part.now", has_text="writes").wait_for(timeout=60_000)
+    user.wait("/^(A writes|\\d+ s) - tokendyno$/.test(document.title)")
+    assert "at most 9 pairs or 60 s" in user.text(".td-run-rule")
+    user.page.click("#stop")
+    user.wait_status("cancelled")
+    user.page.locator(".td-run-bar", has_text="Stopped after").wait_for()

@@ -1,5 +1,6 @@
 """Handlers of the Compare page. They read and update its controls, and are wired to events in `ui/compare/page.py`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
@@ -8,14 +9,18 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import Sweep
+from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.arm_column import ArmControls, folded, titles
 from tokendyno.ui.compare.code import code_text, named_code, no_code
+from tokendyno.ui.compare.fair_line import Same, fair_value
 from tokendyno.ui.compare.palette import Taken
 from tokendyno.ui.compare.palette import entries as offers
 from tokendyno.ui.compare.request import (
@@ -40,8 +45,6 @@ from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.run_page import RunPage
 from tokendyno.ui.visitor import Buttons, buttons_of, visitor_of
-
-SAME = "A and B are identical: any difference between them is noise."
 
 
 class Handlers(RunPage):
@@ -91,7 +94,7 @@ class Handlers(RunPage):
         recorded = self.recorded(shown, updates[self.stale])
         for arm, found in zip(self.arms, chosen, strict=True):
             updates[arm.preset] = found.preset or matching_preset(found.choices)
-        updates[self.same] = SAME if chosen[0].choices == chosen[1].choices else ""
+        updates[self.same] = ""
         try:
             if request is None:
                 raise InputError(lacks)
@@ -102,6 +105,7 @@ class Handlers(RunPage):
             for arm, found in zip(self.arms, chosen, strict=True):
                 updates[arm.preset] = matching_preset(found.choices, found.preset, facts, machine)
             results = self.bench.check(request)
+            updates[self.same] = self.fair(request, results, facts)
             if not lacks:  # else what Run said of the missing prompt stays
                 updates[self.message] = ""
             for arm, asked, code, result in zip(self.arms, chosen, self.codes, results.values(), strict=True):
@@ -166,7 +170,38 @@ class Handlers(RunPage):
         asked = {axis.name: axis.default for axis in axes} | taken.choices if taken.whole else taken.choices
         return edited(axes, self.arms[at].axes, before, asked)
 
-    # --- runs -------------------------------------------------------------------
+    def fair(self, request: Request, results: Mapping[str, Checked], facts: ModelFacts) -> str:
+        """In what the arms differ, and what would make them the same in what nobody chose."""
+
+        def changed(changes: Changes) -> Mapping[str, Checked]:
+            arms = [
+                msgspec.structs.replace(arm, choices=arm.choices | changes.get(arm.name, {})) for arm in request.arms
+            ]
+            return self.bench.check(msgspec.structs.replace(request, arms=arms))
+
+        return fair_value(fairness(results, facts, changed, self.bench.kept(results)))
+
+    def compare_workers(self, *values: Any) -> Updates:
+        """A run has ended: the same line, since its workers may be kept."""
+        try:
+            request = within(read_draft(values)[0], self.bench.limits)
+            return {self.same: self.fair(request, self.bench.check(request), self.bench.facts(request.model))}
+        except InputError:  # `check` says so
+            return {}
+
+    def make_same(self, event: gr.EventData, *values: Any) -> Updates:
+        """ "Use the same" was pressed."""
+        try:
+            fix = msgspec.convert(event._data, Same).fix
+        except msgspec.ValidationError as error:
+            raise InputError("What is to be set cannot be read. Reload the page.") from error
+        updates: Updates = {}
+        for at, (name, arm) in enumerate(zip(ARMS, self.arms, strict=True)):
+            before = values[at * len(arm.axes) : (at + 1) * len(arm.axes)]
+            updates |= edited(prompt_axes(), arm.axes, before, fix.get(name, {}))
+        return updates
+
+    # --- runs -------------------------------------------------------------------------------------
 
     def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
         """Run was pressed."""

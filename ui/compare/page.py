@@ -10,6 +10,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.compare.arm_column import arm_controls, titles
 from tokendyno.ui.compare.code import code_panel
+from tokendyno.ui.compare.fair_line import fair_line
 from tokendyno.ui.compare.handlers import Handlers
 from tokendyno.ui.compare.palette import palette_dialog
 from tokendyno.ui.compare.request import ARMS
@@ -79,7 +80,7 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
         presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
         entries = titles(first, machine)
         arms = [arm_controls(name, preset, first, entries) for name, preset in zip(ARMS, presets, strict=True)]
-    same = text_line("same", role="status", classes="td-same")
+    same = fair_line()
     message = text_line("message", role="alert", classes="td-failure")
     older = stale_line("live", "stale")
     offered = palette_dialog(first)
@@ -117,7 +118,7 @@ def _wire_choices(page: Handlers) -> None:
 
 
 def _wire_arms(page: Handlers) -> None:
-    """Presets, fixes, "A and one more" and the palette."""
+    """Presets, fixes, "A and one more", the palette, and "use the same"."""
     safe = shows_errors(page.message)
     for arm in page.arms:
         changed = [*arm.axes, page.message]
@@ -131,6 +132,7 @@ def _wire_arms(page: Handlers) -> None:
         arm.verdicts.copy(safe(page.copy(arm)), first.axes, [*arm.axes, page.message], **QUIET)
     axes = [axis for arm in page.arms for axis in arm.axes]
     page.palette.take(safe(page.take), axes, [*axes, page.message], **QUIET)
+    page.same.fix(safe(page.make_same), axes, [*axes, page.message], trigger_mode="multiple", **QUIET)
 
 
 def _wire_runs(page: Handlers) -> None:
@@ -141,7 +143,8 @@ def _wire_runs(page: Handlers) -> None:
     presses = [page.run_button.click, page.work.prompt.submit]
     gr.on(presses, safe(page.run), asked, begun, trigger_mode="always_last", **QUIET)
     page.stop_button.click(safe(page.stop), page.live, [page.message], **QUIET)
-    page.live.finished(safe(page.finished), page.live, [*page.buttons_shown, page.message], **QUIET)
+    over = page.live.finished(safe(page.finished), page.live, [*page.buttons_shown, page.message], **QUIET)
+    over.then(safe(page.compare_workers), page.asked, [page.same, page.message], **QUIET)
 
 
 def _wire_opening(page: Handlers) -> Any:

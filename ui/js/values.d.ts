@@ -239,6 +239,17 @@ declare namespace Claims {
   }
 }
 
+declare namespace Fair {
+  interface Fairness {
+    state: "equal" | "fair" | "unasked";
+    badge: string;
+    sentence: string;
+    same: string;
+    fix: { [key: string]: { [key: string]: string } };
+    fix_text: string;
+  }
+}
+
 declare namespace Fit {
   interface FitView {
     label: string;
@@ -420,6 +431,7 @@ declare namespace Live {
     crossing: Crossing | null;
     card: Card | null;
     heading: string;
+    bar: PhaseBar | null;
   }
   interface VerdictText {
     sentence: string;
@@ -587,6 +599,21 @@ declare namespace Live {
     label: string;
     action: "code" | "run";
     arm: string;
+  }
+  interface PhaseBar {
+    label: string;
+    parts: Part[];
+    spent_s: number;
+    left_s: number | null;
+    most_s: number | null;
+    rule: string;
+  }
+  interface Part {
+    name: "pairs" | "proof" | "quality" | "ready";
+    text: string;
+    state: "done" | "now" | "waiting";
+    spent_s: number;
+    expected_s: number | null;
   }
   interface Columns {
     first: number;

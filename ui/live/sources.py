@@ -31,6 +31,7 @@ FILE_LINKS = """    <span class="td-files" hidden>
 TEMPLATE = f"""
 <p class="td-empty-run"></p>
 <div class="td-failure" role="alert"></div>
+<div class="td-run-bar" role="group" aria-label="How far the run is" hidden></div>
 <div class="td-verdict">
   <h2 class="td-sentence" role="status"></h2>
   <div class="td-answer" hidden></div>

@@ -11,7 +11,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.messages import PhaseName, Progress
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
-from tokendyno.backend.runs.earlier import Place, expected_s, wait_keys
+from tokendyno.backend.runs.earlier import Place, expected_s, wait_keys, whole_s
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import ArmEvent, Created, WaitKeys
 from tokendyno.backend.runs.store import Store
@@ -134,3 +134,24 @@ def test_lengths_are_alike_up_to_a_power_of_two(size: int, alike: tuple[int, ...
         assert keys(count, size) == keys(size, count) == keys(size, size)
     for count in others:
         assert keys(count, size).run != keys(size, size).run != keys(size, count).run
+
+
+def test_a_run_between_the_same_arms_tells_of_all_its_pairs_and_texts(store: Store) -> None:
+    log = RunLog(store)
+    first = log.create(run("before", 1.0)).created
+    for phase, seconds in (
+        ("warmup", 1.0),
+        ("run", 2.0),
+        ("run", 3.0),
+        ("prove", 0.5),
+        ("warmup", 0.25),
+        ("quality", 4.0),
+    ):
+        log.append(first.id, ArmEvent("A", 0, 1.0, Progress(phase, "end", seconds, 1.0)))  # type: ignore[arg-type]
+    assert whole_s(store, run("new", 2.0)) == {}, "it is not over"
+    log.append(first.id, ended())
+    assert whole_s(store, run("new", 2.0)) == {"A": {"run": 5.0, "prove": 0.5, "quality": 4.25}}
+    assert whole_s(store, run("new", 2.0, WaitKeys("load", "other"))) == {}
+    new = run("new", 2.0)
+    longer = msgspec.structs.replace(new, request=msgspec.structs.replace(new.request, until_s=5.0))
+    assert whole_s(store, longer) == {}, "its pairs end by another rule"

@@ -174,8 +174,9 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
         "arms",
         "quality",
         "crossing",
-        "heading",
         "card",
+        "bar",
+        "heading",
     }
     assert sent["head"]["arms"][0].keys() == {
         "start",

@@ -13,6 +13,7 @@ import { makeDistribution } from './distribution.js';
 import { makePuller } from './pull.js';
 import { makeTexts } from './texts.js';
 import { makeRace } from './race.js';
+import { makePhaseBar } from './phase_bar.js';
 import { makePhases } from './phases.js';
 import { makeVerdict } from './verdict.js';
 import { makeCard } from './card.js';
@@ -42,6 +43,7 @@ const distribution = makeDistribution(find('.td-distribution'), find('.td-spread
 /** @returns {[Live.Head, Live.Series[], Live.Span | null] | null} */
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
+const bar = makePhaseBar(find('.td-run-bar'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'), find('.td-gate'), find('.td-pays'));
 const card = makeCard(find('.td-answer'), settings.links ? nextStep : null);
 const quality = makeQuality(find('.td-quality'));
@@ -61,7 +63,7 @@ const crossing = makeCrossing(find('.td-crossing'));
 let series = [];
 /** @type {Live.Head | null} */
 let head = null;
-let run = '', version = -1, asked = 0, heard = 0, closing = false, behind = false, over = false, quiet = false;
+let run = '', titled = '', version = -1, asked = 0, heard = 0, closing = false, behind = false, over = false, quiet = false;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
 
 async function ask() {
@@ -118,12 +120,13 @@ function takeHead(reply) {
   setText(find('.td-title'), head.title);
   setText(find('.td-note'), head.note);
   phases.take(head);
+  bar.take(settings.replays ? null : head.bar, reply.ended);
   verdict.take(head, reply.status);
   const waits = ['queued', 'running'].includes(reply.status) && head.arms.length === 2 && !head.quality;
   card.take(head.card, waits ? find('.td-sentence').textContent : '');
   find('.td-verdict').classList.toggle('td-carded', Boolean(head.card) || waits);
   setText(find('.td-sure'), head.card ? head.card.confidence : '');
-  if (settings.links) window.tokendynoAddress?.title('compare', head.heading);
+  entitle(head.heading || bar.title());
   quality.take(head.quality);
   element.classList.toggle('td-reads', Boolean(head.quality));
   tiles.take(head.arms, head.differences);
@@ -184,16 +187,24 @@ function open(id) {
   find('.td-verdict').classList.remove('td-carded');
   element.classList.remove('td-reads');
   if (settings.links) window.dispatchEvent(new Event('tokendyno-run'));
-  if (settings.links) window.tokendynoAddress?.title('compare', '');
+  entitle('');
   find('.td-texts').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
-  race.clear(); phases.clear(); verdict.clear(); card.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear(); crossing.clear();
+  race.clear(); bar.clear(); phases.clear(); verdict.clear(); card.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear(); crossing.clear();
   charts.reset(run);
   setText(find('.td-empty-run'), run || !settings.links ? '' : [EMPTY, settings.first].filter(Boolean).join(' '));
   if (!run) bare(true);
   if (settings.links) showLink(run);
   if (!run) { puller.stop(); return; }
   puller.begin();
+}
+
+// The title of the browser's tab: what is shown, or how long it still goes.
+/** @param {string} text */
+function entitle(text) {
+  if (!settings.links || text === titled) return;
+  titled = text;
+  window.tokendynoAddress?.title('compare', text);
 }
 
 // The script stands below the results; a run begins as a press of Run does.
@@ -209,7 +220,8 @@ function nextStep(next) {
 
 function clock() {
   if (!element.isConnected) return;
-  if (head && !over && !document.hidden) phases.tick(series);
+  if (head && !over) entitle(head.heading || bar.title());
+  if (head && !over && !document.hidden) { bar.tick(); phases.tick(series); }
   setTimeout(clock, quiet ? 1000 : 100);
 }
 

@@ -1,0 +1,117 @@
+"""Whether two arms differ in what was chosen and in nothing else, before they run, and what would make it so."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes, axis_title, choice_title
+from tokendyno.backend.optimizations.unasked import apart, unasked
+from tokendyno.backend.views.arm_names import lowered
+from tokendyno.backend.views.verdict import listed
+
+Changes = dict[str, dict[str, str]]
+"""Choices to be set, by axis, of each arm."""
+
+Check = Callable[[Changes], Mapping[str, Checked]]
+"""The arms with some choices changed; InputError where that cannot be."""
+
+IDENTICAL = "A and B are identical: any difference between them is noise."
+SAME_PLAN = "A and B come to the same plan here: any difference between them is noise."
+
+
+class Fairness(msgspec.Struct, frozen=True):
+    """What stands above the button that runs two arms.
+
+    state     unasked: they also differ in what nobody chose; equal: in nothing
+    same      in what they are the same
+    fix       what makes them the same in what nobody chose
+    """
+
+    state: Literal["fair", "unasked", "equal"]
+    badge: str
+    sentence: str
+    same: str = ""
+    fix: Changes = {}
+    fix_text: str = ""
+
+
+def fairness(arms: Mapping[str, Checked], facts: ModelFacts, check: Check, kept: Sequence[str]) -> Fairness | None:
+    """None where an arm cannot run. `kept`: arms whose worker holds their model from an earlier run."""
+    a, b = arms.values()
+    if a.planned == b.planned:
+        return Fairness("equal", "", IDENTICAL if a.requested == b.requested else SAME_PLAN)
+    if a.blocked or b.blocked:
+        return None
+    same = _same(arms, facts, kept)
+    fix, mended = _fix(arms, check)
+    chosen = [lowered(axis_title(axis)) for axis in apart(a, b) if axis not in mended]
+    if not mended:
+        alone = f"{chosen[0]} alone" if len(chosen) == 1 else f"{listed(chosen)}, as chosen"
+        return Fairness("fair", "\u2713 Fair", f"They differ in {alone}.", same)
+    unchosen = [
+        f"{lowered(axis_title(axis))} ({', '.join(_came_to(name, one, axis) for name, one in arms.items())})"
+        for axis in mended
+    ]
+    said = f"They differ in {listed(chosen)}, and " if chosen else "They differ "
+    sets = [
+        f"{lowered(axis_title(axis))} {choice_title(axis, choice)} in {name}"
+        for name, choices in fix.items()
+        for axis, choice in choices.items()
+    ]
+    sentence = f"{said}in what nobody chose: {listed(unchosen)}."
+    return Fairness("unasked", "\u25b2 Not fair yet", sentence, same, fix, f"Use the same: {listed(sets)}")
+
+
+def _fix(arms: Mapping[str, Checked], check: Check) -> tuple[Changes, list[str]]:
+    """What makes the arms the same in what nobody chose, and those axes. An axis on which no arm can have what the
+    other has follows from what was chosen, as CUDA graphs do from how code is compiled."""
+    (name_a, a), (name_b, b) = arms.items()
+    defaults = {axis.name: axis.default for axis in all_axes()}
+    fix: Changes = {}
+    mended = []
+    for axis, (of_a, of_b) in unasked(a, b).items():
+        ways = [(name_b, of_a), (name_a, of_b)]
+        if b.requested[axis] != defaults[axis] and a.requested[axis] == defaults[axis]:  # B's was named
+            ways.reverse()
+        for name, choice in ways:
+            tried = fix | {name: fix.get(name, {}) | {axis: choice}}
+            if choice != defaults[axis] and _works(check, tried, axis):
+                fix = tried
+                mended.append(axis)
+                break
+    return fix, mended
+
+
+def _works(check: Check, changes: Changes, axis: str) -> bool:
+    """Whether both arms can run with these changes, and are the same on an axis."""
+    try:
+        a, b = check(changes).values()
+    except InputError:
+        return False
+    return not (a.blocked or b.blocked) and axis not in apart(a, b)
+
+
+def _came_to(name: str, arm: Checked, axis: str) -> str:
+    requested, planned = arm.requested[axis], arm.planned[axis]
+    by = f" by {choice_title(axis, requested)}" if requested != planned else ""
+    return f"{name} {choice_title(axis, planned)}{by}"
+
+
+def _same(arms: Mapping[str, Checked], facts: ModelFacts, kept: Sequence[str]) -> str:
+    """What a reader would ask about first: the choices that both have, and where their workers come from."""
+    a, b = arms.values()
+    both = [
+        f"{lowered(axis.title)} {choice_title(axis.name, planned)}"
+        for axis in all_axes()
+        if axis.matters(facts) and (planned := a.planned[axis.name]) == b.planned[axis.name] and planned != axis.off
+        if planned != axis.default or (axis.leading and planned != "auto")
+    ]
+    said = f"Same: {', '.join([*both, 'prompt and length'])}"
+    if len(kept) == 1:
+        (new,) = (name for name in arms if name not in kept)
+        said += f". {kept[0]} keeps its worker of an earlier run, {new} gets a new one"
+    return said

@@ -1,0 +1,212 @@
+"""How far a whole run is: its parts in their order, what each took or may take, and when it should be over.
+
+What is expected comes from earlier runs here with the same arms and lengths (`runs/earlier.py`). Without one, the pairs
+of runs have an end that the first of them tells.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tokendyno.backend.config import LEAST_PAIRS
+from tokendyno.backend.messages import PhaseName
+from tokendyno.backend.runs.arm_series import ArmSeries, Phase
+from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.views.tiles import PHASE_TITLES
+from tokendyno.backend.views.waits import duration
+
+PartName = Literal["ready", "pairs", "proof", "quality"]
+
+_PARTS: dict[PhaseName, PartName] = {"run": "pairs", "prove": "proof", "quality": "quality"}
+"""Of which part a phase is; of "ready" all others."""
+
+_ENDED = {"done": "Done in", "cancelled": "Stopped after", "failed": "Failed after", "interrupted": "Interrupted after"}
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of a run. `expected_s`: what it should take as a whole; None where nothing tells."""
+
+    name: PartName
+    text: str
+    state: Literal["waiting", "now", "done"]
+    spent_s: float
+    expected_s: float | None = None
+
+
+class PhaseBar(msgspec.Struct, frozen=True):
+    """A run from its first process to its last text.
+
+    label    how long it took, "" while it is under way
+    left_s   until it should be over; `most_s`: of its pairs, at most; None where nothing tells
+    spent_s  since it began
+    rule     when its pairs end
+    """
+
+    label: str
+    parts: list[Part]
+    spent_s: float
+    left_s: float | None = None
+    most_s: float | None = None
+    rule: str = ""
+
+
+class _At(NamedTuple):
+    """A phase of an arm."""
+
+    arm: str
+    phase: Phase
+
+
+def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None:
+    """None of a run that ended before it began. `now_s`: seconds since it was created."""
+    every = [_At(name, phase) for name, arm in run.arms.items() for phase in arm.phases.values()]
+    if not every and run.ended:
+        return None
+    newest = max(every, key=lambda at: at.phase.begin_s, default=None)
+    begin_s = max(0.0, min((at.phase.begin_s for at in every), default=now_s))
+    end_s = max((at.phase.begin_s + at.phase.seconds for at in every), default=now_s) if run.ended else now_s
+    current: PartName = "ready"
+    if newest is not None and all("run" in arm.first_phases or arm.scores for arm in run.arms.values()):
+        current = _PARTS.get(newest.phase.name, "pairs")
+    spent = _spent_s(run, now_s, end_s)
+    expected = _expected_s(run, spent, now_s)
+    names = [name for name in spent if spent[name] or name == current or _is_to_come(run, name, gate, expected)]
+    if run.ended:
+        names = [name for name in names if spent[name]]
+    parts = []
+    for name in names:
+        behind = run.ended or (current != name and list(spent).index(name) < list(spent).index(current))
+        state: Literal["waiting", "now", "done"] = (
+            "done" if behind else "now" if name == current and newest else "waiting"
+        )
+        doing = newest if state == "now" else None
+        parts.append(Part(name, _text(run, name, state, spent[name], doing), state, spent[name], expected.get(name)))
+    if run.ended:
+        return PhaseBar(f"{_ENDED[run.status]} {duration(end_s - begin_s)}", parts, end_s - begin_s, rule=_rule(run))
+    left = [
+        None if part.expected_s is None else max(0.0, part.expected_s - part.spent_s)
+        for part in parts
+        if part.state != "done"
+    ]
+    left_s = None if None in left else sum(one for one in left if one is not None)
+    most_s = _most_s(run, spent["pairs"]) if current == "pairs" else None
+    return PhaseBar("", parts, now_s - begin_s, left_s, most_s, _rule(run))
+
+
+# --- seconds --------------------------------------------------------------------------------------
+
+
+def _spent_s(run: Snapshot, now_s: float, end_s: float) -> dict[PartName, float]:
+    """What each part took so far, in their order."""
+    found: dict[PartName, float] = {"ready": 0.0, "pairs": 0.0, "proof": 0.0, "quality": 0.0}
+    read_from_s = 0.0
+    for arm in run.arms.values():
+        for phase in arm.first_phases.values():
+            if phase.name not in _PARTS:
+                found["ready"] += _took_s(run, arm, phase, now_s)
+        found["pairs"] += sum(finish.wall_s for finish in arm.finishes.values())
+        if (running := arm.phases.get("run")) is not None and _live(run, arm, running):
+            found["pairs"] += _took_s(run, arm, running, now_s)
+        if (proving := arm.phases.get("prove")) is not None:
+            found["proof"] += _took_s(run, arm, proving, now_s)
+        others = (phase for phase in arm.phases.values() if phase.name != "quality")
+        read_from_s = max([read_from_s, *(phase.begin_s + phase.seconds for phase in others)])
+    if any("quality" in arm.phases for arm in run.arms.values()):
+        found["quality"] = max(0.0, end_s - read_from_s)
+    return found
+
+
+def _took_s(run: Snapshot, arm: ArmSeries, phase: Phase, now_s: float) -> float:
+    return max(phase.seconds, now_s - phase.begin_s) if _live(run, arm, phase) else phase.seconds
+
+
+def _live(run: Snapshot, arm: ArmSeries, phase: Phase) -> bool:
+    """Whether it is under way: one that never ends, such as a remark before any worker, gives way to the next."""
+    newest = max(arm.phases.values(), key=lambda one: one.begin_s)
+    return not run.ended and phase.state in ("begin", "step") and newest.name == phase.name
+
+
+def _expected_s(run: Snapshot, spent: dict[PartName, float], now_s: float) -> dict[PartName, float]:
+    """What each part should take as a whole, where earlier runs tell."""
+    found: dict[PartName, float] = {}
+    arms = run.arms.values()
+    if all(arm.expected_s for arm in arms):
+        found["ready"] = spent["ready"] + sum(left for arm in arms for left in _left_s(run, arm, now_s))
+    if all(arm.expected_whole_s for arm in arms):
+        for phase, part in _PARTS.items():
+            found[part] = sum(arm.expected_whole_s.get(phase, 0.0) for arm in arms)
+    return found
+
+
+def _left_s(run: Snapshot, arm: ArmSeries, now_s: float) -> Iterator[float]:
+    """What is left of each phase before the first run of an arm. A phase that another one came after was not needed."""
+    order = list(PHASE_TITLES)
+    reached = max((order.index(name) for name in arm.first_phases), default=-1)
+    for name, seconds in arm.expected_s.items():
+        phase = arm.first_phases.get(name)
+        if phase is not None and _live(run, arm, phase):
+            yield max(0.0, seconds - (now_s - phase.begin_s))
+        elif phase is None and order.index(name) > reached:
+            yield seconds
+
+
+def _most_s(run: Snapshot, spent_s: float) -> float | None:
+    """How long the pairs can still take, once one is over."""
+    asked, done = run.request, _pairs(run)
+    if not done or not asked.until_s:
+        return None
+    pair_s = sum(arm.finishes[done - 1].wall_s for arm in run.arms.values())
+    by_time = max(asked.until_s, LEAST_PAIRS * pair_s)
+    return max(0.0, min(by_time, max(LEAST_PAIRS, asked.workload.repeats) * pair_s) - spent_s)
+
+
+def _pairs(run: Snapshot) -> int:
+    return min(sum(arm.completed(repeat) for repeat in arm.finishes) for arm in run.arms.values())
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def _is_to_come(run: Snapshot, name: PartName, gate: Gate | None, expected: dict[PartName, float]) -> bool:
+    """Whether a run will have a part, as far as is known."""
+    if name == "proof":
+        return run.request.proof and run.request.until_s > 0
+    if name == "quality":
+        known = "pairs" in expected and not expected.get("quality")  # the run before had no need to
+        unread = (
+            gate is not None and gate.state == "unread" and run.request.until_s > 0 and run.request.reading is not None
+        )
+        return run.request.quality is not None or (unread and not known)
+    return name == "ready" or run.request.quality is None
+
+
+def _text(run: Snapshot, name: PartName, state: str, spent_s: float, doing: _At | None) -> str:
+    most, several = run.request.workload.repeats, len(run.arms) == 2
+    word = "pair" if several else "run"
+    if name == "pairs" and doing is not None:
+        limit = f"of up to {most}" if run.request.until_s else f"of {most}"
+        return f"{word} {run.repeat + 1} {limit}{f', {doing.arm} writes' if several else ''}"
+    if doing is not None and doing.phase.name == "run":
+        return f"{doing.arm} writes"
+    if doing is not None:
+        note = f", {doing.phase.note}" if doing.phase.note and doing.phase.name in ("compile", "warmup") else ""
+        return f"{doing.arm}: {PHASE_TITLES[doing.phase.name]}{note}"
+    if name == "pairs":
+        if state == "waiting":
+            return f"{'up to ' if run.request.until_s else ''}{most} {word}{'s' * (most != 1)}"
+        done, found = _pairs(run), run.comparison()
+        decided = f", {'' if found.decided else 'not '}decided" if found is not None and run.request.until_s else ""
+        return f"{done} {word}{'s' * (done != 1)}{decided}, {duration(spent_s)}"
+    if name == "ready":
+        compiles = any("compile" in {**arm.expected_s, **arm.first_phases} for arm in run.arms.values())
+        return f"start, load, {'compile, ' if compiles else ''}warm-up"
+    return name
+
+
+def _rule(run: Snapshot) -> str:
+    asked = run.request
+    if not asked.until_s or len(run.arms) != 2:
+        return ""
+    return f"rule: until decided, at most {asked.workload.repeats} pairs or {asked.until_s:g} s"
