@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.records import OfRun
 
 MOST_AXES = 2
@@ -54,9 +55,17 @@ def _differing(a: ArmRequest, b: ArmRequest) -> dict[str, str]:
 
     def named(arm: ArmRequest) -> str:
         found = [(one, one.choice(_choice(arm.choices, one.name, one.default)).title) for one in apart]
-        return ", ".join(title if one.name == "dtype" else f"{_inside(one.title)} {title}" for one, title in found)
+        return ", ".join(_called(one, title) for one, title in found)
 
     return {arm.name: named(arm) for arm in (a, b)}
+
+
+def _called(axis: Optimization, title: str) -> str:
+    if axis.name == "dtype":
+        return title
+    if axis.name == "batching" and title != axis.off:
+        return f"{title} batching"
+    return f"{_inside(axis.title)} {title}"
 
 
 def _choice(choices: Mapping[str, str], axis: str, default: str) -> str:

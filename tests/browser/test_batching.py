@@ -101,7 +101,7 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     row = page.locator(".td-request-rows tbody tr").nth(2).inner_text()
     assert "done" in row
     page.locator(".td-pick").nth(2).click()
-    assert page.locator("#batch-live .td-number").input_value() == "3"
+    assert page.locator("#batch-live .td-request-number").input_value() == "3"
 
     stale = "document.querySelector('#batch-stale .td-line-text').textContent"
     fill(user, "batch-concurrent", "3")

@@ -9,7 +9,7 @@ import msgspec
 from tokendyno.backend.models.catalogue import CatalogueEntry
 from tokendyno.backend.traffic.presets import traffic_presets
 from tokendyno.ui.batching.request import ARRIVALS, Fields, draw_values
-from tokendyno.ui.components.inputs import model_input, number_input
+from tokendyno.ui.components.inputs import model_input, number_input, pairs_inputs
 from tokendyno.ui.components.text_line import text_line
 
 TTFT_LIMIT_S = 1.0
@@ -68,6 +68,7 @@ def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
             number("rate", "Requests a second")
             number("burst", "Requests in a burst")
             number("seed", "Seed", 1)
+            made["seconds"], made["price"] = pairs_inputs("batch-")
         with gr.Row(elem_classes=["td-work"]):
             number("long_percent", "Long prompts, %")
             number("long_low", "Long prompts, from")
