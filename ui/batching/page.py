@@ -30,7 +30,7 @@ from tokendyno.ui.batching.request import (
 )
 from tokendyno.ui.batching.traffic_row import TrafficRow, traffic_row
 from tokendyno.ui.compare.code import code_panel, named_code, no_code
-from tokendyno.ui.compare.request import within
+from tokendyno.ui.compare.request import what_pairs, within
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
 from tokendyno.ui.components.axis_values import all_known
 from tokendyno.ui.components.counting import wire_counting
@@ -169,7 +169,7 @@ class _Page(RunPage):
         try:
             if request is None or request.traffic is None:
                 raise InputError(unreadable)
-            updates[self.row.summary] = request.traffic.label
+            updates[self.row.summary] = f"{request.traffic.label}. {what_pairs(request)}."
             facts = self.bench.facts(request.model)
             machine = hardware.detect()
             lacking = self.bench.obstacle(facts)

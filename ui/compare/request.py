@@ -112,10 +112,14 @@ def within(request: Request, limits: Limits) -> Request:
     return msgspec.structs.replace(request, workload=replace(work, repeats=max(LEAST_PAIRS, pairs)))
 
 
+def what_pairs(request: Request) -> str:
+    """How often Run will run the arms."""
+    return f"Run: pairs of runs until they decide, at most {request.workload.repeats} or {request.until_s:g} s"
+
+
 def what_runs(request: Request) -> str:
     """What Run will do, with whatever else is set that "More" may hide."""
     work = request.workload
-    said = f"Run: pairs of runs until they decide, at most {work.repeats} or {request.until_s:g} s"
     more = [
         (work.batch_size > 1, f"batch size {work.batch_size}"),
         (work.prompt_tokens, f"{work.prompt_tokens:,} prompt tokens instead of the prompt as written"),
@@ -123,7 +127,7 @@ def what_runs(request: Request) -> str:
         (work.chat, "chat template"),
         (request.reading, "quality on your own text"),
     ]
-    return "; ".join([said, *(words for here, words in more if here)]) + "."
+    return "; ".join([what_pairs(request), *(words for here, words in more if here)]) + "."
 
 
 def read_choices(values: Sequence[object]) -> dict[str, str]:
