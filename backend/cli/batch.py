@@ -146,18 +146,17 @@ def add_commands(add: Add) -> None:
     sub.add_argument(
         "--stop-at-eos", action="store_true", help="end a request at EOS; otherwise each generates all its tokens"
     )
-    for name, what in (("ttft", "to the first token"), ("token", "a token"), ("request", "a request")):
+    limits = ("for goodput: most seconds to the first token; 0: no limit", "likewise, a token", "likewise, a request")
+    for name, what in zip(("ttft", "token", "request"), limits, strict=True):
         sub.add_argument(
             f"--{name}-limit",
             type=float,
             default=0.0,
             metavar="S",
-            help=f"for goodput: most seconds {what} may take; 0: no limit",
+            help=what,
         )
-    for arm in ("a", "b"):
-        sub.add_argument(
-            f"--script-{arm}", metavar="FILE", help=f"write arm {arm.upper()} as a standalone script instead of running"
-        )
+    sub.add_argument("--script-a", metavar="FILE", help="write arm A as a standalone script instead of running")
+    sub.add_argument("--script-b", metavar="FILE", help="arm B, likewise")
     add_pairs(sub)
     add_history_option(sub)
     add_all(sub)

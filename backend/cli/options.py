@@ -24,7 +24,7 @@ from tokendyno.backend.config import (
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
 
-ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms"
+ARM_HELP = "axis=choice,axis=choice or a preset of presets/arms"
 NO_CHOICE = "(default: every axis at its default)"
 
 Add = Callable[..., argparse.ArgumentParser]
@@ -44,7 +44,7 @@ def add_all(sub: argparse.ArgumentParser) -> None:
 
 def add_repeats(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
     """How often the arms run, and whether what took effect is found out; hidden: its help says nothing of them."""
-    what = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B); statistics are over all runs"
+    what = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B)"
     sub.add_argument("--repeats", type=int, default=1, metavar="N", help=what)
     add_proof(sub, hidden)
 
@@ -64,7 +64,11 @@ def add_pairs(sub: argparse.ArgumentParser) -> None:
         help=f"run pairs until they decide, at most so long (default: {UNTIL_S:.0f})",
     )
     sub.add_argument(
-        "--price-per-hour", type=float, default=0.0, metavar="X", help="of the machine: what a million tokens cost"
+        "--price-per-hour",
+        type=float,
+        default=0.0,
+        metavar="X",
+        help="of the machine: tells what a million tokens cost",
     )
     add_proof(sub)
 
