@@ -68,7 +68,6 @@ def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
             number("rate", "Requests a second")
             number("burst", "Requests in a burst")
             number("seed", "Seed", 1)
-            made["seconds"], made["price"] = pairs_inputs("batch-")
         with gr.Row(elem_classes=["td-work"]):
             number("long_percent", "Long prompts, %")
             number("long_low", "Long prompts, from")
@@ -77,14 +76,18 @@ def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
             number("token_limit_ms", "Limit per token, ms", 0)
             number("request_limit_s", "Limit per request, s", 0)
             made["ignore_eos"] = gr.Checkbox(True, label="Ignore EOS", elem_id="batch-ignore-eos", min_width=110)
-        made["trace"] = gr.Textbox(
-            "",
-            label="A list of requests instead: JSON Lines, or the path of such a file",
-            placeholder='{"arrival_s": 0.5, "prompt_tokens": 64, "max_new_tokens": 128}',
-            lines=1,
-            max_lines=6,
-            elem_id="batch-trace",
-        )
+        with gr.Row(elem_classes=["td-work"]):
+            made["trace"] = gr.Textbox(
+                "",
+                label="A list of requests instead: JSON Lines, or the path of such a file",
+                placeholder='{"arrival_s": 0.5, "prompt_tokens": 64, "max_new_tokens": 128}',
+                lines=1,
+                max_lines=6,
+                min_width=240,
+                scale=5,
+                elem_id="batch-trace",
+            )
+            made["seconds"], made["price"] = pairs_inputs("batch-")
     _connect(preset, made)
     more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
     return TrafficRow({field: made[field] for field in Fields._fields}, preset, run, stop, summary)

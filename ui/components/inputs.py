@@ -53,7 +53,7 @@ def read_number(label: str, value: object) -> float:
 def pairs_inputs(elem_id: str) -> tuple[gr.Number, gr.Number]:
     """How long pairs of runs may take until they decide, and what an hour of the machine costs."""
     seconds = number_input("Seconds of pairs, at most", UNTIL_S, f"{elem_id}seconds")
-    return seconds, number_input("Price of the machine an hour (0: none)", 0, f"{elem_id}price")
+    return seconds, number_input("Price of the machine an hour", 0, f"{elem_id}price")
 
 
 def read_seconds(value: object) -> float:
