@@ -105,8 +105,9 @@ def _decided(bench: Bench, request: Request) -> Request:
     if len(request.arms) != 2:
         return request
     work = replace(request.workload, repeats=MOST_PAIRS)
-    reading = [] if request.traffic is None else None
-    asked = msgspec.structs.replace(request, workload=work, until_s=UNTIL_S, reading=reading)
+    asked = msgspec.structs.replace(
+        request, workload=work, until_s=UNTIL_S, reading=[] if request.traffic is None else None
+    )
     return within(asked, bench.limits)
 
 
