@@ -5,6 +5,7 @@ Both validate themselves, so that all later code can rely on them.
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 
 import msgspec
@@ -146,6 +147,7 @@ class Request(msgspec.Struct, frozen=True):
              `workload.repeats` pairs; 0: exactly so many
     reading  after the pairs, where the arms may differ in what they predict, both are given these texts; empty: those
              of tokendyno; None: none
+    price_per_hour  of the machine, in any currency, so that tokens have a cost; 0: not known
     """
 
     model: str
@@ -157,6 +159,14 @@ class Request(msgspec.Struct, frozen=True):
     proof: bool = True
     until_s: float = 0.0
     reading: list[QualityText] | None = None
+    price_per_hour: float = 0.0
+
+
+def checked_price(price_per_hour: float) -> float:
+    """The price as it was given; InputError where it is none."""
+    if not 0 <= price_per_hour < math.inf:
+        raise InputError(f"The price of an hour is {price_per_hour:g}; it must be a number from 0 on (0: not known).")
+    return price_per_hour
 
 
 def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: bool = False) -> Workload:

@@ -33,7 +33,7 @@ def page() -> str:
     for name, sub in commands.items():
         own = {option: text for option, text in options[name].items() if shared.get(option) != text}
         also = [f"{option.split()[0].rstrip('`')}`" for option in options[name] if option not in {**own, **prompt}]
-        also += ["[prompt options](#prompt-options)"] if prompt.keys() & options[name].keys() else []
+        also += ["[prompt options](#prompt-options)"] if len(prompt.keys() & options[name].keys()) > 1 else []
         lines += [f"## `{name}`\n", f"{sub.description}\n", *_examples(name), *_table(own)]
         lines += [f"{'Also' if own else 'Options:'} {', '.join(also)}.\n"] if also else []
     rest = {option: text for option, text in shared.items() if option not in prompt}

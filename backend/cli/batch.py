@@ -9,7 +9,7 @@ import msgspec
 from tokendyno.backend.cli.commands import perform
 from tokendyno.backend.cli.files import check_folder, check_writable, write_text
 from tokendyno.backend.cli.main import OK
-from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_repeats, written_arms
+from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_pairs, pairs_of, written_arms
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.cli.terminal import Block
@@ -57,9 +57,9 @@ def _write_scripts(options: argparse.Namespace, request: Request) -> int:
 
 def _request(options: argparse.Namespace) -> Request:
     traffic = read_traffic(options)
-    work = workload_of(traffic, options.seed, options.repeats, not options.stop_at_eos)
+    work = workload_of(traffic, options.seed, ignore_eos=not options.stop_at_eos)
     arms = written_arms(options, {"A": options.a, "B": options.b}, work)
-    return Request(options.model, arms, work, traffic, proof=not options.no_proof)
+    return pairs_of(options, Request(options.model, arms, work, traffic, proof=not options.no_proof))
 
 
 def read_traffic(options: argparse.Namespace) -> Traffic:
@@ -146,18 +146,17 @@ def add_commands(add: Add) -> None:
     sub.add_argument(
         "--stop-at-eos", action="store_true", help="end a request at EOS; otherwise each generates all its tokens"
     )
-    for name, what in (("ttft", "to the first token"), ("token", "a token"), ("request", "a request")):
+    limits = ("for goodput: most seconds to the first token; 0: no limit", "likewise, a token", "likewise, a request")
+    for name, what in zip(("ttft", "token", "request"), limits, strict=True):
         sub.add_argument(
             f"--{name}-limit",
             type=float,
             default=0.0,
             metavar="S",
-            help=f"for goodput: most seconds {what} may take; 0: no limit",
+            help=what,
         )
-    for arm in ("a", "b"):
-        sub.add_argument(
-            f"--script-{arm}", metavar="FILE", help=f"write arm {arm.upper()} as a standalone script instead of running"
-        )
-    add_repeats(sub)
+    sub.add_argument("--script-a", metavar="FILE", help="write arm A as a standalone script instead of running")
+    sub.add_argument("--script-b", metavar="FILE", help="arm B, likewise")
+    add_pairs(sub)
     add_history_option(sub)
     add_all(sub)

@@ -18,16 +18,17 @@ from tokendyno.backend.cli.options import (
     Add,
     add_all,
     add_arm,
-    add_proof,
+    add_pairs,
     add_repeats,
     add_workload,
+    pairs_of,
     request_of,
 )
 from tokendyno.backend.cli.progress import close, follow, say, say_notes
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block
-from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, Request
+from tokendyno.backend.config import MOST_PAIRS, Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.endpoint import parse_endpoint
@@ -51,17 +52,10 @@ def compare(options: argparse.Namespace) -> int:
 
 def comparison_of(options: argparse.Namespace) -> Request:
     """What `compare` asks for."""
-    if options.seconds is not None and (options.repeats or not options.seconds > 0):
-        raise InputError(
-            "--seconds is how long pairs of runs may take until they decide. Give a number above 0, and no --repeats."
-        )
     texts = [one for path in options.text or [] for one in passages(path.stem, read_prompt(path, "--text"))]
-    asked = request_of(options, {"A": options.a, "B": options.b}, options.repeats or MOST_PAIRS)
-    return msgspec.structs.replace(
-        asked,
-        until_s=0.0 if options.repeats else options.seconds or UNTIL_S,
-        reading=texts if texts or not (options.repeats or options.no_quality) else None,
-    )
+    asked = pairs_of(options, request_of(options, {"A": options.a, "B": options.b}, options.repeats or MOST_PAIRS))
+    reading = texts if texts or not (options.repeats or options.no_quality) else None
+    return msgspec.structs.replace(asked, reading=reading)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -145,26 +139,15 @@ def add_commands(add: Add) -> None:
     compared.add_argument("--a", default="", metavar="ARM", help=f"arm A: {ARM_HELP} {NO_CHOICE}")
     compared.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
     compared.add_argument(
-        "--repeats",
-        type=int,
-        metavar="N",
-        help="run exactly N pairs (A B A B), and read no texts unless --text is given; "
-        f"default: until they decide, at most {MOST_PAIRS}",
-    )
-    compared.add_argument(
-        "--seconds",
-        type=float,
-        metavar="S",
-        help=f"run pairs until they decide, at most so long (default: {UNTIL_S:.0f})",
-    )
-    compared.add_argument(
         "--text",
         type=Path,
         action="append",
         metavar="FILE",
         help="a UTF-8 text on which quality is compared, in place of those that come with tokendyno; may be repeated",
     )
-    compared.add_argument("--no-quality", action="store_true", help="read no texts after the pairs")
+    compared.add_argument(
+        "--no-quality", action="store_true", help="read no texts after the pairs, as with --repeats and no --text"
+    )
     ran = add("run", run, "run one arm on one prompt", json=True)
     ran.add_argument("--nnodes", type=int, default=1, metavar="N", help="machines that share the ranks of `parallel`")
     ran.add_argument(
@@ -175,7 +158,7 @@ def add_commands(add: Add) -> None:
     )
     add_arm(ran)
     add_repeats(ran)
-    add_proof(compared)
+    add_pairs(compared)
     for sub in (compared, ran):
         add_workload(sub)
         add_history_option(sub)

@@ -137,5 +137,5 @@ def add_commands(add: Add) -> None:
         metavar="CHOICE",
         help="instead: how a choice of parallel, such as tensor-2, splits each parameter",
     )
-    add_history(sub, "the history in which a measured run is looked for")
+    add_history(sub)
     sub.add_argument("--all", action="store_true", help="all rows, not only one for each quantization")

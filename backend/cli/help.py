@@ -4,13 +4,13 @@ import argparse
 import textwrap
 
 TOPICS = {
-    "output": "results go to standard output, progress to standard error; --json - writes the document to standard "
-    "output, and nothing else. Tables fit the terminal, from 40 columns on, and name what they leave out; a file or a "
+    "output": "results go to standard output, progress to standard error. "
+    "Tables fit the terminal, from 40 columns on, and name what they leave out; a file or a "
     "pipe gets whole lines without colours",
     "exit codes": "0 success; 2 bad input, a check whose arm would be refused, or output that cannot be written; 3 a "
     "failed run; 130 stopped with Ctrl-C (what was measured is shown and written)",
-    "environment": "NO_COLOR switches colours off; COLUMNS sets the width of tables; TOKENDYNO_MODELS_DIR and "
-    "TOKENDYNO_CACHE name folders; HF_HUB_OFFLINE and HF_TOKEN are those of the Hub",
+    "environment": "NO_COLOR switches colours off; COLUMNS sets the width of tables; TOKENDYNO_CACHE names a folder; "
+    "HF_HUB_OFFLINE and HF_TOKEN are those of the Hub",
 }
 """What holds for all commands."""
 

@@ -12,7 +12,7 @@ from tokendyno.backend.cli.files import check_writable, give
 from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
-from tokendyno.backend.cli.stored import default_file
+from tokendyno.backend.cli.stored import HISTORY_HELP, default_file
 from tokendyno.backend.cli.terminal import Block, Column, Line, Table
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.history.history import History
@@ -291,6 +291,4 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--limit", type=int, default=20, metavar="N", help="rows of a page")
     sub.add_argument("--page", type=int, default=1, metavar="N", help="which page")
     sub.add_argument("--all", action="store_true", help="list: all rows; show: every figure")
-    sub.add_argument(
-        "--history", type=Path, metavar="FILE", help="the history file (TOKENDYNO_HISTORY; default: that of the page)"
-    )
+    sub.add_argument("--history", type=Path, metavar="FILE", help=HISTORY_HELP)

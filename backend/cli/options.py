@@ -1,18 +1,30 @@
 """Options that several commands share, and what they ask for."""
 
 import argparse
+import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from tokendyno.backend.arms.bundles import written_arm
 from tokendyno.backend.arms.presets import prompts
 from tokendyno.backend.cli.files import read_prompt
-from tokendyno.backend.config import EFFORTS, THINKING, ArmRequest, Request, Workload
+from tokendyno.backend.config import (
+    EFFORTS,
+    MOST_PAIRS,
+    THINKING,
+    UNTIL_S,
+    ArmRequest,
+    Request,
+    Workload,
+    checked_price,
+)
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
 
-ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms"
+ARM_HELP = "axis=choice,axis=choice or a preset of presets/arms"
 NO_CHOICE = "(default: every axis at its default)"
 
 Add = Callable[..., argparse.ArgumentParser]
@@ -32,9 +44,45 @@ def add_all(sub: argparse.ArgumentParser) -> None:
 
 def add_repeats(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
     """How often the arms run, and whether what took effect is found out; hidden: its help says nothing of them."""
-    what = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B); statistics are over all runs"
+    what = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B)"
     sub.add_argument("--repeats", type=int, default=1, metavar="N", help=what)
     add_proof(sub, hidden)
+
+
+def add_pairs(sub: argparse.ArgumentParser) -> None:
+    """How many pairs of runs two arms take, and what their tokens cost."""
+    sub.add_argument(
+        "--repeats",
+        type=int,
+        metavar="N",
+        help=f"run exactly N pairs (A B A B); default: until they decide, at most {MOST_PAIRS}",
+    )
+    sub.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help=f"run pairs until they decide, at most so long (default: {UNTIL_S:.0f})",
+    )
+    sub.add_argument(
+        "--price-per-hour",
+        type=float,
+        default=0.0,
+        metavar="X",
+        help="of the machine: tells what a million tokens cost",
+    )
+    add_proof(sub)
+
+
+def pairs_of(options: argparse.Namespace, asked: Request) -> Request:
+    """The same, run in pairs as the options say."""
+    if options.seconds is not None and (options.repeats or not options.seconds > 0):
+        raise InputError(
+            "--seconds is how long pairs of runs may take until they decide. Give a number above 0, and no --repeats."
+        )
+    work = dataclasses.replace(asked.workload, repeats=options.repeats or MOST_PAIRS)
+    until_s = 0.0 if options.repeats else options.seconds or UNTIL_S
+    price = checked_price(options.price_per_hour)
+    return msgspec.structs.replace(asked, workload=work, until_s=until_s, price_per_hour=price)
 
 
 def add_proof(sub: argparse.ArgumentParser, hidden: bool = False) -> None:

@@ -105,7 +105,7 @@ def make_parser(command: str = "") -> Parser:
             choices=get_args(Color),
             default="auto",
             metavar="WHEN",
-            help="colours: auto (terminals, unless NO_COLOR is set), always or never",
+            help="colours: auto (terminals), always or never",
         )
     for sub in subparsers.choices.values():
         sub.set_defaults(known=[name for action in sub._actions for name in action.option_strings if name[:2] == "--"])

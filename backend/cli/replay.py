@@ -84,4 +84,4 @@ def add_commands(add: Add) -> None:
     more = f"A file that is damaged, newer, or unpacks to more than {RECORDING_BYTES >> 20} MiB is refused."
     taken = add("import", import_file, "take a run from a file into the history, marked as imported", more)
     taken.add_argument("file", metavar="FILE", help="what `tokendyno export --run` wrote")
-    add_history(taken, "the history into which it is taken")
+    add_history(taken)

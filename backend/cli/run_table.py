@@ -15,7 +15,7 @@ from tokendyno.backend.units import seconds_text, three
 from tokendyno.backend.views.arm_details import detail_rows
 from tokendyno.backend.views.batch_tiles import batch_details, batch_differences, batch_tiles
 from tokendyno.backend.views.batch_verdict import batch_verdict, same_sentence, why_sentence
-from tokendyno.backend.views.card import card_of
+from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
 from tokendyno.backend.views.origin import whole_note
@@ -52,8 +52,8 @@ def run_blocks(run: Run, everything: bool = False, find: FindReading = no_readin
         title(now),
         _verdict(
             verdict.sentence,
-            f"{card.recommendation}. {card.reason}".strip() if card else "",
-            card.confidence if card else verdict.basis,
+            *_advice(card),
+            "" if card else verdict.basis,
             f"{verdict.gate}." if verdict.gate else "",
             verdict.pays,
             verdict.unasked,
@@ -80,6 +80,11 @@ def title(run: Snapshot) -> list[Line]:
         asked = ", ".join(f"{axis}={choice}" for axis, choice in arm.choices.items()) or "defaults"
         lines.append(f"{arm.name}: {asked}")
     return [line for line in lines if line]
+
+
+def _advice(card: Card | None) -> list[str]:
+    """What a card says beside its figures."""
+    return [f"{card.recommendation}. {card.reason}".strip(), card.confidence, card.cost] if card else []
 
 
 def _verdict(sentence: str, *below: str) -> Block:
@@ -245,14 +250,14 @@ def _batch_blocks(run: Snapshot, everything: bool) -> list[Block]:
     found = [run.batch_summaries[name] for name in run.arms]
     memory = [arm.finished.peak_memory_bytes if arm.finished else None for arm in run.arms.values()]
     behind = [batch_details(one, size, run.memory_label) for one, size in zip(found, memory, strict=True)]
-    verdict = batch_verdict(run)
+    verdict, card = batch_verdict(run), card_of(run)
     return [
         [*title(run), f"{traffic.label}; {traffic.concurrent} at once"],
-        _verdict(verdict.sentence or same_sentence(run), why_sentence(run), verdict.unasked),
+        _verdict(verdict.sentence or same_sentence(run), *_advice(card), why_sentence(run), verdict.unasked),
         _figures(
             run,
             [batch_tiles(one, traffic.limits) for one in found],
-            batch_differences(*found) if len(found) == 2 else {},
+            batch_differences(found[0], found[1], run.comparison()) if len(found) == 2 else {},
         ),
         _figures(run, behind) if everything else [],
         _ledgers(run, everything),

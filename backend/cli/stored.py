@@ -21,16 +21,18 @@ from tokendyno.backend.runs.store import Store
 WHAT = f"the id of a run, the name of a recording that comes with tokendyno, or a {ENDING} file"
 
 
-def add_history(sub: argparse.ArgumentParser, what: str = "the history in which runs are looked up") -> None:
+HISTORY_HELP = "the history of runs (TOKENDYNO_HISTORY; default: that of the page)"
+
+
+def add_history(sub: argparse.ArgumentParser) -> None:
     """The option that names a history."""
-    sub.add_argument("--history", type=Path, default=default_file(), metavar="FILE", help=f"{what} (TOKENDYNO_HISTORY)")
+    sub.add_argument("--history", type=Path, default=default_file(), metavar="FILE", help=HISTORY_HELP)
 
 
 def add_history_option(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
     """The options of a command that runs something; hidden: its help says nothing of them."""
-    where = "keep the run in this history file (TOKENDYNO_HISTORY; default: that of the page)"
     which = sub.add_mutually_exclusive_group()
-    which.add_argument("--history", type=Path, metavar="FILE", help=argparse.SUPPRESS if hidden else where)
+    which.add_argument("--history", type=Path, metavar="FILE", help=argparse.SUPPRESS if hidden else HISTORY_HELP)
     which.add_argument("--no-history", action="store_true", help=argparse.SUPPRESS if hidden else "do not keep the run")
 
 

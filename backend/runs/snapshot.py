@@ -14,7 +14,7 @@ from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_summary import BatchSummary, differing, summarize_batch
 from tokendyno.backend.runs.records import ArmPlanned, Created, OfRun, Status
 from tokendyno.backend.runs.statistics import estimate
-from tokendyno.backend.runs.summary import Comparison, Measured, Summary, compare, pair_ratios, summarize
+from tokendyno.backend.runs.summary import Comparison, Measured, Summary, compare_pairs, pair_ratios, summarize
 from tokendyno.backend.runs.texts import TextComparison, compare_texts
 from tokendyno.backend.runs.witness import doubt
 
@@ -74,13 +74,16 @@ class Snapshot(OfRun):
     @cached_property
     def batch_summaries(self) -> dict[str, BatchSummary]:
         """The figures of each arm of many requests so far: those of the first run, but useful tokens per second are an
-        estimate over all runs that are over."""
+        estimate over the runs over which arms are compared, where there are any, so that `comparison` is the ratio of
+        these figures, else over all that are over."""
         traffic = self.request.traffic
         assert traffic is not None
         found = {}
         for name, arm in self.arms.items():
             one = summarize_batch(arm.batch, traffic, arm.started.batch_size if arm.started else 0)
-            rate = estimate(list(self.useful_rates(name).values()))
+            rates = self.useful_rates(name)
+            paired = [rate for n, rate in rates.items() if all(one.completed(n) for one in self.arms.values())]
+            rate = estimate(paired or list(rates.values()))
             found[name] = msgspec.structs.replace(one, useful_tokens_s=rate.value) if rate else one
         return found
 
@@ -122,13 +125,17 @@ class Snapshot(OfRun):
 
     def comparison(self) -> Comparison | None:
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""
-        if len(self.arms) != 2:
-            return None
-        return compare(*self._pairs(), self.unit == "token", self.equal_arms)
+        return compare_pairs(self.pair_ratios(), self.equal_arms)
 
     def pair_ratios(self) -> list[float]:
-        """Step time of A / step time of B in each pair of runs that both completed."""
-        return pair_ratios(*self._pairs(), self.unit == "token") if len(self.arms) == 2 else []
+        """Step time of A / step time of B in each pair of runs that both completed; of many requests useful tokens a
+        second of B / of A."""
+        if len(self.arms) != 2:
+            return []
+        if self.request.traffic is None:
+            return pair_ratios(*self._pairs(), self.unit == "token")
+        a, b = (self.useful_rates(name) for name in self.arms)
+        return [b[n] / rate for n, rate in a.items() if rate > 0 and b.get(n, 0.0) > 0]
 
     def _pairs(self) -> tuple[list[Measured], list[Measured]]:
         a, b = ({n: run for n, run in arm.measured().items() if arm.completed(n)} for arm in self.arms.values())

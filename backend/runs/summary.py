@@ -14,6 +14,7 @@ import msgspec
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.runs.statistics import (
     CONFIDENCE,
+    MAX_EXPONENT,
     Estimate,
     estimate,
     mean,
@@ -101,7 +102,8 @@ class Summary(
 
 
 class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"outcome": "verdict"}):
-    """Step time of A / step time of B (above 1: B is faster): geometric mean over pairs of runs, with its interval.
+    """Step time of A / step time of B, of many requests useful tokens a second of B / of A (above 1: B is faster):
+    geometric mean over pairs of runs, with its interval.
 
     Faster is the arm for which the whole interval speaks. There is no difference where the whole interval is too small
     to matter, or the arms are equal; else nothing is decided. A single pair has no interval, and its outcome is
@@ -116,6 +118,11 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     outcome: Outcome
 
     @property
+    def bounded(self) -> bool:
+        """Whether the interval says anything: two pairs that differ a lot bound nothing."""
+        return self.low is not None and self.high is not None and math.log(self.high / self.low) < MAX_EXPONENT
+
+    @property
     def decided(self) -> bool:
         """Whether more pairs would change nothing that is said."""
         return self.outcome in ("a_faster", "b_faster", "no_difference")
@@ -124,13 +131,15 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 def compare(
     a: Sequence[Measured], b: Sequence[Measured], prefill: bool = True, equal: bool = False
 ) -> Comparison | None:
-    """A against B over pairs of consecutive runs; None without a pair.
+    """A against B over pairs of consecutive runs; None without a pair. Where one run stopped earlier, only the steps
+    that both completed count. `prefill`: the first step is not a decode step."""
+    return compare_pairs(pair_ratios(a, b, prefill), equal)
 
-    Where one run stopped earlier, only the steps that both completed count. Ratios are averaged as logarithms, so that
-    A against B is exactly the inverse of B against A. `prefill`: the first step is not a decode step; `equal`: both
-    arms have the same plan, so that neither wins, whatever the interval is.
-    """
-    ratios = pair_ratios(a, b, prefill)
+
+def compare_pairs(ratios: Sequence[float], equal: bool = False) -> Comparison | None:
+    """What the ratios of pairs of runs come to; None without a pair. They are averaged as logarithms, so that A against
+    B is exactly the inverse of B against A. `equal`: both arms have the same plan, so that neither wins, whatever the
+    interval is."""
     found = estimate(ratios)
     if found is None:
         return None

@@ -66,4 +66,6 @@ def _choice_name(axis: Optimization, choice: str) -> str:
         if preset.choices == {axis.name: choice}:
             return lowered(preset.title)
     title = axis.choice(choice).title
+    if axis.name == "batching" and title != axis.off:
+        return f"{title} batching"
     return title if axis.name in NAMED_BY_CHOICE else f"{title} {lowered(axis.title)}"

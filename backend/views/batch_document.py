@@ -10,7 +10,9 @@ from tokendyno.backend.runs.batch_series import BatchSeries, RequestRow
 from tokendyno.backend.runs.batch_summary import BatchSummary
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Comparison
 from tokendyno.backend.traffic import Limits, TrafficRequest
+from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.schema import (
     Annotated,
     ArmHead,
@@ -107,12 +109,15 @@ class TrafficDocument(Part, frozen=True):
 
 
 class BatchDocument(RunHead, frozen=True, tag="batch"):
-    """A run of many requests. `same_tokens`: how many got the same tokens from both arms, null for one arm."""
+    """A run of many requests. `same_tokens`: how many got the same tokens from both arms, null for one arm.
+    `comparison`, `verdict`: of useful tokens/s, once there is a pair of runs."""
 
     workload: Workload
     traffic: TrafficDocument
     same_tokens: int | None
     arms: list[BatchArm]
+    comparison: Comparison | msgspec.UnsetType = msgspec.UNSET
+    verdict: Card | msgspec.UnsetType = msgspec.UNSET
     unasked: Unasked = msgspec.UNSET
 
 
@@ -127,6 +132,8 @@ def batch_document(run: Run) -> BatchDocument:
         traffic=TrafficDocument(traffic.label, traffic.concurrent, traffic.pages, traffic.limits, traffic.requests),
         same_tokens=now.same_tokens(),
         arms=[_arm(now, name) for name in now.arms],
+        comparison=now.comparison() or msgspec.UNSET,
+        verdict=card_of(now) or msgspec.UNSET,
         unasked=now.unasked or msgspec.UNSET,
     )
 

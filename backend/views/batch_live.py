@@ -15,11 +15,12 @@ from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.views.batch_tiles import WAIT_TEXTS, batch_details, batch_differences, batch_tiles
 from tokendyno.backend.views.batch_verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
+from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.differences import Difference
 from tokendyno.backend.views.heading import heading
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
-from tokendyno.backend.views.live import PhaseStep, phase_step
+from tokendyno.backend.views.live import PhaseStep, pair_underway, phase_step
 from tokendyno.backend.views.sentences import interference_of
 from tokendyno.backend.views.tile import Tile
 from tokendyno.backend.views.verdict import VerdictText, unasked_sentence
@@ -87,6 +88,7 @@ class BatchHead(msgspec.Struct, frozen=True):
     waits: dict[WaitReason, str]
     asked: Asked | None
     arms: list[BatchArmHead]
+    card: Card | None = None
     heading: str = ""
 
 
@@ -142,7 +144,7 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         traffic=traffic.label,
         created=created.created,
         now_s=now_s,
-        message=run.message,
+        message=pair_underway(run) or run.message,
         quiet=created.device == "cpu",
         unit=run.unit,
         max_new_tokens=sum(one.max_new_tokens for one in traffic.requests),
@@ -152,11 +154,12 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         same=same_sentence(run),
         compared=compared(run),
         differ=differing_at(run),
-        differences=batch_differences(*summaries) if summaries else {},
+        differences=batch_differences(summaries[0], summaries[1], run.comparison()) if summaries else {},
         digest=ledger_digest({arm.name: arm.ledger for arm in arms}),
         waits=WAIT_TEXTS,
         asked=_asked(traffic),
         arms=arms,
+        card=card_of(run),
         heading=heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tokendyno.backend.messages import WaitReason
 from tokendyno.backend.runs.batch_summary import BatchSummary, Spread
 from tokendyno.backend.runs.statistics import MIN_SAMPLES
+from tokendyno.backend.runs.summary import Comparison
 from tokendyno.backend.traffic import Limits
 from tokendyno.backend.units import bytes_text, three
 from tokendyno.backend.views.differences import Difference
@@ -40,11 +41,12 @@ def batch_tiles(s: BatchSummary, limits: Limits) -> list[Tile]:
     ]
 
 
-def batch_differences(a: BatchSummary, b: BatchSummary) -> Mapping[str, Difference]:
-    """B against A, by the key of the tile. One run of each tells no noise, so no time is called better; the work of
-    slots is counted, not timed."""
+def batch_differences(a: BatchSummary, b: BatchSummary, compared: Comparison | None) -> Mapping[str, Difference]:
+    """B against A, by the key of the tile. Useful tokens/s differ by the ratio of the verdict. Other figures are those
+    of one run, which tells no noise, so no time is called better; the work of slots is counted, not timed."""
+    ahead = {"a_faster": "A", "b_faster": "B"}.get(compared.outcome, "") if compared else ""
     pairs = {
-        "useful": (a.useful_tokens_s, b.useful_tokens_s),
+        "useful": (1.0, compared.ratio if compared else None),
         "ttft": (a.ttft.median_s, b.ttft.median_s),
         "token": (a.token.median_s, b.token.median_s),
         "request": (a.request.median_s, b.request.median_s),
@@ -55,7 +57,7 @@ def batch_differences(a: BatchSummary, b: BatchSummary) -> Mapping[str, Differen
     for key, (one, other) in pairs.items():
         if one and other is not None:
             text = less_or_more(other / one - 1)
-            better = "B" if key == "busy" and text and other > one else ""
+            better = "B" if key == "busy" and text and other > one else ahead if key == "useful" else ""
             found[key] = Difference(f"B {text}" if text else "B the same", better)
     return found
 

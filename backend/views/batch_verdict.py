@@ -4,9 +4,18 @@ from collections.abc import Mapping
 
 from tokendyno.backend.runs.batch_summary import BatchSummary
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.runs.statistics import Estimate, estimate
-from tokendyno.backend.units import interval_text, seconds_text, three
-from tokendyno.backend.views.verdict import ABOUT_SAME, VerdictText, less_or_more, unasked_sentence
+from tokendyno.backend.units import seconds_text, three
+from tokendyno.backend.views.arm_names import arm_names
+from tokendyno.backend.views.verdict import (
+    ABOUT_SAME,
+    USEFUL,
+    VerdictText,
+    basis,
+    headline,
+    less_or_more,
+    range_text,
+    unasked_sentence,
+)
 
 ARMS = 2
 GATHERS = ("eager", "sdpa", "sdpa-gqa", "sdpa-math", "auto")
@@ -20,28 +29,27 @@ def batch_verdict(run: Snapshot) -> VerdictText:
     found = run.batch_summaries
     if len(found) != ARMS:
         name, one = next(iter(found.items()))
-        return VerdictText(f"{name} serves {_rate(one)} useful tokens/s.")
+        return VerdictText(f"{name} serves {_rate(one)} {USEFUL}.")
     a, b = found.values()
-    if not a.useful_tokens_s or not b.useful_tokens_s:
+    compared = run.comparison()
+    if compared is None:
         return VerdictText()
-    theirs, own = (run.useful_rates(name) for name in found)
-    pairs = [own[n] / theirs[n] for n in own.keys() & theirs.keys() if theirs[n] > 0]
-    ratio = estimate(pairs) or Estimate(b.useful_tokens_s / a.useful_tokens_s)
-    change, rates = ratio.value - 1, f"{_rate(b)} against {_rate(a)}"
-    if ratio.interval:
-        rates += f"; {interval_text(lambda share: (three(share), ''), *ratio)} times as many"
+    names, change = arm_names(run), compared.ratio - 1
     if run.equal_arms:
-        said = f"The arms are equal, so any difference is noise: B serves {_rate(b)} useful tokens/s, A {_rate(a)}"
-    elif ratio.interval and ratio.interval[0] <= 1 <= ratio.interval[1]:
-        said = f"No difference found in useful tokens/s ({rates})"
+        known = compared.low is not None and compared.high is not None
+        ratio = range_text(compared.low, compared.high) if known else f"{compared.ratio:.2f}"  # type: ignore[arg-type]
+        said = f"The arms are equal, so any difference is noise: B serves {ratio} times A's {USEFUL}"
+    elif compared.outcome != "unknown":
+        said = headline(compared, names, serves=True).text
     elif abs(change) < ABOUT_SAME:
-        said = f"B serves as many useful tokens/s as A, within {ABOUT_SAME:.0%} ({rates})"
+        said = f"One pair of runs: {names['B']} served as many {USEFUL} as {names['A']}, within {ABOUT_SAME:.0%}"
     elif change >= 1:
-        said = f"B serves {less_or_more(change)} the useful tokens/s of A ({rates})"
+        said = f"One pair of runs: {names['B']} served {less_or_more(change)} the {USEFUL} of {names['A']}"
     else:
-        said = f"B serves {less_or_more(change).replace('less', 'fewer')} useful tokens/s than A ({rates})"
-    basis = f"{len(pairs)} runs of each arm." if len(pairs) > 1 else "One run of each arm."
-    return VerdictText(f"{said}; {same_sentence(run)}.", basis, unasked=unasked_sentence(run))
+        fewer_or_more = less_or_more(change).replace("less", "fewer")
+        said = f"One pair of runs: {names['B']} served {fewer_or_more} {USEFUL} than {names['A']}"
+    sentence = f"{said}, {_rate(b)} against {_rate(a)}; {same_sentence(run)}."
+    return VerdictText(sentence, basis(compared, USEFUL), unasked=unasked_sentence(run))
 
 
 def same_sentence(run: Snapshot) -> str:

@@ -3,7 +3,7 @@
 All figures come from the same summaries and the same comparison as the sentence (`views/verdict.py`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -11,16 +11,23 @@ import msgspec
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S
 from tokendyno.backend.runs.gate import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.runs.summary import NOISY_CV, Comparison, Summary
+from tokendyno.backend.runs.statistics import variation
+from tokendyno.backend.runs.summary import NOISY_CV, Comparison
+from tokendyno.backend.runs.texts import changes_format
 from tokendyno.backend.units import bytes_text, seconds_text, three, times
 from tokendyno.backend.views.arm_names import arm_names
+from tokendyno.backend.views.batch_tiles import batch_differences
+from tokendyno.backend.views.batch_verdict import compared
 from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.gate import agreement, gate_text, share_text
 from tokendyno.backend.views.quality import cost_of
+from tokendyno.backend.views.tile import joined
 from tokendyno.backend.views.verdict import (
     SAME_BYTES,
     TIMES_FROM,
+    USEFUL,
     Bytes,
+    Headline,
     bytes_of,
     headline,
     less_or_more,
@@ -53,11 +60,13 @@ class Card(msgspec.Struct, frozen=True):
     """A comparison of two arms, as far as it is.
 
     lead, figure, tail  a sentence around its one number
-    ratio, low, high    time of A / time of B, and its interval; None where there is none
+    ratio, low, high    time of A / time of B, of many requests useful tokens/s of B / of A, and its interval; None
+                        where there is none
     pairs               that ratio in each pair of runs
     ends                the interval in words
     names               of the arms, by letter
     decided             whether more pairs would change nothing that is said
+    cost                what a million tokens cost in either arm, "" without a price
     """
 
     lead: str
@@ -76,18 +85,25 @@ class Card(msgspec.Struct, frozen=True):
     confidence: str
     tiles: list[CardTile]
     next: Next | None
+    cost: str = ""
 
 
 def card_of(run: Snapshot, gate: Gate | None = None) -> Card | None:
-    """None until both arms have ended a run."""
+    """Of two arms, None until both have ended a run. `gate`: what is known of the quality of a run of one prompt."""
     found = run.comparison()
     if found is None or run.status == "interrupted" or not all(arm.completed(0) for arm in run.arms.values()):
         return None
-    names, summaries = arm_names(run), {name: run.summary(name) for name in run.arms}
-    head = headline(found, run.unit, names)
-    a, b = summaries.values()
+    return _of_prompt(run, found, gate) if run.request.traffic is None else _of_requests(run, found)
+
+
+def _of_prompt(run: Snapshot, found: Comparison, gate: Gate | None) -> Card:
+    a, b = (run.summary(name) for name in run.arms)
     memory = bytes_of([a.peak_memory_bytes, b.peak_memory_bytes], memory_noise(run))
-    tone, recommendation = _recommendation(run, found, memory, bytes_of([a.kv_bytes, b.kv_bytes], SAME_BYTES), gate)
+    kv = bytes_of([a.kv_bytes, b.kv_bytes], SAME_BYTES)
+    gained = ""
+    if found.outcome in ("a_faster", "b_faster") and a.latency_mean_s and b.latency_mean_s:
+        saved_s = a.latency_mean_s - b.latency_mean_s
+        gained = f"{'saves' if saved_s > 0 else 'costs'} {joined(abs(saved_s))} a {step_word(run.unit)}"
     apart = differences(run)
     tiles = [
         _tile(f"Time a {step_word(run.unit)}", seconds_text, a.latency_mean_s, b.latency_mean_s, apart.get("latency")),
@@ -95,6 +111,61 @@ def card_of(run: Snapshot, gate: Gate | None = None) -> Card | None:
         _tile("First token", seconds_text, a.ttft_s, b.ttft_s, apart.get("ttft")),
         _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, apart.get("memory")),
     ]
+    return _card(
+        run,
+        found,
+        headline(found, arm_names(run)),
+        _recommendation(run, found, memory, kv, gate),
+        _reason(run, gained, memory, _quality_sentence(run, gate)),
+        tiles,
+        _cost(run, [a.batch_tokens_per_s, b.batch_tokens_per_s]) if run.unit == "token" else "",
+    )
+
+
+def _of_requests(run: Snapshot, found: Comparison) -> Card:
+    """Where the arms keep numbers in different formats, nobody has read what that costs in quality."""
+    a, b = run.batch_summaries.values()
+    peaks = [arm.finished.peak_memory_bytes if arm.finished else None for arm in run.arms.values()]
+    memory = bytes_of(peaks, memory_noise(run))
+    gate = None
+    if changes_format(*(run.planned(name).planned for name in run.arms)):
+        gate = Gate("random" if run.request.model.startswith("random:") else "unread")
+    gained = ""
+    if found.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
+        more = b.useful_tokens_s - a.useful_tokens_s
+        gained = f"serves {three(abs(more))} {USEFUL} {'more' if more > 0 else 'fewer'}"
+    apart, same = batch_differences(a, b, found), run.same_tokens()
+    tiles = [
+        _tile("Useful tokens", _of("tok/s"), a.useful_tokens_s, b.useful_tokens_s, apart.get("useful")),
+        _tile("Goodput", _of("req/s"), a.goodput_s, b.goodput_s, apart.get("goodput")),
+        _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, apart.get("ttft")),
+        _tile("Peak memory", bytes_text, peaks[0], peaks[1], None),
+        CardTile("Same tokens", "n/a" if same is None else f"{same} of {compared(run)}", "", "requests", ""),
+    ]
+    card = _card(
+        run,
+        found,
+        headline(found, arm_names(run), serves=True),
+        _recommendation(run, found, memory, None, gate),
+        _reason(run, gained, memory, _quality_sentence(run, gate)),
+        tiles,
+        _cost(run, [a.useful_tokens_s, b.useful_tokens_s]),
+    )
+    unread = gate is not None and gate.state == "unread" and found.decided and card.tone == "open"
+    return msgspec.structs.replace(card, next=None) if unread else card
+
+
+def _card(
+    run: Snapshot,
+    found: Comparison,
+    head: Headline,
+    advice: tuple[Tone, str],
+    reason: str,
+    tiles: Sequence[CardTile | None],
+    cost: str,
+) -> Card:
+    """What cards of all runs have in common."""
+    names, (tone, recommendation) = arm_names(run), advice
     return Card(
         head.lead,
         head.figure,
@@ -103,15 +174,16 @@ def card_of(run: Snapshot, gate: Gate | None = None) -> Card | None:
         found.low,
         found.high,
         run.pair_ratios(),
-        f"{head.ends} ({found.confidence:.0%})" if head.ends else "",
+        _ends(head, found),
         names,
         found.decided,
         recommendation,
         tone,
-        _reason(run, found, memory, gate),
-        _confidence(run, found, summaries),
+        reason,
+        _confidence(run, found),
         [tile for tile in tiles if tile is not None],
-        _next(run, tone, recommendation, names),
+        _next(run, tone, names),
+        cost,
     )
 
 
@@ -140,18 +212,25 @@ def _recommendation(
     return "open", "Not worth it here: it changes nothing"
 
 
-def _reason(run: Snapshot, found: Comparison, memory: Bytes | None, gate: Gate | None) -> str:
-    """What it saves and what it costs, in at most two sentences."""
-    a, b = (run.summary(name).latency_mean_s for name in run.arms)
-    parts, step = [], step_word(run.unit)
-    if found.outcome in ("a_faster", "b_faster") and a and b:
-        verb = "saves" if b < a else "costs"
-        parts.append(f"{verb} {' '.join(seconds_text(abs(a - b)))} a {step}")
+def _reason(run: Snapshot, gained: str, memory: Bytes | None, quality: str) -> str:
+    """What it saves and what it costs, in at most two sentences. `gained`: in speed, "" for nothing."""
     change = memory.change("B") if memory is not None and not run.equal_arms else 0.0
-    if change:
-        parts.append(f"takes {less_or_more(change)} {'the ' if change >= 1 else ''}memory")
-    first = f"It {' and '.join(parts)}." if parts else ""
-    return " ".join(filter(None, [first, _quality_sentence(run, gate)]))
+    took = f"takes {less_or_more(change)} {'the ' if change >= 1 else ''}memory" if change else ""
+    parts = [part for part in (gained, took) if part]
+    return " ".join(filter(None, [f"It {' and '.join(parts)}." if parts else "", quality]))
+
+
+def _cost(run: Snapshot, tokens_per_s: Sequence[float | None]) -> str:
+    """What a million tokens cost in either arm, where the price of the machine was given."""
+    price, rates = run.request.price_per_hour, [rate for rate in tokens_per_s if rate]
+    if not price or len(rates) != len(run.arms):
+        return ""
+    costs = [
+        f"{three(1e6 * price / 3600 / rate)} with {name}"
+        for rate, name in zip(rates, arm_names(run).values(), strict=True)
+    ]
+    what, left_out = ("tokens", ", the prompt not counted") if run.request.traffic is None else ("useful tokens", "")
+    return f"A million {what} cost {' and '.join(costs)}, at {price:g} an hour{left_out}."
 
 
 def _quality_sentence(run: Snapshot, gate: Gate | None) -> str:
@@ -164,12 +243,13 @@ def _quality_sentence(run: Snapshot, gate: Gate | None) -> str:
     if gate.state == "random":
         return "Its quality is unknown: the weights are random."
     if gate.state == "unread":
-        return "" if not run.ended else "What it costs in quality was not read."
+        where = "" if run.request.traffic is None else " Compare reads it."
+        return "" if not run.ended else f"What it costs in quality was not read.{where}"
     cost = {"none": "bit for bit the same", "rounding": "numerically the same"}.get(cost_of(gate.difference))  # type: ignore[arg-type]
     return f"What it predicts is {cost}." if cost else f"It has {agreement(gate)}."
 
 
-def _confidence(run: Snapshot, found: Comparison, summaries: Mapping[str, Summary]) -> str:
+def _confidence(run: Snapshot, found: Comparison) -> str:
     """How many pairs it took, and the weakest fact about them."""
     pairs, ratios = f"{found.pairs} pair{'s' * (found.pairs != 1)}", run.pair_ratios()
     if found.low is None or found.high is None:
@@ -191,10 +271,13 @@ def _confidence(run: Snapshot, found: Comparison, summaries: Mapping[str, Summar
 
 
 def _varies(run: Snapshot) -> float:
-    return max((run.summary(name).run_cv or 0.0 for name in run.arms), default=0.0)
+    """By how much the runs of one arm vary, of the arm that varies more."""
+    if run.request.traffic is not None:
+        return max(variation(list(run.useful_rates(name).values())) or 0.0 for name in run.arms)
+    return max(run.summary(name).run_cv or 0.0 for name in run.arms)
 
 
-def _next(run: Snapshot, tone: Tone, recommendation: str, names: Mapping[str, str]) -> Next | None:
+def _next(run: Snapshot, tone: Tone, names: Mapping[str, str]) -> Next | None:
     if not run.ended:
         return None
     if tone == "good":
@@ -208,11 +291,15 @@ def _next(run: Snapshot, tone: Tone, recommendation: str, names: Mapping[str, st
 # --- tiles ----------------------------------------------------------------------------------------
 
 
+def _of(unit: str) -> Callable[[float], tuple[str, str]]:
+    return lambda value: (three(value), unit)
+
+
 def _tile(
     title: str, words: Callable[[float], tuple[str, str]], a: float | None, b: float | None, apart: Difference | None
 ) -> CardTile | None:
     """Both values in the unit of the larger one."""
-    if not a or not b:
+    if a is None or b is None or not max(a, b):
         return None
     shown, unit = words(max(a, b))
     scale = max(a, b) / float(shown.replace(",", ""))
@@ -234,3 +321,10 @@ def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
     cost = {"none": "bit for bit", "rounding": "numerically the same"}.get(cost_of(found), f"{cost_of(found)} cost")
     where = f"of {gate.positions:,} places{', your text' if gate.own else ''}"
     return CardTile(title, shown[:-1], "", "%", f"{where}: {cost}")
+
+
+def _ends(head: Headline, found: Comparison) -> str:
+    """The interval in words."""
+    if head.ends:
+        return f"{head.ends} ({found.confidence:.0%})"
+    return "the pairs differ too much to bound it" if found.low is not None else ""

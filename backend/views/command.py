@@ -24,6 +24,8 @@ def command_of(asked: Request) -> str:
         words += _option("--arm" if len(arms) == 1 else f"--{name.lower()}", written) if written else []
     if asked.until_s and asked.until_s != UNTIL_S:
         words += ["--seconds", f"{asked.until_s:g}"]
+    if asked.price_per_hour:
+        words += ["--price-per-hour", f"{asked.price_per_hour:g}"]
     for field in dataclasses.fields(Workload):
         value = getattr(asked.workload, field.name)
         exactly = field.name == "repeats" and len(arms) == 2

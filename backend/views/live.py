@@ -231,10 +231,7 @@ def delta(
 def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
     """A run at one moment. `now_s`: seconds since it was created."""
     work, created = run.request.workload, run.created
-    message, note = run.message, whole_note(created)
-    if not run.ended and run.repeat:
-        most = f", at most {work.repeats}" if run.request.until_s else f" of {work.repeats}"
-        message = f"pair {run.repeat + 1}{most}" if len(run.arms) == 2 else f"repeat {run.repeat + 1}{most}"
+    message, note = pair_underway(run) or run.message, whole_note(created)
     gate = gate_of(run, others.reading if run.ended else NO_OTHERS.reading)
     arms = [_arm_head(run, name) for name in run.arms]
     verdict = _verdict(run, gate) if run.ended else VerdictText(unasked=unasked_sentence(run))
@@ -259,6 +256,15 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
         heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
         phase_bar(run, now_s, gate),
     )
+
+
+def pair_underway(run: Snapshot) -> str:
+    """Which pair of runs is under way, from the second one on; "" else."""
+    if run.ended or not run.repeat:
+        return ""
+    repeats = run.request.workload.repeats
+    most = f", at most {repeats}" if run.request.until_s else f" of {repeats}"
+    return f"{'pair' if len(run.arms) == 2 else 'repeat'} {run.repeat + 1}{most}"
 
 
 def _verdict(run: Snapshot, gate: Gate | None) -> VerdictText:

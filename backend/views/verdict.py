@@ -38,6 +38,9 @@ TIMES_FROM = 1.1
 CLOSE = 0.2
 """Ends of an interval that are closer to each other have two decimals."""
 
+USEFUL = "useful tokens/s"
+"""What is compared of runs of many requests."""
+
 NO_GATE = GateText()
 LETTERS: Mapping[str, str] = {"A": "A", "B": "B"}
 
@@ -162,31 +165,42 @@ def worded(
     rest = [*others, *filter(None, [cost, text])]
     if found is None:
         return VerdictText(capitalized(f"{names['B']} {listed(rest)}.") if rest else "")
-    head = headline(found, unit, names)
+    head = headline(found, names)
     if found.low is None:
         return VerdictText(
-            f"One pair of runs: {listed([_one_pair(found.ratio, unit, names), *rest])}.", basis(found, unit)
+            f"One pair of runs: {listed([_one_pair(found.ratio, unit, names), *rest])}.", basis(found, step_time(unit))
         )
     if found.outcome in ("a_faster", "b_faster"):
-        return VerdictText(f"{listed([head.text, *rest])}.", basis(found, unit))
-    return VerdictText(f"{head.text}; it {listed(rest)}." if rest else f"{head.text}.", basis(found, unit))
+        return VerdictText(f"{listed([head.text, *rest])}.", basis(found, step_time(unit)))
+    return VerdictText(f"{head.text}; it {listed(rest)}." if rest else f"{head.text}.", basis(found, step_time(unit)))
 
 
-def headline(found: Comparison, unit: Unit = "token", names: Mapping[str, str] = LETTERS) -> Headline:
-    """How fast arm B is against arm A. From `TIMES_FROM` on as a factor, below it in percent of the time."""
+def headline(found: Comparison, names: Mapping[str, str] = LETTERS, serves: bool = False) -> Headline:
+    """How fast arm B is against arm A. From `TIMES_FROM` on as a factor, below it in percent of the time. `serves`:
+    many requests, so that it is a rate that is compared."""
     a, b = names["A"], names["B"]
-    ends = "" if found.low is None or found.high is None else range_text(found.low, found.high)
+    ends = range_text(found.low, found.high) if found.bounded and found.low and found.high else ""
     shown = times(found.ratio)
     match found.outcome:
         case "no_difference":
-            return Headline(f"No difference in speed between {b} and {a}", shown, "", ends)
+            what = USEFUL if serves else "speed"
+            return Headline(f"No difference in {what} between {b} and {a}", shown, "", ends)
         case "undecided":
-            return Headline(f"Not decided: {b} may be faster or slower than {a}", shown, "", ends)
+            may = f"serve more or fewer {USEFUL}" if serves else "be faster or slower"
+            return Headline(f"Not decided: {b} may {may} than {a}", shown, "", ends)
         case "unknown":
             ahead = "as fast" if abs(found.ratio - 1) < ABOUT_SAME else "ahead" if found.ratio > 1 else "behind"
             return Headline(capitalized(f"{b} is {ahead} in the first pair"), shown)
     assert found.low is not None and found.high is not None
     slower = found.outcome == "a_faster"
+    if serves and (slower or found.ratio < TIMES_FROM):
+        middle, *both = _percents([abs(value - 1) for value in (found.ratio, found.low, found.high)])
+        word = "fewer" if slower else "more"
+        range_of = " to ".join(sorted(both, key=_number))
+        return Headline(capitalized(f"{b} serves"), middle, f"{word} {USEFUL} than {a}", range_of)
+    if serves:
+        factor = _between(found.ratio, found.low, found.high)
+        return Headline(capitalized(f"{b} serves"), factor, f"the {USEFUL} of {a}", ends)
     if max(found.ratio, 1 / found.ratio) < TIMES_FROM:
         shares = [1 - 1 / value for value in (found.ratio, found.low, found.high)]
         middle, *both = _percents([abs(share) for share in shares])
@@ -202,14 +216,18 @@ def headline(found: Comparison, unit: Unit = "token", names: Mapping[str, str] =
     return Headline(capitalized(f"{b} is"), _between(found.ratio, found.low, found.high), f"as fast as {a}", ends)
 
 
-def basis(found: Comparison, unit: Unit) -> str:
-    """How sure that is."""
-    step = step_word(unit)
+def basis(found: Comparison, measure: str) -> str:
+    """How sure that is. `measure`: what is compared."""
     if found.low is None:
         return "One pair has no interval: more pairs give one."
     pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
     decided = f"Decided after {pairs}" if found.decided else f"Not decided after {pairs}"
-    return f"{decided}: {100 * found.confidence:.0f}% interval, by mean time per {step}."
+    return f"{decided}: {100 * found.confidence:.0f}% interval, by {measure}."
+
+
+def step_time(unit: Unit) -> str:
+    """What is compared of runs of one prompt."""
+    return f"mean time per {step_word(unit)}"
 
 
 def less_or_more(change: float) -> str:
@@ -232,7 +250,7 @@ def _of_equal_arms(found: Comparison | None, texts: TextComparison | None, unit:
         said += f": B runs at {range_text(found.low, found.high)} times A's speed"
     if texts is not None and texts.tokens_equal_until is not None:
         said += f"; it {_text(texts, differing=True)}"
-    return VerdictText(f"{said}.", basis(found, unit) if found is not None else "")
+    return VerdictText(f"{said}.", basis(found, step_time(unit)) if found is not None else "")
 
 
 def _alone(name: str, found: Summary, unit: Unit) -> str:

@@ -72,15 +72,24 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     page = open_batching(user)
     assert "Press Run" in text(user, ".td-empty-run") and not page.locator("#batch-live canvas").count()
     few_requests(user)
+    page.click("#batch-more-button")
+    fill(user, "batch-seconds", "0.5")
+    fill(user, "batch-price", "2.5")
+    until(user, "document.querySelector('#traffic-summary .td-line-text').textContent.includes('at most 9 or 0.5 s')")
+    page.click("#batch-more-button")
     run_id = press_run(user)
     assert page.locator("#batch-run").is_disabled() and page.locator("#batch-stop").is_enabled()
     until(user, f"{BATCH}.batch.batches[0]?.steps.end.length > 3")
     over(user, run_id)
     assert text(user, ".td-status") == "Done"
     until(user, "!document.querySelector('#batch-run').disabled")
-    assert re.match(
-        r"B serves .* useful tokens/s .*; (all 5|\d of 5) requests got the same tokens\.", text(user, ".td-sentence")
+    assert "static batching" in text(user, ".td-said") and re.fullmatch(
+        r"[\d.,]+[%×]", text(user, ".td-answer .td-number")
     )
+    figures = page.locator("#batch-live .td-answer .td-one h3").all_inner_texts()
+    assert figures[:2] == ["Useful tokens", "Goodput"] and figures[-1] == "Same tokens"
+    assert "ecided after" in text(user, ".td-sure") and page.locator("#batch-live .td-next").is_visible()
+    assert text(user, ".td-cost").endswith("at 2.5 an hour.") and page.locator("#batch-live .td-pair").count() >= 2
     assert "of its slots at useful work" in text(user, ".td-why")
     assert re.search(r"A and B differ in .*Batching", text(user, ".td-digest"))
     assert min(ink(user, strip) for strip in (0, 1, 3, 4, 5)) > 500, "slots and requests of both arms, pages of B"
@@ -101,7 +110,7 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     row = page.locator(".td-request-rows tbody tr").nth(2).inner_text()
     assert "done" in row
     page.locator(".td-pick").nth(2).click()
-    assert page.locator("#batch-live .td-number").input_value() == "3"
+    assert page.locator("#batch-live .td-request-number").input_value() == "3"
 
     stale = "document.querySelector('#batch-stale .td-line-text').textContent"
     fill(user, "batch-concurrent", "3")
@@ -110,7 +119,7 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     user.open(f"?run={run_id}")
     over(user, run_id)
     assert page.locator("#batch-run").is_visible() and page.locator("#batch-requests input").input_value() == "5"
-    assert user.page.evaluate(stale) == ""
+    assert page.locator("#batch-price input").input_value() == "2.5" and user.page.evaluate(stale) == ""
     page.get_by_role("tab", name="Compare").click()
     page.wait_for_selector("#live .td-empty-run")
     assert page.locator("#live .td-permalink").text_content() == "", "Compare shows no run of many requests"

@@ -103,11 +103,13 @@ def batch_arm(name: str, events: Sequence[BatchEvent]) -> list[Record]:
     """One arm's records from its beginning to its end."""
     kind = "static" if name == "A" else "continuous"
     proof = Finding("batching", kind, "made by hand")
+    served = next(event for event in events if isinstance(event, Steps))
+    useful, wall_s = sum(token >= 0 for token in served.made), served.end_s[-1]
     found: list[Event] = [
         Progress("run", "begin", 0.0),
         Started(6, 2, 3, []),
         *events,
-        Progress("run", "end", 2.5),
-        Finished("length", "", 0.5, 2.5, 2**29, "RSS", "clock", [proof], RunCounts()),
+        Progress("run", "end", wall_s),
+        Finished("length", "", 0.5, wall_s, 2**29, "RSS", "clock", [proof], RunCounts(useful_tokens=float(useful))),
     ]
     return [ArmEvent(name, 0, 0.1 * i, event) for i, event in enumerate(found)]

@@ -30,6 +30,7 @@ from tokendyno.ui.batching.request import (
 )
 from tokendyno.ui.batching.traffic_row import TrafficRow, traffic_row
 from tokendyno.ui.compare.code import code_panel, named_code, no_code
+from tokendyno.ui.compare.request import what_pairs, within
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
 from tokendyno.ui.components.axis_values import all_known
 from tokendyno.ui.components.counting import wire_counting
@@ -149,10 +150,13 @@ class _Page(RunPage):
         """Whether the results on the page are of other settings than those that are shown. `shown`: id of a run."""
         return {self.stale: stale(self.known(shown), self._asked(values)[0])}
 
+    def _request(self, values: Sequence[object]) -> Request:
+        return within(read_request(values, self.bench.local_paths), self.bench.limits)
+
     def _asked(self, values: Sequence[object]) -> tuple[Request | None, str]:
         """The request; None and the reason where the controls cannot be read."""
         try:
-            return read_request(values, self.bench.local_paths), ""
+            return self._request(values), ""
         except InputError as error:
             return None, str(error)
 
@@ -165,7 +169,7 @@ class _Page(RunPage):
         try:
             if request is None or request.traffic is None:
                 raise InputError(unreadable)
-            updates[self.row.summary] = request.traffic.label
+            updates[self.row.summary] = f"{request.traffic.label}. {what_pairs(request)}."
             facts = self.bench.facts(request.model)
             machine = hardware.detect()
             lacking = self.bench.obstacle(facts)
@@ -190,7 +194,7 @@ class _Page(RunPage):
 
     def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
         """Run was pressed. `shown`: id of a run."""
-        return self.start(request, shown, lambda: read_request(values, self.bench.local_paths))
+        return self.start(request, shown, lambda: self._request(values))
 
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, else this visitor's newest if it has many requests, with its

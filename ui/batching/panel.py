@@ -23,6 +23,8 @@ TEMPLATE = f"""
 <div class="td-failure" role="alert"></div>
 <div class="td-verdict">
   <h2 class="td-sentence" role="status"></h2>
+  <div class="td-answer" hidden></div>
+  <p class="td-sure"></p>
   <p class="td-why"></p>
   <p class="td-head">
     <span class="td-status" role="status" aria-live="polite"></span><span class="td-message"></span>

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from tokendyno.backend.config import ArmRequest, Request, workload_of
+from tokendyno.backend.config import MOST_PAIRS, ArmRequest, Request, workload_of
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.optimizations.base import Optimization
@@ -16,7 +16,7 @@ from tokendyno.backend.traffic.draw import Arrival, Draw
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.traffic.trace_file import parse_trace, read_trace
 from tokendyno.ui.components.axis_values import chosen, values_of
-from tokendyno.ui.components.inputs import read_number, read_text, read_whole
+from tokendyno.ui.components.inputs import read_number, read_price, read_seconds, read_text, read_whole
 from tokendyno.ui.components.stale_line import stale_value
 
 ARMS = ("A", "B")
@@ -39,6 +39,8 @@ class Fields(NamedTuple):
     rate: object
     burst: object
     seed: object
+    seconds: object
+    price: object
     long_percent: object
     long_low: object
     long_high: object
@@ -59,7 +61,14 @@ def read_request(values: Sequence[object], local_paths: bool) -> Request:
     fields, rest = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
     traffic, seed = read_traffic(fields, local_paths)
     model = read_text("The model", fields.model).strip()
-    return Request(model, read_arms(rest), workload_of(traffic, seed, ignore_eos=bool(fields.ignore_eos)), traffic)
+    return Request(
+        model,
+        read_arms(rest),
+        workload_of(traffic, seed, MOST_PAIRS, bool(fields.ignore_eos)),
+        traffic,
+        until_s=read_seconds(fields.seconds),
+        price_per_hour=read_price(fields.price),
+    )
 
 
 def read_traffic(fields: Fields, local_paths: bool) -> tuple[Traffic, int]:
@@ -161,6 +170,8 @@ def traffic_values(request: Request) -> dict[str, object]:
         "request_limit_s": traffic.limits.request_s,
         "ignore_eos": work.ignore_eos,
     }
+    if request.price_per_hour:
+        known["price"] = request.price_per_hour
     return known | (draw_values(traffic.shape) if traffic.shape is not None else {})
 
 
@@ -184,5 +195,7 @@ def changed(ran: Request, wanted: Request) -> list[str]:
         found.append("the traffic")
     if was.limits != now.limits:
         found.append("the limits")
+    if ran.price_per_hour != wanted.price_per_hour:
+        found.append("the price")
     choices = {arm.name: arm.choices for arm in ran.arms}
     return found + [f"arm {arm.name}" for arm in wanted.arms if choices.get(arm.name, arm.choices) != arm.choices]

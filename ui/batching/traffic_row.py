@@ -9,7 +9,7 @@ import msgspec
 from tokendyno.backend.models.catalogue import CatalogueEntry
 from tokendyno.backend.traffic.presets import traffic_presets
 from tokendyno.ui.batching.request import ARRIVALS, Fields, draw_values
-from tokendyno.ui.components.inputs import model_input, number_input
+from tokendyno.ui.components.inputs import model_input, number_input, pairs_inputs
 from tokendyno.ui.components.text_line import text_line
 
 TTFT_LIMIT_S = 1.0
@@ -76,14 +76,18 @@ def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
             number("token_limit_ms", "Limit per token, ms", 0)
             number("request_limit_s", "Limit per request, s", 0)
             made["ignore_eos"] = gr.Checkbox(True, label="Ignore EOS", elem_id="batch-ignore-eos", min_width=110)
-        made["trace"] = gr.Textbox(
-            "",
-            label="A list of requests instead: JSON Lines, or the path of such a file",
-            placeholder='{"arrival_s": 0.5, "prompt_tokens": 64, "max_new_tokens": 128}',
-            lines=1,
-            max_lines=6,
-            elem_id="batch-trace",
-        )
+        with gr.Row(elem_classes=["td-work"]):
+            made["trace"] = gr.Textbox(
+                "",
+                label="A list of requests instead: JSON Lines, or the path of such a file",
+                placeholder='{"arrival_s": 0.5, "prompt_tokens": 64, "max_new_tokens": 128}',
+                lines=1,
+                max_lines=6,
+                min_width=240,
+                scale=5,
+                elem_id="batch-trace",
+            )
+            made["seconds"], made["price"] = pairs_inputs("batch-")
     _connect(preset, made)
     more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
     return TrafficRow({field: made[field] for field in Fields._fields}, preset, run, stop, summary)

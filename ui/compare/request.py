@@ -19,13 +19,12 @@ from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.run import Run
 from tokendyno.ui.components.axis_values import chosen, values_of
-from tokendyno.ui.components.inputs import read_number, read_text, read_whole
+from tokendyno.ui.components.inputs import read_number, read_price, read_seconds, read_text, read_whole
 from tokendyno.ui.components.stale_line import stale_value
 
 ARMS = ("A", "B")
 YOURS = "your text"
 MOST_TEXT_BYTES = 65_536
-MOST_SECONDS = 3_600
 CUSTOM = "custom"
 """The preset that is shown when the choices match none."""
 
@@ -41,6 +40,7 @@ class Fields(NamedTuple):
     temperature: object
     seed: object
     seconds: object
+    price: object
     prompt_tokens: object
     ignore_eos: object
     top_k: object
@@ -74,14 +74,12 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
         system=read_text("The system message", fields.system),
         reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),
     )
-    seconds = read_number("Seconds", fields.seconds)
-    if not 0 < seconds <= MOST_SECONDS:
-        raise InputError(f"Seconds is {seconds:g}; it must be above 0, and at most {MOST_SECONDS:,}.")
+    seconds, price = read_seconds(fields.seconds), read_price(fields.price)
     own = read_text("Your own text", fields.text)
     if len(own.encode()) > MOST_TEXT_BYTES:
         raise InputError(f"Your own text has {len(own.encode()):,} bytes, over the limit of 65,536. Shorten it.")
     reading = passages(YOURS, own) if own.strip() else []
-    return Request(model, read_arms(rest), workload, until_s=seconds, reading=reading)
+    return Request(model, read_arms(rest), workload, until_s=seconds, reading=reading, price_per_hour=price)
 
 
 def read_draft(values: Sequence[object]) -> tuple[Request, str]:
@@ -106,15 +104,22 @@ def within(request: Request, limits: Limits) -> Request:
     work = request.workload
     pairs = min(work.repeats, limits.repeats or work.repeats)
     if limits.run_tokens is not None:
-        each = len(request.arms) * work.batch_size * (prompt_tokens(work) + work.max_new_tokens)
+        if request.traffic is None:
+            each = len(request.arms) * work.batch_size * (prompt_tokens(work) + work.max_new_tokens)
+        else:
+            each = len(request.arms) * sum(one.tokens + one.max_new_tokens for one in request.traffic.requests)
         pairs = min(pairs, limits.run_tokens // each)
     return msgspec.structs.replace(request, workload=replace(work, repeats=max(LEAST_PAIRS, pairs)))
+
+
+def what_pairs(request: Request) -> str:
+    """How often Run will run the arms."""
+    return f"Run: pairs of runs until they decide, at most {request.workload.repeats} or {request.until_s:g} s"
 
 
 def what_runs(request: Request) -> str:
     """What Run will do, with whatever else is set that "More" may hide."""
     work = request.workload
-    said = f"Run: pairs of runs until they decide, at most {work.repeats} or {request.until_s:g} s"
     more = [
         (work.batch_size > 1, f"batch size {work.batch_size}"),
         (work.prompt_tokens, f"{work.prompt_tokens:,} prompt tokens instead of the prompt as written"),
@@ -122,7 +127,7 @@ def what_runs(request: Request) -> str:
         (work.chat, "chat template"),
         (request.reading, "quality on your own text"),
     ]
-    return "; ".join([said, *(words for here, words in more if here)]) + "."
+    return "; ".join([what_pairs(request), *(words for here, words in more if here)]) + "."
 
 
 def read_choices(values: Sequence[object]) -> dict[str, str]:
@@ -173,6 +178,8 @@ def changed(ran: Request, wanted: Request) -> list[str]:
         found.append("the prompt")
     if replace(was, prompt="?") != replace(now, prompt="?"):
         found.append("the workload")
+    if ran.price_per_hour != wanted.price_per_hour:
+        found.append("the price")
     return found + _changed_arms(ran, wanted)
 
 

@@ -7,9 +7,9 @@ import gradio as gr
 import msgspec
 
 from tokendyno.backend.arms.presets import prompts
-from tokendyno.backend.config import EFFORTS, THINKING, UNTIL_S, Request
+from tokendyno.backend.config import EFFORTS, THINKING, Request
 from tokendyno.backend.models.catalogue import CatalogueEntry
-from tokendyno.ui.components.inputs import model_input, number_input
+from tokendyno.ui.components.inputs import model_input, number_input, pairs_inputs
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates
 
@@ -24,6 +24,7 @@ class WorkControls(NamedTuple):
     temperature: gr.Number
     seed: gr.Number
     seconds: gr.Number
+    price: gr.Number
     prompt_tokens: gr.Number
     ignore_eos: gr.Checkbox
     top_k: gr.Number
@@ -34,10 +35,12 @@ class WorkControls(NamedTuple):
     text: gr.Textbox
 
     def values(self, asked: Request) -> Updates:
-        """Updates that show a request's model and workload. Neither the seconds of its pairs nor a text that somebody
-        pasted are taken over: Run means the same for everybody."""
+        """Updates that show a request's model, workload and price, if it has one. Neither the seconds of its pairs nor
+        a text that somebody pasted are taken over: Run means the same for everybody."""
         shown = [name for name in self._fields if hasattr(asked.workload, name)]
-        return {self.model: asked.model} | {getattr(self, name): getattr(asked.workload, name) for name in shown}
+        price = {self.price: asked.price_per_hour} if asked.price_per_hour else {}
+        found = {getattr(self, name): getattr(asked.workload, name) for name in shown}
+        return {self.model: asked.model} | price | found
 
 
 class WorkRow(NamedTuple):
@@ -69,7 +72,7 @@ def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
             batch = number_input("Batch size", 1, "batch-size")
             temperature = number_input("Temperature (0: greedy)", 0, "temperature")
             seed = number_input("Seed", 0, "seed")
-            seconds = number_input("Seconds of pairs, at most", UNTIL_S, "seconds")
+            seconds, price = pairs_inputs("")
             prompt_tokens = number_input("Prompt tokens (0: as written)", 0, "prompt-tokens")
             ignore_eos = gr.Checkbox(first.ignore_eos, label="Ignore EOS", elem_id="ignore-eos", min_width=140)
         with gr.Row(elem_classes=["td-work"]):
@@ -87,6 +90,7 @@ def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
         temperature,
         seed,
         seconds,
+        price,
         prompt_tokens,
         ignore_eos,
         top_k,

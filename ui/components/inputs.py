@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 import gradio as gr
 
+from tokendyno.backend.config import UNTIL_S, checked_price
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.models import DEFAULT_MODEL
 from tokendyno.backend.models.catalogue import CatalogueEntry
+
+MOST_SECONDS = 3_600
 
 
 def model_input(offered: Sequence[CatalogueEntry], elem_id: str = "model") -> gr.Dropdown:
@@ -45,6 +48,25 @@ def read_number(label: str, value: object) -> float:
         return float(value)
     except OverflowError:
         raise InputError(f"{label} is {shown(value)}. Enter a smaller one.") from None
+
+
+def pairs_inputs(elem_id: str) -> tuple[gr.Number, gr.Number]:
+    """How long pairs of runs may take until they decide, and what an hour of the machine costs."""
+    seconds = number_input("Seconds of pairs, at most", UNTIL_S, f"{elem_id}seconds")
+    return seconds, number_input("Price of the machine an hour", 0, f"{elem_id}price")
+
+
+def read_seconds(value: object) -> float:
+    """Of pairs of runs, or an InputError."""
+    seconds = read_number("Seconds", value)
+    if not 0 < seconds <= MOST_SECONDS:
+        raise InputError(f"Seconds is {seconds:g}; it must be above 0, and at most {MOST_SECONDS:,}.")
+    return seconds
+
+
+def read_price(value: object) -> float:
+    """Of an hour of the machine, or an InputError."""
+    return checked_price(read_number("The price of an hour", value))
 
 
 def read_whole(label: str, value: object) -> int:

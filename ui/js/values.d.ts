@@ -70,6 +70,7 @@ declare namespace Batch {
     waits: { [key: string]: string };
     asked: Asked | null;
     arms: BatchArmHead[];
+    card: Card | null;
     heading: string;
   }
   interface VerdictText {
@@ -153,6 +154,37 @@ declare namespace Batch {
     page_tokens: number;
     page_bytes: number;
     pages: number;
+  }
+  interface Card {
+    lead: string;
+    figure: string;
+    tail: string;
+    ratio: number;
+    low: number | null;
+    high: number | null;
+    pairs: number[];
+    ends: string;
+    names: { [key: string]: string };
+    decided: boolean;
+    recommendation: string;
+    tone: "bad" | "caution" | "good" | "open";
+    reason: string;
+    confidence: string;
+    tiles: CardTile[];
+    next: Next | null;
+    cost: string;
+  }
+  interface CardTile {
+    title: string;
+    a: string;
+    b: string;
+    unit: string;
+    note: string;
+  }
+  interface Next {
+    label: string;
+    action: "code" | "run";
+    arm: string;
   }
   interface BatchColumns {
     first: number;
@@ -587,6 +619,7 @@ declare namespace Live {
     confidence: string;
     tiles: CardTile[];
     next: Next | null;
+    cost: string;
   }
   interface CardTile {
     title: string;

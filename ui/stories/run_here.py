@@ -95,17 +95,19 @@ def request_here(bench: Bench, told: Story) -> Request:
     if here.page == "batching":
         first = traffic_presets()[0]
         traffic = drawn(first.draw, 1, first.concurrent, limits=Limits(TTFT_LIMIT_S))
-        return Request(here.model, arms, workload_of(traffic, 1, ignore_eos=True), traffic)
+        return _decided(bench, Request(here.model, arms, workload_of(traffic, 1, ignore_eos=True), traffic))
     work = Workload(here.prompt, max_new_tokens=here.max_new_tokens, ignore_eos=here.ignore_eos)
     return _decided(bench, Request(here.model, arms, work))
 
 
 def _decided(bench: Bench, request: Request) -> Request:
     """As Run asks for it."""
-    if request.traffic is not None or len(request.arms) != 2:
+    if len(request.arms) != 2:
         return request
     work = replace(request.workload, repeats=MOST_PAIRS)
-    asked = msgspec.structs.replace(request, workload=work, until_s=UNTIL_S, reading=[])
+    asked = msgspec.structs.replace(
+        request, workload=work, until_s=UNTIL_S, reading=[] if request.traffic is None else None
+    )
     return within(asked, bench.limits)
 
 

@@ -59,6 +59,7 @@ class BatchCourse(GenerateRunner):
 
     def run(self, job: Generate) -> None:
         assert job.traffic is not None
+        self._kept = None
         self._asked = asked = read_requests(self.model, job.traffic.requests, job.most_prompt_tokens)
         task = self._first_task(job, asked)
         notes = [*([self.model.remark] if self.model.remark else []), *task.prompt.notes, *self._make_ready(task)]

@@ -34,6 +34,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], st
         "2-9",
         "--ttft-limit",
         "60",
+        "--repeats",
+        "2",
+        "--price-per-hour",
+        "2.5",
         "--json",
         "-",
         "--history",
@@ -48,7 +52,7 @@ def test_the_document_has_every_key_of_the_promise(served: tuple[dict[str, Any],
     found, err, _ = served
     assert (found["kind"], found["schema"], found["status"], found["same_tokens"]) == ("batch", 3, "done", REQUESTS)
     for arm in found["arms"]:
-        assert arm["useful_tokens_s"] > 0 and len(arm["runs"]) == 1
+        assert arm["useful_tokens_s"] > 0 and len(arm["runs"]) == 2
         assert len(arm["requests"]) == REQUESTS
         for one, asked in zip(arm["requests"], found["traffic"]["requests"], strict=True):
             assert one["tokens"] == len(one["token_ids"]) == len(one["token_s"]) == asked["max_new_tokens"]
@@ -62,6 +66,9 @@ def test_the_document_has_every_key_of_the_promise(served: tuple[dict[str, Any],
     pages = continuous["pages"]
     assert pages["cache_bytes"] == pages["predicted_bytes"]
     assert [max(held) for held in pages["held"]] and len(pages["held"][0]) == len(pages["free_bytes"])
+    card = found["verdict"]
+    assert found["comparison"]["pairs"] == len(card["pairs"]) == 2 and card["ratio"] == found["comparison"]["ratio"]
+    assert card["cost"].startswith("A million useful tokens cost ")
     assert "Traceback" not in err
 
 
@@ -101,6 +108,8 @@ def test_a_run_from_the_history_gives_the_same_document(served: tuple[dict[str, 
         (["--ttft-limit", "-1"], "must be a positive number of seconds"),
         (["--pages", "1", "--b", "batching=continuous,page_size=16"], "but there are only 1"),
         (["--prompt-lengths", "4090-4096"], "has 4,096 positions"),
+        (["--repeats", "2", "--seconds", "9"], "--seconds is how long"),
+        (["--price-per-hour", "nan"], "it must be a number from 0 on"),
         (["--model", "random:bert-base-uncased", "--a", "", "--b", ""], "is an encoder"),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tokendyno.backend.config import LEAST_PAIRS, MOST_PAIRS, ArmRequest, Request, Workload
+from tokendyno.backend.config import LEAST_PAIRS, MOST_PAIRS, ArmRequest, Request, Workload, workload_of
 from tokendyno.backend.engine import conductor
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors import open_bench
@@ -13,6 +13,7 @@ from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.records import ArmEvent, Record
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.views.card import card_of
 
 OWN = passages("mine", "the fox went home to see the old bear and the queen " * 10)
@@ -55,6 +56,22 @@ def test_texts_are_read_after_the_pairs_and_only_once(bench: Bench, read: Run, m
     again = bench.wait(bench.submit(pairs(1e-6, dtype="bfloat16")))
     taken = gate_of(again.snapshot(), bench.runs.reading)
     assert taken is not None and taken.run == read.id and not again.arms["A"].scores
+
+
+@pytest.mark.slow
+def test_pairs_of_many_requests_go_by_useful_tokens_and_both_arms_are_proved(bench: Bench) -> None:
+    arms = [ArmRequest(name, {"dtype": "float32", "batching": "static"}) for name in "AB"]
+    arms[1].choices["batch_order"] = "sorted"
+    traffic = Traffic([TrafficRequest(0.0, 4, 3), TrafficRequest(0.0, 9, 6), TrafficRequest(0.0, 4, 2)], 2)
+    work = workload_of(traffic, repeats=MOST_PAIRS, ignore_eos=True)
+    run = bench.wait(bench.submit(Request("pocket", arms, work, traffic, until_s=1e-6))).snapshot()
+    assert run.status == "done" and len(run.pair_ratios()) == LEAST_PAIRS, run.message
+    found, (a, b) = run.comparison(), run.batch_summaries.values()
+    assert found is not None and a.useful_tokens_s and b.useful_tokens_s
+    assert found.ratio == pytest.approx(b.useful_tokens_s / a.useful_tokens_s)
+    for name in "AB":
+        rows = {row.finding.axis: row.status for row in run.ledger(name)}
+        assert rows["batching"] == rows["tokens"] == "verified", rows
 
 
 @pytest.mark.slow

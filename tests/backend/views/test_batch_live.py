@@ -1,6 +1,10 @@
 """What a browser is told of many requests: figures, the verdict, why, and columns by cursor."""
 
+from collections.abc import Sequence
+
 import msgspec
+import pytest
+from msgspec.structs import replace
 
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import ended
@@ -9,6 +13,8 @@ from tokendyno.backend.messages import Finished, Steps
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.batch_live import batch_delta
+from tokendyno.backend.views.batch_verdict import batch_verdict
+from tokendyno.backend.views.card import card_of
 
 
 def run_of(last: int = 31, arms: str = "AB") -> Run:
@@ -25,7 +31,8 @@ def test_a_complete_run_is_worded_from_its_figures() -> None:
     head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
     assert head is not None and head.asked is not None and head.asked.max_new_tokens == [3, 1, 2]
     assert head.verdict.sentence == (
-        "B serves 25% more useful tokens/s than A (3.00 against 2.40); 2 of 3 requests got the same tokens."
+        "One pair of runs: continuous batching served 25% more useful tokens/s than static batching, 3.00 against "
+        "2.40; 2 of 3 requests got the same tokens."
     )
     assert head.differ == {2: 1} and head.compared == 3
     assert "A took 5 steps of 500 ms with 60.0% of its slots at useful work, B 4 steps of 500 ms with 87.5%" in head.why
@@ -36,22 +43,72 @@ def test_a_complete_run_is_worded_from_its_figures() -> None:
     assert head.digest is not None and "A and B differ in Batching" in head.digest.line
 
 
-def test_of_several_runs_sentence_and_tile_have_the_estimate_over_all_and_its_interval() -> None:
-    run = Run(batch_created())
-    for name, events, tokens in (("A", static_events(), (4.8, 6.0)), ("B", paged_events(99), (9.6, 10.0))):
+def several_runs(a: Sequence[float], b: Sequence[float], price: float = 0.0, **formats: str) -> Run:
+    """Runs of 2 s in which the arms made so many useful tokens. `formats`: dtype of each arm."""
+    first = batch_created()
+    arms = [replace(one, planned=one.planned | {"dtype": formats.get(one.name, "float32")}) for one in first.arms]
+    run = Run(replace(first, arms=arms, request=replace(first.request, price_per_hour=price)))
+    for name, events, tokens in (("A", static_events(), a), ("B", paged_events(99), b)):
         for record in batch_arm(name, events):
             event = record.event if isinstance(record, ArmEvent) else None
             if not isinstance(event, Finished):
                 run.append(record)
                 continue
             for repeat, useful in enumerate(tokens):
-                ends = msgspec.structs.replace(event, wall_s=2.0, extra=RunCounts(useful_tokens=useful))
+                ends = replace(event, wall_s=2.0, extra=RunCounts(useful_tokens=useful))
                 run.append(ArmEvent(name, repeat, 2.5, ends))
+    return run
+
+
+def test_sentence_card_and_tile_have_the_estimate_over_all_pairs_and_its_interval() -> None:
+    run = several_runs((4.8, 5.0, 4.9), (9.6, 10.1, 9.7), price=3.6)
+    card = card_of(run.snapshot())
+    assert card is not None and card.next is None, "it goes on"
     run.append(ended())
     head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
-    assert head is not None and head.verdict.basis == "2 runs of each arm."
-    assert "(4.90 against 2.68; 1.83 (" in head.verdict.sentence and " times as many)" in head.verdict.sentence
-    assert [next(t.value for t in arm.tiles if t.key == "useful") for arm in head.arms] == ["2.68", "4.90"]
+    assert head is not None and head.card is not None
+    found, card = run.comparison(), head.card
+    assert found is not None and found.outcome == "b_faster" and found.ratio == card.ratio == pytest.approx(2, rel=0.01)
+    assert head.verdict.basis == "Decided after 3 pairs: 95% interval, by useful tokens/s."
+    assert head.verdict.sentence.startswith("Continuous batching serves 2.0\u00d7 the useful tokens/s of static")
+    assert [next(t.value for t in arm.tiles if t.key == "useful") for arm in head.arms] == ["2.45", "4.90"]
+    assert head.differences["useful"].better == "B"
+    tiles = {tile.title: (tile.a, tile.b, tile.unit) for tile in card.tiles}
+    assert tiles["Useful tokens"] == ("2.45", "4.90", "tok/s") and tiles["Goodput"] == ("0.800", "1.50", "req/s")
+    assert tiles["Same tokens"] == ("2 of 3", "", "requests") and {"First token, median", "Peak memory"} < tiles.keys()
+    assert (card.tone, card.reason) == ("good", "It serves 2.45 useful tokens/s more.")
+    assert card.next is not None and (card.next.action, card.next.arm) == ("code", "B")
+    assert card.confidence == "Decided after 3 pairs. No pair below 2.0\u00d7."
+    assert card.cost == (
+        "A million useful tokens cost 408 with static batching and 204 with continuous batching, at 3.6 an hour."
+    )
+
+
+def test_an_arm_in_another_number_format_is_not_recommended_unread() -> None:
+    run = several_runs((4.8, 5.0, 4.9), (9.6, 10.1, 9.7), A="float32", B="bfloat16")
+    run.append(ended())
+    card = card_of(run.snapshot())
+    assert card is not None and (card.recommendation, card.next, card.cost) == (
+        "Not decided yet: quality was not read",
+        None,
+        "",
+    )
+    assert card.reason.endswith("What it costs in quality was not read. Compare reads it.")
+
+
+@pytest.mark.parametrize(
+    ("b", "says"),
+    [
+        ((5.14, 5.36, 5.25), "Continuous batching serves 7% more useful tokens/s than static batching ("),
+        ((2.4, 2.5, 2.46), "Continuous batching serves 50% fewer useful tokens/s than static batching ("),
+        ((4.81, 4.99, 4.9), "No difference in useful tokens/s between continuous batching and static batching: 1.0"),
+        ((2.0, 9.0, 5.0), "Not decided: continuous batching may serve more or fewer useful tokens/s than static"),
+    ],
+)
+def test_arms_are_compared_by_their_names(b: Sequence[float], says: str) -> None:
+    run = several_runs((4.8, 5.0, 4.9), b)
+    run.append(ended())
+    assert batch_verdict(run.snapshot()).sentence.startswith(says), batch_verdict(run.snapshot()).sentence
 
 
 def test_where_continuous_batching_loses_it_says_what_cost_more_than_it_saved() -> None:
@@ -65,7 +122,10 @@ def test_where_continuous_batching_loses_it_says_what_cost_more_than_it_saved() 
     head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
     assert head is not None
     assert "takes 9.00x as long, which costs more than it saves: its attention copies the pages" in head.why
-    assert head.verdict.sentence.startswith("B serves 58% fewer useful tokens/s")
+    said = head.verdict.sentence
+    assert said.startswith(
+        "One pair of runs: continuous batching served 58% fewer useful tokens/s than static batching"
+    )
 
 
 def test_an_unfinished_run_has_no_verdict_and_only_what_lies_past_the_cursor_is_sent() -> None:

@@ -62,7 +62,7 @@ CASES = [
          "text."),
     # not decided
     Case(found(0.84, 0.0117, 60.47, "undecided"), None, None, None,
-         "Not decided: B may be faster or slower than A: 0.84× (0.0117 to 60.5)."),
+         "Not decided: B may be faster or slower than A: 0.84×."),
     # one pair of runs
     Case(found(1.15), EQUAL, (395, 536), SAME,
          "One pair of runs: B took 13% less time per token than A, keeps 36% more KV cache, and writes the same text."),

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.batches import batch_created
-from tokendyno.backend.config import Request
+from tokendyno.backend.config import MOST_PAIRS, Request
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.runs.run import Run
 from tokendyno.ui.batching.request import (
     Fields,
@@ -18,13 +19,14 @@ from tokendyno.ui.batching.request import (
     stale,
     traffic_values,
 )
+from tokendyno.ui.compare.request import within
 from tokendyno.ui.components.stale_line import UNREADABLE
 
 PLAIN: dict[str, Any] = {
     "model": "pocket", "requests": 6, "concurrent": 2, "ttft_limit_s": 1, "prompt_low": 4, "prompt_high": 9,
-    "new_low": 2, "new_high": 5, "arrival": "burst", "rate": 3.0, "burst": 2, "seed": 7, "long_percent": 25,
-    "long_low": 20, "long_high": 30, "pages": 40, "token_limit_ms": 50, "request_limit_s": 0, "ignore_eos": True,
-    "trace": "",
+    "new_low": 2, "new_high": 5, "arrival": "burst", "rate": 3.0, "burst": 2, "seed": 7, "seconds": 20, "price": 2.5,
+    "long_percent": 25, "long_low": 20, "long_high": 30, "pages": 40, "token_limit_ms": 50, "request_limit_s": 0,
+    "ignore_eos": True, "trace": "",
 }  # fmt: skip
 
 
@@ -49,15 +51,23 @@ def test_every_control_reaches_the_request() -> None:
         "B": {"batching": "continuous"},
     }
     assert (found.workload.seed, found.workload.ignore_eos, found.workload.batch_size) == (7, True, 2)
+    assert (found.until_s, found.workload.repeats, found.price_per_hour) == (20, MOST_PAIRS, 2.5)
     assert "25% of them 20 to 30" in traffic.label
 
 
 def test_a_run_sets_the_controls_that_make_it_again() -> None:
     first = request()
     again: dict[str, Any] = traffic_values(first)
-    assert request(**again) == first
+    assert request(**again) == first and "seconds" not in again, "Run means the same for everybody"
     given = traffic_values(request(trace='{"prompt_tokens": 3, "max_new_tokens": 2}'))
     assert "requests" not in given and given["concurrent"] == 2
+
+
+def test_a_visitor_gets_as_many_pairs_as_the_tokens_of_the_mode_allow() -> None:
+    few, many = (request(requests=count, new_low=60, new_high=60) for count in (20, 200))
+    assert within(few, LIMITS["local"]).workload.repeats == MOST_PAIRS
+    assert within(few, LIMITS["public"]).workload.repeats == LIMITS["public"].repeats
+    assert within(many, LIMITS["public"]).workload.repeats == 2
 
 
 def test_requests_are_given_as_text_or_by_the_path_of_a_file(tmp_path: Path) -> None:
@@ -80,6 +90,8 @@ def test_requests_are_given_as_text_or_by_the_path_of_a_file(tmp_path: Path) -> 
         ({"rate": float("nan")}, "Requests a second is 'nan'. Enter a number"),
         ({"long_percent": 101}, "long_share"),
         ({"ttft_limit_s": -1}, "positive number of seconds"),
+        ({"seconds": 0}, "Seconds is 0"),
+        ({"price": float("inf")}, "it must be a number from 0 on"),
         ({"trace": '{"prompt_tokens": 3}'}, "line 1"),
         ({"trace": "/nowhere/at/all"}, "cannot be read"),
         ({"a": {"batching": "always"}}, "always"),
@@ -94,7 +106,7 @@ def test_what_was_edited_since_a_run_is_named() -> None:
     ran = request()
     assert changed(ran, request()) == []
     assert changed(ran, request(model="other", seed=8)) == ["the model", "the traffic"]
-    assert changed(ran, request(ttft_limit_s=2)) == ["the limits"]
+    assert changed(ran, request(ttft_limit_s=2, price=0, seconds=9)) == ["the limits", "the price"]
     assert changed(ran, request(a={"batching": "static", "batch_order": "sorted"})) == ["arm A"]
     given = request(trace='{"prompt_tokens": 3, "max_new_tokens": 2}')
     assert changed(given, request()) == [], "a list is not shown again"

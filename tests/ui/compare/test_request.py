@@ -18,6 +18,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.ui.compare.request import (
     CUSTOM,
     Fields,
+    changed,
     choice_values,
     matching_preset,
     preset_choices,
@@ -31,8 +32,8 @@ from tokendyno.ui.components.stale_line import UNREADABLE
 
 GOOD: dict[str, Any] = {
     "model": "pocket", "prompt": "Once", "max_new_tokens": 8, "batch_size": 1, "temperature": 0, "seed": 0,
-    "seconds": 60, "prompt_tokens": 0, "ignore_eos": False, "top_k": 0, "top_p": 1, "chat": False, "system": "",
-    "reasoning_effort": "", "text": "",
+    "seconds": 60, "price": 0, "prompt_tokens": 0, "ignore_eos": False, "top_k": 0, "top_p": 1, "chat": False,
+    "system": "", "reasoning_effort": "", "text": "",
 }  # fmt: skip
 DEFAULTS = [axis.default for axis in prompt_axes()]
 
@@ -74,6 +75,7 @@ def test_the_values_of_the_controls_make_the_request() -> None:
         ({"batch_size": "4"}, "Batch size is .4.. Enter a number"),
         ({"top_k": 5}, "no effect at temperature 0"),
         ({"seconds": 0}, "Seconds is 0; it must be above 0"),
+        ({"price": -1}, "price of an hour is -1; it must be a number from 0 on"),
         ({"text": "A few words."}, "has 3 words. Give one of at least 80"),
         ({"text": "word " * 20_000}, "over the limit of 65,536"),
         ({"top_p": None}, "Top p is empty"),
@@ -103,8 +105,9 @@ def test_presets_and_choices_are_inverse_to_each_other() -> None:
 
 
 def test_run_asks_for_pairs_until_they_decide() -> None:
-    asked = read_request(values(seconds=30))
+    asked = read_request(values(seconds=30, price=2.5))
     assert (asked.until_s, asked.workload.repeats, asked.reading) == (30, MOST_PAIRS, [])
+    assert asked.price_per_hour == 2.5 and changed(asked, read_request(values(price=3))) == ["the price"]
     mine = read_request(values(text="a word or two " * 200)).reading
     assert mine is not None and [one.name for one in mine] == ["your text, part 1", "your text, part 2"]
 

@@ -108,6 +108,7 @@ def test_the_command_of_pairs_until_they_decide_says_no_number_of_them() -> None
     for until_s, said in ((60.0, ""), (20.0, "--seconds 20")):
         line = command_of(Request("gpt2", arms, Workload("x", repeats=9), until_s=until_s))
         assert "--repeats" not in line and said in line and ("--seconds" in line) == bool(said)
+    assert "--price-per-hour 2.5" in command_of(Request("gpt2", arms, Workload("x"), until_s=60, price_per_hour=2.5))
 
 
 def test_csv_has_a_line_for_each_value_and_no_formula() -> None:

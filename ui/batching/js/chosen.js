@@ -11,7 +11,7 @@ export function makeChosen(box, choose) {
   function build(head, requests) {
     box.replaceChildren();
     const bar = el('p', 'td-which', ''), label = el('label', '', 'Request ');
-    field = el('input', 'td-number');
+    field = el('input', 'td-request-number');
     Object.assign(field, { type: 'number', min: 1, max: requests, value: 1 });
     field.addEventListener('input', () => {
       const number = Math.round(Number(field.value));

@@ -6,6 +6,7 @@ import { LOCAL, bare, clearLine, refuse, showLink, showMessage, showStatus, show
 import { makePuller } from '../../live/js/pull.js';
 import { makePhases } from '../../live/js/phases.js';
 import { makeVerdict } from '../../live/js/verdict.js';
+import { makeCard, nextStep } from '../../live/js/card.js';
 import { makeTiles } from '../../live/js/tiles.js';
 import { makeDetails } from '../../live/js/details.js';
 import { makeLedger } from '../../live/js/ledger.js';
@@ -18,13 +19,14 @@ import { makeChosen } from './chosen.js';
 import { makeTable } from './table.js';
 
 const SLOW_NOTE = "drawn slowly while this machine's own cores are measured";
-const EMPTY = 'Press Run: arm A serves all requests first, then arm B serves the same ones. When each request waits, is processed and ends, which slots stand idle and who holds which page of the KV cache appear here, with proof that each choice took effect.';
+const EMPTY = 'Press Run: arm A serves all requests, then arm B serves the same ones, in pairs until it is decided which serves more. When each request waits, is processed and ends, which slots stand idle and who holds which page of the KV cache appear here, with proof that each choice took effect.';
 
 const lanes = makeLanes(find('.td-lanes'), find('.td-tip'), choose);
 const chosenBox = makeChosen(find('.td-chosen'), choose);
 const requestTable = makeTable(find('.td-requests'), find('.td-request-rows'), choose);
 const phases = makePhases(find('.td-progress'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'));
+const card = makeCard(find('.td-answer'), next => nextStep(next, '#batch-run', '#batch-code-'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
@@ -83,6 +85,9 @@ function takeHead(reply) {
   phases.take(head);
   verdict.take(head, reply.status);
   window.tokendynoAddress?.title('batching', head.heading);
+  card.take(head.card);
+  find('.td-verdict').classList.toggle('td-carded', Boolean(head.card));
+  setText(find('.td-sure'), head.card ? head.card.confidence : '');
   setText(find('.td-why'), head.why);
   tiles.take(head.arms, head.differences);
   details.take(head.arms);
@@ -148,10 +153,11 @@ function tokenCounts() {
 function open(id) {
   run = id || '';
   batches = []; head = null; asked = null; version = -1; heard = sent; over = false; chosen = 0;
-  clearLine(run, ['traffic', 'pace', 'why']);
+  clearLine(run, ['traffic', 'pace', 'why', 'sure']);
   window.dispatchEvent(new Event('tokendyno-run'));
   window.tokendynoAddress?.title('batching', '');
-  verdict.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
+  find('.td-verdict').classList.remove('td-carded');
+  verdict.clear(); card.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
   setText(find('.td-empty-run'), run ? '' : EMPTY);
   bare(true);
   showLink(run);

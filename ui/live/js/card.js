@@ -10,12 +10,12 @@ import { el, setText } from './dom.js';
 export function makeCard(box, act) {
   const said = el('div', 'td-said'), figures = el('div', 'td-four'), advice = el('div', 'td-advice');
   const lead = el('p', 'td-lead'), figure = el('p', 'td-number'), tail = el('p', 'td-tail'), scale = el('div', 'td-scale');
-  const badge = el('p', 'td-badge-said'), reason = el('p', 'td-reason'), next = el('button', 'td-next');
+  const badge = el('p', 'td-badge-said'), reason = el('p', 'td-reason'), cost = el('p', 'td-reason td-cost'), next = el('button', 'td-next');
   next.type = 'button';
   const row = el('div', 'td-ratio');
   row.append(figure, scale);
   said.append(lead, row, tail);
-  advice.append(badge, reason, next);
+  advice.append(badge, reason, cost, next);
   box.append(said, figures, advice);
   /** @type {Live.Card | null} */
   let shown = null;
@@ -39,6 +39,8 @@ export function makeCard(box, act) {
     figures.replaceChildren(...card.tiles.map(figureOf));
     setText(badge, card.recommendation);
     setText(reason, card.reason);
+    setText(cost, card.cost);
+    cost.hidden = !card.cost;
     next.hidden = !act || !card.next;
     if (card.next) setText(next, card.next.label);
   }
@@ -80,6 +82,17 @@ export function makeCard(box, act) {
 export function scaled({ tail, pairs, ratio, low, high }) {
   if (!tail || high >= 1) return { pairs, ratio, low, high };
   return { pairs: pairs.map(one => 1 / one), ratio: 1 / ratio, low: 1 / high, high: 1 / low };
+}
+
+// The script stands below the results; a run begins as a press of Run does.
+/** @param {Live.Next} next @param {string} run the page's button @param {string} codes ids of its scripts begin with it */
+export function nextStep(next, run, codes) {
+  /** @param {string} selector @returns {HTMLElement | null} */
+  const part = selector => document.querySelector(selector);
+  if (next.action === 'run') { part(run)?.click(); return; }
+  const code = codes + next.arm.toLowerCase();
+  part(code)?.scrollIntoView({ block: 'start' });
+  part(code + ' button')?.focus({ preventScroll: true });
 }
 
 // The ends of the scale, as logarithms: what the pairs span and the interval as far as it is not many times wider.

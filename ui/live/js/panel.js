@@ -16,7 +16,7 @@ import { makeRace } from './race.js';
 import { makePhaseBar } from './phase_bar.js';
 import { makePhases } from './phases.js';
 import { makeVerdict } from './verdict.js';
-import { makeCard } from './card.js';
+import { makeCard, nextStep } from './card.js';
 import { makeQuality } from './quality.js';
 import { makeTiles } from './tiles.js';
 import { makeDetails } from './details.js';
@@ -45,7 +45,7 @@ const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
 const bar = makePhaseBar(find('.td-run-bar'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'), find('.td-gate'), find('.td-pays'));
-const card = makeCard(find('.td-answer'), settings.links ? nextStep : null);
+const card = makeCard(find('.td-answer'), settings.links ? next => nextStep(next, '#run', '#code-') : null);
 const quality = makeQuality(find('.td-quality'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
@@ -205,17 +205,6 @@ function entitle(text) {
   if (!settings.links || text === titled) return;
   titled = text;
   window.tokendynoAddress?.title('compare', text);
-}
-
-// The script stands below the results; a run begins as a press of Run does.
-/** @param {Live.Next} next */
-function nextStep(next) {
-  /** @param {string} selector @returns {HTMLElement | null} */
-  const part = selector => document.querySelector(selector);
-  if (next.action === 'run') { part('#run')?.click(); return; }
-  const code = '#code-' + next.arm.toLowerCase();
-  part(code)?.scrollIntoView({ block: 'start' });
-  part(code + ' button')?.focus({ preventScroll: true });
 }
 
 function clock() {
