@@ -399,6 +399,7 @@ declare namespace Live {
     crossing: Crossing | null;
     card: Card | null;
     heading: string;
+    figures: { [key: string]: SlideFigure };
   }
   interface VerdictText {
     sentence: string;
@@ -568,6 +569,11 @@ declare namespace Live {
     action: "code" | "run";
     arm: string;
   }
+  interface SlideFigure {
+    lead: string;
+    figure: string;
+    tail: string;
+  }
   interface Columns {
     first: number;
     n: number;
@@ -621,6 +627,7 @@ declare namespace Story {
     played: ShownRecording[];
     batching: boolean;
     here: string;
+    chart: string;
   }
   interface ShownClaim {
     name: string;

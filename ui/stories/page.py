@@ -82,6 +82,7 @@ def _shown(bench: Bench, told: Story) -> ShownStory:
         played,
         run is not None and run.request.traffic is not None,
         told.here.note,
+        told.chart,
     )
 
 

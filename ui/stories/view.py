@@ -40,6 +40,7 @@ class ShownStory(msgspec.Struct, frozen=True):
     """One story as it is shown.
 
     claims    what was measured of what it says
+    chart     the one of its slide
     played    its own recording and then others; `batching`: another page plays it
     """
 
@@ -53,6 +54,7 @@ class ShownStory(msgspec.Struct, frozen=True):
     played: list[ShownRecording]
     batching: bool
     here: str
+    chart: str
 
 
 class Shown(msgspec.Struct, frozen=True):

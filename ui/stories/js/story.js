@@ -15,6 +15,12 @@ function paragraph(parent, className, words) {
   return node;
 }
 
+/** @param {string} name */
+function choose(name) {
+  if (window.tokendynoAddress) window.tokendynoAddress.tell('stories', ['story'], [name]);
+  trigger('choose', { name });
+}
+
 function draw() {
   /** @type {Story.Shown} */
   const { at, playing, stories } = JSON.parse(props.value), one = stories.find(({ name }) => name === at) || stories[0];
@@ -25,12 +31,13 @@ function draw() {
     const button = add(list, 'button', '', title);
     button.type = 'button';
     if (name === one.name) button.setAttribute('aria-current', 'true');
-    button.addEventListener('click', () => {
-      if (window.tokendynoAddress) window.tokendynoAddress.tell('stories', ['story'], [name]);
-      trigger('choose', { name });
-    });
+    button.addEventListener('click', () => choose(name));
   }
   window.tokendynoAddress?.title('stories', at && one.title);
+  const slides = stories.filter(({ batching }) => !batching), place = slides.indexOf(one);
+  window.tokendynoStory = place < 0 ? null : {
+    title: one.title, claim: one.claim, chart: one.chart, place, count: slides.length, before: slides[place - 1], after: slides[place + 1], open: choose,
+  };
   const said = add(text, 'div', 'td-story-words'), side = add(text, 'div', 'td-story-side');
   add(said, 'h2', '', one.title);
   one.text.forEach((words) => paragraph(said, '', words));
