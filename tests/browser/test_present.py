@@ -9,9 +9,11 @@ from tokendyno.backend.stories import stories
 Open = Callable[..., Driver]
 SLIDE = "document.querySelector('#story-live .td-slide')"
 PANEL = "document.querySelector('#story-live .td-live')"
-SMALLEST_PX = f"""() => Math.min(...[...{SLIDE}.querySelectorAll('*')].filter(one => one.checkVisibility()
-  && [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim())).map(one => parseFloat(getComputedStyle(one).fontSize)))"""
-OUTSIDE = f"""() => [...{SLIDE}.querySelectorAll('p, h2, svg, button, section')].filter(one => one.checkVisibility()).filter(one => {{
+VISIBLE = f"[...{SLIDE}.querySelectorAll('*')].filter(one => one.checkVisibility())"
+SMALLEST_PX = f"""() => Math.min(...{VISIBLE}
+  .filter(one => [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
+  .map(one => parseFloat(getComputedStyle(one).fontSize)))"""
+OUTSIDE = f"""() => {VISIBLE}.filter(one => one.matches('p, h2, svg, button, section')).filter(one => {{
   const {{ left, right, top, bottom }} = one.getBoundingClientRect();
   return left < 0 || top < 0 || right > innerWidth || bottom > innerHeight;
 }}).map(one => one.outerHTML.slice(0, 80))"""

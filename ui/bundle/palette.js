@@ -9,13 +9,13 @@ s back","cannot run":"✕ cannot run"},p="A",b="add",m=()=>{let e=L(props.value?
 for(let t of e){if(!n.has(t.group)){let a=c(l,"section"),h=c(k,"button","",t.group.split(":")[0]);n.set(t.group,a),c(a,"h3","",t.group),h.type="button",h.addEventListener(
 "click",()=>{l.scrollTop+=a.getBoundingClientRect().top-l.getBoundingClientRect().top,a.querySelector(".td-entry").focus({preventScroll:!0})})}let o=t.whole||t.
 page||Object.keys(t.choices).length,s=c(n.get(t.group),o?"button":"p","td-entry "+t.state.replace(" ","-"));s instanceof HTMLButtonElement?s.type="button":s.tabIndex=
--1;let r=c(s,"span","td-entry-name",t.axis?t.axis+": ":"");c(r,"b","",t.title),c(s,"span","td-entry-summary",t.summary+(t.cost?" Costs "+t.cost+".":"")),w[t.state]&&
-c(s,"span","td-entry-state",w[t.state]),t.why&&c(s,"span","td-entry-why",t.why),o&&s.addEventListener("click",()=>{i.close(),t.page?[...document.querySelectorAll(
-'#pages [role="tab"]')].find(a=>a.textContent.trim().toLowerCase()===t.page)?.click():trigger("take",{arm:p,choices:t.choices,whole:t.whole})})}e.length||c(l,"p",
-"td-empty",'Nothing matches. Try "fast", "int8", "cache" or "graph".')};u.addEventListener("input",m);i.addEventListener("keydown",e=>{let n=[...l.querySelectorAll(
-"button.td-entry")],t=n.findIndex(o=>o===document.activeElement);e.key==="ArrowDown"&&(e.preventDefault(),(n[t+1]||n[0])?.focus()),e.key==="ArrowUp"&&(e.preventDefault(),
-(t>0?n[t-1]:u).focus()),e.key==="Escape"&&(e.preventDefault(),i.close()),e.key==="Enter"&&document.activeElement===u&&(e.preventDefault(),n[0]?.click())});i.addEventListener(
-"close",()=>{let e=document.querySelector("#verdicts-"+p.toLowerCase()+' [data-press="'+b+'"]');e&&e.focus()});i.addEventListener("click",e=>{e.target===i&&i.close()});
-i.querySelector(".td-close").addEventListener("click",()=>i.close());window.addEventListener("tokendyno-palette",e=>{if(!element.isConnected||i.open)return;let{
-detail:n}=e;p=n.arm,b=n.opener.dataset.press,i.querySelector("h2").textContent="Add to arm "+p,u.value="",m(),i.showModal(),l.scrollTop=0,u.focus()});var C=g(l,
-m);watch("value",()=>{i.open&&C()});})();
+-1;let r=c(s,"span","td-entry-name",t.axis?t.axis+": ":"");c(r,"b","",t.title),c(s,"span","td-entry-summary",t.summary+(t.cost?" Costs "+t.cost+".":"")),t.argument&&
+c(s,"code","td-entry-argument",t.argument),w[t.state]&&c(s,"span","td-entry-state",w[t.state]),t.why&&c(s,"span","td-entry-why",t.why),o&&s.addEventListener("cl\
+ick",()=>{i.close(),t.page?[...document.querySelectorAll('#pages [role="tab"]')].find(a=>a.textContent.trim().toLowerCase()===t.page)?.click():trigger("take",{arm:p,
+choices:t.choices,whole:t.whole})})}e.length||c(l,"p","td-empty",'Nothing matches. Try "fast", "int8", "cache" or "graph".')};u.addEventListener("input",m);i.addEventListener(
+"keydown",e=>{let n=[...l.querySelectorAll("button.td-entry")],t=n.findIndex(o=>o===document.activeElement);e.key==="ArrowDown"&&(e.preventDefault(),(n[t+1]||n[0])?.
+focus()),e.key==="ArrowUp"&&(e.preventDefault(),(t>0?n[t-1]:u).focus()),e.key==="Escape"&&(e.preventDefault(),i.close()),e.key==="Enter"&&document.activeElement===
+u&&(e.preventDefault(),n[0]?.click())});i.addEventListener("close",()=>{let e=document.querySelector("#verdicts-"+p.toLowerCase()+' [data-press="'+b+'"]');e&&e.
+focus()});i.addEventListener("click",e=>{e.target===i&&i.close()});i.querySelector(".td-close").addEventListener("click",()=>i.close());window.addEventListener(
+"tokendyno-palette",e=>{if(!element.isConnected||i.open)return;let{detail:n}=e;p=n.arm,b=n.opener.dataset.press,i.querySelector("h2").textContent="Add to arm "+
+p,u.value="",m(),i.showModal(),l.scrollTop=0,u.focus()});var C=g(l,m);watch("value",()=>{i.open&&C()});})();

@@ -589,6 +589,10 @@ declare namespace Live {
     cn: number;
     text: string;
   }
+  interface Term {
+    titles: string[];
+    meaning: string;
+  }
 }
 
 declare namespace Palette {
@@ -607,6 +611,7 @@ declare namespace Palette {
     aliases: string[];
     words: string;
     page: string;
+    argument: string;
   }
 }
 

@@ -3,7 +3,10 @@ is the same panel in a file of its own."""
 
 from typing import Any
 
+import msgspec
+
 from tokendyno.backend.runs.statistics import MIN_SAMPLES
+from tokendyno.backend.views.glossary import TERMS
 from tokendyno.ui.live.charts import CHARTS
 
 RUN_LINK = """    <span class="td-link" hidden>
@@ -118,8 +121,9 @@ TEMPLATE = f"""
 
 
 def panel_settings() -> dict[str, Any]:
-    """What the script reads besides the run: the charts, and from how many values a percentile is shown."""
+    """What the script reads besides the run: charts, glossary, and from how many values a percentile is shown."""
     return {
+        "terms": msgspec.to_builtins(TERMS),
         "charts": [chart.as_json() for chart in CHARTS],
         "fewest": {str(share): count for share, count in MIN_SAMPLES.items()},
     }
