@@ -17,6 +17,7 @@ from tokendyno.backend.history.pins import SideBySide
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.views.batch_live import BatchDelta
 from tokendyno.backend.views.fairness import Fairness
+from tokendyno.backend.views.glossary import Term
 from tokendyno.backend.views.live import Delta
 from tokendyno.ui.compare.arm_column import Fold
 from tokendyno.ui.compare.verdicts import Verdicts
@@ -33,7 +34,7 @@ VALUES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "Fair": (Fairness,),
     "Fit": (FitView, Amounts),
     "History": (Runs, Changed, SideBySide, Refusal),
-    "Live": (Delta,),
+    "Live": (Delta, Term),
     "Palette": (Entry,),
     "Story": (Shown,),
     "Sweep": (SweepView,),

@@ -4,5 +4,6 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).resolve().parent / "css"
 
-SHEETS = tuple(_FOLDER / f"{name}.css" for name in ("base", "arms", "live", "answer", "below", "narrow", "pages"))
+_PARTS = ("base", "arms", "live", "answer", "slide", "below", "narrow", "pages")
+SHEETS = tuple(_FOLDER / f"{name}.css" for name in _PARTS)
 """What all pages share. Pages with a stylesheet of their own have it in their folder."""

@@ -17,8 +17,10 @@ from tokendyno.backend.arms.usable import Usable, usable_choices
 from tokendyno.backend.config import Workload
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import Choice, Optimization, all_axes, prompt_axes, titles_text
+from tokendyno.backend.optimizations import Choice, Optimization, all_axes, prompt_axes, subject_of, titles_text
 from tokendyno.backend.optimizations.base import Wish
+from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
 
 GROUPS: Mapping[Wish | Literal["preset", "elsewhere"], str] = {
     "preset": "Presets: replace the whole arm",
@@ -35,6 +37,8 @@ GROUPS: Mapping[Wish | Literal["preset", "elsewhere"], str] = {
 FOUND_BY: Mapping[Wish, str] = {"faster": "speed latency", "memory": "vram smaller", "start": "startup loading"}
 """What else people type who look for a group."""
 
+LONGEST_ARGUMENT = 160
+
 State = Literal["runs", "falls back", "cannot run"]
 
 
@@ -48,6 +52,7 @@ class Entry(msgspec.Struct, frozen=True):
     name     of the choice or the preset, as on the command line; `axis_name`: of its axis
     aliases  what else it is called, such as the argument of transformers that sets it
     words    by which it can be found besides, as by its group and summary
+    argument what it is in transformers, where that is short: as the exported script has it
     page     the page on which it is set, "" for this one; what sets nothing and is on no page only says where it is
     """
 
@@ -65,6 +70,7 @@ class Entry(msgspec.Struct, frozen=True):
     aliases: Sequence[str]
     words: str
     page: str = ""
+    argument: str = ""
 
 
 def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
@@ -74,7 +80,7 @@ def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
         _of_preset(preset, facts, machine) for preset in arm_presets() if preset.bundle or len(preset.choices) != 1
     ]
     entries += [
-        _of_choice(axis, choice, usable[axis.name, choice.name])
+        _of_choice(axis, choice, usable[axis.name, choice.name], facts, machine)
         for axis in prompt_axes()
         for choice in axis.choices
         if choice.name != axis.default and axis.matters(facts)
@@ -84,7 +90,7 @@ def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
     return sorted(entries, key=lambda entry: (groups.index(entry.group), entry.state == "cannot run"))
 
 
-def _of_choice(axis: Optimization, choice: Choice, row: Usable) -> Entry:
+def _of_choice(axis: Optimization, choice: Choice, row: Usable, facts: ModelFacts, machine: Machine) -> Entry:
     state: State = "cannot run" if row.blocked else "runs" if row.usable else "falls back"
     wish = axis.wishes.get(choice.name, axis.wish)
     return Entry(
@@ -101,7 +107,23 @@ def _of_choice(axis: Optimization, choice: Choice, row: Usable) -> Entry:
         axis.name,
         _aliases(axis, choice),
         f"{axis.summary} {FOUND_BY.get(wish, '')}",
+        argument="" if row.blocked else _argument(axis, choice, facts, machine),
     )
+
+
+def _argument(axis: Optimization, choice: Choice, facts: ModelFacts, machine: Machine) -> str:
+    """The arguments of `from_pretrained` and `generate` that the choice comes to. "" where they are long, where it
+    takes other code, and where it is what this model has anyway."""
+    parts, plan = Script(), Plan(LoadPlan(facts.source, device=machine.device))
+    axis.write(parts, axis.edit(plan, choice.name, subject_of(facts, machine, {axis.name: choice.name})))
+    given = {**parts.load, **parts.generate}
+    if parts.cache and not parts.loop:
+        given["past_key_values"] = parts.cache
+    lines = [*parts.prepare, *parts.patch, *parts.inputs]
+    made = dict(line.split(" = ", 1) for line in lines if " = " in line)
+    shown = [f"{name}={made.get(value, value)}" for name, value in given.items() if value != "DEVICE"]
+    text = " ".join(", ".join(shown).split()).replace("( ", "(").replace(" )", ")")
+    return text if len(text) <= LONGEST_ARGUMENT and not parts.definitions else ""
 
 
 def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:

@@ -56,6 +56,7 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     claim      what is said, in our words; `source` says where
     claims     names of those in presets/claims/ that say the same: whether it holds is what was measured of them
     found      what the recording shows of it, in a sentence
+    chart      the one that shows it on a slide, with its figure
     text       paragraphs of plain text; a single word or name may stand between backquotes
     """
 
@@ -73,6 +74,7 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     also: tuple[Also, ...] = ()
     exists: Literal["", "cpu", "cuda"] = ""
     sittings: tuple[float, ...] = ()
+    chart: Literal["latency", "memory", "kv"] = "latency"
     name: str = ""
     text: tuple[str, ...] = ()
 

@@ -32,6 +32,7 @@ from tokendyno.backend.views.sentences import (
     interference_of,
     texts_sentence,
 )
+from tokendyno.backend.views.slide import SlideFigure, slide_figures
 from tokendyno.backend.views.start import Crossing, crossing, start_text
 from tokendyno.backend.views.step_time import StepText, step_text
 from tokendyno.backend.views.tile import Tile
@@ -140,6 +141,7 @@ class Head(msgspec.Struct, frozen=True):
     crossing    seconds over tokens of two arms, where the one that starts later gets ahead
     heading     the run in a few words, once it has ended
     bar         how far it is as a whole
+    figures     by chart, the one figure that a slide shows beside it
     """
 
     title: str
@@ -161,6 +163,7 @@ class Head(msgspec.Struct, frozen=True):
     card: Card | None = None
     heading: str = ""
     bar: PhaseBar | None = None
+    figures: dict[str, SlideFigure] = {}
 
 
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
@@ -234,6 +237,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
     message, note = pair_underway(run) or run.message, whole_note(created)
     gate = gate_of(run, others.reading if run.ended else NO_OTHERS.reading)
     arms = [_arm_head(run, name) for name in run.arms]
+    card = card_of(run, gate) if run.request.quality is None else None
     verdict = _verdict(run, gate) if run.ended else VerdictText(unasked=unasked_sentence(run))
     return Head(
         created.model_label,
@@ -252,9 +256,10 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
         arms,
         quality_view(run, others.compared(created) if run.ended and run.request.quality is not None else ""),
         crossing(run),
-        card_of(run, gate) if run.request.quality is None else None,
+        card,
         heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
         phase_bar(run, now_s, gate),
+        slide_figures(run, card),
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 from tokendyno.backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER_PULL, MAX_STEPS_PER_PULL
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.views.batch_live import BatchDelta, BatchHead, batch_delta
+from tokendyno.backend.views.glossary import TERMS
 from tokendyno.backend.views.heads import Heads
 from tokendyno.ui.components.pulls import PullRefused
 from tokendyno.ui.components.queue_line import QueueLine, no_queue
@@ -80,7 +81,7 @@ def batch_panel(runs: RunLog, queue: QueueLine = no_queue) -> gr.HTML:
     return gr.HTML(
         value="",
         html_template=TEMPLATE,
-        js_on_load=bundle("batching", most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL]),
+        js_on_load=bundle("batching", terms=TERMS, most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL]),
         server_functions=[pull],
         apply_default_css=False,
         elem_id="batch-live",

@@ -28,6 +28,11 @@ interface Window {
   Plotly?: any;
   tokendynoPlotly?: Promise<void>;
   tokendynoAddress?: any;
+  /** The story that is shown, for its slide, and its neighbours. */
+  tokendynoStory?: {
+    title: string; claim: string; chart: string; place: number; count: number;
+    before?: { name: string; title: string }; after?: { name: string; title: string }; open(name: string): void;
+  } | null;
   tokendynoFit?: { context: number; most: number; label: string; encoder: boolean };
   /** Of benches: told of what came and what is shown. */
   tokendynoProbe?: { arrived(tokens: number[]): void; painted(ms: number): void; shows(tokens: number[]): void };

@@ -3,3 +3,4 @@
 import './focus.js';
 import './script_name.js';
 import './copy_as.js';
+import './keys.js';

@@ -464,6 +464,7 @@ declare namespace Live {
     card: Card | null;
     heading: string;
     bar: PhaseBar | null;
+    figures: { [key: string]: SlideFigure };
   }
   interface VerdictText {
     sentence: string;
@@ -648,6 +649,11 @@ declare namespace Live {
     spent_s: number;
     expected_s: number | null;
   }
+  interface SlideFigure {
+    lead: string;
+    figure: string;
+    tail: string;
+  }
   interface Columns {
     first: number;
     n: number;
@@ -662,6 +668,10 @@ declare namespace Live {
     cfirst: number;
     cn: number;
     text: string;
+  }
+  interface Term {
+    titles: string[];
+    meaning: string;
   }
 }
 
@@ -681,6 +691,7 @@ declare namespace Palette {
     aliases: string[];
     words: string;
     page: string;
+    argument: string;
   }
 }
 
@@ -707,6 +718,7 @@ declare namespace Story {
     played: ShownRecording[];
     batching: boolean;
     here: string;
+    chart: string;
   }
   interface ShownClaim {
     name: string;

@@ -3,7 +3,10 @@ is the same panel in a file of its own."""
 
 from typing import Any
 
+import msgspec
+
 from tokendyno.backend.runs.statistics import MIN_SAMPLES
+from tokendyno.backend.views.glossary import TERMS
 from tokendyno.ui.live.charts import CHARTS
 
 RUN_LINK = """    <span class="td-link" hidden>
@@ -66,6 +69,8 @@ TEMPLATE = f"""
     <button type="button" class="td-whole" hidden>Whole run</button>
     <button type="button" class="td-outliers" aria-pressed="false" hidden>Show outliers in full</button>
     <button type="button" class="td-distribution" aria-haspopup="dialog">Latency distribution</button>
+    <button type="button" class="td-present" aria-haspopup="dialog"
+      title="One figure and one chart on the whole screen (P)">Present</button>
     <button type="button" class="td-csv" title="Every token and memory sample of this run">CSV</button>
     <button type="button" class="td-png" title="The charts as a picture">PNG</button>
 {FILE_LINKS}</p>
@@ -88,6 +93,28 @@ TEMPLATE = f"""
   <p class="td-spread-said"></p>
   <div class="td-spread-rows" tabindex="0" role="region" aria-label="Latencies as numbers"><table></table></div>
 </dialog>
+<dialog class="td-slide">
+  <div class="td-slide-page" tabindex="-1">
+    <header><b>tokendyno</b><span class="td-slide-what"></span></header>
+    <h2 class="td-slide-title"></h2>
+    <div class="td-slide-body">
+      <div class="td-slide-said">
+        <p class="td-slide-lead"></p><p class="td-slide-figure"></p><p class="td-slide-tail"></p>
+        <p class="td-slide-badge"></p><p class="td-slide-claim"></p><p class="td-slide-proof"></p>
+      </div>
+      <div class="td-slide-chart"></div>
+      <div class="td-slide-texts" hidden></div>
+    </div>
+    <div class="td-slide-bar">
+      <button type="button" class="td-slide-back" hidden>◀ <span></span></button>
+      <span class="td-slide-place"></span><span class="td-slide-clock"></span>
+      <button type="button" class="td-slide-play" hidden><kbd>Space</kbd> <span></span></button>
+      <button type="button" class="td-slide-curves" hidden>Chart</button>
+      <button type="button" class="td-slide-leave"><kbd>Esc</kbd> Leave</button>
+      <button type="button" class="td-slide-on" hidden><span></span> ▶</button>
+    </div>
+  </div>
+</dialog>
 <div class="td-ledger"></div>
 <details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
 <ul class="td-remarks" aria-label="Remarks"></ul>
@@ -95,8 +122,9 @@ TEMPLATE = f"""
 
 
 def panel_settings() -> dict[str, Any]:
-    """What the script reads besides the run: the charts, and from how many values a percentile is shown."""
+    """What the script reads besides the run: charts, glossary, and from how many values a percentile is shown."""
     return {
+        "terms": msgspec.to_builtins(TERMS),
         "charts": [chart.as_json() for chart in CHARTS],
         "fewest": {str(share): count for share, count in MIN_SAMPLES.items()},
     }

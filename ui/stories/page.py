@@ -100,6 +100,7 @@ def _shown(bench: Bench, told: Story) -> ShownStory:
         played,
         run.request.traffic is not None,
         told.here.note,
+        told.chart,
     )
 
 

@@ -43,6 +43,7 @@ class ShownStory(msgspec.Struct, frozen=True):
     caption   where its number comes from
     curves    of arms A and B, from 0 to 1
     claims    what was measured of what it says
+    chart     the one of its slide
     played    its own recording and then others; `batching`: another page plays it
     """
 
@@ -62,6 +63,7 @@ class ShownStory(msgspec.Struct, frozen=True):
     played: list[ShownRecording]
     batching: bool
     here: str
+    chart: str
 
 
 class Shown(msgspec.Struct, frozen=True):

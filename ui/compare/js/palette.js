@@ -26,6 +26,7 @@ const show = () => {
     const name = add(button, 'span', 'td-entry-name', entry.axis ? entry.axis + ': ' : '');
     add(name, 'b', '', entry.title);
     add(button, 'span', 'td-entry-summary', entry.summary + (entry.cost ? ' Costs ' + entry.cost + '.' : ''));
+    if (entry.argument) add(button, 'code', 'td-entry-argument', entry.argument);
     if (signs[entry.state]) add(button, 'span', 'td-entry-state', signs[entry.state]);
     if (entry.why) add(button, 'span', 'td-entry-why', entry.why);
     if (acts) button.addEventListener('click', () => {

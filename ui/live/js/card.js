@@ -2,6 +2,7 @@
 // what to do next. It stands there from the start of a run, is pale until it is decided, and keeps its height.
 
 import { el, setText } from './dom.js';
+import { titled } from './terms.js';
 
 /**
  * @param {HTMLElement} box
@@ -51,7 +52,7 @@ export function makeCard(box, act) {
     line.append(el('b', tile.b ? 'arm-a' : '', tile.a));
     if (tile.b) line.append(el('span', '', ' \u2192 '), el('b', 'arm-b', tile.b));
     if (tile.unit) line.append(el('small', '', ' ' + tile.unit));
-    cell.append(el('p', 'td-one-title', tile.title), line, el('p', 'td-one-note', tile.note));
+    cell.append(titled('p', 'td-one-title', tile.title), line, el('p', 'td-one-note', tile.note));
     return cell;
   }
 

@@ -2,6 +2,7 @@
 // that differ between the arms or need a look; a button shows all. Arms with equal rows share one.
 
 import { el, setText } from './dom.js';
+import { titled } from './terms.js';
 
 const EVIDENCE_LABELS = {
   verified: '\u2713 verified', partial: '\u25D0 partial', no_effect: '\u25CB no effect', fallback: '\u25B2 fallback',
@@ -23,11 +24,11 @@ export function makeLedger(box) {
       return;
     }
     const table = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
-    const caption = el('caption', '', 'Ledger');
+    const caption = titled('caption', '', 'Ledger');
     caption.append(el('small', '', digest.line));
     table.append(caption);
     for (const title of ['Axis', 'Arm', 'Requested', 'Planned', 'Effective', 'Status', 'Proof']) {
-      const cell = el('th', '', title);
+      const cell = titled('th', '', title);
       cell.scope = 'col';
       cell.role = 'columnheader';
       top.append(cell);
@@ -57,6 +58,7 @@ export function makeLedger(box) {
     table.classList.toggle('td-folded', !all);
     table.classList.toggle('td-none', none);
     table.role = none ? 'presentation' : 'table'; // without a row to show, only its line is left
+    table.querySelector('caption').role = none ? null : 'caption'; // a table of roles may hold its button in nothing else
     button.hidden = digest.shown.length === axes;
     setText(button, all ? 'Only what differs or is not verified' : 'All ' + axes + ' axes with their proof');
     button.setAttribute('aria-expanded', String(all));

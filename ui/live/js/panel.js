@@ -24,6 +24,7 @@ import { makeLedger } from './ledger.js';
 import { showRemarks } from './remarks.js';
 import { makeParts } from './step_time.js';
 import { makeCrossing } from './crossing.js';
+import { makeSlide } from './slide.js';
 
 const EMPTY = 'Press Run: both arms write your prompt in turn, until it is decided which is faster. Texts, speed, memory and KV cache appear here as they are written, with proof that each choice took effect.';
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
@@ -36,9 +37,11 @@ const fresh = makeFresh(find('.td-plot'), find('.td-fresh'), settings.charts);
 const charts = makeCharts(find('.td-plot'), settings.charts, tools, pointer, fresh);
 const texts = makeTexts(find('.td-texts'));
 const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), find('.td-speed'), texts, (at, columns) => {
+  if (slide.at(at)) return;
   charts.only(columns);
   pointer.pointAt(at);
 });
+const slide = makeSlide(find('.td-slide'), find('.td-present'), () => head && { head, series, ended: over }, race);
 const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest);
 /** @returns {[Live.Head, Live.Series[], Live.Span | null] | null} */
 const latencies = () => head && [head, series, charts.zoom];
@@ -95,7 +98,7 @@ function take(reply) {
     more = more || part.n - part.first >= settings.most;
   });
   behind = more;
-  if (grew) { charts.grow(); distribution.follow(latencies); }
+  if (grew) { charts.grow(); distribution.follow(latencies); slide.follow(); }
   if (window.tokendynoProbe) window.tokendynoProbe.arrived(series.map(columns => columns.t.length));
   if (!reply.ended) return more ? 'more' : 'wait';
   if (!closing) { closing = true; return 'more'; }
@@ -176,7 +179,8 @@ function finish(reply) {
   element.dataset.status = reply.status;
   element.dataset.over = reply.run;
   trigger('finished', { run: reply.run, status: reply.status });
-  if (settings.replays && !matchMedia('(prefers-reduced-motion: reduce)').matches) race.toggle();
+  slide.draw();
+  if (settings.replays && !slide.open && !matchMedia('(prefers-reduced-motion: reduce)').matches) race.toggle();
 }
 
 /** @param {string} id */

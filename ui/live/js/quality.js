@@ -1,6 +1,7 @@
 // What a change costs in quality: a row for each text that both arms have read, and one for all of them.
 
 import { el } from './dom.js';
+import { titled } from './terms.js';
 
 const QUALITY_COLUMNS = [
   ['title', 'Text', ''], ['positions', 'Positions', 'tokens that both arms were asked to predict'],
@@ -38,9 +39,9 @@ export function makeQuality(box) {
     scroll.setAttribute('role', 'region');
     scroll.setAttribute('aria-label', 'Quality by text');
     for (const [, name, what] of QUALITY_COLUMNS) {
-      const cell = el('th', '', name);
+      const cell = titled('th', '', name);
       cell.scope = 'col';
-      cell.title = what;
+      if (!cell.querySelector('button')) cell.title = what;
       head.append(cell);
     }
     top.append(head);

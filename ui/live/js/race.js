@@ -75,7 +75,7 @@ export function makeRace(button, slider, clock, speed, texts, marks) {
     tell();
   }
 
-  function step(now) {
+  function frame(now) {
     if (!playing || !element.isConnected) return;
     const passed = Math.max(0, now - before); // a frame may have begun before the button was pressed
     at = Math.min(length, at + passed / 1000 * Number(speed.value));
@@ -83,7 +83,7 @@ export function makeRace(button, slider, clock, speed, texts, marks) {
     if (at >= length) playing = false;
     slider.value = String(at);
     show();
-    if (playing) requestAnimationFrame(step);
+    if (playing) requestAnimationFrame(frame);
   }
 
   function clear() {
@@ -100,12 +100,38 @@ export function makeRace(button, slider, clock, speed, texts, marks) {
     if (playing) {
       if (at >= length) at = 0;
       before = performance.now();
-      requestAnimationFrame(step);
+      requestAnimationFrame(frame);
     }
+    show();
+  }
+
+  // The end of the run, with the whole texts.
+  function whole() {
+    if (!head) return;
+    playing = false;
+    at = length;
+    slider.value = String(at);
+    show();
+  }
+
+  // To the next token of any arm, or to the one before.
+  /** @param {number} direction 1 or -1 */
+  function step(direction) {
+    const times = series.flatMap(columns => columns.t);
+    const found = direction > 0 ? Math.min(length, ...times.filter(time => time > at)) : Math.max(0, ...times.filter(time => time < at));
+    playing = false;
+    at = found;
+    slider.value = String(at);
     show();
   }
 
   button.addEventListener('click', toggle);
   slider.addEventListener('input', () => { playing = false; at = Number(slider.value); show(); });
-  return { ready, clear, toggle };
+  slider.addEventListener('keydown', event => {
+    const direction = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    if (!direction) return;
+    event.preventDefault();
+    step(direction);
+  });
+  return { ready, clear, toggle, whole, step, state: () => ({ able: !button.disabled, playing, at: at < length ? at : null, clock: clock.textContent }) };
 }

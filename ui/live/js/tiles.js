@@ -2,6 +2,7 @@
 // stays where it is from run to run, so that nothing moves; what is known besides its value is in its tooltip.
 
 import { el, setText } from './dom.js';
+import { titled } from './terms.js';
 
 /** @param {HTMLElement} box */
 export function makeTiles(box) {
@@ -50,7 +51,7 @@ export function makeTiles(box) {
         return { number, unit: own };
       });
       line.append(unit);
-      card.append(el('h3', '', label), line, foot);
+      card.append(titled('h3', '', label), line, foot);
       box.append(card);
       cells.set(key, { card, values, unit, foot });
     }

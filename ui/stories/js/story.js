@@ -115,6 +115,11 @@ function draw() {
   const shown = JSON.parse(props.value), { at, playing, stories } = shown;
   const one = stories.find(({ name }) => name === at) || stories[0];
   if (!one) return;
+  const slides = stories.filter(({ batching }) => !batching), place = slides.indexOf(one);
+  window.tokendynoStory = place < 0 ? null : {
+    title: one.title, claim: one.claim, chart: one.chart, place, count: slides.length, before: slides[place - 1], after: slides[place + 1],
+    open: name => choose(name),
+  };
   drawFirst(one);
   drawCards(shown, one);
   drawText(one, playing);

@@ -1,0 +1,84 @@
+// Words of the field are explained where they stand: a heading that the glossary knows is a button, whose sentence opens
+// on hover, focus and tap. Escape, leaving and pressing elsewhere close it.
+
+import { el } from './dom.js';
+
+const LEAVING_MS = 200, GAP_PX = 6, EDGE_PX = 8;
+
+/** @param {string} title @param {Live.Term[]} terms */
+export function meaningOf(title, terms) {
+  return terms.find(({ titles }) => titles.some(one => title === one || title.startsWith(one + ',')))?.meaning ?? '';
+}
+
+/** @type {HTMLElement | null} */
+let tip = null, opener = null;
+let closing = 0;
+
+// An element with that text, explained if the glossary knows it.
+/**
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag @param {string} className @param {string} text
+ */
+export function titled(tag, className, text) {
+  const meaning = meaningOf(text, settings.terms);
+  if (!meaning) return el(tag, className, text);
+  const node = el(tag, className), button = el('button', 'td-term', text);
+  button.type = 'button';
+  const open = () => show(button, meaning), leave = () => { closing = setTimeout(hide, LEAVING_MS); };
+  button.addEventListener('pointerenter', event => { if (event.pointerType === 'mouse') open(); });
+  button.addEventListener('pointerleave', event => { if (event.pointerType === 'mouse') leave(); });
+  button.addEventListener('focus', open);
+  button.addEventListener('blur', leave);
+  button.addEventListener('click', open);
+  node.append(button);
+  return node;
+}
+
+/** @param {HTMLElement} button @param {string} meaning */
+function show(button, meaning) {
+  tip ??= make();
+  clearTimeout(closing);
+  if (opener && opener !== button) hide();
+  opener = button;
+  tip.textContent = meaning;
+  button.setAttribute('aria-describedby', tip.id);
+  if (!tip.matches(':popover-open')) tip.showPopover();
+  place();
+}
+
+// Below its word, or above it where there is no room.
+function place() {
+  if (!opener) return;
+  const at = opener.getBoundingClientRect(), { width, height } = tip.getBoundingClientRect();
+  const below = at.bottom + GAP_PX + height <= window.innerHeight;
+  tip.style.left = Math.max(EDGE_PX, Math.min(at.left, window.innerWidth - width - EDGE_PX)) + 'px';
+  tip.style.top = (below ? at.bottom + GAP_PX : at.top - GAP_PX - height) + 'px';
+}
+
+function hide() {
+  clearTimeout(closing);
+  opener?.removeAttribute('aria-describedby');
+  opener = null;
+  if (tip?.matches(':popover-open')) tip.hidePopover();
+}
+
+function make() {
+  const made = el('div', 'td-meaning');
+  made.id = 'td-meaning-' + (element.id || element.closest('[id]').id);
+  made.popover = 'manual';
+  made.setAttribute('role', 'tooltip');
+  made.addEventListener('pointerenter', () => clearTimeout(closing));
+  made.addEventListener('pointerleave', () => { closing = setTimeout(hide, LEAVING_MS); });
+  element.append(made);
+  document.addEventListener('keydown', event => {
+    if (event.key !== 'Escape' || !opener) return;
+    event.preventDefault();  // it closes this, and stops no run
+    hide();
+  }, true);
+  document.addEventListener('pointerdown', event => {
+    const at = /** @type {Node} */ (event.target);
+    if (opener && !opener.contains(at) && !made.contains(at)) hide();
+  });
+  window.addEventListener('scroll', place, { passive: true, capture: true });
+  return made;
+}
