@@ -38,6 +38,8 @@ MOST_CONTEXT = 64
 with tokendyno, each has some 200 tokens more. A longer prompt is no shape for them, and they are warmed up for."""
 
 
+READING_STEPS = 2
+"""How many steps a position of a text takes at most: its step, and what is kept and compared of it."""
 ENOUGH_POSITIONS = 192
 """Of an earlier reading by the same arms, so that it need not be done again."""
 
@@ -177,7 +179,7 @@ class Conductor:
         if reading is None or known or len(started) < len(self._arms):
             return
         step_s = sum(run.summary(arm).latency_mean_s or 0.0 for arm in self._arms)
-        positions = min(reading.positions, int(most_s / step_s) if step_s else reading.positions)
+        positions = min(reading.positions, int(most_s / (READING_STEPS * step_s)) if step_s else reading.positions)
         if positions < MIN_POSITIONS:
             return
         quality = msgspec.structs.replace(reading, positions=positions)

@@ -21,7 +21,7 @@ OWN = passages("mine", "the fox went home to see the old bear and the queen " * 
 
 def pairs(until_s: float, **b: str) -> Request:
     arms = [ArmRequest("A", {"dtype": "float32"}), ArmRequest("B", {"dtype": "float32"} | b)]
-    work = Workload("Once upon a time", max_new_tokens=24, repeats=MOST_PAIRS, ignore_eos=True)
+    work = Workload("Once upon a time", max_new_tokens=80, repeats=MOST_PAIRS, ignore_eos=True)
     return Request("pocket", arms, work, until_s=until_s, reading=OWN)
 
 
