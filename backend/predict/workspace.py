@@ -151,7 +151,7 @@ def _masks(facts: ModelFacts, work: Work) -> int:
     kinds, squares = len(set(facts.layer_kinds)), work.batch * work.length * work.keys
     if work.attention == "eager":
         return kinds * (squares if work.masked else work.length * work.keys) * work.size
-    return kinds * squares if work.masked else 0
+    return kinds * squares * work.masked
 
 
 def _bias(work: Work) -> int:

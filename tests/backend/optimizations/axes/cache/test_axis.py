@@ -158,6 +158,7 @@ def test_quantos_codes_are_found_inside_its_tensors() -> None:
 def test_codes_without_a_recorded_shape_count_one_number_for_each_element() -> None:
     assert _bits((torch.zeros(48, dtype=torch.uint8), {})) == 8
     assert _bits((torch.zeros(48, dtype=torch.uint8), {"shape": (96, 1)})) == 4
+    assert _bits((torch.zeros(2, dtype=torch.float8_e4m3fn), torch.zeros(4))) == 8, "not the scales, which are larger"
 
 
 @pytest.mark.parametrize("tokens", [None, 0])
