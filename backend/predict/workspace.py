@@ -31,8 +31,7 @@ class _LiveTensors(NamedTuple):
 LIVE_TENSORS = {
     "gpt2": _LiveTensors(6, 4),  # two embeddings; its GELU is written out: power, product, sum
     "bert": _LiveTensors(3, 2),
-    "olmo2": _LiveTensors(3, 3, qk_norm=True),  # no norm before a block
-    "olmo3": _LiveTensors(3, 3, qk_norm=True),
+    **dict.fromkeys(("olmo2", "olmo3"), _LiveTensors(3, 3, qk_norm=True)),  # no norm before a block
     "phi3": _LiveTensors(4, 4, joined=True),  # gate and up are one tensor that stays alive
 }
 

@@ -166,12 +166,14 @@ def test_a_layer_that_holds_no_token_is_missed(tokens: int | None) -> None:
     """Whether it has no tensors, or empty ones."""
     model = tiny("llama")
     cache = filled(DynamicCache(config=model.config), 4)
+    assert AXIS.find(seen(cache, model)).proof.endswith(" (no sliding layers: dynamic and unwindowed are the same)")
     empty = DynamicLayer()
     if tokens is not None:
         empty.update(*states(tokens))
     cache.layers[1] = empty
     found = AXIS.find(seen(cache, model))
     assert (found.effective, found.reached, found.expected) == ("dynamic", 3, 4)
+    assert found.proof.endswith("; 3 of 4 layers hold their tokens like that")
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt_oss"])
