@@ -159,9 +159,7 @@ def peak_bytes(
     return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end, 0, 0, heap, mapped, margin)
 
 
-def by_device(
-    facts: ModelFacts, setup: Setup, prompt_length: int = 1, new_tokens: int = 1, batch: int = 1
-) -> list[MemoryEstimate]:
+def by_device(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens: int, batch: int) -> list[MemoryEstimate]:
     """`peak_bytes` of every device over which `device_map="auto"` spreads the layers."""
     shares = [device_map.share(facts, setup.dtype, setup.devices, index) for index in range(setup.devices)]
     alone = replace(setup, devices=1)

@@ -145,7 +145,7 @@ def shard(facts: ModelFacts, tensor: int = 1, expert: int = 1) -> ModelFacts:
     )
 
 
-def sharded(facts: ModelFacts, tensor: int, expert: int = 1) -> int:
+def sharded(facts: ModelFacts, tensor: int, expert: int) -> int:
     """How many of the model's matrices are split or shared out; an expert's count one by one."""
     check_sizes(facts, tensor, expert)
     return sum(one.count for one in facts.matrices if _shard(one, tensor, expert) != one)

@@ -31,8 +31,7 @@ class _LiveTensors(NamedTuple):
 LIVE_TENSORS = {
     "gpt2": _LiveTensors(6, 4),  # two embeddings; its GELU is written out: power, product, sum
     "bert": _LiveTensors(3, 2),
-    "olmo2": _LiveTensors(3, 3, qk_norm=True),  # no norm before a block
-    "olmo3": _LiveTensors(3, 3, qk_norm=True),
+    **dict.fromkeys(("olmo2", "olmo3"), _LiveTensors(3, 3, qk_norm=True)),  # no norm before a block
     "phi3": _LiveTensors(4, 4, joined=True),  # gate and up are one tensor that stays alive
 }
 
@@ -151,7 +150,7 @@ def _masks(facts: ModelFacts, work: Work) -> int:
     kinds, squares = len(set(facts.layer_kinds)), work.batch * work.length * work.keys
     if work.attention == "eager":
         return kinds * (squares if work.masked else work.length * work.keys) * work.size
-    return kinds * squares if work.masked else 0
+    return kinds * squares * work.masked
 
 
 def _bias(work: Work) -> int:

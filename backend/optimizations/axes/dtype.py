@@ -215,7 +215,7 @@ class Dtype(Optimization):
             sizes[dtype] += parameter.numel() * parameter.element_size()
             if dtype != "float32" or name not in exempt:
                 tensors[dtype] += 1
-        main, count = sizes.most_common(1)[0]
+        main, count = sizes.most_common()[0]
         rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)
         caches = Counter(str(held.dtype).removeprefix("torch.") for held in _plain_cache(observation.cache))
         cached = "; KV cache: " + ", ".join(f"{n} tensors in {d}" for d, n in caches.items()) if caches else ""

@@ -4,10 +4,11 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.machines import CPU, GIB, H200, MACHINES, NAMES, facts
-from tokendyno.backend.arms.check import Checked, check, prompt_tokens
+from tokendyno.backend.arms.check import Checked, check, needed_bytes, prompt_tokens
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
@@ -250,6 +251,14 @@ def test_the_fullest_gpu_of_those_that_share_an_arm_must_hold_its_part(choices: 
         gpus = tuple(replace(H200.gpus[0], index=i, free_bytes=GIB if i == full else 139 * GIB) for i in range(8))
         refused = of(judge("random:Llama-3-8B", replace(H200, gpus=gpus), **choices), "model")
         assert bool(refused) is (full < looks_at), full
+
+
+def test_ranks_on_a_cpu_share_its_memory_and_each_gpu_has_its_own() -> None:
+    checked = judge("random:Qwen3-0.6B", parallel="tensor-2")
+    plan = checked.plan
+    on_gpus = msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, device="cuda"))
+    each = checked.memory.total
+    assert (needed_bytes(checked.memory, plan), needed_bytes(checked.memory, on_gpus)) == (2 * each, each)
 
 
 def test_a_refusal_says_each_reason_once_with_its_fix_and_names_the_arm() -> None:

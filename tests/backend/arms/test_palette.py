@@ -13,7 +13,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.optimizations import all_axes, prompt_axes
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def on_cpu() -> list[Entry]:
     return palette(facts("pocket"), CPU)
 

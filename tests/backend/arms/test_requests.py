@@ -63,6 +63,7 @@ def test_pages_count_as_the_cache_of_continuous_batching() -> None:
         ({"batching": "continuous", "async_batching": "on"}, "needs CUDA streams"),
         ({"batching": "static", "page_size": "16"}, "Only continuous batching has pages"),
         ({"batching": "continuous", "batch_order": "sorted"}, "Only static batches are formed in an order"),
+        ({"batching": "static", "parallel": "tensor-2"}, "Many requests are served by one process"),
     ],
     ids=lambda one: ",".join(one.values()) if isinstance(one, dict) else "",
 )

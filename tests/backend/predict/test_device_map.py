@@ -88,11 +88,18 @@ def test_each_device_holds_its_blocks_and_all_of_them_hold_the_model(name: str, 
 
 
 def test_the_first_device_keeps_room_for_the_largest_block_that_is_still_to_come() -> None:
-    """Of sixteen equal layers beside a head as large as eight of them."""
+    """Of sixteen equal layers beside a head as large as eight of them; to the last byte."""
     plain = resolve("random:Llama-3-8B")
     layer, head = Matrix("linear", 16, 1_000, 1_000), Matrix("head", 1, 8_000, 1_000)
     facts = replace(
-        plain, layers=16, layer_kinds=plain.layer_kinds[:16], hidden=1, matrices=(layer, head), parameters=24_000_001
+        plain,
+        layers=16,
+        layer_kinds=plain.layer_kinds[:16],
+        hidden=0,
+        matrices=(layer, head),
+        parameters=24_000_000,
+        buffer_bytes=0,
+        buffer_elements=0,
     )
     most = (24 * 2_000_000) // 2 + int(1.25 * 16_000_000)
     assert layers_by_device(facts, "bfloat16", 2) == ((most - 16_000_000) // 2_000_000, 2)

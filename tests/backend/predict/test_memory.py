@@ -314,6 +314,9 @@ def test_a_prefill_needs_a_mask_for_padding_or_past_a_window(padded: bool, windo
     plain = peak_bytes(whole, replace(setup, padded=False), 20_000, 2)
     more = peak_bytes(facts, setup, 20_000, 2).workspace - plain.workspace
     assert (more > 20_000**2 / 2) is masked, more
+    step = peak_bytes(facts, setup, 1, 20_000).workspace
+    more = step - peak_bytes(whole, replace(setup, padded=False), 1, 20_000).workspace
+    assert (more > 20_000 * 4096) is padded, "keys and values are repeated for each query head"
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def test_a_short_prompt_is_bound_by_the_weights_which_are_read_once() -> None:
     short = found("random:Llama-3-8B", 16)
     weights = weight_bytes_read(facts("random:Llama-3-8B"), "bfloat16", "none", 16)
     assert (short.limited_by, short.weight_bytes, short.seconds) == ("memory", weights, weights / 4.59e12)
+    assert (short.kv_bytes, short.exchanged_bytes, short.exchange_s) == (0, 0, 0.0)
     assert found("random:Llama-3-8B", 16, chunk=4) == short, "chunks are no excuse"
 
 

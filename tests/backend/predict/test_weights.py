@@ -120,6 +120,7 @@ def test_every_architecture_is_exact_in_its_variants(change: dict[str, Any], tmp
 def test_the_embedded_checkpoint_takes_what_its_file_holds() -> None:
     facts = resolve("pocket")
     assert weight_bytes(facts) == (facts.packed_bytes or 0) + facts.buffer_bytes
+    assert weight_bytes(replace(facts, quantization="gptq", packed_bytes=1_000)) == 1_000 + facts.buffer_bytes
 
 
 def test_a_dtype_scales_the_parameters_and_leaves_the_buffers_alone() -> None:

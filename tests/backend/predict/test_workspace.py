@@ -11,7 +11,7 @@ from tests.support.live_tensors import peaks
 from tests.support.sharded import ranks
 from tokendyno.backend.models import CacheLayers, ModelFacts, resolve
 from tokendyno.backend.predict.parallel import shard
-from tokendyno.backend.predict.workspace import Work, decode_bytes, prefill_bytes
+from tokendyno.backend.predict.workspace import Work, decode_bytes, logits_bytes, prefill_bytes
 
 IDS = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
 WIDE: dict[str, Any] = {
@@ -136,12 +136,20 @@ def test_experts_copied_for_each_token_are_counted(tmp_path: Path) -> None:
 
 def test_an_encoder_has_no_logits_and_bert_is_as_it_runs() -> None:
     facts = resolve("bert-base-uncased")
+    assert (logits_bytes(facts, 3, 8), logits_bytes(resolve("random:gpt2"), 3, 8)) == (0, 3 * 50_257 * 8)
     tokens = 500
     hidden, inner, scores = tokens * 768 * 4, tokens * 3072 * 4, 12 * tokens * tokens * 4
     fused = prefill_bytes(facts, Work(1, tokens, 4, "sdpa"))
     eager = prefill_bytes(facts, Work(1, tokens, 4, "eager"))
     assert fused == pytest.approx(3 * hidden + 2 * inner, rel=0.1)  # 16.1 MiB were counted on the meta device
     assert eager == pytest.approx(5 * hidden + 2 * scores, rel=0.1)  # 30.2 MiB
+
+
+@pytest.mark.parametrize(("gpus", "copies"), [(1, 1), (2, 2)])
+def test_phi3_keeps_gate_and_up_in_one_tensor_that_several_gpus_gather(gpus: int, copies: int) -> None:
+    llama, work = resolve("random:Llama-3-8B"), Work(1, 700, 2, "sdpa", tensor_ranks=gpus)
+    more = prefill_bytes(replace(llama, architecture="phi3"), work) - prefill_bytes(llama, work)
+    assert more == copies * 700 * llama.intermediate * 2
 
 
 COUNTED = (("bfloat16", (8.0, 4e6, 2.0, 1e3)), ("float32", (16.0, 8e6, 4.0, 2e3)))

@@ -185,6 +185,7 @@ def test_messages_are_bounded_said_once_and_threads_end(tmp_path: Path) -> None:
         store._writer.report(text)
     assert store.messages == [*"bcdefghi"]
     store.close()
+    store._writer.flush(threading.TIMEOUT_MAX)  # nobody is left to answer: returns at once
     assert not set(threading.enumerate()) - before
 
 

@@ -167,6 +167,7 @@ def test_limits_are_days_and_mib_and_nothing_lifts_one_but_0(
     found = Retention.from_environment(LIMITS["public"], env)
     assert (found.max_age_s, found.max_bytes) == expected
     assert found.days == (expected[0] or 0) / 86_400
+    assert Retention.from_environment(LIMITS["public"], {}).max_bytes == LIMITS["public"].history_bytes
 
 
 @pytest.mark.parametrize("text", ["1e9", "-0.1", "a lot", "nan"])

@@ -91,6 +91,7 @@ def test_batch_size(rows: int, more: dict[str, float], expected: tuple[str, str]
     [
         ({}, ("verified", "16", 7, 7)),
         ({"pages_taken": 6}, ("partial", "16", 6, 7)),
+        ({"pages_taken": 0}, ("partial", "16", 0, 7)),
         ({"pages_taken": 9}, ("partial", "16", 7, 9)),
         ({"pages_taken": 9, "restarts": 1}, ("verified", "16", None, None)),
         ({"paged_steps": 0}, ("not_applicable", "256", None, None)),
@@ -173,6 +174,21 @@ def test_async_batching(counts: dict[str, float], expected: tuple[Any, ...]) -> 
 )
 def test_batch_graphs(counts: dict[str, float], expected: tuple[Any, ...]) -> None:
     assert row("batch_graphs", counts, graphs=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("axis", "choice", "planned"),
+    [
+        ("batch_order", "arrival", {"order": "arrival"}),
+        ("batch_order", "sorted", {"order": "sorted"}),
+        ("batch_graphs", "off", {"graphs": False}),
+        ("batch_graphs", "on", {"graphs": True}),
+    ],
+)
+def test_what_was_chosen_is_planned(axis: str, choice: str, planned: dict[str, Any]) -> None:
+    plan = Plan(LoadPlan(ModelSource("random")))
+    unread: Any = None
+    assert AXES[axis].edit(plan, choice, unread) == plan.batched(**planned)
 
 
 @pytest.mark.parametrize("planned", ["arrival", "sorted"])

@@ -212,6 +212,12 @@ def test_passes_are_held_against_the_plan(
         assert (found.finding.reached, found.finding.expected) == of
 
 
+@pytest.mark.parametrize(("choice", "fits"), [("chunks-512", True), ("whole", False)])
+def test_a_prompt_of_one_chunk_says_that_it_was_not_cut(choice: str, fits: bool) -> None:
+    proof = row(choice, **GOOD | {"positions": 512, "prompt_passes": 1, "planned_prompt_passes": 1}).finding.proof
+    assert proof.endswith("it fits into one chunk of 512") is fits, proof
+
+
 @pytest.mark.parametrize("choice", ["captured", "compiled"])
 def test_products_before_the_first_token_of_a_profile_were_in_no_pass_that_was_made_for_it(choice: str) -> None:
     plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC))

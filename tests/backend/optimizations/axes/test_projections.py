@@ -15,6 +15,7 @@ from tests.support.scripts import preamble
 from tests.support.tiny_models import CONFIGS, build
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Finished
+from tokendyno.backend.models.facts import Matrix
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, all_axes
 from tokendyno.backend.optimizations.axes.projections import products, shared_inputs
@@ -131,6 +132,27 @@ def test_what_no_text_passes_through_is_not_fused(architecture: str, groups: int
     counted = replace(facts("random:gpt2"), architecture=architecture, shared_inputs=groups)
     assert AXIS.matters(counted) is bool(groups)
     assert bool(settled(counted, {"projections": "fused"}, H200).blocked) is not bool(groups)
+
+
+@pytest.mark.parametrize(
+    ("quantization", "rows", "columns", "fits"),
+    [
+        ("bnb-nf4", 3, 64, True),
+        ("bnb-nf4", 64, 96, False),
+        ("bnb-fp4", 3, 64, True),
+        ("bnb-fp4", 64, 96, False),
+        ("bnb-nf4-double", 256, 64, True),
+        ("bnb-nf4-double", 3, 64, False),
+        ("bnb-fp4-double", 256, 64, True),
+        ("bnb-fp4-double", 3, 64, False),
+    ],
+)
+def test_blocks_of_four_bits_must_end_with_their_row_or_their_matrix(
+    quantization: str, rows: int, columns: int, fits: bool
+) -> None:
+    model = replace(facts("random:Qwen3-0.6B"), matrices=(Matrix("linear", 2, rows, columns),))
+    refused = settled(model, {"projections": "fused", "quantization": quantization}, H200).blocked
+    assert any("has numbers of two rows" in verdict.reason for verdict in refused) is not fits
 
 
 def test_a_fused_matrix_that_no_pass_multiplied_with_was_not_reached() -> None:

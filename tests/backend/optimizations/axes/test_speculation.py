@@ -143,9 +143,12 @@ def test_passes_beside_those_that_verify_are_against_it(passes: int, model_passe
     assert (f"; {further} more passes through the model than steps" in found.proof) is bool(further)
 
 
-@pytest.mark.parametrize(("due", "rejected"), [(None, 0), (4, 0), (7, 3)])
-def test_drafts_that_the_text_went_on_with_and_were_not_accepted_are_against_it(due: int | None, rejected: int) -> None:
-    counts = RunCounts(lookups=8, steps=8, draft_tokens=20, accepted_tokens=4, due_accepted=due)
+@pytest.mark.parametrize(("accepted", "due", "rejected"), [(4, None, 0), (4, 4, 0), (4, 7, 3), (0, 7, 0)])
+def test_drafts_that_the_text_went_on_with_and_were_not_accepted_are_against_it(
+    accepted: int, due: int | None, rejected: int
+) -> None:
+    """Where none was accepted there is no effect, of which no part is missed."""
+    counts = RunCounts(lookups=8, steps=8, draft_tokens=20, accepted_tokens=accepted, due_accepted=due)
     found = AXIS.find(seen(counts))
     assert (found.reached, found.expected) == (8, 8 + rejected)
     assert (f"; the text went on with {rejected} more" in found.proof) is bool(rejected)

@@ -158,6 +158,7 @@ def test_quantos_codes_are_found_inside_its_tensors() -> None:
 def test_codes_without_a_recorded_shape_count_one_number_for_each_element() -> None:
     assert _bits((torch.zeros(48, dtype=torch.uint8), {})) == 8
     assert _bits((torch.zeros(48, dtype=torch.uint8), {"shape": (96, 1)})) == 4
+    assert _bits((torch.zeros(2, dtype=torch.float8_e4m3fn), torch.zeros(4))) == 8, "not the scales, which are larger"
 
 
 @pytest.mark.parametrize("tokens", [None, 0])
@@ -165,12 +166,14 @@ def test_a_layer_that_holds_no_token_is_missed(tokens: int | None) -> None:
     """Whether it has no tensors, or empty ones."""
     model = tiny("llama")
     cache = filled(DynamicCache(config=model.config), 4)
+    assert AXIS.find(seen(cache, model)).proof.endswith(" (no sliding layers: dynamic and unwindowed are the same)")
     empty = DynamicLayer()
     if tokens is not None:
         empty.update(*states(tokens))
     cache.layers[1] = empty
     found = AXIS.find(seen(cache, model))
     assert (found.effective, found.reached, found.expected) == ("dynamic", 3, 4)
+    assert found.proof.endswith("; 3 of 4 layers hold their tokens like that")
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt_oss"])

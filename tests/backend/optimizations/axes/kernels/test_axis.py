@@ -53,6 +53,16 @@ def test_where_no_rmsnorm_can_be_replaced_there_is_none_in_the_source(architectu
 OWN = {"cache": "static", "loop": "own"}
 
 
+@pytest.mark.parametrize(
+    ("model", "experts", "whole"), [(LLAMA, "auto", True), (OSS, "triton", True), (OSS, "grouped_mm", False)]
+)
+def test_whole_layers_run_where_kernels_compute_the_experts_too(model: str, experts: str, whole: bool) -> None:
+    machine = replace(H200, kernel_layers=("DecoderLayer", "RMSNorm"))
+    dense = {"quantization": "mxfp4-dequantized"} if model == OSS else {}
+    found = said("local", model, machine, **OWN, projections="fused", experts=experts, **dense)
+    assert ("whole decoder layers" in found.get("note", "")) is whole
+
+
 def test_the_plan_names_the_folder_and_the_mode() -> None:
     bare = Plan(LoadPlan(ModelSource("random")))
     subject = subject_of(facts(LLAMA), H200, {"compile": "off"})

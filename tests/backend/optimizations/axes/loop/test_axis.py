@@ -165,7 +165,15 @@ def test_attention_without_a_4d_mask_is_refused_by_the_worker_as_well(attention:
 
 @pytest.mark.parametrize(
     ("own", "passes", "traced", "steps", "reached"),
-    [(7, 8, 3, 4, 10), (9, 8, 5, 4, 10), (6, 8, 3, 4, 9), (7, 8, 0, 4, 7), (0, 8, 3, 4, 3), (0, 1, 0, 1, 0)],
+    [
+        (7, 8, 3, 4, 10),
+        (9, 8, 5, 4, 10),
+        (6, 8, 3, 4, 9),
+        (7, 8, 0, 4, 7),
+        (0, 8, 3, 4, 3),
+        (0, 1, 0, 1, 0),
+        (1, 1, 0, 1, 0),
+    ],
 )
 def test_steps_of_the_run_and_of_the_profile_are_counted_beside_a_prefill_each(
     own: int, passes: int, traced: int, steps: int, reached: int
@@ -174,6 +182,7 @@ def test_steps_of_the_run_and_of_the_profile_are_counted_beside_a_prefill_each(
     trace = Trace(Counter({LOOP_NAME: 1, STEP_NAME: traced}), Counter(), Counter(), steps)
     found = AXIS.find(Observation(object(), None, plan, lambda: trace, RunCounts(own_steps=own, passes=passes)))
     assert (found.effective, found.reached, found.expected) == ("own", reached, passes - 1 + steps - 1)
+    assert found.proof.startswith(f"a prefill and {own} steps of the custom decode loop in a run of {passes} passes")
 
 
 @pytest.mark.parametrize(

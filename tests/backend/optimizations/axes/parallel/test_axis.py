@@ -17,6 +17,7 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.axes.parallel import AXIS, proof
+from tokendyno.backend.optimizations.axes.parallel.axis import ranks_of
 from tokendyno.backend.optimizations.proof import Trace
 from tokendyno.backend.paths import PRESETS
 from tokendyno.backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
@@ -34,6 +35,11 @@ def refusal(model: str, machine: Machine, **choices: str) -> tuple[str, dict[str
     """The first reason, and its fix; "" where the arm can run."""
     found = check(make_config(model, choices), resolve(model), machine, Workload(prompt="Once")).blocked
     return (found[0].reason, found[0].fix) if found else ("", {})
+
+
+@pytest.mark.parametrize(("choice", "ranks"), [("off", 1), ("tensor-2", 2), ("expert-4", 4), ("device-map-4", 1)])
+def test_as_many_processes_share_a_model_as_it_has_ranks(choice: str, ranks: int) -> None:
+    assert ranks_of({"parallel": choice}) == ranks and ranks_of({}) == 1
 
 
 @pytest.mark.parametrize(

@@ -246,10 +246,16 @@ def test_each_packed_matrix_is_counted() -> None:
     packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
     with torch.inference_mode():
         packed(torch.tensor([[1, 2, 3]]))  # on some CPUs weights are repacked then
-    plan = Plan(LoadPlan(ModelSource("random"), quantization="bnb-nf4", packed=7))
+    packed.beside = torch.nn.MultiheadAttention(8, 2)  # multiplies by its output matrix itself, which stays dense
+    plan = Plan(LoadPlan(ModelSource("random"), quantization="bnb-nf4", packed=8))
     intact = AXIS.find(Observation(packed, None, plan))
     assert (intact.effective, intact.reached, intact.expected) == ("bnb-nf4", 7, 7)
     assert intact.proof.startswith("7 of 7 matrices in bnb-nf4: ")
+
+
+@pytest.mark.parametrize(("choice", "packed"), [("none", 0), ("bnb-nf4", 28 * 7)])
+def test_the_plan_counts_the_matrices_that_will_be_packed(choice: str, packed: int) -> None:
+    assert judge(facts("random:Qwen3-0.6B"), quantization=choice).plan.load.packed == packed
 
 
 @pytest.mark.parametrize(("planned", "effective"), [("mxfp4", "mxfp4-dequantized"), ("none", "none")])
