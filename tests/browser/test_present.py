@@ -20,7 +20,7 @@ OUTSIDE = f"""() => {VISIBLE}.filter(one => one.matches('p, h2, svg, button, sec
 
 
 def test_a_story_is_presented_played_and_left_by_keys(open_page: Open) -> None:
-    told, after = [one for one in stories() if one.recording in ("sliding-window", "graphs-alone")]
+    told, after = [one for one in stories() if one.recording in ("sliding-window", "half-bytes")]
     user = open_page(f"?view=stories&story={told.name}", 1280, 720, reduced_motion="reduce")
     keys, slide = user.page.keyboard, user.page.locator("#story-live .td-slide")
     user.wait(f"{PANEL} && {PANEL}.dataset.over === 'recorded-{told.recording}'")

@@ -103,8 +103,9 @@ def batch_arm(name: str, events: Sequence[BatchEvent]) -> list[Record]:
     """One arm's records from its beginning to its end."""
     kind = "static" if name == "A" else "continuous"
     proof = Finding("batching", kind, "made by hand")
-    served = next(event for event in events if isinstance(event, Steps))
-    useful, wall_s = sum(token >= 0 for token in served.made), served.end_s[-1]
+    served = [event for event in events if isinstance(event, Steps)]
+    useful = sum(token >= 0 for event in served for token in event.made)
+    wall_s = served[-1].end_s[-1] if served else 1.0
     found: list[Event] = [
         Progress("run", "begin", 0.0),
         Started(6, 2, 3, []),

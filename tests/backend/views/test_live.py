@@ -176,6 +176,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
         "crossing",
         "card",
         "bar",
+        "figures",
         "heading",
     }
     assert sent["head"]["arms"][0].keys() == {
