@@ -86,7 +86,7 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     assert "static batching" in text(user, ".td-said") and re.fullmatch(
         r"[\d.,]+[%×]", text(user, ".td-answer .td-number")
     )
-    figures = page.locator("#batch-live .td-answer .td-one h3").all_inner_texts()
+    figures = page.locator("#batch-live .td-answer .td-one-title").all_inner_texts()
     assert figures[:2] == ["Useful tokens", "Goodput"] and figures[-1] == "Same tokens"
     assert "ecided after" in text(user, ".td-sure") and page.locator("#batch-live .td-next").is_visible()
     assert text(user, ".td-cost").endswith("at 2.5 an hour.") and page.locator("#batch-live .td-pair").count() >= 2
