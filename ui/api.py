@@ -29,6 +29,7 @@ from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.check_document import check_document
 from tokendyno.backend.views.document import document_of
+from tokendyno.ui.compare.request import within
 from tokendyno.ui.components.inputs import read_number, read_text, read_whole
 from tokendyno.ui.errors import UNEXPECTED, log_unexpected
 from tokendyno.ui.visitor import REFUSED, visitor_of
@@ -162,11 +163,12 @@ class Api:
         until_s = 0.0 if repeats or b is None else UNTIL_S
         arms = {"A": a} if b is None else {"A": a, "B": b}
         visitor = visitor_of(request)
-        return await asyncio.to_thread(
-            lambda: self._bench.submit(
-                msgspec.structs.replace(self._request(model, arms, work), until_s=until_s), visitor
-            )
-        )
+
+        def submitted() -> str:
+            asked = msgspec.structs.replace(self._request(model, arms, work), until_s=until_s)
+            return self._bench.submit(within(asked, self._bench.limits) if until_s else asked, visitor)
+
+        return await asyncio.to_thread(submitted)
 
     @sentences
     async def status(self, run: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import re
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tokendyno.backend.ablation.journal import Heading, heading_of
@@ -71,7 +72,7 @@ class Courses:
             dict(base),
             changes,
             kinds,
-            asked.workload,
+            replace(asked.workload, repeats=1),  # rounds repeat a trial
             rounds=ROUNDS,
             positions=positions,
             owner=visitor.owner,

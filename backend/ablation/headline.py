@@ -62,8 +62,8 @@ def _speed(found: Comparison | None) -> str:
     assert found is not None and found.low is not None and found.high is not None
     interval = f"{three(found.low)} to {three(found.high)}"
     if found.low <= 1 <= found.high:
-        return f"no difference found ({interval}x)"
-    return f"{three(found.ratio)}x as fast ({interval})"
+        return f"no difference found ({interval}\u00d7)"
+    return f"{three(found.ratio)}\u00d7 as fast ({interval})"
 
 
 def _but(step: StepResult) -> str:

@@ -128,7 +128,7 @@ def _row(step: StepResult, name: str) -> list[str]:
     return [
         name,
         _time(step),
-        f"{three(found.ratio)}x" if found else "n/a",
+        f"{three(found.ratio)}\u00d7" if found else "n/a",
         bounds,
         _bytes(step.peak_memory_bytes),
         same,

@@ -141,7 +141,8 @@ def _steps(run: Run, arm: ArmSeries) -> _Steps:
     done = len(latencies_s)
     each_s = mean(latencies_s[1:]) if run.unit == "token" else mean(latencies_s)
     left = f"{duration((limit - done) * each_s)} left" if each_s and done < limit else ""
-    turn = f"run {repeat + 1} of {work.repeats}" if work.repeats > 1 else ""
+    most = f"at most {work.repeats}" if run.request.until_s else f"{work.repeats}"
+    turn = f"run {repeat + 1} of {most}" if work.repeats > 1 else ""
     return _Steps(done, limit, unit, (repeat + done / limit) / work.repeats, turn, left)
 
 

@@ -37,7 +37,6 @@ MOST_CONTEXT = 64
 """Tokens of a prompt up to which given texts are read in the shapes of the run, with as long a beginning: of what comes
 with tokendyno, each has some 200 tokens more. A longer prompt is no shape for them, and they are warmed up for."""
 
-
 READING_STEPS = 2
 """How many steps a position of a text takes at most: its step, and what is kept and compared of it."""
 ENOUGH_POSITIONS = 192
@@ -102,100 +101,89 @@ class Conductor:
         watch = MemoryWatch(worker_limit(limits, machine))
         self._exchange = Exchange(pool, self._arms, job.cancelled, self._log, watch)
         self._repeat = 0
+        self._decides = job.asked.until_s > 0 and len(self._arms) == 2
+        self._together = True  # whether all arms' models are loaded side by side
         self._begin_s = time.monotonic()
 
     def perform(self) -> None:
-        """Run all arms and repeats. Raises Halt when the run ends early."""
+        """Run all arms, prove them, read texts. Raises Halt when the run ends early."""
         self._runs.expect(self._run.created)
         peak_rates.measure_unknown_gpu(self._machine, self._log_preparation, self._job.cancelled.is_set)
-        together = self._fit_together()
-        if together:
+        self._together = self._fit_together()
+        if self._together:
             for arm in self._arms:
                 self._take(arm)
             for arm in self._arms:
                 self._load(arm)
         if self._run.request.quality is not None:
-            self._read_texts(self._run.request.quality, together)
+            self._read_texts(self._run.request.quality)
             return
-        pairs_s = self._run_pairs(together) if self._decides else self._run_repeats(together)
-        if self._run.request.proof and self._proves_last(together):
+        pairs_s = self._run_all()
+        if self._proves_last and self._run.request.proof:
             for arm in self._arms:
                 self._exchange.ask(arm, Prove(), "prove")
                 self._note_memory(arm)
         self._probe_difference()
-        if together and self._decides:
+        if self._proves_last:
             self._read_after(pairs_s)
 
     @property
-    def _decides(self) -> bool:
-        """Whether pairs of runs go on until they decide."""
-        return self._run.request.until_s > 0 and len(self._arms) == 2
+    def _proves_last(self) -> bool:
+        """Whether proofs wait for the last pair, as texts do: where a worker holds one arm's model at a time, the run
+        before is gone by then."""
+        return self._decides and self._together
 
-    def _proves_last(self, together: bool) -> bool:
-        """Whether proofs wait for the last pair: where a worker holds one arm's model at a time, the run before is gone
-        by then."""
-        return self._decides and together
-
-    def _run_repeats(self, together: bool) -> float:
-        """As many runs of each arm as were asked for. Returns the seconds that they took."""
-        begin_s = time.monotonic()
-        for repeat in range(self._run.request.workload.repeats):
-            self._run_each(repeat, together)
-        return time.monotonic() - begin_s
-
-    def _run_pairs(self, together: bool) -> float:
-        """Pairs of runs until they decide, two at least: no more than were asked for, and none that would end later
-        than was asked for. Returns the seconds that they took, warm-up not counted."""
+    def _run_all(self) -> float:
+        """Run each arm as often as was asked for, or in pairs until they decide: two at least, and none that would end
+        later than was asked for. Returns the seconds that this took, warm-up not counted."""
         asked, spent_s = self._run.request, 0.0
-        for repeat in range(max(LEAST_PAIRS, asked.workload.repeats)):
+        repeats = max(LEAST_PAIRS, asked.workload.repeats) if self._decides else asked.workload.repeats
+        for self._repeat in range(repeats):
             begin_s = time.monotonic()
-            self._run_each(repeat, together)
-            pair_s = time.monotonic() - begin_s
-            if repeat == 0:  # it includes the warm-up
-                pair_s = sum(arm.finishes[0].wall_s for arm in self._run.snapshot().arms.values())
-            spent_s += pair_s
+            for arm in self._arms:
+                self._make_ready(arm)
+                self._generate(arm)
+            round_s = time.monotonic() - begin_s
+            if self._repeat == 0:  # it includes the warm-up
+                round_s = sum(arm.finishes[0].wall_s for arm in self._run.snapshot().arms.values())
+            spent_s += round_s
+            if not self._decides or self._repeat + 1 < LEAST_PAIRS:
+                continue
             found = self._run.comparison()
-            late = spent_s + pair_s > asked.until_s
-            if repeat + 1 >= LEAST_PAIRS and (late or (found is not None and found.decided)):
+            if spent_s + round_s > asked.until_s or (found is not None and found.decided):
                 break
         return spent_s
 
-    def _run_each(self, repeat: int, together: bool) -> None:
-        self._repeat = repeat
-        for arm in self._arms:
-            if not together:
-                self._drop_others(arm)
-                self._take(arm)
-                self._load(arm)
-            self._generate(arm, together)
+    def _make_ready(self, arm: str) -> None:
+        """Where models do not fit side by side, an arm's is loaded in place of the other's."""
+        if not self._together:
+            self._drop_others(arm)
+            self._take(arm)
+            self._load(arm)
 
     def _read_after(self, most_s: float) -> None:
         """Where the arms may differ in what they predict and nobody knows by how much, both read texts in the shapes of
         the run, text by text, for at most so many seconds. Texts that both have read count."""
         run, asked = self._run.snapshot(), self._run.request
         reading, gate = given_texts(asked), gate_of(run, self._runs.reading)
-        started = [arm.started for arm in run.arms.values() if arm.started is not None]
-        known = gate is None or gate.state in ("settled", "random") or gate.positions >= ENOUGH_POSITIONS
-        if reading is None or known or len(started) < len(self._arms):
+        if reading is None or gate is None or gate.state in ("settled", "random") or gate.positions >= ENOUGH_POSITIONS:
             return
         step_s = sum(run.summary(arm).latency_mean_s or 0.0 for arm in self._arms)
         positions = min(reading.positions, int(most_s / (READING_STEPS * step_s)) if step_s else reading.positions)
         if positions < MIN_POSITIONS:
             return
-        quality = msgspec.structs.replace(reading, positions=positions)
-        prompt, places = started[0].prompt_tokens, {arm: run.arms[arm].started for arm in self._arms}
-        if prompt <= MOST_CONTEXT and started[0].batch_size == 1:
-            quality = msgspec.structs.replace(quality, context=prompt)
-        else:
-            places = dict.fromkeys(places, None)
+        started = {name: arm.started for name, arm in run.arms.items() if arm.started is not None}
+        prompt = min(one.prompt_tokens for one in started.values())  # of several paddings the least: all pad alike
+        alike = prompt <= MOST_CONTEXT and asked.workload.batch_size == 1
+        context = prompt if alike else reading.context
+        quality = msgspec.structs.replace(reading, positions=positions, context=context)
         until_s = time.monotonic() + most_s
         with own_folder("run-", private_folder("distributions")) as folder, contextlib.suppress(OutOfTime):
             for index in range(len(quality.texts)):
                 begin_s = time.monotonic()
-                for arm in self._arms:
-                    one = places[arm]
+                for arm, one in started.items():
                     try:
-                        self._score(arm, quality, index, folder, one.places if one else 0, until_s)
+                        self._score(arm, quality, index, folder, one.places if alike else 0, until_s)
                     except Halt as halt:
                         if halt.status != "failed":
                             raise
@@ -204,22 +192,19 @@ class Conductor:
                 if time.monotonic() + (time.monotonic() - begin_s) > until_s:
                     break
 
-    def _read_texts(self, quality: Quality, together: bool) -> None:
+    def _read_texts(self, quality: Quality) -> None:
         """All texts through the first arm, whose distributions are kept, then through the second, which is compared
         with them. Each arm then generates once at these lengths, for its speed and for proof of what was in effect."""
         with own_folder("run-", private_folder("distributions")) as folder:
             for arm in self._arms:
-                if not together:
-                    self._drop_others(arm)
-                    self._take(arm)
-                    self._load(arm)
+                self._make_ready(arm)
                 try:
                     for index in range(len(quality.texts)):
                         self._score(arm, quality, index, folder)
                 except Halt:
                     self._pool.drop(arm)  # what it had read by then would count as the next run's memory
                     raise
-                self._generate(arm, together)
+                self._generate(arm)
 
     def _score(
         self, arm: str, quality: Quality, index: int, folder: Path, places: int = 0, until_s: float = math.inf
@@ -271,7 +256,7 @@ class Conductor:
 
     def _take(self, arm: str) -> None:
         try:
-            self._pool.take(arm, self._plan(arm), self._command(arm, True))
+            self._pool.take(arm, self._plan(arm), self._command(arm))
         except StartError as error:
             raise Halt("failed", f"Arm {arm} failed during startup. {error}") from error
 
@@ -303,8 +288,8 @@ class Conductor:
             for state in ("begin", "end"):
                 self._log(arm, Progress("import", state, worker.import_s, 1.0))
 
-    def _command(self, arm: str, together: bool) -> Generate:
-        asked, later = self._run.request, self._proves_last(together)
+    def _command(self, arm: str) -> Generate:
+        asked, later = self._run.request, self._proves_last
         last = LEAST_PAIRS - 1 if self._decides else asked.workload.repeats - 1
         work, traffic = of_arm(asked.workload, asked.traffic, self._plan(arm))
         return Generate(
@@ -328,8 +313,8 @@ class Conductor:
             most_prompt_tokens=self._most_prompt_tokens,
         )
 
-    def _generate(self, arm: str, together: bool) -> None:
-        command = self._command(arm, together)
+    def _generate(self, arm: str) -> None:
+        command = self._command(arm)
         self._pool.slots[arm].residue.begin(command)
         finished = self._exchange.ask(arm, command, "warmup")
         self._note_memory(arm)

@@ -88,7 +88,7 @@ def work_text(first: Created) -> str:
     parts = [f"batch {work.batch_size:,}"] if work.batch_size > 1 or asked.trial else []
     parts += [f"prompt of {work.prompt_tokens:,} tokens"] if work.prompt_tokens else []
     parts += [f"{work.max_new_tokens:,} {'new tokens' if first.unit == 'token' else 'passes'}"]
-    parts += [f"{work.repeats:,} repeats"] if work.repeats > 1 else []
+    parts += [f"{work.repeats:,} repeats"] if work.repeats > 1 and not asked.until_s else []  # else they were as needed
     return ", ".join(parts)
 
 

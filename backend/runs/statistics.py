@@ -74,6 +74,11 @@ class Estimate(NamedTuple):
     high: float | None = None
 
     @property
+    def bounded(self) -> bool:
+        """Whether the interval is as it was found, and not ended at `MAX_EXPONENT`: else it may not be judged by."""
+        return self.low is not None and math.log(self.value / self.low) < MAX_EXPONENT - 1e-9
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """Both ends."""
         return None if self.low is None or self.high is None else (self.low, self.high)

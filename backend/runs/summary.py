@@ -161,6 +161,8 @@ def outcome_of(ratio: Estimate, equal: bool = False) -> Outcome:
     """What an estimate of that ratio says."""
     if ratio.low is None or ratio.high is None:
         return "unknown"
+    if not (equal or ratio.bounded):
+        return "undecided"
     if equal or (SMALL[0] <= ratio.low and ratio.high <= SMALL[1] and ratio.low <= 1 <= ratio.high):
         return "no_difference"
     return "b_faster" if ratio.low > 1 else "a_faster" if ratio.high < 1 else "undecided"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tokendyno.backend.runs.batch_summary import BatchSummary
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import seconds_text, three
+from tokendyno.backend.units import seconds_text, three, times
 from tokendyno.backend.views.arm_names import arm_names
 from tokendyno.backend.views.verdict import (
     ABOUT_SAME,
@@ -97,10 +97,10 @@ def _lesson(run: Snapshot, a: BatchSummary, b: BatchSummary) -> str:
     if paged.useful_tokens_s < static.useful_tokens_s:
         cause = f": {gathers}" if attention in GATHERS else ""
         return (
-            f" Continuous batching keeps slots filled, so it needs fewer steps ({three(1 / fewer)}x), but each takes "
-            f"{three(slower)}x as long, which costs more than it saves{cause}."
+            f" Continuous batching keeps slots filled, so it needs fewer steps ({times(1 / fewer)}), but each takes "
+            f"{times(slower)} as long, which costs more than it saves{cause}."
         )
-    return f" Continuous batching keeps slots filled: {three(1 / fewer)}x the steps, each at {three(slower)}x the time."
+    return f" Continuous batching keeps slots filled: {times(1 / fewer)} the steps, each at {times(slower)} the time."
 
 
 def _steps(s: BatchSummary) -> str:

@@ -264,6 +264,8 @@ def _confidence(run: Snapshot, found: Comparison) -> str:
         worst = min(ratios) if found.outcome == "b_faster" else 1 / max(ratios)
         shown = times(worst) if worst >= TIMES_FROM else f"{worst:.2f}\u00d7"
         weakest = f"No pair below {shown}."
+    elif not found.bounded:
+        weakest = "The pairs differ too much from each other."
     else:
         half = max(found.high / found.ratio, found.ratio / found.low, 1.01) - 1
         weakest = f"Differences above {half:.0%} would have been seen."

@@ -84,6 +84,12 @@ def test_a_run_is_queued_for_its_owner_who_alone_stops_it(api: Api) -> None:
     assert finished(api.result(run, 60.0))["status"] == "cancelled"
 
 
+def test_two_arms_run_in_as_many_pairs_as_the_mode_allows(api: Api, bench: Bench) -> None:
+    run = bench.runs.get(finished(api.run(request_of("eve"), a="", b="dtype=float32", max_new_tokens=4)))
+    assert run is not None and run.request.until_s and run.request.workload.repeats == bench.limits.repeats
+    assert finished(api.stop(request_of("eve"), run.id))
+
+
 BAD = [
     ({"a": "cach=static"}, "Did you mean 'cache'?"),
     ({"max_new_tokens": "many"}, "max_new_tokens is 'many'. Enter a number."),

@@ -12,7 +12,7 @@ from tokendyno.backend.ablation.course_view import course_view
 from tokendyno.backend.ablation.courses import Courses, changes_of
 from tokendyno.backend.ablation.kinds import Ablation, Sweep
 from tokendyno.backend.ablation.view import worth_view
-from tokendyno.backend.config import ArmRequest, Request
+from tokendyno.backend.config import MOST_PAIRS, ArmRequest, Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
@@ -24,7 +24,9 @@ OTHER = Visitor("somebody")
 
 
 def asked(b: dict[str, str] = B) -> Request:
-    return Request("pocket", [ArmRequest("A", {"dtype": "bfloat16"}), ArmRequest("B", b)], WORK)
+    """As Compare asks for it: pairs until they decide. A trial is one run all the same."""
+    arms = [ArmRequest("A", {"dtype": "bfloat16"}), ArmRequest("B", b)]
+    return Request("pocket", arms, replace(WORK, repeats=MOST_PAIRS), until_s=60, reading=[])
 
 
 def bench_in(folder: Path, mode: Any = "local") -> Bench:
@@ -38,9 +40,9 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     assert isinstance(course, Ablation) and (course.state, course.finished, course.trials) == ("stopped", 13, 4 * 3 + 3)
     view = worth_view(course)
     bench.close()
-    assert view.headline.startswith("Together 1.98x as fast (")
-    assert view.headline.index("KV cache: static alone 1.66x as fast") < view.headline.index(
-        "Dtype: float32 alone 1.25x"
+    assert view.headline.startswith("Together 1.98× as fast (")
+    assert view.headline.index("KV cache: static alone 1.66× as fast") < view.headline.index(
+        "Dtype: float32 alone 1.25×"
     )
     stairs, alone, without = view.groups
     assert [row.title for row in stairs.rows] == ["Arm A", "Dtype: float32", "KV cache: static", "Arm B"]

@@ -53,6 +53,12 @@ def test_a_row_tells_what_the_model_had_to_do(sizes: dict[str, Any], trial: str,
     assert text in row_of(first).words, "and is found by it"
 
 
+def test_pairs_until_they_decide_are_no_number_of_repeats() -> None:
+    first = created("1", "AB")
+    asked = msgspec.structs.replace(first.request, workload=replace(first.request.workload, repeats=9), until_s=60.0)
+    assert "repeats" not in work_text(msgspec.structs.replace(first, request=asked))
+
+
 def test_a_row_tells_how_many_requests_there_were() -> None:
     first = batch_created()
     assert first.request.traffic is not None

@@ -154,3 +154,9 @@ def test_the_gpus_share_is_of_the_first_steps_at_whose_lengths_it_was_profiled()
 def test_a_step_is_launch_bound_below_three_quarters_of_busy_time(busy: float | None, bound: bool | None) -> None:
     found = summarize(measured(*STEPS), 1, 3, [], None, None)
     assert msgspec.structs.replace(found, gpu_busy_share=busy).launch_bound is bound
+
+
+def test_an_interval_that_is_not_shown_to_its_ends_decides_nothing() -> None:
+    """Two pairs, 30 and 3,000 times as fast: Student's interval of that holds 1."""
+    found = compare(measured([1.0, 30.0], [1.0, 3_000.0]), measured([1.0, 1.0], [1.0, 1.0]))
+    assert found is not None and found.ratio == pytest.approx(300) and found.outcome == "undecided"

@@ -36,7 +36,7 @@ def test_a_complete_run_is_worded_from_its_figures() -> None:
     )
     assert head.differ == {2: 1} and head.compared == 3
     assert "A took 5 steps of 500 ms with 60.0% of its slots at useful work, B 4 steps of 500 ms with 87.5%" in head.why
-    assert "0.800x the steps" in head.why
+    assert "0.80× the steps" in head.why
     a, b = ({tile.key: tile for tile in arm.tiles} for arm in head.arms)
     assert (a["goodput"].value, a["goodput"].note) == ("0.800", "2 of 3 within TTFT 1.00 s")
     assert b["goodput"].note == "3 of 3 within TTFT 1.00 s" and head.differences["goodput"].text == "B 88% more"
@@ -121,7 +121,7 @@ def test_where_continuous_batching_loses_it_says_what_cost_more_than_it_saved() 
         run.append(record)
     head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
     assert head is not None
-    assert "takes 9.00x as long, which costs more than it saves: its attention copies the pages" in head.why
+    assert "takes 9.0× as long, which costs more than it saves: its attention copies the pages" in head.why
     said = head.verdict.sentence
     assert said.startswith(
         "One pair of runs: continuous batching served 58% fewer useful tokens/s than static batching"
