@@ -11,13 +11,13 @@ from tokendyno.backend.runs.records import Record
 ENDING = ".dyno"
 
 
-def read_recording(path: Path) -> list[Record]:
-    """The records of a file. InputError names the file, and says what is wrong with it."""
+def read_recording(path: Path, shipped: bool = False) -> list[Record]:
+    """The records of a file. InputError names the file, and says what is wrong with it. `shipped`: as for `unpack`."""
     try:
         if not path.is_file():
             raise InputError("it is not a regular file. Give a recording.")
         with open(path, "rb") as file:
-            return unpack(file.read(MAX_FILE_BYTES + 1))
+            return unpack(file.read(MAX_FILE_BYTES + 1), shipped)
     except OSError as error:
         raise InputError(f"{shown(path)} cannot be read ({error.strerror}). Name another file.") from error
     except InputError as error:

@@ -53,7 +53,7 @@ def shipped_records(run_id: str) -> list[Record]:
     if name == run_id or name not in shipped_names():
         return []
     try:
-        return _as(run_id, "", "shipped", read_recording(SHIPPED / f"{name}{ENDING}"))
+        return _as(run_id, "", "shipped", read_recording(SHIPPED / f"{name}{ENDING}", shipped=True))
     except InputError as error:
         log.warning("%s", error)
         return []
