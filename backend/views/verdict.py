@@ -119,7 +119,7 @@ def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
         gate=quality.line,
         gate_run=gate.run if gate and gate.run != run.created.id else "",
         unasked=unasked_sentence(run),
-        pays=pays_sentence(run),
+        pays="" if found is not None and found.outcome == "undecided" else pays_sentence(run),
     )
 
 
