@@ -40,7 +40,8 @@ TEMPLATE = """
       <button type="button" data-axis="second" aria-pressed="false">Seconds</button>
     </span>
     <button type="button" class="td-whole" hidden>Whole run</button>
-    <button type="button" class="td-outliers" aria-pressed="false" hidden>Show outliers in full</button>
+    <button type="button" class="td-outliers" aria-pressed="false" title="Show in full what the charts cut off"
+      disabled>Outliers</button>
     <button type="button" class="td-png" title="The charts as a picture">PNG</button>
     <span class="td-drawn" role="status"></span>
   </p>

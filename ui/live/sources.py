@@ -67,7 +67,8 @@ TEMPLATE = f"""
       <button type="button" data-axis="second" aria-pressed="false">Seconds</button>
     </span>
     <button type="button" class="td-whole" hidden>Whole run</button>
-    <button type="button" class="td-outliers" aria-pressed="false" hidden>Show outliers in full</button>
+    <button type="button" class="td-outliers" aria-pressed="false" title="Show in full what the charts cut off"
+      disabled>Outliers</button>
     <button type="button" class="td-distribution" aria-haspopup="dialog">Latency distribution</button>
     <button type="button" class="td-present" aria-haspopup="dialog"
       title="One figure and one chart on the whole screen (P)">Present</button>

@@ -90,9 +90,8 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
     };
     units = charts.map((chart, i) => head ? chartUnit(chart, view, zoom && units[i]) : null);
     tops = charts.map(topOf);
-    tools.outliers.hidden = !inFull && tops.every(top => top === null);
+    tools.outliers.toggleAttribute('disabled', !inFull && tops.every(top => top === null));  // always there: a spike moves nothing
     tools.outliers.setAttribute('aria-pressed', String(inFull));
-    setText(tools.outliers, inFull ? 'Cut outliers off' : 'Show outliers in full');
     tools.whole.hidden = zoom === null;
     for (const button of tools.axes.querySelectorAll('button')) button.setAttribute('aria-pressed', String(button.dataset.axis === axis));
     setText(tools.axes.firstElementChild, head && head.unit === 'forward' ? 'Passes' : 'Tokens');
