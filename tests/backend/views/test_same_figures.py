@@ -1,5 +1,5 @@
-"""A figure is the same wherever it stands: terminal, Markdown and JSON show no ratio, time, size or share that the page,
-its slides and the report do not show."""
+"""A figure is the same wherever it stands: terminal, Markdown and JSON show no ratio, time, size or share that the page
+does not show, its slides and the report included."""
 
 import re
 
