@@ -1,19 +1,37 @@
 """For everyone: what axe-core finds, targets, movement, overlaps, and a run by keyboard alone."""
 
 import os
+import re
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.browser.access import focused, moving, overlaps, small_targets, violations
+from tests.browser.access import focused, moving, obstacles, overlaps, small_targets, violations
 from tests.browser.driver import Driver
 from tests.support.axe import NotFetchedError, script
 
 Open = Callable[..., Driver]
-SIZES = ((390, 844), (720, 450), (2560, 1440))
+SIZES = ((390, 844), (720, 450), (768, 1024), (1280, 720), (1440, 900), (1920, 1080))
 """A phone to a large screen; the second is 1440x900 at 200% zoom."""
+STATES = {
+    "?view=stories": ".td-story-number, .td-race",
+    "?run=two": ".td-answer.td-decided, .td-answer.open",
+    "?run=marked": ".td-annotations",
+    "?run=broken": ".td-failure:not(:empty)",
+    "?run=reading": ".td-quality table",
+    "?run=passes": ".td-answer.td-decided",
+    "?run=evil": ".td-text",
+    "?run=batch": ".td-lane canvas",
+    "?view=batching&model=pocket": "#batch-run",
+    "?view=fit": "#fit-best .td-line-text:not(:empty)",
+    "?view=history": ".td-runs table, .td-runs li, .td-runs",
+    "?view=claims": ".td-claim-row",
+    "?worth=stored-worth": ".td-worth-group",
+    "?sweep=stored-sweep": "#sweep .td-pareto .main-svg",
+}
+"""Addresses, and what is there once each is shown."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -135,25 +153,23 @@ def test_nothing_keeps_anyone_out_in_any_state(open_page: Open) -> None:
 
 
 @pytest.mark.full
-def test_no_text_lies_over_another_from_a_phone_to_a_large_screen(open_page: Open) -> None:
-    user = open_page("?run=marked&__theme=light", 1440, 900)
-    user.wait_over("marked")
-    found = []
-    for tab, shown in (("Compare", ".td-plot"), ("Fit", "#fit-best"), ("Batching", "#batch-run")):
-        user.page.get_by_role("tab", name=tab).click()
-        user.page.locator(shown).first.wait_for(state="visible")
-        for width, height in SIZES:
-            user.page.set_viewport_size({"width": width, "height": height})
-            if tab == "Compare":  # Plotly draws anew after the page has its size
-                user.wait(DRAWN)
-            user.still()
-            found += [f"{tab} at {width}: {one}" for one in overlaps(user.page)]
-        user.page.set_viewport_size({"width": 1440, "height": 900})
-    user.page.get_by_role("tab", name="Compare").click()
-    user.wait(DRAWN)
-    user.page.evaluate("document.querySelector('#startup .td-line-text').textContent = 'A message of the start'")
-    found += [f"with a message: {one}" for one in overlaps(user.page)]
-    assert found == []
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("query", "there"), STATES.items())
+def test_every_state_at_every_width(open_page: Open, query: str, there: str, theme: str) -> None:
+    """`TOKENDYNO_SHOTS`: a folder for the pictures."""
+    page, found, said = open_page("?view=history", 1440, 900).page, [], []  # which draws no chart
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(f"{page.url.partition('?')[0]}{query}&__theme={theme}")
+    page.locator(there).first.wait_for(timeout=60_000)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)  # plotly.js draws anew once the page has its size
+        page.wait_for_function(STILL)
+        found += [f"{width}: {one}" for one in obstacles(page)]
+        if shots := os.environ.get("TOKENDYNO_SHOTS"):
+            page.screenshot(path=f"{shots}/{re.sub(r'[^a-z0-9]+', '-', query[1:])}-{width}-{theme}.png", full_page=True)
+    assert (found, said) == ([], [])
 
 
 @pytest.mark.slow

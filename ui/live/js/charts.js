@@ -12,7 +12,7 @@ import { axisSuffix, chartTraces, chartUnit, curveLabels, firstIndex, measuredLi
 // A chart that is narrower than TIGHT_PX has its legend below its title, not beside it.
 const NARROW_PX = 760, NARROW_HEIGHT = 250, TIGHT_PX = 420;
 // A longer title would lie over that of the next chart: a stored run may call its memory anything.
-const TITLE_LETTERS = 40;
+const TITLE_LETTERS = 40, LETTER_PX = 7.5;
 // The charts of a wide page take about a quarter of the window, so that texts and charts share one screen.
 const wideHeight = () => Math.round(Math.min(420, Math.max(200, 0.26 * window.innerHeight)));
 const FIGURE_OPTIONS = {
@@ -103,7 +103,7 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
 
   function layout() {
     const stacked = element.clientWidth < NARROW_PX, n = charts.length, gap = stacked ? 0.13 : 0.05;
-    const size = (1 - gap * (n - 1)) / n, tight = element.clientWidth * (stacked ? 1 : size) < TIGHT_PX, text = css('--body-text-color'), grid = css('--border-color-primary');
+    const size = (1 - gap * (n - 1)) / n, width = element.clientWidth * (stacked ? 1 : size), tight = width < TIGHT_PX, text = css('--body-text-color'), grid = css('--border-color-primary');
     const figure = {
       uirevision: run + '/' + resets, datarevision: ++revision, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: { color: text, size: 11, family: css('--font') || 'sans-serif' }, height: stacked ? NARROW_HEIGHT * n : wideHeight(),
@@ -115,7 +115,8 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
       const unit = chart.unit === 'bytes' ? units[i] && units[i].unit : chart.unit;
       /** @type {{ title: string, note?: string }} */
       const wording = (head && head.unit === 'forward' && chart.encoder) || chart;
-      const title = withoutMarkup(wording.title || (head ? head.memory_label : 'memory')).slice(0, TITLE_LETTERS);
+      const label = withoutMarkup(wording.title || (head ? head.memory_label : 'memory')).slice(0, TITLE_LETTERS);
+      const title = wording.title || label.length * LETTER_PX < width ? label : 'memory';
       const top = tops[i] ?? steadyTop(chart, i);
       titles[i] = tight ? '' : title[0].toUpperCase() + title.slice(1);  // what values cover
       const scale = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false, showticklabels: !!head && !wording.note };
