@@ -92,7 +92,7 @@ def arms(gguf: Path) -> Iterator[dict[str, dict[str, Any]]]:
     yield {arm["effective"]["cache"]: arm for arm in both}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_both_caches_generate_the_same_sensible_english(arms: dict[str, dict[str, Any]]) -> None:
     assert set(arms) == {"dynamic", "static"}
     assert len({tuple(arm["token_ids"]) for arm in arms.values()}) == 1
@@ -100,7 +100,7 @@ def test_both_caches_generate_the_same_sensible_english(arms: dict[str, dict[str
     assert arms["dynamic"]["text"].startswith(" in a small town surrounded by a beautiful forest. She had")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_choice_was_in_effect_and_kv_bytes_are_as_predicted(arms: dict[str, dict[str, Any]]) -> None:
     for arm in arms.values():
         amber = {row["axis"]: row["reason"] for row in arm["evidence"] if row["status"] not in SOUND}

@@ -43,8 +43,7 @@ NOTHING = {"a plan that does nothing": whole(100)}
 FLOAT = {"dtype": "float32"}
 SABOTEURS = [
     *table("parallel", {"tensor-2": ONE}, FLOAT, llama),
-    *table("parallel", {"expert-2": ONE}, FLOAT, mixtral),
     *table("parallel", {"tensor-2": HALF | NOTHING}, FLOAT, llama, tier="full"),
-    *table("parallel", {"expert-2": HALF | NOTHING}, FLOAT, mixtral, tier="full"),
+    *table("parallel", {"expert-2": ONE | HALF | NOTHING}, FLOAT, mixtral, tier="full"),
 ]
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS)

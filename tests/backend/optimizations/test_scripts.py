@@ -23,9 +23,7 @@ BUILDS = ("compile", "compile_cache", "cuda_graphs")
 """Axes whose choices compile; quanto's 4-bit and 2-bit weights build C++."""
 PARTS = {
     "quantization": ["bnb-int8"],
-    "attention": ["eager"],
     "cache": ["static"],
-    "speculation": ["prompt-lookup"],
 }
 """What CI runs of the choices; the others run in the full tier, and those that write a part of a script of their own
 (the custom loop, local kernels, fused projections) in CI too, in one script with the others: `TOGETHER`."""
