@@ -105,7 +105,7 @@ def nats_text(nats: float) -> str:
 def tolerance(cost: Cost) -> str:
     """Where this cost ends."""
     rounding = f"{ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement"
-    small = f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}x perplexity"
+    small = f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}\u00d7 perplexity"
     match cost:
         case "none":
             return "bit for bit"

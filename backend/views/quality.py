@@ -18,7 +18,7 @@ SMALL_NATS, SMALL_PERPLEXITY = 0.05, 1.05
 """A cost that many accept for a speed-up; more is called large. A choice of this project."""
 TOLERANCES = (
     f"rounding: up to {ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement; small: up to "
-    f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}x perplexity; large: more, so that no gain counts"
+    f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}\u00d7 perplexity; large: more, so that no gain counts"
 )
 """Where each cost ends."""
 RANDOM = (
@@ -83,7 +83,7 @@ def _verdict(found: ReadingDifference, whole: TextReading, finer: bool) -> str:
             return (
                 f"{'B has finer weights than A, so no cost' if finer else costs}: {where} the KL "
                 f"divergence from A is {three(found.kl_nats)} nats, {agreement}, and perplexity is "
-                f"{three(found.perplexity_ratio)}x ({three(found.perplexity_low)} to {three(found.perplexity_high)})."
+                f"{three(found.perplexity_ratio)}\u00d7 ({three(found.perplexity_low)} to {three(found.perplexity_high)})."
             )
 
 

@@ -57,7 +57,7 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     quality = alone.rows[1].bars[2]
     assert quality is not None and (quality.text, quality.better) == ("+0.0200 nats", "no")
     assert alone.rows[2].bars[2] is None, "not read yet"
-    assert "quality cost small: up to 0.05 nats and 1.05x perplexity" in alone.rows[1].remarks
+    assert "quality cost small: up to 0.05 nats and 1.05\u00d7 perplexity" in alone.rows[1].remarks
     assert [row.title for row in without.rows] == ["Arm B", "without Dtype: float32", "without KV cache: static"]
     lost = without.rows[2].bars[0]
     assert lost is not None and lost.text == "+30.0 ms"

@@ -45,7 +45,7 @@ def test_on_whose_text_it_was_read_is_said() -> None:
 def test_the_line_below_has_the_figures_and_where_that_cost_ends() -> None:
     assert said(SMALL)[1] == (
         "Quality over 768 positions: 0.030 nats, 95.0% agreement, perplexity B / A 1.00 (small: up to 0.05 nats and "
-        "1.05x perplexity)"
+        "1.05\u00d7 perplexity)"
     )
     assert "rounding: up to 0.001 nats and from 99% agreement" in said(ROUNDING)[1]
 
