@@ -4,7 +4,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import batches_statically
 from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
 
 _STATIC = "backend/worker/runners/static_batch.py"
@@ -15,8 +15,7 @@ _SORTED = (
         _STATIC,
         (("batching", "static"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: True,
         "Sorting needs to know how long each output will be, which a server does not: here every request generates all "
         "the tokens that it allows. A request with a long output may wait until the end.",

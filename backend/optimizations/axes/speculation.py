@@ -7,7 +7,7 @@ from tokendyno.backend.evidence import Finding, Outcome
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import kv_cache
 from tokendyno.backend.optimizations.proof import Observation, further_passes
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -27,46 +27,40 @@ STATEFUL = frozenset(_STATEFUL.split())
 """Architectures whose class has `_is_stateful`; a test compares them."""
 
 _RULES = (
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.facts.architecture in STATEFUL,
         "This architecture keeps a state, from which rejected draft tokens cannot be taken out again: transformers "
         "refuses it.",
         "transformers 5.22: generation/utils.py, _is_stateful",
         fix=(("speculation", "off"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.facts.architecture == "prophetnet",
         "ProphetNet reads one token a step where it has a cache, so several drafts cannot be verified together.",
         "transformers 5.22: models/prophetnet/modeling_prophetnet.py, ProphetNetDecoder.forward",
         fix=(("speculation", "off"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: kv_cache(s).static,
         "Rejected draft tokens are cropped from the cache, which a static cache does not support: transformers "
         "refuses it.",
         _CODE,
         fix=(("cache", "dynamic"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: kv_cache(s).quantized,
         "Rejected draft tokens are cropped from the cache, which a quantized cache does not support: it fails at "
         "the first one.",
         "transformers 5.22: cache_utils.py, DynamicLayer.crop on the layers of QuantizedCache",
         fix=(("cache", "dynamic"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.batch_size > 1,
         "Sequences in a batch would accept different numbers of draft tokens: transformers supports batch size 1 only.",
         _CODE,
         fix=(("speculation", "off"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.facts.kind == "decoder",
         "Draft tokens are looked up in the prompt and the generated text: it helps where text repeats itself. "
         "Verifying several tokens at once sums in another order, so greedy text is the same only where rounding does "

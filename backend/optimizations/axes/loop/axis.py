@@ -6,7 +6,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import drafts, kv_cache
 from tokendyno.backend.optimizations.proof import Observation, further_passes, missing
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import call, quoted
@@ -19,7 +19,7 @@ LOOP_NAME, STEP_NAME = "own decode loop", "own decode step"  # ranges in a profi
 
 
 def _blocked(when: object, reason: str, source: str, **fix: str) -> Rule:
-    return Rule("blocked", when, reason, source, fix=tuple(fix.items()))  # type: ignore[arg-type]
+    return blocked(when, reason, source, fix=tuple(fix.items()))  # type: ignore[arg-type]
 
 
 _RULES = (
@@ -71,8 +71,7 @@ _RULES = (
         f"{_OWN}: Step",
         speculation="off",
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.facts.kind == "decoder",
         "When sampling, the custom decode loop uses its own random numbers: a seed is reproducible, but gives "
         "another text than generate with that seed. Greedy text is that of generate where rounding does not decide: in "
