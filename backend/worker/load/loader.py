@@ -159,7 +159,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
                 config = AutoConfig.from_pretrained(path, **safe)
             decoder = not is_encoder(config.model_type)
             if arrives:  # what was there before has been looked at
-                check_cached(path, source.repo, decoder)
+                check_cached(path, source.repo)
             with observed.stage("tokenizer"), reading(named("tokenizer", whole, TOKENIZER)):
                 tokenizer = AutoTokenizer.from_pretrained(path, **safe)
                 tokenizer.name_or_path = str(whole)
