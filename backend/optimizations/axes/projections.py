@@ -140,11 +140,6 @@ class Projections(Optimization):
         reached, expected = (len(fused), groups) if unseen else coverage(observation, seen, groups)
         said = f"{len(fused)} of {groups} groups of matrices are one matrix each; "
         said += f"{seen} products with such a matrix in {observation.trace().steps} passes"
-        more = seen - groups * traced_passes(observation)
-        unclear = hides(observation) or observation.counts.lookups or {*map(_size, fused)} & _experts(observation)
-        if more > 0 and not unclear:
-            reached = max(0, (reached or 0) - more)
-            said += f", {more} more than these passes need"
         if apart := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
             expected = expected or groups
             reached = max(0, min(reached or 0, expected - -(-apart // _LARGEST)))
