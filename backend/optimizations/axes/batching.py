@@ -3,8 +3,9 @@
 from typing import Literal, cast
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice
 from tokendyno.backend.optimizations.conditions import attention_in_use, drafts, kv_cache, uses_own_loop
+from tokendyno.backend.optimizations.many_requests import ManyRequests
 from tokendyno.backend.optimizations.proof import Observation
 from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
@@ -92,7 +93,7 @@ _CONTINUOUS = (
 )
 
 
-class Batching(Optimization):
+class Batching(ManyRequests):
     """Static batches are told by what the model received; continuous batching by its steps and layers."""
 
     name = "batching"
@@ -102,8 +103,6 @@ class Batching(Optimization):
     off = "off"
     witness = "kv"
     order = 60
-    decoders_only = True
-    many_requests = True
     aliases = {
         "static": ("padding",),
         "continuous": ("generate_batch", "ContinuousBatchingConfig", "paged", "PagedAttention", "serving"),
