@@ -84,16 +84,10 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     checked_tokens: float | None = None
     strange_tokens: float | None = None
 
-    # tokens that were asked for and not generated, though no text had ended
-    missing_tokens: float | None = None
-    # tokens beyond those that were asked for, or after one that ends the text
-    surplus_tokens: float | None = None
-
     # passes through the model in the measured run, that of the prompt included
     passes: float | None = None
-    # those that the model itself was called for, where that can be seen, and the positions of a row that they were
-    # given; layers of a static cache whose tensors moved
-    model_passes: float | None = None
+    # positions of a row that the model itself was given, where that can be seen; layers of a static cache whose tensors
+    # moved
     model_positions: float | None = None
     moved_layers: float | None = None
     # of these passes, those until the prompt was read, the positions of a row that the widest was given, and those that

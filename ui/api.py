@@ -112,7 +112,9 @@ class Api:
         batch_size: int = 1,
     ) -> dict[str, Any]:
         """Whether an arm would run here, what is planned for it, and its predicted memory."""
-        work = _workload(prompt, prompt_tokens, max_new_tokens, batch_size)
+        work = _workload(
+            prompt=prompt, prompt_tokens=prompt_tokens, max_new_tokens=max_new_tokens, batch_size=batch_size
+        )
 
         def checked() -> dict[str, Any]:
             request = self._request(model, {"A": arm}, work)
@@ -146,19 +148,19 @@ class Api:
         """Queue a run of arm `a`, or of `a` and `b`, and return its id. `repeats` 0: one run of `a`, or pairs until
         they decide."""
         work = _workload(
-            prompt,
-            prompt_tokens,
-            max_new_tokens,
-            batch_size,
-            temperature,
-            seed,
-            repeats or (1 if b is None else MOST_PAIRS),
-            ignore_eos,
-            chat,
-            system,
-            reasoning,
-            top_k,
-            top_p,
+            prompt=prompt,
+            prompt_tokens=prompt_tokens,
+            max_new_tokens=max_new_tokens,
+            batch_size=batch_size,
+            temperature=temperature,
+            seed=seed,
+            repeats=repeats or (1 if b is None else MOST_PAIRS),
+            ignore_eos=ignore_eos,
+            chat=chat,
+            system=system,
+            reasoning_effort=reasoning,
+            top_k=top_k,
+            top_p=top_p,
         )
         until_s = 0.0 if repeats or b is None else UNTIL_S
         arms = {"A": a} if b is None else {"A": a, "B": b}
@@ -243,40 +245,20 @@ class Api:
         return found
 
 
-def _workload(
-    prompt: object,
-    prompt_tokens: object,
-    max_new_tokens: object,
-    batch_size: object,
-    temperature: object = 0.0,
-    seed: object = 0,
-    repeats: object = 1,
-    ignore_eos: object = False,
-    chat: object = False,
-    system: object = "",
-    reasoning: object = "",
-    top_k: object = 0,
-    top_p: object = 1.0,
-) -> Workload:
+_READ: dict[str, Callable[[str, object], Any]] = {
+    **dict.fromkeys(("prompt_tokens", "max_new_tokens", "batch_size", "seed", "repeats", "top_k"), read_whole),
+    **dict.fromkeys(("temperature", "top_p"), read_number),
+    **dict.fromkeys(("prompt", "system", "reasoning_effort"), read_text),
+    **dict.fromkeys(("ignore_eos", "chat"), lambda name, value: value is True),
+}
+
+
+def _workload(**given: object) -> Workload:
     """What is to be generated. Without a prompt and a length the first of presets/prompts.toml, as everywhere."""
-    text, length = read_text("prompt", prompt), read_whole("prompt_tokens", prompt_tokens)
-    if not text and not length:
-        text = prompts()[0].text
-    return Workload(
-        prompt=text,
-        prompt_tokens=length,
-        max_new_tokens=read_whole("max_new_tokens", max_new_tokens),
-        batch_size=read_whole("batch_size", batch_size),
-        temperature=read_number("temperature", temperature),
-        seed=read_whole("seed", seed),
-        repeats=read_whole("repeats", repeats),
-        ignore_eos=ignore_eos is True,
-        chat=chat is True,
-        system=read_text("system", system),
-        reasoning_effort=read_text("reasoning", reasoning),
-        top_k=read_whole("top_k", top_k),
-        top_p=read_number("top_p", top_p),
-    )
+    read = {name: _READ[name](name, value) for name, value in given.items()}
+    if not read["prompt"] and not read["prompt_tokens"]:
+        read["prompt"] = prompts()[0].text
+    return Workload(**read)
 
 
 def _plain(found: msgspec.Struct) -> dict[str, Any]:

@@ -18,8 +18,6 @@ from tokendyno.backend.redact import told
 
 RESULTS = FOLDER / "results"
 
-MAX_BYTES = 8 << 20
-
 _BAD_END = "Measure it again (tokendyno claims NAME --run --keep), or remove the file."
 
 
@@ -121,11 +119,7 @@ def read_results(tests: Mapping[str, ClaimTest], folder: Path = RESULTS) -> dict
 
 def _read(path: Path) -> Result:
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise InputError(f"{path} has more than {MAX_BYTES:,} bytes, which no result has. {_BAD_END}")
-        result = msgspec.json.decode(data, type=Result)
+        result = msgspec.json.decode(path.read_bytes(), type=Result)
     except OSError as error:
         raise InputError(f"The result {path} cannot be read ({error.strerror}). {_BAD_END}") from error
     except UNDECODABLE as error:

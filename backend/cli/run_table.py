@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import astuple
+
 from tokendyno.backend.cli.terminal import Block, Cell, Column, Line, Row, Styled, Table
 from tokendyno.backend.evidence import Status
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.redact import plain
 from tokendyno.backend.runs.gate import FindReading, gate_of
-from tokendyno.backend.runs.quality import TextReading, readings, whole_reading
+from tokendyno.backend.runs.quality import readings, whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import seconds_text, three
+from tokendyno.backend.units import seconds_text
 from tokendyno.backend.views.arm_details import detail_rows
 from tokendyno.backend.views.batch_tiles import batch_details, batch_differences, batch_tiles
 from tokendyno.backend.views.batch_verdict import batch_verdict, same_sentence, why_sentence
@@ -19,7 +21,7 @@ from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
 from tokendyno.backend.views.origin import whole_note
-from tokendyno.backend.views.quality import quality_sentence, tolerances
+from tokendyno.backend.views.quality import quality_sentence, reading_row, tolerances
 from tokendyno.backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from tokendyno.backend.views.step_time import step_text, step_tiles
 from tokendyno.backend.views.tile import Tile
@@ -290,24 +292,6 @@ def _quality_blocks(run: Snapshot, everything: bool) -> list[Block]:
     return [
         title(run),
         _verdict(quality_sentence(run), " ".join(filter(None, basis)), unasked_sentence(run)),
-        [Table(_TEXT_COLUMNS, [_reading_row(one) for one in found])] if found else [],
+        [Table(_TEXT_COLUMNS, [astuple(reading_row(one.name, one)) for one in found])] if found else [],
         _ledgers(run, everything),
-    ]
-
-
-def _reading_row(one: TextReading) -> list[str]:
-    found = one.difference
-    assert found is not None
-    a, b = one.arms.values()
-    apart = "none" if found.first_divergence is None else f"{found.first_divergence:,}"
-    return [
-        one.name,
-        f"{one.positions:,}",
-        three(a.perplexity),
-        three(b.perplexity),
-        three(found.perplexity_ratio),
-        three(found.kl_nats),
-        three(found.kl_max_nats),
-        f"{100 * found.top1_agreement:.1f}%",
-        apart,
     ]

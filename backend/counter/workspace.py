@@ -14,7 +14,8 @@ from torch.utils._pytree import tree_leaves
 from transformers import AutoModel, AutoModelForCausalLM, DynamicCache
 from transformers.initialization import no_init_weights
 
-from tokendyno.backend.models.counting import LAYERS
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "encoder_layers")
+
 
 LENGTHS = ((256, 512), (32, 64))
 """Of the prompts; short ones for models that read them token by token."""

@@ -36,25 +36,10 @@ class Machines:
 
     def torchrun_lines(self, model: str, models_dir: Path | None) -> Sequence[str]:
         """What is typed on each of the others."""
-        more = ["--models-dir", str(models_dir)] if models_dir else []
+        what = shlex.join([model, *(["--models-dir", str(models_dir)] if models_dir else [])])
         return [
-            shlex.join(
-                [
-                    "torchrun",
-                    "--nnodes",
-                    str(self.hosts),
-                    "--node-rank",
-                    str(host),
-                    "--nproc-per-node",
-                    str(self.ranks),
-                    "--rdzv-endpoint",
-                    str(self.endpoint),
-                    "-m",
-                    FAR_RANK,
-                    model,
-                    *more,
-                ]
-            )
+            f"torchrun --nnodes {self.hosts} --node-rank {host} --nproc-per-node {self.ranks} "
+            f"--rdzv-endpoint {shlex.quote(str(self.endpoint))} -m {FAR_RANK} {what}"
             for host in range(1, self.hosts)
         ]
 

@@ -5,14 +5,13 @@ batching is used as its users do, through the manager and its thread; the worker
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.arms.requests import of_arm
 from tokendyno.backend.config import Workload
 from tokendyno.backend.export.printer import Printer
+from tokendyno.backend.export.script import parts_of, without_paths
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.plan import CACHE_SIZES
 from tokendyno.backend.predict.pages import pages_of
 from tokendyno.backend.script.parts import Script
@@ -77,16 +76,9 @@ def batch_script(checked: Checked, facts: ModelFacts, work: Workload, traffic: T
     """The script's text. `checked` must be runnable; without `paths` no folder of this machine is named."""
     work, of_this_arm = of_arm(work, traffic, checked.plan)
     traffic = of_this_arm or traffic
-    parts, load = Script(), checked.plan.load
-    if load.device != "cpu" and load.loading != "plain":
-        parts.load["device_map"] = "DEVICE"
-    if load.source.kind == "random":
-        parts.define("worker/load/random_model.py", "initialize", "byte_tokenizer")
-    for axis in all_axes():
-        axis.write(parts, checked.plan)
     kind = _Continuous if checked.plan.generate.batch.continuous else _Static
-    text = kind(checked, facts, work, parts, paths, traffic).text()
-    return text if paths or not load.kernels_path else text.replace(load.kernels_path, Path(load.kernels_path).name)
+    text = kind(checked, facts, work, parts_of(checked), paths, traffic).text()
+    return text if paths else without_paths(text, checked)
 
 
 class _Batch(Printer):

@@ -84,17 +84,27 @@ _CUDA_NOW = '''def now():
 
 def script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
     """The script's text. `checked` must be runnable; without `paths` no folder of this machine is named."""
-    parts = Script()
-    load = checked.plan.load
+    kind = _Encoder if facts.kind == "encoder" else _Decoder
+    text = kind(checked, facts, workload, parts_of(checked), paths).text()
+    return text if paths else without_paths(text, checked)
+
+
+def parts_of(checked: Checked) -> Script:
+    """What every axis writes of an arm."""
+    parts, load = Script(), checked.plan.load
     if load.device != "cpu" and load.loading != "plain":
         parts.load["device_map"] = "DEVICE"
     if load.source.kind == "random":
         parts.define("worker/load/random_model.py", "initialize", "byte_tokenizer")
     for axis in all_axes():
         axis.write(parts, checked.plan)
-    kind = _Encoder if facts.kind == "encoder" else _Decoder
-    text = kind(checked, facts, workload, parts, paths).text()
-    return text if paths or not load.kernels_path else text.replace(load.kernels_path, Path(load.kernels_path).name)
+    return parts
+
+
+def without_paths(text: str, checked: Checked) -> str:
+    """A script that names no folder of this machine."""
+    folder = checked.plan.load.kernels_path
+    return text.replace(folder, Path(folder).name) if folder else text
 
 
 class _Decoder(Printer):

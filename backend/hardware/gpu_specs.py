@@ -5,11 +5,12 @@ import functools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from tokendyno.backend.errors import InputError, shown
-from tokendyno.backend.files.toml import invalid, read_toml, refuse_duplicates
+from tokendyno.backend.files.toml import read_toml, refuse_duplicates
 from tokendyno.backend.paths import PRESETS
 
 FILE = PRESETS / "gpus.toml"
@@ -37,19 +38,22 @@ class GpuSpec:
     link_bytes_per_s: float | None = None
 
 
+_Rate = Annotated[float, msgspec.Meta(gt=0)]
+
+
 class _GpuTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     nvml: list[str]
-    memory_mib: int
-    bandwidth_gb_per_s: float
-    capability: str
-    source: str
-    bfloat16: float | None = None
-    float16: float | None = None
-    float8: float | None = None
-    int8: float | None = None
-    float32: float | None = None
-    nvlink_gb_per_s: float | None = None
+    memory_mib: Annotated[int, msgspec.Meta(gt=0)]
+    bandwidth_gb_per_s: _Rate
+    capability: Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+$")]
+    source: Annotated[str, msgspec.Meta(pattern="^https://")]
+    bfloat16: _Rate | None = None
+    float16: _Rate | None = None
+    float8: _Rate | None = None
+    int8: _Rate | None = None
+    float32: _Rate | None = None
+    nvlink_gb_per_s: _Rate | None = None
 
 
 class _GpuFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,28 +72,20 @@ def gpus() -> tuple[GpuSpec, ...]:
 
 def read_gpus(path: Path) -> tuple[GpuSpec, ...]:
     """The GPUs of one file; InputError names the file and what is wrong in it."""
-    specs = tuple(_spec(table, path) for table in read_toml(path, _GpuFile).gpu)
+    specs = tuple(map(_spec, read_toml(path, _GpuFile).gpu))
     refuse_duplicates(path, (key for spec in specs for key in {_key(name) for name in (spec.name, *spec.nvml)}))
     return specs
 
 
-def _spec(table: _GpuTable, path: Path) -> GpuSpec:
-    match = re.fullmatch(r"(\d+)\.(\d+)", table.capability)
-    if match is None:
-        raise invalid(path, f"capability of {table.name!r} is {table.capability!r}, not two numbers such as 9.0.")
-    numbers = [table.memory_mib, table.bandwidth_gb_per_s, *(getattr(table, name) or 1 for name in _RATES)]
-    numbers.append(1 if table.nvlink_gb_per_s is None else table.nvlink_gb_per_s)
-    if not all(number > 0 for number in numbers):
-        raise invalid(path, f"a number of {table.name!r} is not positive.")
-    if not table.source.startswith("https://"):
-        raise invalid(path, f"the source of {table.name!r} is not an https:// address.")
+def _spec(table: _GpuTable) -> GpuSpec:
+    major, minor = table.capability.split(".")
     rates = {dtype: 1e12 * rate for name, dtype in _RATES.items() if (rate := getattr(table, name)) is not None}
     return GpuSpec(
         table.name,
         tuple(table.nvml),
         table.memory_mib << 20,
         table.bandwidth_gb_per_s * 1e9,
-        (int(match[1]), int(match[2])),
+        (int(major), int(minor)),
         rates,
         table.source,
         1e9 * table.nvlink_gb_per_s if table.nvlink_gb_per_s else None,

@@ -9,7 +9,6 @@ from tokendyno.backend.models.catalogue import find
 from tokendyno.backend.models.facts import ModelFacts
 from tokendyno.backend.models.files import folder, hub, hub_files, tokenizer_files
 from tokendyno.backend.models.files.config_fields import read_json
-from tokendyno.backend.models.files.generation_file import check_generation
 from tokendyno.backend.models.files.gguf import read_gguf
 from tokendyno.backend.models.source import ModelSource
 
@@ -19,7 +18,7 @@ def check_loadable(facts: ModelFacts) -> None:
     looked at."""
     path = Path(facts.source.path)
     if facts.source.kind in ("embedded", "folder"):
-        _check_folder(path, facts.kind == "decoder")
+        _check_folder(path)
     elif facts.source.kind == "gguf":
         missing_bytes = read_gguf(path).missing_bytes
         if missing_bytes:
@@ -49,7 +48,7 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
     if not lacking:
         here = hub_files.snapshot(repo, facts.source.at)
         if here is not None:
-            check_cached(here, repo, decoder=facts.kind == "decoder")
+            check_cached(here, repo)
         return
     entry = find(repo)
     shape = f"or run its architecture without a download: random:{entry.name if entry else 'NAME'}"
@@ -72,19 +71,17 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
         ) from error
 
 
-def _check_folder(path: Path, decoder: bool) -> None:
+def _check_folder(path: Path) -> None:
     """InputError unless the files of a model can be loaded, as far as is known without building it."""
     folder.check_weights(path)
     folder.refuse_quantized_beside(path, read_json(path / "config.json"))
     tokenizer_files.check_tokenizer(path)
-    if decoder:
-        check_generation(path)
 
 
-def check_cached(here: Path, repo: str, decoder: bool) -> None:
+def check_cached(here: Path, repo: str) -> None:
     """InputError if a file of a finished download is torn: the Hub's client takes a file that is there for whole."""
     try:
-        _check_folder(here, decoder)
+        _check_folder(here)
     except InputError as error:
         raise InputError(
             f"{str(error).replace(str(here), repo)} It lies in the Hub's cache, where nothing is downloaded twice: "

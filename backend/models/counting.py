@@ -25,7 +25,7 @@ from tokendyno.backend.child_python import import_variables, last_words, python_
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.files.whole import PRIVATE, write_whole
 from tokendyno.backend.models.counted import VERSION, Answer, Counted
-from tokendyno.backend.models.files.config_fields import Fields, encode_config
+from tokendyno.backend.models.files.config_fields import encode_config
 from tokendyno.backend.paths import ROOT, is_private, private_folder
 
 IDLE_S = 120.0
@@ -40,11 +40,6 @@ COMMAND = tuple(python_command("tokendyno.backend.counter"))
 
 NOT_PASSED_ON = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
 """Parts of the names of environment variables that the process has no need of."""
-
-LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "encoder_layers")
-
-ENTRIES = 25_000
-"""Of a field, a nested config or a text, and labels: a model for 21,843 classes has as many."""
 
 _one_at_a_time = threading.Lock()
 _wait: ContextVar[bool] = ContextVar("wait", default=True)
@@ -102,7 +97,6 @@ def count(config: dict[str, Any], where: str) -> Counted:
 
     InputError, with a reason, if it cannot be counted. Takes seconds the first time and milliseconds after that.
     """
-    _bound(config, where)
     data = encode_config(config).encode()
     file = _file(data)
     answer = _kept(file)
@@ -117,25 +111,6 @@ def count(config: dict[str, Any], where: str) -> Counted:
             f"be predicted: {answer.refused}. Choose another model."
         )
     return answer.counted
-
-
-def _bound(config: dict[str, Any], where: str) -> None:
-    """InputError for numbers and lengths that no model has: the process would only be stopped by its limits."""
-    for part in (config, *(value for value in config.values() if isinstance(value, dict))):
-        sizes = {name: len(value) for name, value in part.items() if isinstance(value, str | list | dict)}
-        sizes |= {
-            "its fields": len(part),
-            "num_labels": labels if isinstance(labels := part.get("num_labels"), int) else 0,
-        }
-        for name, size in sizes.items():
-            if size > ENTRIES:
-                raise InputError(
-                    f"{where}: {name!r} has {size:,} entries; at most {ENTRIES:,} are read. Correct the file."
-                )
-        fields = Fields(part, where)
-        for name in LAYERS:
-            if fields.has(name):
-                fields.count((name,), None, "layers", 0)
 
 
 def _file(data: bytes) -> Path:

@@ -10,8 +10,7 @@ from tokendyno.backend.models.families import FAMILIES, is_encoder
 from tokendyno.backend.models.files.config_fields import Fields
 from tokendyno.backend.models.matrices import list_matrices
 from tokendyno.backend.models.parameters import count_buffer_bytes, count_parameters
-from tokendyno.backend.models.rope import check_rope, check_some_rope
-from tokendyno.backend.models.shape import Shape, nested, read_architecture, read_dtype, read_quantization, read_shape
+from tokendyno.backend.models.shape import Shape, read_architecture, read_dtype, read_quantization, read_shape
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.models.stored import read_stored
 
@@ -23,11 +22,8 @@ def describe(config: dict[str, Any], where: str) -> ModelFacts:
     architecture = read_architecture(fields)
     if architecture in FAMILIES:
         shape = read_shape(config, where)
-        check_rope(fields, shape.family, shape.head_dim)
         facts = _of_table(shape)
     else:
-        for part in (fields, *nested(fields)):
-            check_some_rope(part)
         facts = counted_facts(config, count(config, where), where)
     return replace(facts, stored=read_stored(fields, facts.experts > 0))
 

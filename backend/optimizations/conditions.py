@@ -153,7 +153,7 @@ def needs_compile(reason: str, source: str) -> tuple[Rule, Rule]:
         def nothing_compiles(s: Subject) -> bool:
             return s.facts.kind == kind and not compiles(s) and not skips_compilation(s)
 
-        return Rule("blocked", nothing_compiles, reason, source, fix=(("compile", "default"), *more))
+        return blocked(nothing_compiles, reason, source, fix=(("compile", "default"), *more))
 
     return rule("decoder", ("cache", "static")), rule("encoder")
 

@@ -102,20 +102,9 @@ class Observation:
     gather: Callable[[bytes], Sequence[bytes]] = lambda mine: [mine]
 
 
-def further_passes(counts: RunCounts) -> int:
-    """How often the model was called in the measured run beside the steps of its loop, as far as that was seen. A
-    prompt in chunks takes several passes to the first token."""
-    return max(0, int(counts.model_passes or 0) - int(counts.passes or 0) - further_chunks(counts))
-
-
-def further_chunks(counts: RunCounts) -> int:
-    """Passes over the prompt before the one that gave its first token, as planned."""
-    return max(0, int(counts.planned_prompt_passes or 0) - 1)
-
-
 def prompt_passes(observation: Observation) -> int:
-    """Passes in which a prompt is read, in a profile as in the measured run."""
-    return 1 + further_chunks(observation.counts)
+    """Passes in which a prompt is read as planned, in a profile as in the measured run."""
+    return max(1, int(observation.counts.planned_prompt_passes or 0))
 
 
 def traced_passes(observation: Observation) -> int:
@@ -127,21 +116,6 @@ def layers_without_own_keys(model: Any) -> int:
     """Layers that attend to keys and values which another one has cached: transformers' Gemma 3n, Gemma 4 and Mistral
     Large 4 mark them so."""
     return sum(bool(getattr(module, "is_kv_shared_layer", False)) for module in model.modules())
-
-
-def missing(counts: RunCounts) -> dict[str, int]:
-    """What a loop that gives one token a step should have done in the measured run and did not, in words."""
-    passes, made = int(counts.passes or 0), counts.model_passes
-    least = passes + further_chunks(counts)
-    found = {"steps without a pass through the model": 0 if made is None else least - int(made)}
-    if counts.model_positions is not None and counts.positions:
-        due = int(counts.positions) + passes - 1  # the last token is not given to the model
-        found["positions of the text that no pass was given"] = due - int(counts.model_positions)
-    if counts.missing_tokens:
-        found["tokens that were asked for and not generated"] = int(counts.missing_tokens)
-    if counts.surplus_tokens:
-        found["tokens that were generated and not asked for"] = int(counts.surplus_tokens)
-    return {what: n for what, n in found.items() if n > 0}
 
 
 def hides(observation: Observation) -> str:

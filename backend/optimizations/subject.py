@@ -56,3 +56,13 @@ class Rule:
 def blocked(when: When, reason: str, source: str, fix: tuple[tuple[str, str], ...]) -> Rule:
     """A rule that refuses the choice."""
     return Rule("blocked", when, reason, source, fix=fix)
+
+
+def fallback(when: When, reason: str, source: str, becomes: str, fix: tuple[tuple[str, str], ...] = ()) -> Rule:
+    """A rule by which another choice runs instead."""
+    return Rule("fallback", when, reason, source, becomes, fix)
+
+
+def note(when: When, reason: str, source: str, fix: tuple[tuple[str, str], ...] = ()) -> Rule:
+    """A rule that only says something."""
+    return Rule("note", when, reason, source, fix=fix)

@@ -11,9 +11,8 @@ import msgspec
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import RECORDING_BYTES
-from tokendyno.backend.recordings.columns import require_columns, require_finite, require_moment
 from tokendyno.backend.runs.quality import readings, whole_reading
-from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Record
+from tokendyno.backend.runs.records import Created, Ended, Record
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.runs.snapshot import Snapshot
 
@@ -117,13 +116,6 @@ def _require_shown(first: Created, rest: Sequence[Record]) -> None:
             raise ValueError("no date")
         if [arm.name for arm in first.arms] != [arm.name for arm in first.request.arms]:
             raise ValueError("arms are missing")
-        require_finite(first)
-        for record in rest:
-            require_finite(record)
-            if isinstance(record, ArmEvent | Ended):
-                require_moment(record.at_s)
-            if isinstance(record, ArmEvent):
-                require_columns(record.event)
         _compute(folded([first, *rest]).snapshot())
     except Exception as error:  # a file may hold anything
         raise _damaged("its records do not follow one another") from error

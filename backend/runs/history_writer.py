@@ -1,7 +1,6 @@
 """The one thread that writes the history file. Nobody waits for the disk but it.
 
-What is not written yet waits in memory, in order. While the file cannot be written, `trouble` says so; once too much
-waits, the writer stops for good.
+What is not written yet waits in memory, in order. While the file cannot be written, `trouble` says so.
 """
 
 import logging
@@ -41,9 +40,6 @@ RETRY_S = 2.0
 END_S = 30.0
 """How long the end of the app waits for what is left to be written."""
 
-MAX_WAITING = 20_000
-"""Records that wait in memory while the file cannot be written. A short run has about 60, each of some 2 KB there."""
-
 NUMBERED_RUNS = 4096
 """Runs whose next record's number is remembered; the oldest are long over."""
 
@@ -75,9 +71,8 @@ class HistoryWriter:
         self._numbers: dict[str, int] = {}
         self._changed = threading.Condition()
         self._asked = self._answered = 0
-        self._closing = self._stopped = self._ended = False
+        self._closing = self._ended = False
         self._db: sqlite3.Connection | None = None
-        self._file: tuple[int, int] | None = None
         me = psutil.Process()
         self._process = (me.pid, me.create_time())
         self._clock_s, self._steady_s = time.time(), time.monotonic()
@@ -94,8 +89,7 @@ class HistoryWriter:
             self._numbers[run_id] = seq + len(records)
             if len(self._numbers) > NUMBERED_RUNS:
                 del self._numbers[next(iter(self._numbers))]
-            if not self._stopped:
-                self._items += [Item(run_id, seq + i, record) for i, record in enumerate(records)]
+            self._items += [Item(run_id, seq + i, record) for i, record in enumerate(records)]
             self._changed.notify_all()
 
     def waiting(self) -> list[Item]:
@@ -121,14 +115,14 @@ class HistoryWriter:
     def report(self, message: str) -> None:
         """Say something once. Whoever opens the history says what is known by then."""
         if message not in self.messages:
-            if self._file is not None:
+            if self._db is not None:
                 log.warning("%s", message)
             self.messages = [*self.messages, message][-MAX_MESSAGES:]
 
     # --- the thread -------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while not (self._closing or self._stopped):
+        while not self._closing:
             with self._changed:
                 if not self.trouble:
                     self._changed.wait_for(lambda: self._items or self._hurried(), self._idle_s())
@@ -176,36 +170,17 @@ class HistoryWriter:
     def _fail(self, error: Exception) -> None:
         self._close_file()  # its descriptors may be of a disk that has gone
         why = cannot_be("written", self._path, error)
-        with self._changed:
-            count = len(self._items)
-            if count > MAX_WAITING:
-                self._stopped = True
-                self._items.clear()
-        if self._stopped:
-            self.trouble = (
-                f"Runs are no longer kept. {why} Then start tokendyno again: more than {MAX_WAITING:,} records had to "
-                "wait, and they are not kept."
-            )
-        else:
-            waiting = f" {count:,} records wait in memory and are written once that is over." if count else ""
-            self.trouble = f"Runs are not being kept. {why}{waiting}"
+        count = len(self._items)
+        waiting = f" {count:,} records wait in memory and are written once that is over." if count else ""
+        self.trouble = f"Runs are not being kept. {why}{waiting}"
 
     def _opened(self) -> sqlite3.Connection:
-        """The file, opened anew where it was removed or replaced."""
-        gone = self._file is not None and _identity(self._path) != self._file
-        if gone:
-            self._close_file()
+        """The file, opened anew after it could not be written."""
         if self._db is None:
-            aside = open_file(self._path)
-            if aside:
+            if aside := open_file(self._path):
                 self.set_aside = aside
                 self.report(aside)
-            elif gone:
-                self.report(
-                    f"The history file {self._path.name} was removed or replaced at {time.strftime('%H:%M:%S')}. The "
-                    "one that is there now is used."
-                )
-            self._file, self._db = _identity(self._path), connect(self._path)
+            self._db = connect(self._path)
         check_format(self._db, self._path)
         return self._db
 
@@ -265,11 +240,3 @@ class HistoryWriter:
         self.messages = [one for one in self.messages if one != self._deleted_message]
         self._deleted_message = self._retention.said(self._deleted)
         self.report(self._deleted_message)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file is at this path; None if there is none."""
-    with suppress(OSError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
-    return None

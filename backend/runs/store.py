@@ -5,7 +5,6 @@ What is not written yet is read from memory (`history_writer.py`).
 
 import logging
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -18,8 +17,6 @@ from tokendyno.backend.runs.records import BROKEN_RECORD, UNREADABLE, Created, E
 from tokendyno.backend.runs.retention import Retention
 
 log = logging.getLogger("tokendyno")
-
-CLOCK_SLACK_S = 60.0
 
 CHANGE_WAIT_S = 2.0
 """How long a change that a user asked for waits for a lock."""
@@ -139,19 +136,17 @@ class Store:
         return sorted(found.values(), key=lambda first: -first.created)[:limit]
 
     def newest(self, owner: str) -> str | None:
-        """Id of an owner's run that was created last; None if there is none, or the file cannot be read now. A run from
-        the future, which a clock that jumped has left, counts as older than all others."""
-        latest = time.time() + CLOCK_SLACK_S
+        """Id of an owner's run that was created last; None if there is none, or the file cannot be read now."""
         found = [(one.created, one.id) for one in self._begun() if one.owner == owner]
         if self.path is not None:
             newest_of = (
                 "SELECT CAST(created AS REAL), id FROM runs WHERE owner = ? AND deleted_at IS NULL "
-                "ORDER BY created > ?, created DESC LIMIT 1"
+                "ORDER BY created DESC LIMIT 1"
             )
             with suppress(InputError):
-                found += self.query(newest_of, (owner, latest))
+                found += self.query(newest_of, (owner,))
         found.reverse()  # of runs of one moment the last counts
-        return max(found, key=lambda one: (one[0] <= latest, one[0]))[1] if found else None
+        return max(found, key=lambda one: one[0])[1] if found else None
 
     def query(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
         """Rows of the file. InputError if it cannot be read now. Only of a history with a `path`."""

@@ -21,7 +21,7 @@ from tokendyno.backend.views.batch_document import batch_document
 from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.gate import gate_document
 from tokendyno.backend.views.memory_check import MemoryCheck, memory_checks_of
-from tokendyno.backend.views.prompt_pass import PromptPass, prompt_pass
+from tokendyno.backend.views.prompt_pass import prompt_pass
 from tokendyno.backend.views.quality_document import quality_document
 from tokendyno.backend.views.schema import (
     ArmDocument,
@@ -31,7 +31,6 @@ from tokendyno.backend.views.schema import (
     KvSeries,
     MemoryChecks,
     PrefillRoofline,
-    PromptPassDocument,
     Recompile,
     Repeat,
     Roofline,
@@ -90,14 +89,8 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         compile=_compile_report(finished.compiled) if finished and finished.compiled else None,
         summary=summary,
         step_time=_step_document(arm),
-        prompt_pass=_prompt_pass(prompt_pass(run, name, summary)),
+        prompt_pass=prompt_pass(run, name, summary) or msgspec.UNSET,
     )
-
-
-def _prompt_pass(found: PromptPass | None) -> PromptPassDocument | msgspec.UnsetType:
-    if found is None:
-        return msgspec.UNSET
-    return PromptPassDocument(found.tokens, found.passes, found.seconds, found.tokens_per_s)
 
 
 def _prefill(bound: PrefillBound | None, ttft_s: float | None) -> PrefillRoofline | msgspec.UnsetType:

@@ -129,10 +129,10 @@ def quality_view(run: Snapshot, compared: str) -> QualityView | None:
     titles = {preset.name: preset.title for preset in text_presets()}
     found, whole = readings(run), whole_reading(run)
     rows = [
-        _row(titles.get(text.name, text.name), found[index] if index < len(found) else None)
+        reading_row(titles.get(text.name, text.name), found[index] if index < len(found) else None)
         for index, text in enumerate(asked.texts)
     ]
-    rows.append(_row("All texts", whole))
+    rows.append(reading_row("All texts", whole))
     read = ", ".join(f"{name} {len(arm.scores)} of {len(asked.texts)} texts" for name, arm in run.arms.items())
     return QualityView(rows, "" if run.ended else f"Read so far: {read}", compared)
 
@@ -140,7 +140,8 @@ def quality_view(run: Snapshot, compared: str) -> QualityView | None:
 UNKNOWN = "\u2013"
 
 
-def _row(title: str, one: TextReading | None) -> QualityRow:
+def reading_row(title: str, one: TextReading | None) -> QualityRow:
+    """The cells of a text; `UNKNOWN` where it was not read by both arms."""
     if one is None or one.difference is None:
         return QualityRow(title, *[UNKNOWN] * 8)
     found, (a, b) = one.difference, one.arms.values()

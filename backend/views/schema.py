@@ -15,6 +15,7 @@ from tokendyno.backend.runs.texts import TextComparison
 from tokendyno.backend.views.card import Card
 from tokendyno.backend.views.gate import QualityGate
 from tokendyno.backend.views.ledger import LedgerRow, ledger_rows
+from tokendyno.backend.views.prompt_pass import PromptPass
 from tokendyno.backend.views.sentences import interference_of
 
 
@@ -87,15 +88,6 @@ class Roofline(Part, frozen=True):
     note: str
     work: str
     prefill: PrefillRoofline | msgspec.UnsetType = msgspec.UNSET
-
-
-class PromptPassDocument(Part, frozen=True):
-    """Tokens of the prompt in all rows, the passes that read them, seconds of one (a mean), tokens read a second."""
-
-    tokens: int
-    passes: int
-    seconds: float
-    tokens_per_s: float
 
 
 class Load(Part, frozen=True):
@@ -225,7 +217,7 @@ class ArmDocument(ArmHead, frozen=True):
     summary: Summary
     ranks: list[RankMemory] | msgspec.UnsetType = msgspec.UNSET  # only where several ran the model
     step_time: StepDocument | msgspec.UnsetType = msgspec.UNSET
-    prompt_pass: PromptPassDocument | msgspec.UnsetType = msgspec.UNSET  # of a decoder, once it has a first token
+    prompt_pass: PromptPass | msgspec.UnsetType = msgspec.UNSET  # of a decoder, once it has a first token
 
 
 class RunHead(Part, frozen=True, tag_field="kind"):

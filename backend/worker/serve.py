@@ -19,18 +19,24 @@ from tokendyno.backend.worker.lazy_imports import light_imports
 with light_imports():
     from transformers import AutoModelForCausalLM, AutoTokenizer, GptOssForCausalLM  # noqa: F401
 
+import logging
+import re
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tokendyno.backend import hardware
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Failed, Generate, Load, Loaded, Probe, Prove, Ready, Score
 from tokendyno.backend.optimizations.tensor_bytes import parameter_count
 from tokendyno.backend.plan import Plan
+from tokendyno.backend.redact import redact
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.commands import Commands, Work
 from tokendyno.backend.worker.errors import explain
 from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.load.loader import LoadedModel, load
 from tokendyno.backend.worker.load.unread import announce
-from tokendyno.backend.worker.reports import Reports
 from tokendyno.backend.worker.runners.base import Runner
 from tokendyno.backend.worker.runners.choice import runner_for
 
@@ -137,3 +143,59 @@ def failure(error: Exception, channel: Channel, logged: str = "") -> Failed:
     detail = "".join(traceback.format_exception(error))[-8000:]
     print(detail, file=sys.stderr, flush=True)
     return Failed(channel.phase, sentence, advice, detail, fatal, isinstance(error, InputError))
+
+
+# --- reports -------------------------------------------------------------------------------------
+
+# Some libraries log the cause, and only then raise: transformers raises "look at the CONVERSION entries of the above
+# report" after logging that report, for example.
+
+
+MOST_RECORDS = 8
+MOST_CHARACTERS = 1_200
+
+_NOISE = re.compile(r"\s|Traceback |[-+|=\s]*$|Notes:|Key +\| Status")
+"""Lines of a report that name no cause: indented ones (frames of a traceback), rules, headings."""
+
+
+class Reports(logging.Handler):
+    """Keeps the latest warnings and errors of all loggers while it is listening."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._texts: deque[str] = deque(maxlen=MOST_RECORDS)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Forget what was logged before, and listen: to the root, and to loggers that do not pass their records on."""
+        self._texts.clear()
+        known = list(logging.root.manager.loggerDict.values())  # other threads add to it
+        named = [logger for logger in known if isinstance(logger, logging.Logger)]
+        loggers = [logging.root, *(logger for logger in named if not logger.propagate)]
+        for logger in loggers:
+            logger.addHandler(self)
+        try:
+            yield
+        finally:
+            for logger in loggers:
+                logger.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Called by logging."""
+        text = _essence(record.getMessage())
+        if text and text not in self._texts:
+            self._texts.append(text)
+
+    def said(self) -> str:
+        """What was logged, newest last, in one line; "" if nothing was."""
+        text = " / ".join(self._texts)
+        if len(text) <= MOST_CHARACTERS:
+            return text
+        half = MOST_CHARACTERS // 2  # a report begins with what failed, and ends with why
+        return f"{text[:half]} [...] {text[-half:]}"
+
+
+def _essence(text: str) -> str:
+    """The lines of a log record that say what failed and why, without secrets."""
+    lines = [line for line in redact(text).splitlines() if line.strip() and not _NOISE.match(line)]
+    return "; ".join(" ".join(line.strip(" |").split()) for line in dict.fromkeys(lines))

@@ -135,7 +135,7 @@ def test_nothing_dense_stays_reserved_between_quantized_random_weights(choice: s
 def test_pinned_staging_is_no_slower_than_a_plain_copy_to_the_host() -> None:
     import torch
 
-    from tokendyno.backend.worker.load import staging
+    from tokendyno.backend.worker.load import random_checkpoint as staging
 
     tensors = {str(i): torch.randn(64 << 20, device="cuda").bfloat16() for i in range(32)}  # 4 GiB
     took_s = {}

@@ -17,7 +17,6 @@ from tests.hostile import corpus
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import check_loadable, resolve
 from tokendyno.backend.models.files.folder import chat_template, read_weights
-from tokendyno.backend.models.files.generation_file import check_generation
 from tokendyno.backend.models.files.gguf import read_gguf
 from tokendyno.backend.models.files.safetensors import read_header
 from tokendyno.backend.models.files.tokenizer_files import check_tokenizer
@@ -32,9 +31,8 @@ def _model(folder: Path, name: str, data: bytes) -> None:
     (folder / name).write_bytes(data)
     read_weights(folder)
     chat_template(folder)
-    for check in (check_tokenizer, check_generation):
-        with suppress(InputError):
-            check(folder)
+    with suppress(InputError):
+        check_tokenizer(folder)
     facts = resolve(str(folder))
     with suppress(InputError):  # it has no weights
         check_loadable(facts)
@@ -98,7 +96,6 @@ KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any
     "configs": (lambda: corpus.configs, lambda folder, data: _model(folder, "config.json", data)),
     "templates": (lambda: corpus.templates, lambda folder, data: _model(folder, "chat_template.jinja", data)),
     "tokenizer settings": (lambda: corpus.configs, lambda folder, data: _model(folder, "tokenizer_config.json", data)),
-    "generation": (lambda: corpus.configs, lambda folder, data: _model(folder, "generation_config.json", data)),
     "tokenizers": (lambda: corpus.tokenizers, lambda folder, data: _model(folder, "tokenizer.json", data)),
     "indices": (lambda: corpus.configs, lambda folder, data: _model(folder, "model.safetensors.index.json", data)),
     "safetensors": (lambda: corpus.safetensors, lambda folder, data: read_header(_file(folder, "m.safetensors", data))),

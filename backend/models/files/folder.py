@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tokendyno.backend.errors import InputError
+import msgspec
+
+from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.models.files.config_fields import read_json, show
 from tokendyno.backend.models.files.safetensors import read_header
-from tokendyno.backend.models.files.weight_index import named_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -22,6 +23,9 @@ QUANTIZED_BESIDE = {
 }
 """Files in which quantizing programs say beside config.json how they packed the weights, and where in them.
 transformers 5.22 reads none of them (`get_hf_quantizer` in quantizers/auto.py)."""
+
+MAX_INDEX_BYTES = 32 << 20
+"""DeepSeek-V3's index has 9 MB and 91,991 weights."""
 
 MAX_TEMPLATE_BYTES = 1 << 20
 VARIABLES = ("reasoning_effort", "enable_thinking", "thinking")
@@ -97,6 +101,29 @@ def refuse_quantized_beside(folder: Path, config: dict[str, Any], repo: str = ""
                 "it cannot load these weights. Use the original checkpoint, or one whose config.json says how it is "
                 "quantized."
             )
+
+
+class _Index(msgspec.Struct):
+    weight_map: dict[str, str]
+
+
+def named_files(path: Path) -> list[str]:
+    """The weight files that an index names, in order of their names. InputError if it cannot be read, is too large, or
+    names anything but safetensors files beside it."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_INDEX_BYTES + 1)
+        names = set(msgspec.json.decode(data, type=_Index).weight_map.values())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}). Check the path and its permissions.") from None
+    except UNDECODABLE:
+        raise InputError(f"{path} is no index of weight files. Copy it again from the original checkpoint.") from None
+    if len(data) > MAX_INDEX_BYTES or not names:
+        raise InputError(f"{path} names no weight files, or is too large. Copy it again from the original checkpoint.")
+    for name in names:
+        if not name.endswith(".safetensors") or Path(name).name != name:
+            raise InputError(f"{path} names {show(name)}, which is not in that folder. Download it again.")
+    return sorted(names)
 
 
 def weight_files(folder: Path) -> tuple[Path, ...]:

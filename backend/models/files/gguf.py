@@ -2,11 +2,11 @@
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The reader of the `gguf` package takes 2 s for a
 vocabulary of 49,152 and trusts any array length. This one skips over arrays (80 ms) and rejects any length that exceeds
-the file, or what any model has: a sparse file of 20 GB takes no disk and would take hours.
+the file.
 """
 
+import math
 import struct
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -55,13 +55,6 @@ SCALARS = {
     12: "<d",
 }
 STRING, ARRAY = 8, 9
-MAX_ENTRIES = 1 << 17  # keys or tensors; real files have a few hundred of each
-MAX_STRINGS = 1 << 20  # in all arrays together; the largest vocabulary has 262,144, and as many merges
-MAX_TEXT = 1 << 20  # bytes of a key or a value; chat templates have tens of thousands
-MAX_TEXTS = 64 << 20  # bytes of all of them
-MAX_DIMENSIONS = 8  # GGML has 4
-MAX_EXTENT = 1 << 48
-MAX_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +68,6 @@ class GgufFile:
 class _Reader:
     def __init__(self, file: BinaryIO, size: int) -> None:
         self.file, self.size = file, size
-        self.strings, self.texts = 0, 0
-        self.end = time.monotonic() + MAX_SECONDS
 
     def bytes(self, count: int) -> bytes:
         if not 0 <= count <= self.size - self.file.tell():
@@ -88,11 +79,7 @@ class _Reader:
         return struct.unpack(form, self.bytes(struct.calcsize(form)))[0]
 
     def text(self) -> str:
-        count = self.scalar(10)
-        self.texts += count
-        if count > MAX_TEXT or self.texts > MAX_TEXTS:
-            raise ValueError("a text")
-        return self.bytes(count).decode("utf-8", "replace")
+        return self.bytes(self.scalar(10)).decode("utf-8", "replace")
 
     def value(self, code: int) -> Any:
         """A number or text; an array is skipped and returned as ("array", length)."""
@@ -104,9 +91,6 @@ class _Reader:
         if kind in SCALARS:
             self.skip(count * struct.calcsize(SCALARS[kind]))
         elif kind == STRING:
-            self.strings += self.at_most(count, 8)
-            if self.strings > MAX_STRINGS:
-                raise ValueError("strings")
             for _ in range(count):
                 self.skip(self.scalar(10))
         else:
@@ -115,29 +99,12 @@ class _Reader:
 
     def extents(self) -> tuple[int, ...]:
         """A tensor's dimensions."""
-        count = self.scalar(4)
-        if count > MAX_DIMENSIONS:
-            raise ValueError("dimensions")
-        found = tuple(self.scalar(10) for _ in range(count))
-        if any(extent > MAX_EXTENT for extent in found):
-            raise ValueError("an extent")
-        return found
-
-    def check_time(self) -> None:
-        """Give up on a file of many small parts, each of them allowed."""
-        if time.monotonic() > self.end:
-            raise ValueError("time")
+        return tuple(self.scalar(10) for _ in range(self.scalar(4)))
 
     def skip(self, count: int) -> None:
         if not 0 <= count <= self.size - self.file.tell():
             raise EOFError
         self.file.seek(count, 1)
-
-    def at_most(self, count: int, each: int) -> int:
-        """`count`, if the rest of the file has room for that many items of at least `each` bytes; else EOFError."""
-        if count * each > self.size - self.file.tell():
-            raise EOFError
-        return count
 
 
 def read_gguf(path: Path) -> GgufFile:
@@ -158,19 +125,15 @@ def read_gguf(path: Path) -> GgufFile:
 
 def _read(reader: _Reader, path: Path) -> GgufFile:
     version, tensors, pairs = reader.scalar(4), reader.scalar(10), reader.scalar(10)
-    if max(tensors, pairs) > MAX_ENTRIES:
-        raise ValueError("counts")
     if version not in (2, 3):
         raise InputError(f"{path} is GGUF version {version}; only versions 2 and 3 are supported. Convert it again.")
     values: dict[str, Any] = {}
     for _ in range(pairs):
-        reader.check_time()
         key = reader.text()
         values[key] = reader.value(reader.scalar(4))
     sizes = dict[str, tuple[int, ...]]()
     last = 0
     for _ in range(tensors):
-        reader.check_time()
         name = reader.text()
         sizes[name] = reader.extents()
         kind, offset = reader.scalar(4), reader.scalar(10)
@@ -185,11 +148,8 @@ def _read(reader: _Reader, path: Path) -> GgufFile:
 
 def _tensor_bytes(kind: int, extents: tuple[int, ...]) -> int:
     """Bytes of a tensor; 0 for a block type that is not in the table, which makes the size check weaker."""
-    count = 1
-    for extent in extents:
-        count *= extent
     per_block, block_bytes = BLOCKS.get(kind, (1, 0))
-    return count // per_block * block_bytes
+    return math.prod(extents) // per_block * block_bytes
 
 
 BLOCKS = {  # GGML type -> elements and bytes per block; from GGML_QUANT_SIZES of gguf 0.19

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokendyno.backend.errors import UNDECODABLE, InputError
-from tokendyno.backend.models.files.config_fields import MAX_CONFIG_BYTES, read_json
+from tokendyno.backend.models.files.config_fields import read_json
 
 VOCABULARIES = ("tokenizer.json", "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
 VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")
@@ -26,7 +26,7 @@ MAX_BYTES = 128 << 20
 
 
 class _Tokenizer(msgspec.Struct):
-    model: msgspec.Raw = msgspec.Raw(b"null")
+    model: dict[str, msgspec.Raw] | None = None
 
 
 def has_tokenizer(folder: Path) -> bool:
@@ -59,7 +59,7 @@ def check_tokenizer(folder: Path) -> None:
 
 
 def _torn(path: Path) -> str:
-    """What is wrong with a file, as the end of a sentence; "" if nothing is. Read again once it has changed."""
+    """What is wrong with a file, as the end of a sentence; "" if nothing is."""
     try:
         state = path.stat()
         return _torn_as_of(path, state.st_size, state.st_mtime_ns)
@@ -69,24 +69,14 @@ def _torn(path: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _torn_as_of(path: Path, size: int, changed_ns: int) -> str:
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
+    """The same of a file of that size and time: read again once it has changed."""
+    if size > MAX_BYTES:
         return f"has more than {MAX_BYTES:,} bytes, more than any tokenizer's"
-    if not data or data.isspace():
-        return "is empty"
     try:
-        model = memoryview(msgspec.json.decode(data, type=_Tokenizer).model)  # not a copy
-    except UNDECODABLE:
-        return "" if path.name != FAST and _is_lenient(data) else "is cut off, or no JSON object"
-    if path.name == FAST and model[:1].tobytes() != b"{":
-        return 'has no vocabulary (no "model")'
+        if path.name != FAST:
+            json.loads(path.read_bytes()).keys()  # as transformers reads settings: it takes Infinity
+        elif msgspec.json.decode(path.read_bytes(), type=_Tokenizer).model is None:
+            return 'has no vocabulary (no "model")'
+    except (ValueError, AttributeError, *UNDECODABLE):
+        return "is cut off, or no JSON object"
     return ""
-
-
-def _is_lenient(data: bytes) -> bool:
-    """Whether Python's own reader, with which transformers reads settings, finds an object: it takes Infinity."""
-    try:
-        return len(data) <= MAX_CONFIG_BYTES and isinstance(json.loads(data), dict)
-    except (ValueError, RecursionError):
-        return False

@@ -1,30 +1,24 @@
 """Whether the next step of continuous batching is prepared while the GPU works on this one."""
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
-from tokendyno.backend.optimizations.conditions import batches_continuously
+from tokendyno.backend.optimizations.base import Choice
+from tokendyno.backend.optimizations.many_requests import PAGED, ManyRequests, only_continuous
 from tokendyno.backend.optimizations.proof import Observation
 from tokendyno.backend.optimizations.subject import Subject, blocked
 from tokendyno.backend.plan import Plan
 
-_PAGED = "transformers 5.22: generation/continuous_batching"
 _RULES = (
-    blocked(
-        lambda s: not batches_continuously(s),
-        "Only continuous batching has asynchronous steps.",
-        _PAGED,
-        (("batching", "continuous"),),
-    ),
+    only_continuous("asynchronous steps"),
     blocked(
         lambda s: not s.cuda,
         "Asynchronous batching needs CUDA streams, and so an NVIDIA GPU.",
-        f"{_PAGED}/input_outputs.py: ContinuousBatchingAsyncIOs",
+        f"{PAGED}/input_outputs.py: ContinuousBatchingAsyncIOs",
         (("async_batching", "off"),),
     ),
 )
 
 
-class AsyncBatching(Optimization):
+class AsyncBatching(ManyRequests):
     """Told by the steps that were prepared before the step before them had been read."""
 
     name = "async_batching"
@@ -33,8 +27,6 @@ class AsyncBatching(Optimization):
     default = "off"
     off = "off"
     order = 70
-    decoders_only = True
-    many_requests = True
     choices = (
         Choice("off", "off", "A step is prepared when the one before it is done."),
         Choice(
@@ -50,10 +42,10 @@ class AsyncBatching(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """The first step has none before it."""
+        if unseen := self.without_pages(observation):
+            return unseen
         counts = observation.counts
-        if not counts.paged_steps:
-            return Finding(self.name, self.default, "no step of continuous batching", outcome="not_applicable")
-        steps, overlapped = int(counts.paged_steps), int(counts.overlapped_steps or 0)
+        steps, overlapped = int(counts.paged_steps or 0), int(counts.overlapped_steps or 0)
         proof = f"{overlapped:,} of {steps:,} steps were prepared while the step before was under way"
         if not overlapped:
             return Finding(self.name, "off", proof)

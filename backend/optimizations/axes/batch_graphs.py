@@ -1,24 +1,19 @@
 """Whether the steps of continuous batching are replayed as CUDA graphs."""
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
-from tokendyno.backend.optimizations.conditions import batches_continuously, compute_dtype, experts_settled
+from tokendyno.backend.optimizations.base import Choice
+from tokendyno.backend.optimizations.conditions import compute_dtype, experts_settled
+from tokendyno.backend.optimizations.many_requests import PAGED, ManyRequests, only_continuous
 from tokendyno.backend.optimizations.proof import Observation
 from tokendyno.backend.optimizations.subject import Subject, blocked
 from tokendyno.backend.plan import Plan
 
-_PAGED = "transformers 5.22: generation/continuous_batching"
 _RULES = (
-    blocked(
-        lambda s: not batches_continuously(s),
-        "Only continuous batching has these graphs.",
-        _PAGED,
-        (("batching", "continuous"),),
-    ),
+    only_continuous("these graphs"),
     blocked(
         lambda s: not s.cuda,
         "CUDA graphs need an NVIDIA GPU.",
-        f"{_PAGED}/model_runner.py",
+        f"{PAGED}/model_runner.py",
         (("batch_graphs", "off"),),
     ),
     blocked(
@@ -42,7 +37,7 @@ _RULES = (
 )
 
 
-class BatchGraphs(Optimization):
+class BatchGraphs(ManyRequests):
     """Told by the steps that replayed a graph in which every layer had written into pages."""
 
     name = "batch_graphs"
@@ -51,8 +46,6 @@ class BatchGraphs(Optimization):
     default = "off"
     off = "off"
     order = 72
-    decoders_only = True
-    many_requests = True
     choices = (
         Choice("off", "off", "The kernels of a step are launched one by one."),
         Choice(
@@ -68,9 +61,9 @@ class BatchGraphs(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """A step of a new size is run and captured first."""
+        if unseen := self.without_pages(observation):
+            return unseen
         counts = observation.counts
-        if not counts.paged_steps:
-            return Finding(self.name, self.default, "no step of continuous batching", outcome="not_applicable")
         steps, replays, captures = (
             int(n or 0) for n in (counts.paged_steps, counts.paged_replays, counts.paged_captures)
         )

@@ -1,10 +1,11 @@
 """In which order static batches are formed from the requests that have arrived."""
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice
 from tokendyno.backend.optimizations.conditions import batches_statically
+from tokendyno.backend.optimizations.many_requests import ManyRequests
 from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
 
 _STATIC = "backend/worker/runners/static_batch.py"
@@ -15,8 +16,7 @@ _SORTED = (
         _STATIC,
         (("batching", "static"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: True,
         "Sorting needs to know how long each output will be, which a server does not: here every request generates all "
         "the tokens that it allows. A request with a long output may wait until the end.",
@@ -25,7 +25,7 @@ _SORTED = (
 )
 
 
-class BatchOrder(Optimization):
+class BatchOrder(ManyRequests):
     """Told by the order in which requests that had arrived were put into batches."""
 
     name = "batch_order"
@@ -33,8 +33,6 @@ class BatchOrder(Optimization):
     summary = "The order in which static batches are formed from the requests that have arrived."
     default = "arrival"
     order = 62
-    decoders_only = True
-    many_requests = True
     choices = (
         Choice("arrival", "arrival", "First come, first served."),
         Choice("sorted", "sorted by length", "Short outputs first, so that rows of a batch end together.", _SORTED),

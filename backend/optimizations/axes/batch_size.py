@@ -1,8 +1,9 @@
 """How many requests an arm may have in work at once."""
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice
 from tokendyno.backend.optimizations.conditions import batches_continuously, batches_statically
+from tokendyno.backend.optimizations.many_requests import ManyRequests
 from tokendyno.backend.optimizations.proof import Observation
 from tokendyno.backend.optimizations.subject import Subject, blocked
 from tokendyno.backend.plan import Plan
@@ -18,7 +19,7 @@ _RULES = (
 )
 
 
-class BatchSize(Optimization):
+class BatchSize(ManyRequests):
     """Told by the fullest step."""
 
     name = "batch_size"
@@ -26,8 +27,6 @@ class BatchSize(Optimization):
     summary = "Requests in work at once: rows of a static batch, or requests in a step of continuous batching."
     default = AUTO
     order = 61
-    decoders_only = True
-    many_requests = True
     choices = (
         Choice(AUTO, AUTO, "As many as the run allows at once, for both arms."),
         *(Choice(str(n), str(n), f"At most {n} at once.", _RULES) for n in (1, 2, 4, 8, 16, 32, 64, 128, 256)),

@@ -1,24 +1,16 @@
 """How many tokens one step of continuous batching may process."""
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
-from tokendyno.backend.optimizations.conditions import batches_continuously
+from tokendyno.backend.optimizations.base import Choice
+from tokendyno.backend.optimizations.many_requests import ManyRequests, only_continuous
 from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Subject, blocked
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 
-_PAGED = "transformers 5.22: generation/continuous_batching"
-_RULES = (
-    blocked(
-        lambda s: not batches_continuously(s),
-        "Only continuous batching has a token budget for each step.",
-        _PAGED,
-        (("batching", "continuous"),),
-    ),
-)
+_RULES = (only_continuous("a token budget for each step"),)
 
 
-class BatchTokens(Optimization):
+class BatchTokens(ManyRequests):
     """Told by the widest steps: filled up to the budget, and none beyond it."""
 
     name = "batch_tokens"
@@ -26,16 +18,12 @@ class BatchTokens(Optimization):
     summary = "Tokens that one step may process, those of prompts included: long prompts are cut into several steps."
     default = "512"
     order = 66
-    decoders_only = True
-    many_requests = True
     choices = (
         Choice("512", "512", "Prompts of more tokens are cut into steps of 512."),
-        Choice("128", "128", "Prompts of more tokens are cut into steps of 128.", _RULES),
-        Choice("256", "256", "Prompts of more tokens are cut into steps of 256.", _RULES),
-        Choice("1024", "1,024", "Prompts of more tokens are cut into steps of 1,024.", _RULES),
-        Choice("2048", "2,048", "Prompts of more tokens are cut into steps of 2,048.", _RULES),
-        Choice("4096", "4,096", "Prompts of more tokens are cut into steps of 4,096.", _RULES),
-        Choice("8192", "8,192", "Prompts of more tokens are cut into steps of 8,192.", _RULES),
+        *(
+            Choice(str(n), f"{n:,}", f"Prompts of more tokens are cut into steps of {n:,}.", _RULES)
+            for n in (128, 256, 1024, 2048, 4096, 8192)
+        ),
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
@@ -43,12 +31,12 @@ class BatchTokens(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Where no step was filled, a larger budget would have changed nothing."""
+        if unseen := self.without_pages(observation):
+            return unseen
         counts = observation.counts
-        if not counts.paged_steps:
-            return Finding(self.name, self.default, "no step of continuous batching", outcome="not_applicable")
         widest, full = int(counts.widest_step_tokens or 0), int(counts.full_steps or 0)
         planned = observation.plan.generate.batch.step_tokens
-        proof = f"the widest of {int(counts.paged_steps):,} steps had {widest:,} tokens; {full:,} had {planned:,}"
+        proof = f"the widest of {int(counts.paged_steps or 0):,} steps had {widest:,} tokens; {full:,} had {planned:,}"
         if widest > planned:
             return Finding(self.name, str(widest), proof)
         if not full:

@@ -3,10 +3,11 @@
 from typing import Literal, cast
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice
 from tokendyno.backend.optimizations.conditions import attention_in_use, drafts, kv_cache, uses_own_loop
+from tokendyno.backend.optimizations.many_requests import ManyRequests
 from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
 
 _BATCHED = "backend/worker/runners/static_batch.py"
@@ -75,16 +76,14 @@ _CONTINUOUS = (
         f"{_PAGED}/input_outputs.py",
         (("shapes", "exact"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.decoder and s.cuda and s.choices["batch_graphs"] == "off",
         "Launched one by one, its steps lose to static batches: on an H200, Llama-3-8B served 202 useful tokens/s so, "
         "765 in compiled static batches, and 1,359 with CUDA graphs and FlashAttention 3.",
         "docs/figures.md: Many requests",
         fix=(("batch_graphs", "on"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.decoder and s.cuda and s.choices["batch_graphs"] == "on" and "flash" not in s.choices["attention"],
         "Only flash attention reads keys and values where they lie in pages. Otherwise they are copied together in "
         "each step, and each token is compared with those of all requests: on an H200, Llama-3-8B served 816 useful "
@@ -94,7 +93,7 @@ _CONTINUOUS = (
 )
 
 
-class Batching(Optimization):
+class Batching(ManyRequests):
     """Static batches are told by what the model received; continuous batching by its steps and layers."""
 
     name = "batching"
@@ -104,8 +103,6 @@ class Batching(Optimization):
     off = "off"
     witness = "kv"
     order = 60
-    decoders_only = True
-    many_requests = True
     aliases = {
         "static": ("padding",),
         "continuous": ("generate_batch", "ContinuousBatchingConfig", "paged", "PagedAttention", "serving"),

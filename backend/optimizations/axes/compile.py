@@ -8,7 +8,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import kv_cache, needs_compiler, skips_compilation, uses_own_loop
 from tokendyno.backend.optimizations.proof import Observation, compiled_calls, products
-from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.optimizations.subject import Subject, blocked, fallback, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -21,31 +21,27 @@ _ZERO_GPU = blocked(
     "https://huggingface.co/docs/hub/spaces-zerogpu",
     (("compile", "off"),),
 )
-_LOOP_NEEDS_STATIC = Rule(
-    "blocked",
+_LOOP_NEEDS_STATIC = blocked(
     lambda s: s.decoder and uses_own_loop(s) and not kv_cache(s).fixed,
     "The custom decode loop compiles a step on tensors that never move, and so on the static cache only.",
     "backend/worker/loop/step.py",
     fix=(("cache", "static"),),
 )
-_NOT_GROWING = Rule(
-    "blocked",
+_NOT_GROWING = blocked(
     lambda s: s.decoder and not uses_own_loop(s) and not kv_cache(s).fixed and not _grows_plainly(s),
     "generate compiles the decode step on a static cache only; with an offloaded or quantized one it silently skips "
     "compilation.",
     _DOCS,
     fix=(("cache", "static"),),
 )
-_GRAPHS_NEED_STATIC = Rule(
-    "blocked",
+_GRAPHS_NEED_STATIC = blocked(
     lambda s: s.cuda and _compiles_growing(s),
     "CUDA graphs of torch.compile write each step's keys and values over those of the step before, which a growing "
     "cache still needs.",
     "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
     fix=(("cache", "static"),),
 )
-_RECOMPILES = Rule(
-    "note",
+_RECOMPILES = note(
     lambda s: _compiles_growing(s),
     "With a growing cache each new length is a new shape: the model is compiled again (the prefill too) until "
     "torch.compile settles on symbolic lengths, and runs uncompiled once it has given up (8 recompilations). A static "
@@ -54,15 +50,13 @@ _RECOMPILES = Rule(
 )
 _NO_COMPILER = needs_compiler(lambda s: not skips_compilation(s), (("compile", "off"),))
 _CACHE_RULES = (_ZERO_GPU, _NO_COMPILER, _LOOP_NEEDS_STATIC, _NOT_GROWING, _RECOMPILES)
-_UNTUNED_INT8 = Rule(
-    "note",
+_UNTUNED_INT8 = note(
     lambda s: s.cuda and s.choices["quantization"] == "torchao-int8",
     "Without coordinate descent tuning, which the modes max-autotune turn on, torch.compile computes torchao's int8 "
     "products with a kernel that takes 16 times as long as bfloat16 does on an H200, one token at a time.",
     "torch._inductor.list_mode_options; lab/measurements.md: seven products of a layer of Llama-3-8B",
 )
-_SKIPPED = Rule(
-    "fallback",
+_SKIPPED = fallback(
     skips_compilation,
     "generate does not compile models quantized with bitsandbytes, quanto, MXFP4, GPTQ or AWQ: it silently skips "
     "compilation.",
@@ -70,8 +64,7 @@ _SKIPPED = Rule(
     becomes="off",
     fix=(("compile", "off"),),
 )
-_LIKE_DEFAULT = Rule(
-    "fallback",
+_LIKE_DEFAULT = fallback(
     lambda s: s.machine.device != "cuda" and not skips_compilation(s),
     "On a CPU there are no CUDA graphs and no kernels to autotune: this mode generates the same code as default.",
     "tests/backend/worker/compiler/test_ledger.py: the generated code of all modes is the same",

@@ -6,7 +6,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation
 from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import CompileCacheKind, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -16,16 +16,14 @@ _KINDS: dict[str, CompileCacheKind] = {"torch": "torch", "fresh": "fresh", "arte
 
 _RULES = (
     *needs_compile("Nothing is compiled in this arm, so there is nothing to cache.", _DOCS),
-    Rule(
-        "blocked",
+    blocked(
         skips_compilation,
         "generate does not compile a model quantized like this, so there is nothing to cache.",
         "backend/optimizations/axes/compile.py: skipped",
         fix=(("compile_cache", "torch"),),
     ),
 )
-_PICKLES = Rule(
-    "note",
+_PICKLES = note(
     compiles,
     "Artefacts hold generated code and pickles, which run when they are loaded: they are kept in a private folder "
     "(TOKENDYNO_CACHE), and files that others could have written are ignored.",

@@ -13,7 +13,7 @@ from tokendyno.backend.optimizations.conditions import (
     uses_own_loop,
 )
 from tokendyno.backend.optimizations.proof import Observation, products
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Subject, blocked
 from tokendyno.backend.plan import GraphsKind, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -22,23 +22,20 @@ _CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
 _KINDS: dict[str, GraphsKind] = {"off": "off", "compile": "compile", "manual": "manual"}
 
 
-_NEEDS_CUDA = Rule(
-    "blocked",
+_NEEDS_CUDA = blocked(
     lambda s: s.machine.device != "cuda",
     "CUDA graphs need a CUDA device.",
     _CAPTURE,
     fix=(("cuda_graphs", "auto"),),
 )
 _OFF_RULES = (
-    Rule(
-        "blocked",
+    blocked(
         lambda s: replays_graphs(s) and s.choices["compile"] == "reduce-overhead",
         "reduce-overhead means CUDA graphs; without them it is the mode default.",
         _DOCS,
         fix=(("compile", "default"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: replays_graphs(s) and s.choices["compile"] == "max-autotune",
         "max-autotune uses CUDA graphs; without them it is the mode max-autotune-no-cudagraphs.",
         _DOCS,
@@ -47,15 +44,13 @@ _OFF_RULES = (
 )
 _COMPILE_RULES = (
     _NEEDS_CUDA,
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.machine.device == "cuda" and skips_compilation(s),
         "generate does not compile a model quantized like this, so torch.compile cannot capture CUDA graphs.",
         "backend/optimizations/axes/compile.py: skipped",
         fix=(("cuda_graphs", "auto"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: (
             s.machine.device == "cuda"
             and not replays_graphs(s)
@@ -66,8 +61,7 @@ _COMPILE_RULES = (
         _DOCS,
         fix=(("compile", "reduce-overhead"), ("cache", "static")),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.machine.device == "cuda" and not replays_graphs(s) and s.facts.kind == "encoder",
         "Graphs through compile come with the compile modes reduce-overhead and max-autotune.",
         _DOCS,
@@ -76,30 +70,26 @@ _COMPILE_RULES = (
 )
 _MANUAL_RULES = (
     _NEEDS_CUDA,
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.cuda and not s.decoder and s.choices["shapes"] == "dynamic",
         "A captured pass has the shape that it was captured with, so no size of it is symbolic.",
         _CAPTURE,
         fix=(("shapes", "buckets"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.cuda and not s.decoder and attention_in_use(s) == "flex_attention",
         "flex_attention compiles itself, and makes a mask of blocks for each pass: untried in captured ones.",
         "tests/gpu/test_encoder.py",
         fix=(("attention", "auto"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.cuda and not s.decoder and s.choices["shapes"] != "exact" and "flash" in attention_in_use(s),
         "FlashAttention takes padding out before it computes, and asks the device where it is: a pass that "
         "synchronizes cannot be captured.",
         "transformers 5.22: modeling_flash_attention_utils.py, _get_unpad_data",
         fix=(("attention", "sdpa"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: (
             s.machine.device == "cuda" and s.facts.kind == "decoder" and (not kv_cache(s).fixed or not uses_own_loop(s))
         ),
@@ -108,23 +98,20 @@ _MANUAL_RULES = (
         _CAPTURE,
         fix=(("cache", "static"), ("loop", "own")),
     ),
-    Rule(
-        "blocked",
+    blocked(
         replays_graphs,
         "This compile mode captures CUDA graphs itself, and captures cannot be nested.",
         _DOCS,
         fix=(("compile", "default"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.machine.device == "cuda" and s.choices["quantization"] == "bnb-int8",
         "LLM.int8() synchronizes with the host at every matrix product to check for outliers, and a step that "
         "synchronizes cannot be captured.",
         "tests/gpu/test_own.py: the capture fails on an H200 with bitsandbytes 0.50.2; nf4 and torchao's int8 pass",
         fix=(("quantization", "torchao-int8"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.machine.device == "cuda" and s.choices["experts"] == "eager" and not experts_settled(s),
         "Eager experts synchronize with the host to find out which of them were routed to, and a step that "
         "synchronizes cannot be captured.",

@@ -11,7 +11,7 @@ from tokendyno.backend.evidence import Finding, Verdict
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import attention_in_use, dtype_of, kv_cache, slow_bfloat16
 from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Rule, Subject, note
 from tokendyno.backend.optimizations.tensor_bytes import computes_in_bfloat16, keeps_tokens, local_part, quantized_parts
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, Plan
 from tokendyno.backend.predict.weights import weight_bytes
@@ -33,23 +33,20 @@ def _too_small_for_bfloat16(s: Subject) -> bool:
     return s.decoder and not s.cuda and small
 
 
-_CLIMBS = Rule(
-    "note",
+_CLIMBS = note(
     lambda s: _builds_kernels_for_each_length(s) and not _too_small_for_bfloat16(s),
     "On a CPU, memory climbs by about 1.3 MiB a token, up to 0.9 GiB: eager attention over a growing cache multiplies "
     "matrices of a new shape at every token, and bfloat16 kernels are built and cached for each length. float32 and a "
     "static cache do not climb.",
     _CPU,
 )
-_SLOWER = Rule(
-    "note",
+_SLOWER = note(
     lambda s: _too_small_for_bfloat16(s) and not _builds_kernels_for_each_length(s),
     "On a CPU, float32 is faster for a model as small as this: a bfloat16 product of a small matrix and a single row "
     "takes 1.3 to 3 times as long.",
     _CPU,
 )
-_BOTH = Rule(
-    "note",
+_BOTH = note(
     lambda s: _too_small_for_bfloat16(s) and _builds_kernels_for_each_length(s),
     "On a CPU, float32 is faster for a model this small; in bfloat16, memory climbs with each token.",  # in one line
     _CPU,
@@ -58,8 +55,7 @@ _BOTH = Rule(
 
 def _emulated(name: str) -> Rule:
     """bfloat16 before Ampere, which brought its arithmetic; `auto` may come to it too."""
-    return Rule(
-        "note",
+    return note(
         lambda s: s.cuda and dtype_of(name, s) == "bfloat16" and s.machine.capability < (8, 0),
         "This GPU has no bfloat16 arithmetic, which begins with compute capability 8.0 (Ampere): products run without "
         "Tensor Cores, which float16 would use.",
@@ -163,8 +159,7 @@ class Dtype(Optimization):
             "float16",
             "2 bytes per number, with more precision and less range.",
             (
-                Rule(
-                    "note",
+                note(
                     lambda s: s.facts.dtype == "bfloat16",
                     "This checkpoint is in bfloat16; float16 overflows above 65,504, so its output may degrade.",
                     _TORCH,

@@ -21,7 +21,7 @@ from tokendyno.backend.optimizations.conditions import (
     takes_hub_kernels,
 )
 from tokendyno.backend.optimizations.proof import Observation, Trace, coverage, hides, prompt_passes, traced_passes
-from tokendyno.backend.optimizations.subject import Rule, Subject, When, blocked
+from tokendyno.backend.optimizations.subject import Rule, Subject, When, blocked, fallback, note
 from tokendyno.backend.optimizations.tensor_bytes import local_part
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -38,7 +38,7 @@ _TRITON = "tokendyno_experts_"  # what the names of our kernels begin with; as m
 
 
 def _settles(when: object, reason: str, source: str) -> Rule:
-    return Rule("fallback", when, reason, source, becomes="auto", fix=(("experts", "auto"),))  # type: ignore[arg-type]
+    return fallback(when, reason, source, becomes="auto", fix=(("experts", "auto"),))  # type: ignore[arg-type]
 
 
 _ALWAYS = (
@@ -76,8 +76,7 @@ _TRITON_RULES = (
     _refused(routed.old_triton, f"These kernels need triton {routed.TRITON} or later."),
     _refused(routed.no_kernels_package, "These kernels are loaded by the package kernels, which is not installed."),
     _refused(routed.odd_width, f"These kernels need experts whose width is a multiple of {routed.WIDTH}."),
-    Rule(
-        "note",
+    note(
         lambda s: routed.supported(s) and s.machine.capability != (9, 0),
         "Tile sizes were chosen on an H200, and nothing was run on another GPU.",
         "lab/measurements.md",
@@ -123,8 +122,7 @@ class Experts(Optimization):
             "A loop over the routed experts: two small GEMMs each, and the host synchronizes to find out which.",
             (
                 *_ALWAYS,
-                Rule(
-                    "note",
+                note(
                     lambda s: not experts_settled(s) and compiles(s),
                     "The loop needs to know on the host which experts were routed to: a graph break in every layer.",
                     _MOE,
@@ -138,14 +136,12 @@ class Experts(Optimization):
             "Tokens sorted by expert, one grouped GEMM for all; used for decoding on a GPU too.",
             (
                 *_ALWAYS,
-                Rule(
-                    "note",
+                note(
                     lambda s: not experts_settled(s) and s.machine.device == "cuda" and s.machine.capability < (8, 0),
                     "On this GPU the grouped GEMM is a loop of plain GEMMs: torch's own needs compute capability 8.0.",
                     f"{_MOE}: _can_use_grouped_mm",
                 ),
-                Rule(
-                    "note",
+                note(
                     lambda s: not experts_settled(s) and compiles(s) and compute_dtype(s) != "bfloat16",
                     "When compiled, the grouped GEMM is a loop of plain GEMMs unless weights are bfloat16.",
                     f"{_MOE}: _can_use_grouped_mm",

@@ -8,7 +8,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import quantization_library
 from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import LoadingKind, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -17,27 +17,23 @@ SEGMENT_BYTES = 20 << 20
 """What torch's allocator reserves at once for tensors of 1 to 10 MiB (CUDACachingAllocator.cpp, kLargeBuffer)."""
 _KINDS: dict[str, LoadingKind] = {"device_map": "device_map", "no-warmup": "no-warmup", "plain": "plain"}
 
-_NO_FILES = Rule(
-    "note",
+_NO_FILES = note(
     lambda s: s.facts.random,
     "Random weights are created on the device: no files are read, so this changes nothing.",
     "backend/worker/load/random_model.py",
 )
-_NO_GPU = Rule(
-    "note",
+_NO_GPU = note(
     lambda s: s.machine.device == "cpu" and not s.facts.random,
     "Without a GPU nothing is moved and there is no allocator to warm up, so this changes nothing.",
     f"{_CODE}: caching_allocator_warmup",
 )
-_PLACED_ANYWAY = Rule(
-    "blocked",
+_PLACED_ANYWAY = blocked(
     lambda s: s.machine.device == "cuda" and quantization_library(s) == "bitsandbytes",
     "bitsandbytes always puts weights on the GPU while they are read.",
     "transformers 5.22: quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py, update_device_map",
     fix=(("loading", "device_map"),),
 )
-_PIECEMEAL = Rule(
-    "note",
+_PIECEMEAL = note(
     lambda s: s.cuda and s.choices["projections"] == "fused" and not s.facts.random,
     "Memory is reserved piecemeal: of one block, what separate matrices leave when they are fused could not be given "
     "back.",

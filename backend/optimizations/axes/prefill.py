@@ -14,7 +14,7 @@ from tokendyno.backend.optimizations.conditions import (
     uses_own_loop,
 )
 from tokendyno.backend.optimizations.proof import Observation, products
-from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import GRAPH_MODES, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -88,8 +88,7 @@ _CHUNKS = (
         (("attention", "auto"),),
     ),
     *_UNTRIED,
-    Rule(
-        "note",
+    note(
         _needs_mask,
         "A chunk needs a mask, so that sdpa cannot take its flash kernel and copies the keys and values of all tokens "
         "so far for each query head (attention=sdpa-gqa does not): on an H200, 32,000 tokens of Llama-3-8B took 1.33 s "
@@ -120,8 +119,7 @@ _CAPTURED = (
         (("prefill", "whole"),),
     ),
     *_UNTRIED,
-    Rule(
-        "note",
+    note(
         lambda s: s.cuda and s.choices["shapes"] == "exact",
         "Each length of a prompt is a graph of its own, captured in the warm-up: shapes=buckets makes few of them.",
         "backend/worker/loop/passes.py",
@@ -150,8 +148,7 @@ _COMPILED = (
         (("prefill", "whole"),),
     ),
     *_UNTRIED,
-    Rule(
-        "note",
+    note(
         lambda s: s.choices["shapes"] == "exact",
         "Each length of a prompt is compiled anew, in the warm-up: shapes=buckets makes few of them.",
         "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",

@@ -8,7 +8,7 @@ import msgspec
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.proof import Observation, coverage, hides, traced_passes, weight_of
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -66,24 +66,21 @@ class Projections(Optimization):
             "fused",
             "One matrix for q, k, v and one for gate, up: two GEMMs instead of five, in the same memory.",
             (
-                Rule(
-                    "blocked",
+                blocked(
                     lambda s: s.facts.architecture in _WHOLE,
                     "This architecture already has q, k and v in one matrix, and no gate or one fused with up: "
                     "nothing is left to fuse.",
                     "transformers 5.22: GPT2Attention.c_attn, Phi3Attention.qkv_proj; fused by a test",
                     fix=(("projections", "separate"),),
                 ),
-                Rule(
-                    "blocked",
+                blocked(
                     lambda s: s.facts.shared_inputs == 0 and s.facts.architecture not in _WHOLE,
                     "No linear layers that this model's text passes through have an input in common and names like "
                     "those of Llama or BERT: there is nothing to fuse.",
                     "counted in the model that transformers builds",
                     fix=(("projections", "separate"),),
                 ),
-                Rule(
-                    "blocked",
+                blocked(
                     lambda s: (
                         s.choices["quantization"] not in _JOINED
                         or s.facts.quantization not in (None, "mxfp4", "torchao")
@@ -93,24 +90,21 @@ class Projections(Optimization):
                     _SOURCE,
                     fix=(("projections", "separate"),),
                 ),
-                Rule(
-                    "blocked",
+                blocked(
                     lambda s: s.choices["quantization"] in _BLOCKS and s.machine.device != "cuda",
                     "On a CPU bitsandbytes rearranges each of its 4-bit matrices for its own kernels; they are "
                     "concatenated on a GPU only.",
                     "bitsandbytes 0.50: nn/modules.py, Linear4bit.forward",
                     fix=(("projections", "separate"),),
                 ),
-                Rule(
-                    "blocked",
+                blocked(
                     _across,
                     "In this model a block of bitsandbytes' 4-bit weights with one scale, or of scales that share one, "
                     "has numbers of two rows or of two matrices, which cannot be concatenated then.",
                     "backend/worker/patch/four_bits.py, joinable_4bit",
                     fix=(("projections", "separate"),),
                 ),
-                Rule(
-                    "note",
+                note(
                     lambda s: s.facts.architecture not in (*_KNOWN, *_WHOLE) and s.facts.shared_inputs != 0,
                     "Untested with this architecture: matrices named like those of Llama or BERT will be fused.",
                     _SOURCE,
@@ -146,11 +140,6 @@ class Projections(Optimization):
         reached, expected = (len(fused), groups) if unseen else coverage(observation, seen, groups)
         said = f"{len(fused)} of {groups} groups of matrices are one matrix each; "
         said += f"{seen} products with such a matrix in {observation.trace().steps} passes"
-        more = seen - groups * traced_passes(observation)
-        unclear = hides(observation) or observation.counts.lookups or {*map(_size, fused)} & _experts(observation)
-        if more > 0 and not unclear:
-            reached = max(0, (reached or 0) - more)
-            said += f", {more} more than these passes need"
         if apart := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
             expected = expected or groups
             reached = max(0, min(reached or 0, expected - -(-apart // _LARGEST)))

@@ -1,24 +1,16 @@
 """Who comes first when a step of continuous batching cannot take everybody."""
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
-from tokendyno.backend.optimizations.conditions import batches_continuously
+from tokendyno.backend.optimizations.base import Choice
+from tokendyno.backend.optimizations.many_requests import ManyRequests, only_continuous
 from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Subject, blocked
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 
-_PAGED = "transformers 5.22: generation/continuous_batching"
-_RULES = (
-    blocked(
-        lambda s: not batches_continuously(s),
-        "Only continuous batching has this scheduler.",
-        _PAGED,
-        (("batching", "continuous"),),
-    ),
-)
+_RULES = (only_continuous("this scheduler"),)
 
 
-class Scheduler(Optimization):
+class Scheduler(ManyRequests):
     """Told by the order of requests within steps that had both a prompt under way and requests that decode."""
 
     name = "scheduler"
@@ -26,8 +18,6 @@ class Scheduler(Optimization):
     summary = "Who comes first when a step of continuous batching cannot take everybody."
     default = "fifo"
     order = 68
-    decoders_only = True
-    many_requests = True
     choices = (
         Choice("fifo", "first in, first out", "Requests that decode come first, so that their tokens are not delayed."),
         Choice(
@@ -43,9 +33,9 @@ class Scheduler(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Without such steps both schedulers do the same."""
+        if unseen := self.without_pages(observation):
+            return unseen
         counts = observation.counts
-        if not counts.paged_steps:
-            return Finding(self.name, self.default, "no step of continuous batching", outcome="not_applicable")
         contended, prefill = int(counts.contended_steps or 0), int(counts.prefill_first_steps or 0)
         if not contended:
             none = "no step had both a prompt under way and requests that decode: both schedulers do the same"

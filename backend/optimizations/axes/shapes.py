@@ -8,7 +8,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation, uses_own_loop
 from tokendyno.backend.optimizations.proof import Observation, compiled_calls
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import GRAPH_MODES, Plan, ShapesKind
 from tokendyno.backend.predict.lengths import LAST_DOUBLED, PADDED, rounded
 from tokendyno.backend.script.parts import Script
@@ -17,15 +17,13 @@ from tokendyno.backend.script.source import quoted
 _GUIDE = "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html"
 _KINDS: dict[str, ShapesKind] = {"exact": "exact", "padded": "padded", "buckets": "buckets", "dynamic": "dynamic"}
 
-_NO_FLEX = Rule(
-    "blocked",
+_NO_FLEX = blocked(
     lambda s: s.machine.device == "cpu" and s.choices["attention"] == "flex_attention",
     "On a CPU torch cannot compile flex_attention for a padded prompt: the generated C++ does not build.",
     "measured with torch 2.13: CppCompileError",
     fix=(("attention", "auto"),),
 )
-_ONLY_WASTE = Rule(
-    "note",
+_ONLY_WASTE = note(
     lambda s: not compiles(s),
     "Nothing is compiled, so padding saves no recompilation and only costs time.",
     _GUIDE,
@@ -35,22 +33,19 @@ _PADDING = (_NO_FLEX, _ONLY_WASTE)
 
 _DYNAMIC = (
     *needs_compile("Symbolic shapes are an option of compilation, and nothing is compiled.", _GUIDE),
-    Rule(
-        "blocked",
+    blocked(
         skips_compilation,
         "generate does not compile a model quantized like this, so there are no symbolic shapes.",
         "backend/optimizations/axes/compile.py: skipped",
         fix=(("shapes", "exact"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: uses_own_loop(s),
         "The custom decode loop has fixed shapes and compiles its step for exactly these.",
         "backend/worker/loop/loop.py",
         fix=(("loop", "generate"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.machine.device == "cuda" and s.choices["compile"] in GRAPH_MODES,
         "CUDA graphs have fixed shapes: with symbolic ones a new graph is captured for each length.",
         "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",

@@ -6,8 +6,8 @@ from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Finding, Outcome
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import kv_cache
-from tokendyno.backend.optimizations.proof import Observation, further_passes
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -27,46 +27,40 @@ STATEFUL = frozenset(_STATEFUL.split())
 """Architectures whose class has `_is_stateful`; a test compares them."""
 
 _RULES = (
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.facts.architecture in STATEFUL,
         "This architecture keeps a state, from which rejected draft tokens cannot be taken out again: transformers "
         "refuses it.",
         "transformers 5.22: generation/utils.py, _is_stateful",
         fix=(("speculation", "off"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.facts.architecture == "prophetnet",
         "ProphetNet reads one token a step where it has a cache, so several drafts cannot be verified together.",
         "transformers 5.22: models/prophetnet/modeling_prophetnet.py, ProphetNetDecoder.forward",
         fix=(("speculation", "off"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: kv_cache(s).static,
         "Rejected draft tokens are cropped from the cache, which a static cache does not support: transformers "
         "refuses it.",
         _CODE,
         fix=(("cache", "dynamic"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: kv_cache(s).quantized,
         "Rejected draft tokens are cropped from the cache, which a quantized cache does not support: it fails at "
         "the first one.",
         "transformers 5.22: cache_utils.py, DynamicLayer.crop on the layers of QuantizedCache",
         fix=(("cache", "dynamic"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.batch_size > 1,
         "Sequences in a batch would accept different numbers of draft tokens: transformers supports batch size 1 only.",
         _CODE,
         fix=(("speculation", "off"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.facts.kind == "decoder",
         "Draft tokens are looked up in the prompt and the generated text: it helps where text repeats itself. "
         "Verifying several tokens at once sums in another order, so greedy text is the same only where rounding does "
@@ -118,18 +112,11 @@ class Speculation(Optimization):
             f"{steps + accepted} tokens in {steps} steps: {counts.lookups:.0f} lookups proposed "
             f"{counts.draft_tokens or 0:.0f} draft tokens, {accepted} accepted"
         )
-        further = further_passes(counts)
-        if further:
-            proof += f"; {further} more passes through the model than steps"
         drafts = int(counts.draft_tokens or 0)
         fewer = max(0, int(counts.due_drafts or 0) - drafts) if drafts else 0  # without any there is no effect
         if fewer:
             proof += f"; {fewer} more were to be found in the text"
-        rejected = max(0, int(counts.due_accepted or 0) - accepted) if accepted > 0 else 0
-        if rejected:
-            proof += f"; the text went on with {rejected} more of those that should have been proposed"
-        expected = steps + further + fewer + rejected
-        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), expected, _outcome(counts))
+        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), steps + fewer, _outcome(counts))
 
 
 def _outcome(counts: RunCounts) -> Outcome:

@@ -1,33 +1,38 @@
 """Loads a model and its tokenizer as a `LoadPlan` says, and reports each phase."""
 
 import contextlib
+import ctypes
 import functools
+import mmap
 import os
-from collections.abc import Collection, Iterator
+import sys
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
-from tokendyno.backend.messages import PhaseName
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import ALLOWED_KERNELS
+from tokendyno.backend.messages import Amount, PhaseName
 from tokendyno.backend.models.available import check_cached
 from tokendyno.backend.models.families import is_encoder
 from tokendyno.backend.models.files.hub_files import lacking
 from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
-from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.channel import Channel, Steps
 from tokendyno.backend.worker.load import parallel, quantization
 from tokendyno.backend.worker.load.auto_class import auto_class
 from tokendyno.backend.worker.load.device import Observed, close_gaps, device_keywords, make_context, moved, observing
 from tokendyno.backend.worker.load.download import download
 from tokendyno.backend.worker.load.finite import refuse_broken
-from tokendyno.backend.worker.load.own_choices import forget_own_choices, guard_kernels
-from tokendyno.backend.worker.load.page_cache import cached_share
-from tokendyno.backend.worker.load.progress import LoadProgress
 from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
 from tokendyno.backend.worker.load.random_model import byte_tokenizer, random_model
 from tokendyno.backend.worker.load.unread import TOKENIZER, blaming_files, named, reading
+from tokendyno.backend.worker.measure.memory import MemoryMeter
 from tokendyno.backend.worker.patch import attention
 from tokendyno.backend.worker.patch.apply import put_in
 from tokendyno.backend.worker.patch.projections import fuse
@@ -159,7 +164,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
                 config = AutoConfig.from_pretrained(path, **safe)
             decoder = not is_encoder(config.model_type)
             if arrives:  # what was there before has been looked at
-                check_cached(path, source.repo, decoder)
+                check_cached(path, source.repo)
             with observed.stage("tokenizer"), reading(named("tokenizer", whole, TOKENIZER)):
                 tokenizer = AutoTokenizer.from_pretrained(path, **safe)
                 tokenizer.name_or_path = str(whole)
@@ -200,3 +205,146 @@ def _gguf_read_once() -> Iterator[None]:
         yield
     finally:
         gguf.GGUFReader, gguf.get_tensor_name_map = plain
+
+
+# --- the page cache ------------------------------------------------------------------------------
+
+# How much of the files that are to be read lies in the system's page cache already: reading them is as fast as memory
+# then, and as slow as the disk otherwise.
+
+
+def cached_share(files: Iterable[Path]) -> float | None:
+    """Share of the files' pages in the page cache, 0 to 1; None where there are none, or the system does not tell it of
+    one of them: of a file that this user neither owns nor may write, it says that all pages are there
+    (`can_do_mincore` of Linux)."""
+    if sys.platform != "linux":
+        return None
+    pages = resident = 0
+    try:
+        for path in files:
+            found = path.stat()
+            if not found.st_size:
+                continue
+            if found.st_uid != os.geteuid() and not os.access(path, os.W_OK, effective_ids=True):
+                return None
+            # mapped to read, which claims no memory for it however large it is
+            with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
+                there = np.empty(-(-len(mapped) // mmap.PAGESIZE), np.uint8)
+                view = np.frombuffer(mapped, np.uint8)
+                begin, size = ctypes.c_void_p(view.ctypes.data), ctypes.c_size_t(view.size)
+                del view  # a mapping that is looked at cannot be closed
+                if ctypes.CDLL(None).mincore(begin, size, ctypes.c_void_p(there.ctypes.data)):
+                    return None
+                pages, resident = pages + there.size, resident + int(np.count_nonzero(there & 1))
+    except OSError:
+        return None
+    return resident / pages if pages else None
+
+
+# --- choices of a checkpoint ---------------------------------------------------------------------
+
+# transformers 5.22 takes `attn_implementation` and `experts_implementation` from config.json, and downloads compiled
+# kernels where such a name is a repository. Here the arm chooses, and nobody else.
+
+
+_FIELDS = {"_attn_implementation": "attention", "_experts_implementation": "experts"}
+
+
+def forget_own_choices(config: Any) -> str:
+    """Clear what the config, or one inside it, chose itself; returns a sentence on it, "" if it chose nothing."""
+    found: dict[str, None] = {}
+    for one in _nested(config):
+        for field, what in _FIELDS.items():
+            chosen = getattr(one, field, None)
+            if chosen is not None:
+                found[f"{what}={chosen}"[:80]] = None
+                setattr(one, field, None)
+    return f"the checkpoint's config asked for {', '.join(found)}, which the arm decides" if found else ""
+
+
+def _nested(config: Any) -> Iterator[Any]:
+    yield config
+    for name in getattr(config, "sub_configs", {}):
+        inner = getattr(config, name, None)
+        if inner is not None:
+            yield from _nested(inner)
+
+
+def guard_kernels(env: Mapping[str, str] = os.environ) -> None:
+    """From now on transformers loads no kernel of the Hub but those that are listed, where there is a list. This is the
+    one function through which attention and quantized layers fetch theirs."""
+    if ALLOWED_KERNELS not in env:
+        return
+    from transformers.integrations import hub_kernels
+
+    plain, allowed = hub_kernels.get_kernel_hub, {name.strip() for name in env[ALLOWED_KERNELS].split(",")}
+    if getattr(plain, "guarded", False):
+        return
+
+    def get_listed(name: str, *args: Any, **more: Any) -> Any:
+        if name not in allowed:
+            raise InputError(
+                f"This model needs kernels from the Hub ({name}), which are binaries and are not downloaded here. "
+                "Choose another model."
+            )
+        return plain(name, *args, **more)
+
+    get_listed.guarded = True  # type: ignore[attr-defined]
+    hub_kernels.get_kernel_hub = get_listed
+
+
+# --- progress ------------------------------------------------------------------------------------
+
+
+HOST_SAMPLE_S = 0.02
+"""Host memory is sampled: a peak shorter than this may be missed."""
+_REPORT_S = 0.5
+
+
+class LoadProgress:
+    """Reports a load's progress as the memory that has arrived of `expected_bytes`, every half second while it grows,
+    and records the peaks of host and device memory in `observed`."""
+
+    def __init__(self, plan: LoadPlan, steps: Steps, expected_bytes: int, observed: Observed) -> None:
+        self._steps, self._expected_bytes, self._peak_bytes = steps, expected_bytes, observed.peak_bytes
+        self._cuda, self._host_bytes = plan.device == "cuda", MemoryMeter("cpu").read
+        self._devices = plan.parallel.devices
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="load-progress", daemon=True)
+
+    def __enter__(self) -> "LoadProgress":
+        if self._cuda:
+            torch.cuda.reset_peak_memory_stats()
+        self._base_bytes = self._read()
+        self._peak_bytes["host"] = self._host_bytes()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._peak_bytes["host"] = max(self._peak_bytes["host"], self._host_bytes())
+        if self._cuda:
+            self._peak_bytes["device"] = torch.cuda.max_memory_reserved()
+
+    def _read(self) -> int:
+        """Bytes on the device, or on all those over which the layers are spread."""
+        if not self._cuda:
+            return self._host_bytes()
+        if self._devices == 1:
+            return int(torch.cuda.memory_allocated())
+        return sum(int(torch.cuda.memory_allocated(index)) for index in range(self._devices))
+
+    def _work(self) -> None:
+        last, due_s = 0.0, _REPORT_S
+        while not self._stop.wait(HOST_SAMPLE_S):
+            self._peak_bytes["host"] = max(self._peak_bytes["host"], self._host_bytes())
+            due_s -= HOST_SAMPLE_S
+            if due_s > 0:
+                continue
+            due_s = _REPORT_S
+            loaded_bytes = max(0, self._read() - self._base_bytes)
+            fraction = min(0.99, loaded_bytes / self._expected_bytes) if self._expected_bytes else None
+            if (fraction or loaded_bytes) > last:
+                last = fraction or loaded_bytes
+                self._steps.step(fraction, amount=Amount(loaded_bytes, self._expected_bytes or None))

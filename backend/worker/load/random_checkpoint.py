@@ -5,19 +5,161 @@ numbers and host memory keeps them, as if they came from a file: dense tensors o
 between the quantized ones.
 """
 
+import copy
 import math
+import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from tokendyno.backend import hardware
-from tokendyno.backend.plan import LoadPlan
-from tokendyno.backend.worker.load import parallel, quantization, random_model, staging
+from tokendyno.backend.plan import RANDOM_SEED, LoadPlan
+from tokendyno.backend.worker.load import parallel, quantization, random_model
 from tokendyno.backend.worker.load.device import Observed, device_keywords, moved, observing
-from tokendyno.backend.worker.load.drawn import Drawn, drawn_state
+
+# --- staging -------------------------------------------------------------------------------------
+
+# Random weights, generated on the GPU, are kept in host memory until they are quantized, as a checkpoint's would be.
+STAGING_BYTES = 64 << 20
+"""Size of the pinned buffer through which tensors are copied to the host. Copying through it is faster than copying
+straight into freshly allocated pages; 0 disables it."""
+
+HOST_MARGIN_BYTES = 2 << 30  # host memory to leave free for quantizing
+GPU_MARGIN_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """Where random weights are generated and where they wait.
+
+    device   device that generates the numbers, which depend on it
+    to_host  whether the tensors are copied to host memory to wait there
+    note     for the user where this is not the usual way, else ""
+    """
+
+    device: str
+    to_host: bool = False
+    note: str = ""
+
+
+def choose_staging(dense_bytes: int, gpu: str, gpu_free_bytes: int, host_free_bytes: int) -> Staging:
+    """Where to generate and keep so many bytes of dense weights, so that the GPU holds only quantized ones at the
+    end."""
+    fits_host = dense_bytes + HOST_MARGIN_BYTES <= host_free_bytes
+    if fits_host and dense_bytes + GPU_MARGIN_BYTES <= gpu_free_bytes:
+        return Staging(gpu, to_host=True)
+    dense = f"{dense_bytes / 1e9:,.1f} GB of dense random weights"
+    if not fits_host and 1.6 * dense_bytes < gpu_free_bytes:  # dense, plus 8-bit and some scratch
+        return Staging(
+            gpu, note=f"no room in host memory for {dense}: quantized on the GPU, which keeps more memory reserved"
+        )
+    return Staging("cpu", note=f"no room on the GPU for {dense}: generated on the CPU, which gives different numbers")
+
+
+def copy_to_host(tensors: Mapping[str, torch.Tensor], staging_bytes: int = STAGING_BYTES) -> dict[str, torch.Tensor]:
+    """The same tensors in host memory, each with its own allocation, which is freed when the tensor is dropped."""
+    buffer = None
+    if staging_bytes:
+        on_gpu = any(tensor.is_cuda for tensor in tensors.values())
+        buffer = torch.empty(staging_bytes, dtype=torch.uint8, pin_memory=on_gpu)
+    return {name: _copy(tensor.detach(), buffer) for name, tensor in tensors.items()}
+
+
+def _copy(tensor: torch.Tensor, buffer: torch.Tensor | None) -> torch.Tensor:
+    """Copy through `buffer` (bytes,), so that all of torch's threads share the first touch of the new pages."""
+    copy = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
+    if buffer is None or tensor.numel() == 0:
+        return copy.copy_(tensor)
+    source, target = (one.reshape(-1).view(torch.uint8) for one in (tensor, copy))
+    for begin in range(0, source.numel(), buffer.numel()):
+        part = source[begin : begin + buffer.numel()]
+        staged = buffer[: part.numel()]
+        staged.copy_(part)  # waits for the GPU
+        target[begin : begin + part.numel()].copy_(staged)
+    return copy
+
+
+# --- drawn tensors -------------------------------------------------------------------------------
+
+# Of a model that several ranks share and whose host memory could not hold a copy for each: a tensor is drawn on the
+# device when its part is read, and nothing else is kept.
+_TURN = threading.Lock()
+"""Readers are several threads, and the seed is the process's."""
+
+
+ALIGNED = 512
+"""Bytes to which the beginning of a tensor is rounded up, as torch's allocator does."""
+
+
+class Scratch:
+    """Room for the parameters of one module, in which all are drawn, one after the other: several threads read at once,
+    and would have as many whole modules in memory."""
+
+    def __init__(self, modules: Iterable[Any], device: str) -> None:
+        sizes = [sum(_room(one) for one in module._parameters.values() if one is not None) for module in modules]
+        self._bytes = torch.empty(max(sizes, default=0), dtype=torch.uint8, device=device)
+
+    def parameters(self, module: Any) -> dict[str, Any]:
+        """Without meaningful numbers, in the shapes and dtypes of this module's."""
+        found, begin = {}, 0
+        for name, one in module._parameters.items():
+            found[name] = one
+            if one is not None:
+                room = self._bytes[begin : begin + one.nbytes].view(one.dtype).view(one.shape)
+                found[name] = torch.nn.Parameter(room, False)
+                begin += _room(one)
+        return found
+
+
+def _room(tensor: Any) -> int:
+    return -(-int(tensor.nbytes) // ALIGNED) * ALIGNED
+
+
+class Drawn:
+    """A parameter that does not exist yet, by the interface of a slice of a safetensors file.
+
+    The model's own initialization draws it as a whole, from a seed of its name: every rank draws the same one and keeps
+    its part.
+    """
+
+    def __init__(self, model: Any, path: str, name: str, scratch: Scratch) -> None:
+        self._model, self._module, self._name, self._scratch = model, model.get_submodule(path), name, scratch
+        self._seed = RANDOM_SEED + zlib.crc32(f"{path}.{name}".encode())
+        self._shape = tuple(self._module._parameters[name].shape)
+        self._format = {torch.float32: "F32", torch.float16: "F16"}.get(self._module._parameters[name].dtype, "BF16")
+
+    def get_dtype(self) -> str:
+        """The dtype's name."""
+        return self._format
+
+    def get_shape(self) -> list[int]:
+        """Of the whole tensor."""
+        return list(self._shape)
+
+    def __getitem__(self, index: Any) -> torch.Tensor:
+        owner = copy.copy(self._module)
+        owner._modules = {}
+        with _TURN, torch.no_grad():
+            owner._parameters = self._scratch.parameters(self._module)
+            torch.manual_seed(self._seed)
+            self._model._init_weights(owner)
+            return owner._parameters[self._name].data[index].clone()
+
+
+def drawn_state(model: Any, device: str) -> dict[str, Drawn]:
+    """All parameters of a model on the meta device but tied ones, by name."""
+    scratch = Scratch(model.modules(), device)
+    found = {f"{path}.{name}": Drawn(model, path, name, scratch) for path, name in _owners(model)}
+    return {name: one for name, one in found.items() if name not in model.all_tied_weights_keys}
+
+
+def _owners(model: Any) -> Iterator[tuple[str, str]]:
+    for path, module in model.named_modules():
+        yield from ((path, name) for name, one in module._parameters.items() if one is not None)
+
 
 MXFP4_MEAN_SQUARE = 8.5625  # of the 16 values of a 4-bit float: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
 HOST_SHARE = 0.8
@@ -29,7 +171,7 @@ NOT_MXFP4 = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.emb
 """Modules that the published gpt-oss checkpoints list as not quantized."""
 
 
-def load_as_checkpoint(plan: LoadPlan, observed: Observed, where: staging.Staging | None = None) -> Any:
+def load_as_checkpoint(plan: LoadPlan, observed: Observed, where: Staging | None = None) -> Any:
     """A model with random weights that are quantized, dequantized or split over ranks while they are loaded."""
     with observed.stage("fill"):
         checkpoint = random_checkpoint(plan, where)
@@ -92,7 +234,7 @@ class RandomBytes:
         return torch.randint(*self._range, self._shape, generator=generator, dtype=torch.uint8, device=self._device)
 
 
-def random_checkpoint(plan: LoadPlan, where: staging.Staging | None = None) -> Checkpoint:
+def random_checkpoint(plan: LoadPlan, where: Staging | None = None) -> Checkpoint:
     """The weights of `random_model.random_model` as a checkpoint. MXFP4 experts are generated in MXFP4, so theirs are
     different numbers.
 
@@ -109,7 +251,7 @@ def random_checkpoint(plan: LoadPlan, where: staging.Staging | None = None) -> C
     excluded = {*model.all_tied_weights_keys, *(name.rpartition("_")[0] for name in experts)}
     tensors = {name: tensor for name, tensor in model.state_dict().items() if name not in excluded}
     if where.to_host:
-        tensors = staging.copy_to_host(tensors)
+        tensors = copy_to_host(tensors)
         model.to("meta")  # frees the GPU's copy, whoever still holds the model
         torch.cuda.empty_cache()
     if plan.parallel.ranks > 1:  # parts of them are read
@@ -134,12 +276,12 @@ def _dense_bytes(model: Any) -> int:
     return int(sum(parameter.nbytes for parameter in model.parameters()))
 
 
-def _choose_staging(model: Any, device: str) -> staging.Staging:
+def _choose_staging(model: Any, device: str) -> Staging:
     """`model` has no memory yet (meta device)."""
     if device == "cpu":
-        return staging.Staging("cpu")
+        return Staging("cpu")
     dense_bytes = _dense_bytes(model)
-    return staging.choose_staging(dense_bytes, device, torch.cuda.mem_get_info()[0], hardware.host_memory()[1])
+    return choose_staging(dense_bytes, device, torch.cuda.mem_get_info()[0], hardware.host_memory()[1])
 
 
 def random_mxfp4_experts(model: Any, device: str) -> dict[str, RandomBytes]:

@@ -1,4 +1,4 @@
-"""Counts passes through the model during generation, and the positions that they are given, whoever makes them."""
+"""Counts the positions that passes through the model are given during generation, whoever makes them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,15 +10,14 @@ from tokendyno.backend.plan import GeneratePlan
 
 
 class PassCounter:
-    """Counts calls of the model's input embedding while it is entered; costs two additions a pass.
+    """Watches calls of the model's input embedding while it is entered; costs an addition a pass.
 
     Where steps are compiled or replayed, counting them would change or miss what runs. A prompt in chunks is read by
     the model's own code even then: its passes are noted, and the hook is gone before the first step. A prompt that is
     read by a captured pass should need none.
 
     prompt     ids (B, P) that the passes should be given
-    count      of passes; None where they cannot be counted
-    positions  of a row, summed over the passes; None where `count` is
+    positions  of a row, summed over the passes; None where they cannot be counted
     read       ids (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
     """
 
@@ -27,8 +26,7 @@ class PassCounter:
         watched = not hidden or plan.prefill_chunk or plan.prefill_graphs
         self._watched = model.get_input_embeddings() if watched else None
         self._chunk, self._prompt = plan.prefill_chunk or prompt.shape[1], prompt
-        self.count: int | None = None if hidden else 0
-        self.positions = self.count
+        self.positions: int | None = None if hidden else 0
         self.read: list[Any] = []
         self._left = prompt.shape[1]
 
@@ -47,15 +45,14 @@ class PassCounter:
         if self._left > 0:
             self.read.append(given[0])
             self._left -= tokens
-        if self.count is not None and self.positions is not None:
-            self.count += 1
+        if self.positions is not None:
             self.positions += tokens
         elif self._left <= 0:
             self._hook.remove()
 
     def counts(self) -> RunCounts:
         """Of the passes, and of those that read the prompt."""
-        found = RunCounts(model_passes=self.count, model_positions=self.positions)
+        found = RunCounts(model_positions=self.positions)
         if self.read:
             due = self._prompt.split(self._chunk, -1)
             found.prompt_passes = float(len(self.read))

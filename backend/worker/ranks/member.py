@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+import torch
 import torch.distributed as dist
 
 from tokendyno.backend.messages import Command, Failed, Generate, Load, Score, decode_command, encode
 from tokendyno.backend.worker.ranks.answers import Answers
-from tokendyno.backend.worker.ranks.broadcast import BroadcastAnswers
 from tokendyno.backend.worker.ranks.share import Share
 
 EXCHANGE_WAIT_S = 1_800.0
@@ -140,3 +140,23 @@ def connect() -> dist.Store:
     host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     store = dist.TCPStore(host, port, is_master=False, timeout=datetime.timedelta(seconds=CONNECT_WAIT_S))
     return dist.PrefixStore("tokendyno", store)
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+# Answers that rank 0 gives to ranks on other machines, which share no memory with it.
+
+
+class BroadcastAnswers:
+    """One rank's view: a byte for each question, through a gloo group of its own. Who waits raises where another rank
+    is gone."""
+
+    def __init__(self) -> None:
+        self._group = dist.new_group(backend="gloo")
+        self._answer = torch.zeros(1, dtype=torch.uint8, device="cpu")
+
+    def agree(self, answer: bool) -> bool:
+        """Rank 0's answer to the next question."""
+        self._answer.fill_(answer)
+        dist.broadcast(self._answer, 0, group=self._group)
+        return bool(self._answer)

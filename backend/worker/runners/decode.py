@@ -275,9 +275,6 @@ class GenerateRunner(MeasuredRunner):
         job = measured.task.job
         counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
         counts.passes = float(measured.meter.steps)
-        if not self.cancelled.is_set():
-            counts.missing_tokens = float(self._missing_tokens(job, measured.streamer.ids))
-            counts.surplus_tokens = float(self._surplus_tokens(job, measured.streamer.ids))
         if self._passes is not None:
             counts.update(self._passes.counts())
         if job.plan.generate.cache.fixed:
@@ -296,18 +293,6 @@ class GenerateRunner(MeasuredRunner):
         eos = () if job.ignore_eos else self.model.eos
         end, most = len(prompt) + job.max_new_tokens, job.plan.generate.prompt_lookup
         return due([*prompt, *measured.streamer.ids], measured.drafts.lengths, most, end, eos)
-
-    def _missing_tokens(self, job: Generate, ids: list[int]) -> int:
-        """Of the first row; none where its text has ended."""
-        ended = not job.ignore_eos and any(one in self.model.eos for one in ids)
-        return 0 if ended else max(0, job.max_new_tokens - len(ids))
-
-    def _surplus_tokens(self, job: Generate, ids: list[int]) -> int:
-        """Of the first row; in a batch, rows that have ended go on as padding."""
-        asked = job.max_new_tokens
-        if not job.ignore_eos and job.batch_size == 1:
-            asked = min(asked, next((place + 1 for place, one in enumerate(ids) if one in self.model.eos), asked))
-        return max(0, len(ids) - asked)
 
     def _tokens(self, measured: Measured) -> Finding:
         """Of the first text of a batch, and of the first that parts from it, as it may where two tokens are as

@@ -110,8 +110,8 @@ def test_this_machines_card_is_recognised_by_its_whole_name_only() -> None:
     [
         (ENTRY.replace("memory_mib", "memory"), "memory"),
         (ENTRY + "rate = 1\n", "rate"),
-        (ENTRY.replace('"9.0"', '"nine"'), "two numbers"),
-        (ENTRY.replace("1024", "0"), "positive"),
+        (ENTRY.replace('"9.0"', '"nine"'), "capability"),
+        (ENTRY.replace("1024", "0"), "memory_mib"),
         (ENTRY.replace("https://example.com", "a brochure"), "source"),
         (ENTRY + ENTRY, "twice"),
         ("[[gpu]", "TOML"),

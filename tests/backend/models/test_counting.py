@@ -50,30 +50,6 @@ def never(*_: Any, **__: Any) -> Any:
     raise AssertionError("a process was started")
 
 
-MANY = 30_000
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"num_hidden_layers": 10**9}, "whole number from 0 to 4,096"),
-        ({"text_config": {"n_layer": 5_000}}, "whole number from 0 to 4,096"),
-        ({"num_labels": 10**9}, "'num_labels' has 1,000,000,000 entries; at most 25,000 are read"),
-        ({"hybrid_override_pattern": "M" * MANY}, "entries; at most 25,000 are read"),
-        ({"layer_types": ["full"] * MANY}, "entries; at most 25,000 are read"),
-        (dict.fromkeys(map(str, range(MANY))), "entries; at most 25,000 are read"),
-        ({"text_config": {"labels": dict.fromkeys(map(str, range(MANY)))}}, "entries; at most 25,000 are read"),
-    ],
-    ids=["layers", "nested layers", "labels", "text", "list", "fields", "nested"],
-)
-def test_more_of_anything_than_a_model_has_starts_no_process(
-    change: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(subprocess, "Popen", never)
-    with pytest.raises(InputError, match=said):
-        counting.count(FALCON | change, "config.json")
-
-
 def test_a_refusal_is_kept_and_names_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answering(monkeypatch, "it is recurrent")
     for _ in range(2):

@@ -217,16 +217,6 @@ def test_newest_goes_by_the_time_and_of_one_moment_by_the_order(on_disk: bool, t
     store.close()
 
 
-@pytest.mark.parametrize(("ahead_s", "newest"), [(30.0, "ahead"), (90.0, "now")])
-def test_clocks_of_processes_may_differ_by_a_minute(ahead_s: float, newest: str, tmp_path: Path) -> None:
-    store = Store(tmp_path / "h.sqlite")
-    for run_id, at in (("ahead", time.time() + ahead_s), ("now", time.time())):
-        store.add(run_id, created(run_id, at))
-    store.flush()
-    assert store.newest(LOCAL) == newest
-    store.close()
-
-
 def test_a_change_sees_what_waits_and_is_whole_or_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "h.sqlite")
     store.add("a", created("a"))

@@ -11,7 +11,7 @@ from tokendyno.backend.messages import Failed
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.paths import PRESETS
 from tokendyno.backend.plan import LoadPlan, Plan
-from tokendyno.backend.worker.reports import MOST_CHARACTERS, Reports
+from tokendyno.backend.worker.serve import MOST_CHARACTERS, Reports
 
 
 def test_warnings_are_kept_while_listening_and_only_then() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.ui.fit.sharding import split
+from tokendyno.ui.fit.page import split
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.support.ablations import stored, stored_sweep
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.ui.worth.panel import SWEEP, WORTH, Asked, answer
+from tokendyno.ui.worth.page import SWEEP, WORTH, Asked, answer
 
 
 def test_whoever_knows_the_id_gets_the_waterfall_and_others_a_sentence(tmp_path: Path) -> None:

@@ -27,8 +27,6 @@ _MARKS = {
 }
 """Parts of operator and kernel names in a profile, by attention backend."""
 
-_IN_HALVES = ("diffllama",)
-"""Architectures whose layers call attention twice, for the two halves of their values."""
 _BY_HASHES = ("yoso",)
 """Architectures whose layers sample attention by hashes of queries and keys: none of these functions is called."""
 
@@ -141,8 +139,6 @@ class Attention(Optimization):
             said.insert(0, f"{whole} decoder layers ran in a fused layer kernel with its own attention; otherwise")
         if expected is not None:
             said.append(f"{reached} of {expected} calls were {name}" + "".join(f", {n} {o}" for o, n in others.items()))
-        if surplus := _surplus(observation, calls.of(name)):
-            said.append(f"{surplus} calls more than the passes need count against them")
         if hidden := hides(observation):
             said.append(f"decode steps ran {hidden}, where calls of attention cannot be counted")
         return Finding(self.name, name, "; ".join(said), reached, expected)
@@ -163,15 +159,7 @@ def _counted(observation: Observation, seen: int, others: int, name: str) -> tup
     reached, expected = coverage(observation, seen, layers)
     if reached is None or expected is None:
         return None, None
-    return max(0, reached - _surplus(observation, seen)), max(expected, reached + others)
-
-
-def _surplus(observation: Observation, seen: int) -> int:
-    """Calls of PyTorch's or eager attention beyond those that the passes need. A GPU's host launches steps ahead."""
-    if observation.plan.load.device == "cuda" or hides(observation):
-        return 0
-    halves = 2 if observation.model.config.model_type in _IN_HALVES else 1
-    return max(0, seen - halves * traced.layers(observation) * traced_passes(observation))
+    return reached, max(expected, reached + others)
 
 
 def _probed(calls: list[probe.Call]) -> str:

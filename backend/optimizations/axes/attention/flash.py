@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tokendyno.backend.models.attention_support import NO_FLASH
 from tokendyno.backend.optimizations.conditions import compiles, half_precision
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked, fallback, note
 
 FA2, FA3, FA4 = "flash_attention_2", "flash_attention_3", "flash_attention_4"
 HUB_FA2, HUB_FA3, HUB_FA4 = (f"kernels-community/{name}" for name in ("flash-attn2", "vllm-flash-attn3", "flash-attn4"))
@@ -44,8 +44,7 @@ def flash_rules(name: str) -> tuple[Rule, ...]:
         *_unsupported(name),
         *_out_of_reach(name),
         *_replaced(name),
-        Rule(
-            "note",
+        note(
             compiles,
             "FlashAttention cannot be traced: each call is a graph break in the compiled step.",
             "transformers 5.22: GenerationMixin._valid_auto_compile_criteria",
@@ -56,43 +55,37 @@ def flash_rules(name: str) -> tuple[Rule, ...]:
 def _unsupported(name: str) -> tuple[Rule, ...]:
     """What the device, the model or the number format refuses."""
     return (
-        Rule(
-            "blocked",
+        blocked(
             lambda s: s.machine.device != "cuda",
             f"{_TITLES[name]} runs on NVIDIA GPUs only.",
             _FLASH,
             fix=_ANYWAY,
         ),
-        Rule(
-            "blocked",
+        blocked(
             lambda s: s.facts.architecture in NO_FLASH,
             "transformers does not support FlashAttention for this architecture.",
             "transformers 5.22: _supports_flash_attn of its class is not True",
             fix=_ANYWAY,
         ),
-        Rule(
-            "blocked",
+        blocked(
             lambda s: s.machine.device == "cuda" and not half_precision(s),
             "FlashAttention supports float16 and bfloat16 only, and this arm uses another dtype.",
             "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
             fix=(("dtype", "bfloat16"),),
         ),
-        Rule(
-            "blocked",
+        blocked(
             lambda s: s.machine.device == "cuda" and s.machine.capability < (8, 0),
             "FlashAttention needs compute capability 8.0 (Ampere) or later.",
             "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
             fix=_ANYWAY,
         ),
-        Rule(
-            "blocked",
+        blocked(
             lambda s: taken(name, s) == HUB_FA3 and s.machine.device == "cuda" and s.machine.capability[0] != 9,
             f"{HUB_FA3} is built for Hopper (compute capability 9.0) only.",
             "https://huggingface.co/kernels-community/vllm-flash-attn3",
             fix=_ANYWAY,
         ),
-        Rule(
-            "blocked",
+        blocked(
             lambda s: name == FA4 and s.machine.device == "cuda" and s.machine.capability < (9, 0),
             "FlashAttention 4 needs compute capability 9.0 (Hopper) or later.",
             f"{_FLASH}: cuda_min_major_version",
@@ -114,16 +107,14 @@ def _out_of_reach(name: str) -> tuple[Rule, ...]:
         return missing
 
     return (
-        Rule(
-            "blocked",
+        blocked(
             lambda s: "/" in taken(name, s) and s.machine.device == "cuda" and not s.machine.has("kernels"),
             "Hub kernels are loaded by the package kernels, which is not installed.",
             _CHECK,
             fix=_ANYWAY,
         ),
         *(
-            Rule(
-                "blocked",
+            blocked(
                 offline(repo),
                 f"This needs the kernel {repo}: {also}it is not in the Hub cache, and the Hub is offline "
                 f"(HF_HUB_OFFLINE). Point to a local copy with LOCAL_KERNELS={repo}=/folder.",
@@ -140,8 +131,7 @@ def _replaced(name: str) -> tuple[Rule, ...]:
     found = []
     if name in _NO_SINKS:
         found.append(
-            Rule(
-                "fallback",
+            fallback(
                 lambda s: s.facts.sinks and s.machine.device == "cuda",
                 f"Only {HUB_FA3} and FlashAttention 4 support attention sinks; transformers uses {HUB_FA3} instead.",
                 "transformers 5.22: GptOssPreTrainedModel._compatible_flash_implementations",
@@ -151,8 +141,7 @@ def _replaced(name: str) -> tuple[Rule, ...]:
         )
     if name in (FA2, FA3):
         found.append(
-            Rule(
-                "fallback",
+            fallback(
                 lambda s: s.machine.device == "cuda" and not s.facts.sinks and taken(name, s) == _INSTEAD[name],
                 f"The package {_PACKAGES[name]} is not installed; transformers uses {_INSTEAD[name]} instead.",
                 _CHECK,
@@ -162,8 +151,7 @@ def _replaced(name: str) -> tuple[Rule, ...]:
         )
     if name == FA4:
         found.append(
-            Rule(
-                "note",
+            note(
                 lambda s: s.machine.device == "cuda" and taken(name, s) == HUB_FA4,
                 f"The package flash-attn-4 is not installed; transformers uses the kernel {HUB_FA4} instead.",
                 _CHECK,

@@ -2,14 +2,13 @@
 
 from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.optimizations.conditions import asks_to_compile, half_precision, uses_own_loop
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked, note
 from tokendyno.backend.predict.kv import GROUP
 
 DOCS = "https://huggingface.co/docs/transformers/kv_cache"
 _CODE = "transformers 5.22: cache_utils.py"
 
-SAME_AS_DYNAMIC = Rule(
-    "note",
+SAME_AS_DYNAMIC = note(
     lambda s: "sliding" not in s.facts.layer_kinds,
     "This model has no sliding-window layers, so this is the same as dynamic.",
     DOCS,
@@ -17,8 +16,7 @@ SAME_AS_DYNAMIC = Rule(
 
 
 def _needs_gpu(instead: str) -> Rule:
-    return Rule(
-        "blocked",
+    return blocked(
         lambda s: s.machine.device != "cuda",
         "Offloading moves keys and values between a GPU and host memory, and this machine has no GPU.",
         f"{DOCS}#offloaded-cache",
@@ -26,16 +24,14 @@ def _needs_gpu(instead: str) -> Rule:
     )
 
 
-_MOVES = Rule(
-    "note",
+_MOVES = note(
     lambda s: s.machine.device == "cuda",
     "Every step reads the whole cache from host memory: less GPU memory, slower decoding.",
     f"{DOCS}#offloaded-cache",
 )
 
 STATIC = (
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.facts.kind == "decoder" and not s.facts.fits_static,
         "transformers does not generate with a static cache for this architecture: it makes position biases for the "
         "tokens so far alone, puts tokens of its own in front, or has no static form of its layers.",
@@ -47,16 +43,14 @@ OFFLOADED = (_needs_gpu("dynamic"), _MOVES)
 OFFLOADED_STATIC = (
     *STATIC,
     _needs_gpu("static"),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: s.machine.device == "cuda" and s.facts.kind == "decoder" and s.facts.full_layers == 0,
         "The offloaded static cache moves full-attention layers only, and this model has none: transformers fails "
         "while looking for one.",
         f"{_CODE}: Cache.prefetch",
         fix=(("cache", "offloaded"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         asks_to_compile,
         "A compiled step holds the addresses of the cache's tensors, and offloading changes them at every step.",
         f"{_CODE}: CacheLayerMixin.offload, StaticLayer.lazy_initialization",
@@ -74,15 +68,13 @@ def _has_state(layers: CacheLayers) -> bool:
 def _plain(instead: str, source: str) -> tuple[Rule, Rule]:
     """Full attention in every layer, and nothing but keys and values of one size."""
     return (
-        Rule(
-            "blocked",
+        blocked(
             lambda s: "sliding" in s.facts.layer_kinds,
             "Quantized caches support full-attention layers only, and this model has sliding-window layers.",
             source,
             fix=(("cache", instead),),
         ),
-        Rule(
-            "blocked",
+        blocked(
             lambda s: any(_has_state(layers) or not layers.even for layers in s.facts.counted_cache),
             "This architecture keeps other things than keys and values of one size (latents, states of linear "
             "attention), and what a quantized cache makes of them was not counted.",
@@ -94,16 +86,14 @@ def _plain(instead: str, source: str) -> tuple[Rule, Rule]:
 
 _PLAIN = _plain("dynamic", f"{_CODE}: QuantizedCache")
 UNWINDOWED = (
-    Rule(
-        "blocked",
+    blocked(
         lambda s: any(map(_has_state, s.facts.counted_cache)),
         "A cache that does not know the config has no place for this architecture's states of linear attention.",
         f"{_CODE}: DynamicCache without a config has DynamicLayers only",
         fix=(("cache", "dynamic"),),
     ),
 )
-_LOSSY = Rule(
-    "note",
+_LOSSY = note(
     lambda s: s.facts.kind == "decoder",
     "Keys and values are rounded, so the text may differ from other caches.",
     f"{DOCS}#quantized-cache",
@@ -114,8 +104,7 @@ def _not_whole(s: Subject) -> bool:
     return s.facts.kind == "decoder" and s.facts.kv_heads * s.facts.head_dim % GROUP != 0
 
 
-_GROUPS = Rule(
-    "note",
+_GROUPS = note(
     _not_whole,
     f"Elements are quantized in groups of {GROUP}: with this head size some prompt lengths do not divide into whole "
     f"groups and are refused. A multiple of {GROUP} tokens always does.",
@@ -124,8 +113,7 @@ _GROUPS = Rule(
 
 
 def _needs(package: str) -> Rule:
-    return Rule(
-        "blocked",
+    return blocked(
         lambda s: not s.machine.has(package),
         f"This cache needs the package {package}, which is not installed. Install it (pip install {package}) or use "
         "cache=quantized-fp8, which needs no package.",
@@ -134,30 +122,26 @@ def _needs(package: str) -> Rule:
     )
 
 
-_UNPACKS = Rule(
-    "note",
+_UNPACKS = note(
     lambda s: s.machine.has("optimum-quanto"),
     "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
     "which takes a minute and a C++ compiler, on a GPU many minutes and nvcc.",
     "optimum-quanto 0.2: library/extensions; backend/worker/runners/cache.py",
 )
 
-_OWN_LOOP = Rule(
-    "blocked",
+_OWN_LOOP = blocked(
     lambda s: s.decoder and not uses_own_loop(s),
     "This cache is that of the custom decode loop; generate has quantized caches that grow.",
     "backend/worker/loop/cache.py: StaticFp8SlotLayer",
     fix=(("loop", "own"),),
 )
-_RANKS = Rule(
-    "blocked",
+_RANKS = blocked(
     lambda s: s.choices["parallel"] != "off",
     "The kernels of a layer that is split between GPUs do not read keys and values in 8 bits.",
     "presets/kernels/matvec: shared_layer",
     fix=(("cache", "static"),),
 )
-_DEQUANTIZES = Rule(
-    "note",
+_DEQUANTIZES = note(
     lambda s: s.facts.kind == "decoder" and s.choices["kernels"] != "local",
     "Without kernels=local each layer dequantizes its whole cache for each token: less memory, slower decoding.",
     "backend/worker/loop/cache.py: StaticFp8SlotLayer.update",
@@ -172,8 +156,7 @@ def _not_read(s: Subject) -> bool:
     return s.machine.capability < (8, 9) or not half_precision(s) or not sizes
 
 
-_NOT_READ = Rule(
-    "blocked",
+_NOT_READ = blocked(
     _not_read,
     "The attention of kernels=local reads 8 bits from compute capability 8.9 on, in models of 16 bits with "
     "heads of 32 to 128 numbers and fewer than 16 queries for each KV head.",

@@ -10,7 +10,7 @@ from tokendyno.backend.optimizations.conditions import (
     runs_own_mxfp4,
     uses_own_loop,
 )
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.subject import Subject, blocked, fallback, note
 
 _MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
 NO_NORMS = frozenset(
@@ -63,8 +63,7 @@ def stored_by_rows(s: Subject) -> bool:
 
 
 _OFF = (("kernels", "off"),)
-_NO_PACKAGE = Rule(
-    "blocked",
+_NO_PACKAGE = blocked(
     lambda s: not s.machine.has("kernels"),
     "The package kernels, which replaces layers with kernels, is not installed.",
     "https://huggingface.co/docs/kernels",
@@ -72,8 +71,7 @@ _NO_PACKAGE = Rule(
 )
 HUB_RULES = (
     _NO_PACKAGE,
-    Rule(
-        "fallback",
+    fallback(
         lambda s: not hub_kernel_repositories(s),
         "On a CPU use_kernels=True replaces no layer of this model: the only CPU kernels on the Hub are for "
         "gpt-oss's experts.",
@@ -81,30 +79,26 @@ HUB_RULES = (
         becomes="off",
         fix=_OFF,
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: bool(hub_kernel_repositories(s)) and s.machine.hub_offline and not _near(s),
         "The Hub is offline (HF_HUB_OFFLINE), and none of the kernels that transformers would use for this model is "
         "in the Hub cache. Point to local copies with LOCAL_KERNELS, or download them once while online.",
         _MAPPING,
         fix=_OFF,
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.machine.hub_offline and 0 < len(_near(s)) < len(hub_kernel_repositories(s)),
         "The Hub is offline (HF_HUB_OFFLINE): only kernels that are already cached are used.",
         _MAPPING,
     ),
-    Rule(
-        "blocked",
+    blocked(
         runs_mxfp4,
         "With use_kernels transformers dequantizes MXFP4 weights to bfloat16: use_kernels is for weights in full "
         "precision, and MXFP4 has its own kernels.",
         "transformers 5.22: quantizers/quantizer_mxfp4.py",
         fix=_OFF,
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.machine.device == "cuda" and compiles(s),
         "Kernels that torch.compile cannot trace are left out, such as those for RMSNorm and the rotary embedding.",
         _MAPPING,
@@ -112,39 +106,34 @@ HUB_RULES = (
 )
 LOCAL_RULES = (
     _NO_PACKAGE,
-    Rule(
-        "note",
+    note(
         lambda s: (_fused_whole(s) and not _left_packed(s)) or stored_by_rows(s),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
         "with quantized weights or experts); the chosen attention computes prefill and whatever is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
     ),
-    Rule(
-        "note",
+    note(
         _left_packed,
         "bitsandbytes' 4-bit weights are read by kernels with vectors in bfloat16 or float16 only; in float32 its own "
         "code multiplies with them.",
         "presets/kernels/matvec/build/torch-cuda/nibbles.py",
         fix=(("dtype", "bfloat16"),),
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: not s.machine.kernel_layers,
         "No folder with kernels for this device was found. Set one with --kernels-dir or TOKENDYNO_KERNELS; it "
         "contains kernel packages, each with build/torch-cpu or build/torch-cuda.",
         "backend/hardware/kernel_packages.py",
         fix=_OFF,
     ),
-    Rule(
-        "blocked",
+    blocked(
         _not_called,
         "The kernels that come with tokendyno multiply with the newest token of each text, or normalize as no encoder "
         "does: in a pass of an encoder none of them would run.",
         "presets/kernels/matvec/build/torch-cuda/ops.py: few",
         fix=_OFF,
     ),
-    Rule(
-        "blocked",
+    blocked(
         lambda s: _without_norm(s) and not _not_called(s),
         "The kernel folder has RMSNorm only, and this architecture has no layer that it can replace.",
         "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",

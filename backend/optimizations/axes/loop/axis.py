@@ -5,8 +5,8 @@ import msgspec
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import drafts, kv_cache
-from tokendyno.backend.optimizations.proof import Observation, further_passes, missing
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.proof import Observation
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import call, quoted
@@ -14,12 +14,11 @@ from tokendyno.backend.script.source import call, quoted
 _OWN = "backend/worker/loop/loop.py"
 _CHUNKED = ("llama4", "llama4_text")
 _MASKED = ("auto", "eager", "sdpa", "sdpa-gqa")
-_AHEAD = 3  # steps that the host may have launched before it reads that a text has ended
 LOOP_NAME, STEP_NAME = "own decode loop", "own decode step"  # ranges in a profile
 
 
 def _blocked(when: object, reason: str, source: str, **fix: str) -> Rule:
-    return Rule("blocked", when, reason, source, fix=tuple(fix.items()))  # type: ignore[arg-type]
+    return blocked(when, reason, source, fix=tuple(fix.items()))  # type: ignore[arg-type]
 
 
 _RULES = (
@@ -71,8 +70,7 @@ _RULES = (
         f"{_OWN}: Step",
         speculation="off",
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.facts.kind == "decoder",
         "When sampling, the custom decode loop uses its own random numbers: a seed is reproducible, but gives "
         "another text than generate with that seed. Greedy text is that of generate where rounding does not decide: in "
@@ -128,35 +126,25 @@ class Loop(Optimization):
         script.generate.clear()
 
     def find(self, observation: Observation) -> Finding:
-        """Counts the custom loop's steps in the measured run, against its passes, and in a profile of further tokens;
-        passes that gave no token, and what neither loop may leave out.
+        """Counts the custom loop's steps in the measured run, against its passes, and in a profile of further tokens.
 
         On a GPU the host runs ahead, so that there may be a few steps more than passes that count.
         """
         trace, counts = observation.trace(), observation.counts
         own, passes = int(counts.own_steps or 0), int(counts.passes or 0)
         traced = trace.ops[STEP_NAME] if trace.ops[LOOP_NAME] else 0
-        left_out = {} if counts.lookups else missing(counts)
-        without = "".join(f"; {what}: {n:,}" for what, n in left_out.items())
-        lost = min(passes, max(left_out.values(), default=0))
-        further = further_passes(counts)
         if not own and not trace.ops[LOOP_NAME]:
             none = f"{passes} passes, and {trace.steps} more in a profile, without a step of the custom decode loop"
-            if further:
-                none += f"; {further} more passes through the model gave no token"
-            return Finding(self.name, "generate", none + without, passes - lost, max(1, passes + further))
+            return Finding(self.name, "generate", none, passes, max(1, passes))
         prompts = int(counts.batches or 1)  # of many requests, one of each batch
-        further = max(0, further - (_AHEAD if observation.plan.load.device == "cuda" else 0))
-        expected = max(0, passes - prompts) + max(0, trace.steps - 1) + further  # the prompt's pass is no step
+        expected = max(0, passes - prompts) + max(0, trace.steps - 1)  # the prompt's pass is no step
         reached = min(own, max(0, passes - prompts)) + min(traced, max(0, trace.steps - 1))
         began = "a prefill" if prompts == 1 else f"{prompts} prefills"
         proof = (
             f"{began} and {own} steps of the custom decode loop in a run of {passes} passes; {traced} steps in "
             f"{trace.steps} further passes"
         )
-        if further:
-            proof += f"; {further} more passes through the model than steps"
-        return Finding(self.name, "own", proof + without, max(0, reached - lost), expected)
+        return Finding(self.name, "own", proof, reached, expected)
 
 
 AXIS = Loop()

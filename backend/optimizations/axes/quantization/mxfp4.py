@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tokendyno.backend.optimizations import mxfp4, routed
 from tokendyno.backend.optimizations.conditions import compute_dtype
-from tokendyno.backend.optimizations.subject import Rule, When, blocked
+from tokendyno.backend.optimizations.subject import Rule, When, blocked, fallback, note
 
 _NONE = (("quantization", "none"),)
 _VALIDATE = "transformers 5.22: quantizers/quantizer_mxfp4.py, validate_environment"
@@ -12,8 +12,7 @@ _DEQUANTIZES = "transformers dequantizes the weights to bfloat16"
 
 
 def _falls_back(obstacle: When, reason: str, source: str = _VALIDATE) -> Rule:
-    return Rule(
-        "fallback",
+    return fallback(
         lambda s: mxfp4.available(s) and obstacle(s) and not mxfp4.own(s),
         reason,
         source,
@@ -38,15 +37,13 @@ _NATIVE = (
     ),
 )
 
-_STANDS_IN = Rule(
-    "note",
+_STANDS_IN = note(
     lambda s: mxfp4.available(s) and s.choices["experts"] == "auto" and mxfp4.own(s),
     f"The kernel {mxfp4.KERNELS} cannot be had, so tokendyno's own kernels compute the experts (experts=triton).",
     "backend/optimizations/mxfp4.py: stands_in",
 )
 
-_OTHER_DTYPE = Rule(
-    "note",
+_OTHER_DTYPE = note(
     lambda s: mxfp4.native(s) and not mxfp4.own(s) and compute_dtype(s) != "bfloat16",
     "The MXFP4 kernels compute in bfloat16: another dtype is untested.",
     "triton_kernels 3.5: tensor_details/layout_details/hopper_value.py, mxfp4_to_bf16_triton",
@@ -61,8 +58,7 @@ def _of_a_checkpoint(rule: Rule) -> Rule:
 
 NONE = (
     *(_of_a_checkpoint(rule) for rule in (*_NATIVE, _STANDS_IN, _OTHER_DTYPE)),
-    Rule(
-        "fallback",
+    fallback(
         lambda s: s.facts.source.kind == "gguf",
         "GGUF weights are dequantized while they are loaded: memory and speed are those of the dense model.",
         "transformers 5.22: quantizers/quantizer_gguf.py, dequantize=True",

@@ -1,7 +1,7 @@
 """When dense weights can be quantized with bitsandbytes, torchao and quanto."""
 
 from tokendyno.backend.optimizations.conditions import asks_to_compile, compute_dtype
-from tokendyno.backend.optimizations.subject import Rule, Subject, blocked
+from tokendyno.backend.optimizations.subject import Rule, Subject, blocked, fallback, note
 from tokendyno.backend.predict.quantized import INT4_GROUP
 
 _MERGE = "transformers 5.22: quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs raises ValueError"
@@ -76,8 +76,7 @@ def _needs_library(method: str, package: str) -> Rule:
 
 
 CHECKPOINT = (
-    Rule(
-        "note",
+    note(
         _left_to_checkpoint,
         "This checkpoint is already quantized: quantization=none leaves its weights as they are, and the ledger names "
         "their format.",
@@ -96,8 +95,7 @@ CHECKPOINT = (
         "transformers 5.22: quantizers/quantizer_hqq.py has no conversion for saved weights",
         (),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.facts.quantization == "fp8" and not (s.cuda and s.machine.capability >= (8, 9)),
         "FP8 arithmetic needs a GPU of compute capability 8.9 (Ada, Hopper): here transformers makes these weights "
         "dense while it loads them.",
@@ -107,8 +105,7 @@ CHECKPOINT = (
 
 
 def _experts_stay(library: str) -> Rule:
-    return Rule(
-        "note",
+    return note(
         lambda s: s.facts.experts > 0 and s.facts.quantization is None,
         f"{library} quantizes linear layers only, and transformers 5 keeps all experts of a layer in one 3D "
         "parameter: experts, and with them most of the bytes, stay as they are.",
@@ -167,14 +164,12 @@ BNB_INT8 = (
         "bitsandbytes 0.50: backends/default/ops.py, int8_vectorwise_quant; tried by a test",
         (("quantization", "torchao-int8"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: compute_dtype(s) != "float16",
         "LLM.int8() casts the input of each layer to float16, whatever the dtype.",
         "bitsandbytes 0.50: autograd/_functions.py, MatMul8bitLt.forward",
     ),
-    Rule(
-        "note",
+    note(
         lambda s: s.cuda and s.facts.random and s.facts.hidden >= 2_048,  # below, activations stay under the threshold
         "With random weights most columns of the down projections meet outliers once a prompt has some hundred tokens "
         "(with trained weights few do). LLM.int8() copies them to 16 bits, so that the peak is above the prediction: "
@@ -209,8 +204,7 @@ def bnb_double(single: str) -> tuple[Rule, ...]:
     """Rules of double quantization; `single` is the choice without it."""
     return (
         *BNB_4BIT,
-        Rule(
-            "fallback",
+        fallback(
             _repacked,
             "On a CPU with AVX512-BF16 bitsandbytes repacks 4-bit weights at the first step and dequantizes their "
             "scales: double quantization is undone before the first token.",
@@ -241,8 +235,7 @@ TORCHAO_FP8 = (
         "https://github.com/triton-lang/triton: type fp8e4nv not supported in this architecture",
         (("quantization", "torchao-int8"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: _before_fp8(s) and not asks_to_compile(s),
         "Float8 arithmetic needs compute capability 8.9 (Ada, Hopper): here weights are dequantized before every "
         "GEMM, which saves memory but no time; untested.",
@@ -283,8 +276,7 @@ TORCHAO_INT4 = (
         _INT4_SKIPS,
         (("quantization", "torchao-int8"),),
     ),
-    Rule(
-        "note",
+    note(
         lambda s: any(_grouped(s)) and not all(_grouped(s)),
         f"torchao skips layers whose columns are not a multiple of {INT4_GROUP}; this model has some.",
         _INT4_SKIPS,
@@ -301,8 +293,7 @@ QUANTO = (
 
 QUANTO_INT4 = (
     *QUANTO,
-    Rule(
-        "note",
+    note(
         lambda s: s.machine.device == "cpu" and s.machine.has("optimum-quanto"),
         "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
         "which calls the same operators; this takes a minute and a C++ compiler.",

@@ -36,16 +36,6 @@ def safetensors(elements: int = 64, dtype: str = "BF16", itemsize: int = 2) -> b
     return struct.pack("<Q", len(header)) + header.encode() + bytes(end)
 
 
-def places(folder: Path, *offsets: list[int]) -> None:
-    """A file of 128 bytes with tensors at these places."""
-    entries = {
-        f"w{number}": {"dtype": "U8", "shape": [end - begin], "data_offsets": [begin, end]}
-        for number, (begin, end) in enumerate(offsets)
-    }
-    header = json.dumps(entries).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(128))
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
@@ -192,14 +182,10 @@ def two_shards(folder: Path, second: bytes | None) -> None:
 Break = Callable[[Path], object]
 BROKEN: list[tuple[str, Break, str]] = [
     ("truncated", lambda p: (p / "model.safetensors").write_bytes(safetensors()[:-1]), "complete safetensors"),
-    ("two tensors that overlap", lambda p: places(p, [0, 64], [32, 128]), "its tensors overlap at byte 32"),
-    ("the same bytes twice", lambda p: places(p, [0, 128], [0, 128]), "its tensors overlap at byte 0"),
-    ("a hole between two tensors", lambda p: places(p, [0, 64], [96, 128]), "its tensors leave a hole at byte 64"),
-    ("a hole at the beginning", lambda p: places(p, [64, 128]), "its tensors leave a hole at byte 0"),
     (
         "more than its tensors",
         lambda p: (p / "model.safetensors").write_bytes(safetensors() + b"12"),
-        "goes on for 2 bytes behind its tensors",
+        "it has .* bytes, and .* by its header",
     ),
     ("no header", lambda p: (p / "model.safetensors").write_bytes(b"1234"), "truncated"),
     ("empty", lambda p: (p / "model.safetensors").write_bytes(b""), "truncated"),
@@ -220,7 +206,7 @@ BROKEN: list[tuple[str, Break, str]] = [
     (
         "a shard cut in its tensors",
         lambda p: two_shards(p, safetensors()[:-64]),
-        r"b\.safetensors .*has \d+ of",
+        r"b\.safetensors .*has \d+ bytes, and \d+ by",
     ),
     ("one of two shards missing", lambda p: two_shards(p, None), "1 of 2 weight files are missing .*first b"),
     ("a missing shard", lambda p: shard(p, ["gone.safetensors"]), "1 of 1 weight files are missing"),
@@ -229,13 +215,13 @@ BROKEN: list[tuple[str, Break, str]] = [
     (
         "an empty index",
         lambda p: (p / "model.safetensors.index.json").write_text("{}"),
-        "names no weight files",
+        "is no index",
     ),
-    ("an index of numbers", lambda p: (p / INDEX).write_text('{"weight_map": {"a": 1e5}}'), "not in that folder"),
-    ("a nested index", lambda p: (p / INDEX).write_text('{"weight_map": {"a": {"b": "c"}}}'), "not in that folder"),
-    ("an index that is a list", lambda p: (p / INDEX).write_text('{"weight_map": ["a"]}'), "names no weight files"),
+    ("an index of numbers", lambda p: (p / INDEX).write_text('{"weight_map": {"a": 1e5}}'), "is no index"),
+    ("a nested index", lambda p: (p / INDEX).write_text('{"weight_map": {"a": {"b": "c"}}}'), "is no index"),
+    ("an index that is a list", lambda p: (p / INDEX).write_text('{"weight_map": ["a"]}'), "is no index"),
     ("an empty map", lambda p: (p / INDEX).write_text('{"weight_map": {}}'), "names no weight files"),
-    ("a broken index", lambda p: (p / "model.safetensors.index.json").write_text("{"), "not valid JSON"),
+    ("a broken index", lambda p: (p / "model.safetensors.index.json").write_text("{"), "is no index"),
 ]
 
 

@@ -185,8 +185,8 @@ REPLAYED = NONE_BY_HAND | {"prompt_replays": 1}
     ("choice", "changed", "status", "of"),
     [
         ("chunks-512", {}, "verified", (3, 3)),
-        ("chunks-512", {"model_passes": 11, "model_positions": 1308}, "verified", (3, 3)),
-        ("chunks-512", {"model_passes": 14, "model_positions": 2608}, "partial", (3, 5)),
+        ("chunks-512", {"model_positions": 1308}, "verified", (3, 3)),
+        ("chunks-512", {"model_positions": 2608}, "partial", (3, 5)),
         ("chunks-512", {"planned_prompt_passes": 2}, "partial", (2, 4)),
         ("chunks-512", {"prompt_passes": 2, "planned_prompt_passes": 2}, "partial", (2, 3)),
         ("chunks-512", {"widest_prompt_pass": 256, "prompt_passes": 6, "planned_prompt_passes": 0}, "failed", None),

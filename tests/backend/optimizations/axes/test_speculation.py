@@ -135,25 +135,6 @@ def test_a_text_that_offers_nothing_to_propose_or_to_accept_is_no_fault(
     assert AXIS.find(seen(counts)).outcome == outcome
 
 
-@pytest.mark.parametrize(("passes", "model_passes", "further"), [(8, 8, 0), (8, None, 0), (8, 9, 1), (8, 16, 8)])
-def test_passes_beside_those_that_verify_are_against_it(passes: int, model_passes: int | None, further: int) -> None:
-    counts = RunCounts(lookups=8, steps=8, draft_tokens=20, accepted_tokens=4, passes=passes, model_passes=model_passes)
-    found = AXIS.find(seen(counts))
-    assert (found.effective, found.reached, found.expected) == ("prompt-lookup", 8, 8 + further)
-    assert (f"; {further} more passes through the model than steps" in found.proof) is bool(further)
-
-
-@pytest.mark.parametrize(("accepted", "due", "rejected"), [(4, None, 0), (4, 4, 0), (4, 7, 3), (0, 7, 0)])
-def test_drafts_that_the_text_went_on_with_and_were_not_accepted_are_against_it(
-    accepted: int, due: int | None, rejected: int
-) -> None:
-    """Where none was accepted there is no effect, of which no part is missed."""
-    counts = RunCounts(lookups=8, steps=8, draft_tokens=20, accepted_tokens=accepted, due_accepted=due)
-    found = AXIS.find(seen(counts))
-    assert (found.reached, found.expected) == (8, 8 + rejected)
-    assert (f"; the text went on with {rejected} more" in found.proof) is bool(rejected)
-
-
 @pytest.mark.parametrize(
     ("drafts", "due", "fewer"), [(20, None, 0), (20, 20, 0), (20, 19, 0), (20, 25, 5), (0, 25, 0), (None, 25, 0)]
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokendyno.backend.worker.load.arrivals import WINDOW_S, Arrivals
+from tokendyno.backend.worker.load.download import WINDOW_S, Arrivals
 
 
 class Clock:

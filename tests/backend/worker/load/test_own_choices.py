@@ -16,8 +16,7 @@ from tokendyno.backend.hosting.limits import ALLOWED_KERNELS
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.channel import QueueChannel
-from tokendyno.backend.worker.load.loader import load
-from tokendyno.backend.worker.load.own_choices import forget_own_choices, guard_kernels
+from tokendyno.backend.worker.load.loader import forget_own_choices, guard_kernels, load
 
 
 @pytest.fixture

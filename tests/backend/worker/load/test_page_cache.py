@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tokendyno.backend.worker.load.page_cache import cached_share
+from tokendyno.backend.worker.load.loader import cached_share
 
 
 def test_what_was_just_written_is_in_the_page_cache_and_what_was_dropped_is_not(tmp_path: Path) -> None:

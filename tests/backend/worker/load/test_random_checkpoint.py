@@ -11,16 +11,21 @@ from tests.backend.worker.load.test_quantization import SHAPE
 from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import LoadPlan, ParallelPlan
-from tokendyno.backend.worker.load import loader, random_model, staging
+from tokendyno.backend.worker.load import loader, random_model
 from tokendyno.backend.worker.load import random_checkpoint as random_checkpoint_module
 from tokendyno.backend.worker.load.device import Observed
-from tokendyno.backend.worker.load.drawn import Drawn
 from tokendyno.backend.worker.load.loader import LoadedModel
-from tokendyno.backend.worker.load.random_checkpoint import RandomBytes, load_as_checkpoint, random_checkpoint
+from tokendyno.backend.worker.load.random_checkpoint import (
+    Drawn,
+    RandomBytes,
+    Staging,
+    load_as_checkpoint,
+    random_checkpoint,
+)
 
 GB = 10**9
-HERE = staging.Staging("cpu")
-TO_HOST = staging.Staging("cpu", to_host=True)
+HERE = Staging("cpu")
+TO_HOST = Staging("cpu", to_host=True)
 
 
 @pytest.fixture
@@ -30,7 +35,7 @@ def plan(tmp_path: Path) -> LoadPlan:
 
 
 @pytest.mark.parametrize("where", [None, HERE, TO_HOST])
-def test_the_numbers_are_those_of_the_dense_model(where: staging.Staging | None, plan: LoadPlan) -> None:
+def test_the_numbers_are_those_of_the_dense_model(where: Staging | None, plan: LoadPlan) -> None:
     dense = random_model.random_model(plan.source.config_json, "auto", None, "cpu").state_dict()
     found = {name: part[...] for name, part in random_checkpoint(plan, where).state.items()}
     assert set(found) == set(dense)
@@ -38,7 +43,7 @@ def test_the_numbers_are_those_of_the_dense_model(where: staging.Staging | None,
 
 
 @pytest.mark.parametrize("where", [HERE, TO_HOST])
-def test_a_tensor_is_handed_over_when_it_is_read(where: staging.Staging, plan: LoadPlan) -> None:
+def test_a_tensor_is_handed_over_when_it_is_read(where: Staging, plan: LoadPlan) -> None:
     checkpoint = random_checkpoint(plan, where)
     name, first = next(iter(checkpoint.state.items()))
     left = first._tensors  # type: ignore[union-attr]
@@ -62,7 +67,7 @@ def test_a_tensor_is_handed_over_when_it_is_read(where: staging.Staging, plan: L
 def test_where_only_several_devices_hold_the_model_it_is_drawn_tensor_by_tensor(
     parallel: ParallelPlan, room: bool, note: str, plan: LoadPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    on_gpu = staging.Staging("meta")  # a device other than "cpu" that every machine has
+    on_gpu = Staging("meta")  # a device other than "cpu" that every machine has
     monkeypatch.setattr(random_checkpoint_module, "_choose_staging", lambda *of: on_gpu if room else HERE)
     monkeypatch.setattr(hardware, "host_memory", lambda: (GB, GB) if room else (1, 1))
     found = random_checkpoint(msgspec.structs.replace(plan, quantization="none", parallel=parallel))
@@ -100,7 +105,7 @@ def test_mxfp4_experts_are_generated_when_they_are_read() -> None:
     ],
 )
 def test_staging_follows_the_free_memory(gpu_free: int, host_free: int, device: str, to_host: bool, says: str) -> None:
-    found = staging.choose_staging(16 * GB, "cuda", gpu_free * GB, host_free * GB)
+    found = random_checkpoint_module.choose_staging(16 * GB, "cuda", gpu_free * GB, host_free * GB)
     assert (found.device, found.to_host) == (device, to_host)
     assert found.note.startswith(says) and bool(found.note) == bool(says)
 
@@ -110,6 +115,6 @@ def test_unusual_staging_is_a_remark_of_the_run(plan: LoadPlan, monkeypatch: pyt
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for note in ("", "no room in host memory"):
         observed = Observed()
-        model = load_as_checkpoint(plan, observed, staging.Staging("cpu", note=note))
+        model = load_as_checkpoint(plan, observed, Staging("cpu", note=note))
         remark = LoadedModel(plan, model, random_model.byte_tokenizer(300), observed).remark
         assert (note in remark) and remark.startswith(note or "1 CPU thread")

@@ -1,4 +1,4 @@
-"""Passes of a model are counted where they are made, whoever makes them."""
+"""Positions that passes of a model are given are counted where they are made, whoever makes them."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ def test_each_pass_counts_once_even_of_the_part_without_a_head(architecture: str
     model = tiny(architecture)
     with PassCounter(model, GeneratePlan(), IDS) as passes:
         model.generate(IDS, attention_mask=torch.ones_like(IDS), max_new_tokens=4, do_sample=False, eos_token_id=None)
-        assert (passes.count, passes.positions) == (4, 3 + 1 + 1 + 1)
+        assert passes.positions == 3 + 1 + 1 + 1
         model.base_model(torch.cat([IDS, IDS]))
-        assert (passes.count, passes.positions) == (5, 9)  # of a row
+        assert passes.positions == 9  # of a row
     model(IDS)
-    assert (passes.count, passes.positions) == (5, 9)
+    assert passes.positions == 9
 
 
 def test_rows_that_are_left_out_count_as_positions_that_are() -> None:
@@ -31,9 +31,9 @@ def test_rows_that_are_left_out_count_as_positions_that_are() -> None:
     with PassCounter(model, GeneratePlan(), rows) as passes:
         model(rows)
         model(rows[:, :2])
-        assert (passes.count, passes.positions) == (2, 5)
+        assert passes.positions == 5
         model(rows[:1, :2])
-        assert (passes.count, passes.positions) == (3, 5)
+        assert passes.positions == 5
 
 
 @pytest.mark.parametrize("plan", [GeneratePlan(compile_mode="default"), GeneratePlan(STATIC, cuda_graphs="manual")])
@@ -42,7 +42,7 @@ def test_what_is_compiled_or_captured_is_left_alone(plan: GeneratePlan) -> None:
     with PassCounter(model, plan, IDS) as passes:
         model(IDS)
         assert not model.get_input_embeddings()._forward_pre_hooks
-    assert passes.count is passes.positions is None
+    assert passes.positions is None
     assert passes.counts() == RunCounts()
 
 
@@ -60,7 +60,7 @@ def test_a_prompt_in_chunks_is_seen_even_before_compiled_steps(hidden: Any) -> N
         assert bool(model.get_input_embeddings()._forward_pre_hooks) is not bool(hidden)
     assert not model.get_input_embeddings()._forward_pre_hooks
     seen = RunCounts(prompt_passes=2, widest_prompt_pass=2, planned_prompt_passes=2)
-    assert passes.counts() == (seen if hidden else seen.filled_from(RunCounts(model_passes=2, model_positions=3)))
+    assert passes.counts() == (seen if hidden else seen.filled_from(RunCounts(model_positions=3)))
 
 
 @pytest.mark.parametrize(
