@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -24,19 +24,33 @@ ROOM_FOR_A_BAR = 70
 
 def follow(bench: Bench, run: Run) -> bool:
     """Show progress until the run has ended. True if it was stopped with Ctrl-C."""
-    stopped, terminal = False, sys.stderr.isatty()
-    console = console_of(sys.stderr)
-    letters = "" if console.width < ROOM_FOR_A_BAR else "#-" if console.options.ascii_only else "━─"
+    stopped = False
     with LiveLine(sys.stderr) as line:
         while not run.ended:
             try:
                 time.sleep(0.1)
-                said = live_line(run, time.time(), letters) if terminal else log_line(run)
+                said = _line_of(run)
                 line.show(f"stopping | {said}" if stopped else said)
             except KeyboardInterrupt:
                 stopped = True
                 bench.cancel(run.id)
     return stopped
+
+
+def shown_until(run: Callable[[], Run], over: Callable[[], bool]) -> None:
+    """Show progress of a run that nobody can stop."""
+    with LiveLine(sys.stderr) as line:
+        while not over():
+            time.sleep(0.1)
+            line.show(_line_of(run()))
+
+
+def _line_of(run: Run) -> str:
+    if not sys.stderr.isatty():
+        return log_line(run)
+    console = console_of(sys.stderr)
+    letters = "" if console.width < ROOM_FOR_A_BAR else "#-" if console.options.ascii_only else "━─"
+    return live_line(run, time.time(), letters)
 
 
 @contextmanager
