@@ -14,6 +14,7 @@ if os.path.islink(f"{_here}/backend") or not os.path.isdir(f"{_here}/backend"):
 
 if TYPE_CHECKING:
     from tokendyno.backend.errors import InputError, RunFailed
+    from tokendyno.backend.library.commands import check, compare, fit, quality, run, sweep
     from tokendyno.backend.library.model import Model, load
 
 _OFFERED = {
@@ -21,10 +22,16 @@ _OFFERED = {
     "RunFailed": "errors",
     "Model": "library.model",
     "load": "library.model",
+    "check": "library.commands",
+    "compare": "library.commands",
+    "fit": "library.commands",
+    "quality": "library.commands",
+    "run": "library.commands",
+    "sweep": "library.commands",
 }
 """Imported when it is asked for: each worker imports this module too."""
 
-__all__ = ["InputError", "Model", "RunFailed", "load"]
+__all__ = ["InputError", "Model", "RunFailed", "check", "compare", "fit", "load", "quality", "run", "sweep"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,10 +1,12 @@
 """Progress on standard error: one line that is replaced on a terminal, one line a step in a file."""
 
+import io
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from contextvars import ContextVar
+from typing import NamedTuple, TextIO
 
 import msgspec
 
@@ -22,10 +24,19 @@ ROOM_FOR_A_BAR = 70
 """Terminals narrower than this get no bar."""
 
 
+quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+"""Nothing is said in this thread: whoever called does not want to read it."""
+
+
+def _stream() -> TextIO:
+    """Where it is said."""
+    return io.StringIO() if quiet.get() else sys.stderr
+
+
 def follow(bench: Bench, run: Run) -> bool:
     """Show progress until the run has ended. True if it was stopped with Ctrl-C."""
     stopped = False
-    with LiveLine(sys.stderr) as line:
+    with LiveLine(_stream()) as line:
         while not run.ended:
             try:
                 time.sleep(0.1)
@@ -39,7 +50,7 @@ def follow(bench: Bench, run: Run) -> bool:
 
 def shown_until(run: Callable[[], Run], over: Callable[[], bool]) -> None:
     """Show progress of a run that nobody can stop."""
-    with LiveLine(sys.stderr) as line:
+    with LiveLine(_stream()) as line:
         while not over():
             time.sleep(0.1)
             line.show(_line_of(run()))
@@ -58,7 +69,7 @@ def counts_shown() -> Iterator[None]:
     """Within it, standard error tells that transformers counts an architecture, and how long that has taken; a log file
     gets a line a minute."""
     said = "transformers counts this architecture, without its weights"
-    with LiveLine(sys.stderr) as line:
+    with LiveLine(_stream()) as line:
 
         def show(now: Progress | None) -> None:
             if now is None:
@@ -74,7 +85,8 @@ def counts_shown() -> Iterator[None]:
 
 def say(text: str) -> None:
     """A note on standard error, folded to the terminal."""
-    print(drawn([[text]], console_of(sys.stderr)), file=sys.stderr, flush=True)
+    if not quiet.get():
+        print(drawn([[text]], console_of(sys.stderr)), file=sys.stderr, flush=True)
 
 
 def say_notes(bench: Bench) -> None:

@@ -194,11 +194,6 @@ def require_in_process(checked: Checked, facts: ModelFacts) -> None:
             f"parallel={checked.planned['parallel']} runs {shared.ranks} processes, and td.load has this one. "
             "Measure it with td.run, leave parallel out, or take parallel=device-map-2, which is one process."
         )
-    if checked.plan.generate.compile_cache != "torch":
-        raise InputError(
-            f"compile_cache={checked.planned['compile_cache']} is about the compile cache of a whole process. Leave "
-            "it out here, or measure it with td.run."
-        )
 
 
 def _prepare_imports() -> None:

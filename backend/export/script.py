@@ -82,16 +82,21 @@ _CUDA_NOW = '''def now():
     return event'''
 
 
-def script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
-    """The script's text. `checked` must be runnable; without `paths` no folder of this machine is named."""
-    parts = Script()
-    load = checked.plan.load
+def parts_of(checked: Checked) -> Script:
+    """The parts of an arm's script, as its axes fill them in."""
+    parts, load = Script(), checked.plan.load
     if load.device != "cpu" and load.loading != "plain":
         parts.load["device_map"] = "DEVICE"
     if load.source.kind == "random":
         parts.define("worker/load/random_model.py", "initialize", "byte_tokenizer")
     for axis in all_axes():
         axis.write(parts, checked.plan)
+    return parts
+
+
+def script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
+    """The standalone script's text. `checked` must be runnable; without `paths` no folder of this machine is named."""
+    parts, load = parts_of(checked), checked.plan.load
     kind = _Encoder if facts.kind == "encoder" else _Decoder
     text = kind(checked, facts, workload, parts, paths).text()
     return text if paths or not load.kernels_path else text.replace(load.kernels_path, Path(load.kernels_path).name)

@@ -19,8 +19,9 @@ from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.in_process_model import InProcessModel
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.library.arm import Arm, arm_text
 from tokendyno.backend.library.results import RunResult
-from tokendyno.backend.library.tokens import Generated, Stop, TokenStream
+from tokendyno.backend.library.tokens import Generated, TokenStream
 from tokendyno.backend.messages import Generate, Started
 from tokendyno.backend.models import resolve
 from tokendyno.backend.predict.lengths import cache_places
@@ -33,8 +34,6 @@ MOST_LOGPROBS = 20
 
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]] | Any
 """A text to continue; token ids (a list, or a tensor of one row); or messages, which a chat template renders."""
-Arm = str | Mapping[str, str] | Sequence[str]
-"""A preset, or choices: "cache=static,loop=own", the same as a list, or by axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +94,6 @@ def load(
         shown_until(lambda: held.run, loading.done)
     loading.result()
     return Model(held, asked, machine, max_length or 0, folder)
-
-
-def arm_text(arm: Arm) -> str:
-    """The arm as `--arm` takes it."""
-    if isinstance(arm, str):
-        return arm
-    return ",".join(f"{axis}={choice}" for axis, choice in arm.items()) if isinstance(arm, Mapping) else ",".join(arm)
 
 
 class Model:
@@ -335,6 +327,3 @@ class Model:
     def __repr__(self) -> str:
         arm = ", ".join(f"{axis}={choice}" for axis, choice in self._arm.choices.items()) or "defaults"
         return f"<tokendyno.Model {self._held.facts.label}: {arm}>"
-
-
-__all__ = ["Arm", "Bound", "Generated", "Memory", "Model", "Stop", "load"]

@@ -9,8 +9,8 @@ import msgspec
 
 from tokendyno.backend.ablation.headline import sweep_headline
 from tokendyno.backend.ablation.sweep import SweepDocument
+from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.fit.table import Fit
 from tokendyno.backend.fit.text import answer
 from tokendyno.backend.runs.snapshot import Snapshot
@@ -107,7 +107,8 @@ class QualityResult(Result[QualityDocument]):
         ]
 
     def _figure(self, figures: Any) -> Any:
-        return figures.bars(self._rows(), "name", "kl_nats", "nats", self.verdict)
+        found = {text.name: text.difference.kl_nats for text in self.document.texts if text.difference}
+        return figures.bars(found, "nats of KL divergence", self.verdict)
 
 
 class SweepResult(Result[SweepDocument]):
@@ -155,11 +156,16 @@ class FitResult(Result[dict[str, Any]]):
         return found
 
     def _figure(self, figures: Any) -> Any:
-        return figures.bars(self._rows(), "name", "peak_bytes", "bytes", self.verdict)
+        peaks = {", ".join(row.choices.values()): row.peak_bytes for row in self.table.main}
+        return figures.bars(peaks, "bytes", self.verdict)
 
 
 class CheckResult(Result[CheckDocument]):
     """Of `check`."""
+
+    def __init__(self, document: CheckDocument, checked: Checked) -> None:
+        super().__init__(document)
+        self._refusal = checked.refusal()
 
     @property
     def runnable(self) -> bool:
@@ -169,26 +175,13 @@ class CheckResult(Result[CheckDocument]):
     @property
     def verdict(self) -> str:
         """That it would run, or every reason why not with its fix."""
-        return refusals(self.document.verdicts) or "This arm would run."
+        return self._refusal or "This arm would run."
 
     def _rows(self) -> Rows:
         return [msgspec.to_builtins(verdict) for verdict in self.document.verdicts]
 
     def _figure(self, figures: Any) -> Any:
         memory = self.document.predicted_bytes
-        parts = {
-            "weights": memory.weights,
-            "KV cache": memory.kv,
-            "the rest": memory.total - memory.weights - memory.kv,
-        }
-        rows = [{"part": part, "bytes": size} for part, size in (parts | {"free": self.document.free_bytes}).items()]
-        return figures.bars(rows, "part", "bytes", "bytes", self.verdict)
-
-
-def refusals(verdicts: Sequence[Verdict]) -> str:
-    """Every reason why an arm is refused, with its fix."""
-    said = []
-    for verdict in (v for v in verdicts if v.level == "blocked"):
-        fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
-        said.append(verdict.reason + (f" Set {fix}." if fix else ""))
-    return " ".join(dict.fromkeys(said))
+        rest = memory.total - memory.weights - memory.kv
+        parts = {"weights": memory.weights, "KV cache": memory.kv, "the rest": rest, "free": self.document.free_bytes}
+        return figures.bars(parts, "bytes", self.verdict)

@@ -177,7 +177,6 @@ def test_its_ledger_is_proved_when_asked(own_loop: td.Model) -> None:
 
 REFUSED = [
     ("pocket", "parallel=tensor-2", "runs 2 processes"),
-    ("pocket", "cache=static,compile=default,compile_cache=fresh", "compile cache of a whole process"),
     ("pocket", "batching=continuous", "takes many requests"),
     ("pocket", "loop=own", "Set cache=static"),
     ("pocket", "cach=static", "Did you mean"),
