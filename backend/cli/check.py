@@ -108,8 +108,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument(
         "--standalone",
         action="store_true",
-        help="the whole arm, with warm-up and times, in a script that needs torch, transformers, and the package of an "
-        "optimization that has one",
+        help="the whole arm, with warm-up and times, in a script that needs no tokendyno",
     )
     sub.add_argument(
         "--run",

@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.engine.prediction import predict
@@ -26,6 +26,7 @@ from tokendyno.backend.runs.run import Run
 
 if TYPE_CHECKING:
     from tokendyno.backend.worker.load.loader import LoadedModel
+    from tokendyno.backend.worker.measure.stream import Pieces
     from tokendyno.backend.worker.runners.told import Told
     from tokendyno.backend.worker.serve import Worker
 
@@ -46,7 +47,7 @@ class InProcessModel:
         self.run = Run(created, live=True)  # of the load, then of the latest measured run
         self._loading: list[ArmEvent] = []
         self._worker: Worker | None = None
-        self._undo = contextlib.ExitStack()
+        self._undo, self._reading = contextlib.ExitStack(), threading.Lock()
         require_in_process(checked, facts)
         generate = checked.plan.generate
         self._compiles = generate.compile_mode is not None or checked.plan.load.attention == "flex_attention"
@@ -86,6 +87,26 @@ class InProcessModel:
             runner.tell(job, lambda prompt: Teller(prompt.ids, tell_one, stop, ends, likely, runner.likeliest))
 
         return self._do(generate)
+
+    def text_ids(self, text: str) -> list[int]:
+        """The tokens of a text. InputError where the tokenizer fails on it."""
+        from tokendyno.backend.worker.load.unread import token_ids
+
+        with self._reading:
+            return token_ids(self.loaded.tokenizer, text)
+
+    def chat_ids(self, messages: list[dict[str, Any]], reasoning: str) -> list[int]:
+        """The tokens of a conversation, up to where the answer begins. InputError where no template renders it."""
+        from tokendyno.backend.worker.prompt.chat import conversation_ids
+
+        with self._reading:
+            return conversation_ids(self.loaded.tokenizer, messages, reasoning)
+
+    def pieces(self) -> "Pieces":
+        """What turns the tokens of one text into pieces of text."""
+        from tokendyno.backend.worker.measure.stream import Pieces
+
+        return Pieces(self.loaded.tokenizer)
 
     def measure(self, job: Generate, created: Created) -> "Future[Run]":
         """A measured run, as a worker carries it out. The answer is the run, which has ended."""

@@ -1,7 +1,6 @@
 """`td.load`: a model in this process as an arm runs it."""
 
 import os
-import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,7 +106,7 @@ class Model:
         self, held: InProcessModel, arm: ArmRequest, machine: Machine, max_length: int, models_dir: Path | None
     ) -> None:
         self._held, self._arm, self._machine, self._models_dir = held, arm, machine, models_dir
-        self._places, self._reading = max_length, threading.Lock()
+        self._places = max_length
         self._weight_bytes = held.loaded.weight_bytes
         self._measured: RunResult | None = None
         self.tokenizer = held.loaded.tokenizer
@@ -194,30 +193,24 @@ class Model:
             prompt_ids=ids,
             places=self._room(len(ids), max_new_tokens),
         )
-        stream = TokenStream(ids, max_new_tokens, ends | model_ends, self.tokenizer, logprobs)
+        stream = TokenStream(ids, max_new_tokens, ends | model_ends, held.pieces(), self.tokenizer, logprobs)
         likely = 0 if logprobs is None else MOST_LOGPROBS
         return stream.begin(lambda tell_one, stop: held.tell(job, tell_one, stop, ends, likely))
 
     def _ids(self, prompt: Prompt, reasoning: str) -> list[int]:
-        from tokendyno.backend.worker.load.unread import token_ids
-        from tokendyno.backend.worker.prompt.chat import conversation_ids
-
         given: Any = prompt.tolist() if hasattr(prompt, "tolist") else prompt
         if isinstance(given, str):
             if reasoning:
                 raise InputError("reasoning is part of a chat. Give messages in place of a text, or leave it out.")
-            with self._reading:
-                ids = token_ids(self.tokenizer, given)
+            ids: list[Any] = self._held.text_ids(given)
         else:
-            given = list(given)
-            if given and isinstance(given[0], Mapping):
-                with self._reading:
-                    return conversation_ids(self.tokenizer, [dict(one) for one in given], reasoning)
-            if len(given) == 1 and isinstance(given[0], Sequence) and not isinstance(given[0], str):
-                given = given[0]
-            if not all(isinstance(one, int) for one in given):
-                raise InputError("A prompt is a text, a list of token ids, or a list of messages (role, content).")
             ids = list(given)
+            if ids and isinstance(ids[0], Mapping):
+                return self._held.chat_ids([dict(one) for one in ids], reasoning)
+            if len(ids) == 1 and isinstance(ids[0], list):
+                ids = ids[0]
+            if not all(isinstance(one, int) for one in ids):
+                raise InputError("A prompt is a text, a list of token ids, or a list of messages (role, content).")
         if not ids:
             raise InputError("The prompt has no tokens. Write some text to continue.")
         return ids

@@ -4,10 +4,7 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from tokendyno.backend.worker.runners.told import Told
+from typing import Any, Literal, NamedTuple
 
 Stop = Literal["", "eos", "length", "closed"]
 """Why a text ended with this token: one that ends texts, as many as were asked for; "" where it goes on. A text that
@@ -65,18 +62,22 @@ class TokenStream:
     """
 
     def __init__(
-        self, prompt_ids: list[int], most: int, ends: frozenset[int], tokenizer: Any, logprobs: int | None
+        self,
+        prompt_ids: list[int],
+        most: int,
+        ends: frozenset[int],
+        pieces: Any,
+        tokenizer: Any,
+        logprobs: int | None,
     ) -> None:
-        from tokendyno.backend.worker.measure.stream import Pieces
-
         self.prompt_ids = prompt_ids
         self._most, self._ends, self._logprobs = most, ends, logprobs
-        self._tokenizer, self._pieces = tokenizer, Pieces(tokenizer)
-        self._told: queue.SimpleQueue[Told | BaseException | None] = queue.SimpleQueue()
+        self._tokenizer, self._pieces = tokenizer, pieces
+        self._told: queue.SimpleQueue[Any] = queue.SimpleQueue()  # None or an exception ends it
         self._closed = threading.Event()
         self._index, self._over = 0, False
 
-    def begin(self, start: "Callable[[Callable[[Told], object], Callable[[], bool]], Any]") -> "TokenStream":
+    def begin(self, start: Callable[[Callable[[Any], object], Callable[[], bool]], Any]) -> "TokenStream":
         """Begin to generate: `start` takes what is told each token, and what is asked whether to stop, and returns a
         future."""
         told = self._told
@@ -103,7 +104,7 @@ class TokenStream:
             raise told
         return self._token(told)
 
-    def _token(self, told: "Told") -> Token:
+    def _token(self, told: Any) -> Token:
         index, self._index = self._index, self._index + 1
         stop: Stop = "eos" if told.id in self._ends else "length" if self._index == self._most else ""
         top = told.likeliest[: self._logprobs or 0]

@@ -16,7 +16,7 @@ from tokendyno.backend import hardware
 from tokendyno.backend.arms.bundles import grant, written_arm
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config, parse_arm
-from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets
 from tokendyno.backend.config import Request, Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.export.short import MOST_LINES, short_script
@@ -25,8 +25,12 @@ from tokendyno.backend.models import ModelFacts, resolve
 from tokendyno.backend.paths import ROOT
 
 PROMPT = "Once upon a time, there was a little fox named Pip."
-BUNDLES = [preset.name for preset in arm_presets() if preset.bundle]
-OTHERS = ["baseline", "prompt-lookup", "static", "own-loop", "chunked-prefill"]
+OTHERS = ("baseline", "prompt-lookup", "static", "own-loop", "chunked-prefill")
+RUN_HERE = [
+    pytest.param(one, marks=pytest.mark.full if "compile" in one.choices else pytest.mark.slow, id=one.name)
+    for one in arm_presets()
+    if one.bundle or one.name in OTHERS
+]
 RUN = """
 import json, runpy, sys
 made = runpy.run_path(sys.argv[1])
@@ -44,7 +48,7 @@ def short(arm: str = "", machine: Machine = CPU, given: ModelFacts | None = None
 
 @pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "h200"])
 @pytest.mark.parametrize("preset", arm_presets(), ids=lambda one: one.name)
-def test_every_preset_that_runs_is_short(preset: Any, machine: Machine) -> None:
+def test_every_preset_that_runs_is_short(preset: ArmPreset, machine: Machine) -> None:
     work, model = Workload(PROMPT, max_new_tokens=24, temperature=0.7, top_p=0.9), resolve("random:Llama-3-8B")
     for facts_of in (model, facts()):
         choices = grant(preset, facts_of, machine, work).choices
@@ -90,25 +94,25 @@ def same_tokens(model: ModelFacts, arm: str, work: Workload, bench: Bench, folde
     asked = written_arm("A", arm, model.model, work, lambda: model)
     checked = check(make_config(model.model, asked.choices), model, hardware.detect(), work)
     assert not checked.blocked
-    run = bench.wait(bench.submit(Request(model.model, [asked], work)), 280)
+    run = bench.wait(bench.submit(Request(model.model, [asked], work)), 400)
     assert run.status == "done", run.message
     script, answer = folder / "script.py", folder / "ids.json"
     script.write_text(short_script(checked, model, work), encoding="utf-8")
     command = [sys.executable, "-c", RUN, str(script), str(answer)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400)
     assert ran.returncode == 0, ran.stderr[-2000:]
     assert json.loads(answer.read_text()) == run.arms["A"].ids
     assert ran.stdout.strip() == run.arms["A"].text.strip()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("preset", [*BUNDLES, *OTHERS])
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("preset", RUN_HERE)
 def test_it_gives_the_tokens_of_the_run(
-    preset: str, models: list[ModelFacts], warm_bench: Bench, tmp_path: Path
+    preset: ArmPreset, models: list[ModelFacts], warm_bench: Bench, tmp_path: Path
 ) -> None:
     work = Workload(PROMPT, max_new_tokens=24)
-    compiled = "compile" in next(one.choices for one in arm_presets() if one.name == preset)
-    same_tokens(models[-1 if compiled else 0], preset, work, warm_bench, tmp_path)  # the last compiles fastest
+    model = models[-1 if "compile" in preset.choices else 0]  # the last compiles fastest
+    same_tokens(model, preset.name, work, warm_bench, tmp_path)
 
 
 @pytest.mark.slow
