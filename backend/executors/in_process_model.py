@@ -5,16 +5,18 @@ process."""
 import atexit
 import contextlib
 import os
+import queue
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Collection
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.engine.prediction import predict
 from tokendyno.backend.errors import InputError, RunFailed
+from tokendyno.backend.executors.in_process import END_WAIT_S
 from tokendyno.backend.executors.subprocess import worker_variables
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.messages import Event, Generate, Load, Reading, Ready, Started
@@ -32,7 +34,43 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_THREAD = ThreadPoolExecutor(1, "tokendyno-model")
+
+class _Turns:
+    """A thread that carries work out in turn. At the end of the program a text that is being generated ends with its
+    token, which a pool of `concurrent.futures` would wait for to the last."""
+
+    def __init__(self) -> None:
+        self.ending = threading.Event()
+        self._waiting: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="tokendyno-model", daemon=True)
+        self._lock = threading.Lock()
+
+    def submit(self, work: Callable[[], T]) -> "Future[T]":
+        """Do it after what was asked before."""
+        with self._lock:
+            if self._thread.ident is None:
+                self._thread.start()
+                atexit.register(self._end)
+        done: Future[T] = Future()
+        self._waiting.put((done, work))
+        return done
+
+    def _work(self) -> None:
+        while (taken := self._waiting.get()) is not None:
+            done, work = taken
+            try:
+                done.set_result(work())
+            except BaseException as error:  # a thread has nobody else to tell
+                done.set_exception(error)
+            del taken, done, work  # they hold a model
+
+    def _end(self) -> None:
+        self.ending.set()
+        self._waiting.put(None)
+        self._thread.join(END_WAIT_S)
+
+
+_THREAD = _Turns()
 _CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 _compiling: "weakref.ref[InProcessModel] | None" = None
 
@@ -78,13 +116,16 @@ class InProcessModel:
         """Begin to generate, and tell each token in the model's thread. `ends`: ids after which to stop, besides those
         that end a text; `likely`: how many of the likeliest tokens are told with each."""
 
+        def ending() -> bool:
+            return stop() or _THREAD.ending.is_set()
+
         def generate() -> None:
             from tokendyno.backend.worker.runners.decode import GenerateRunner
             from tokendyno.backend.worker.runners.told import Teller
 
             runner = self._ready().take_runner(job.plan)
             assert isinstance(runner, GenerateRunner)
-            runner.tell(job, lambda prompt: Teller(prompt.ids, tell_one, stop, ends, likely, runner.likeliest))
+            runner.tell(job, lambda prompt: Teller(prompt.ids, tell_one, ending, ends, likely, runner.likeliest))
 
         return self._do(generate)
 
@@ -130,7 +171,7 @@ class InProcessModel:
     # --- the model's thread -----------------------------------------------------------------------
 
     def _do(self, work: Callable[[], T]) -> "Future[T]":
-        return _THREAD.submit(self._explained, work)
+        return _THREAD.submit(lambda: self._explained(work))
 
     def _explained(self, work: Callable[[], T]) -> T:
         """What broke in a sentence, with what libraries logged before it."""

@@ -251,7 +251,7 @@ class Model:
             held.facts.random,
             True,
             prove=prove,
-            places=self._room(work.prompt_tokens or len(self._ids(prompt, "")), work.max_new_tokens),
+            places=self._places,
         )
         measuring = held.measure(job, created)
         if progress:

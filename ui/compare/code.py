@@ -23,7 +23,7 @@ MAX_NAME = 100
 TOO_LONG = "The prompt has {:,} characters, too many to show here. Use tokendyno export to write the script."
 
 
-ALL = "All of it: the whole arm with its warm-up and times, standalone"
+ALL = "All of it: with warm-up and times, without tokendyno"
 
 
 def code_panel(arms: tuple[str, ...], elem_id: str = "code") -> list[gr.Code]:

@@ -16,6 +16,7 @@ import tokendyno as td
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.paths import PRESETS, ROOT
 
 torch = pytest.importorskip("torch")
@@ -32,7 +33,6 @@ ARMS = [
     "quantization=torchao-int8",
     "speculation=prompt-lookup,attention=eager",
     "cache=static,shapes=buckets",
-    pytest.param("cache=static,compile=default", marks=pytest.mark.slow),
 ]
 
 
@@ -55,17 +55,29 @@ def chatty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[td.Model]:
         yield model
 
 
-@pytest.mark.parametrize("arm", ARMS)
-def test_the_tokens_are_those_of_a_run(arm: str, warm_bench: Bench) -> None:
-    with load(arm) as model:
+def same_tokens(name: str, arm: str, bench: Bench) -> None:
+    with load(arm, name) as model:
         choices = dict(model._arm.choices)
         here = model.generate(PROMPT, max_new_tokens=24)
         again = model.generate(PROMPT, max_new_tokens=24)
     work = Workload(PROMPT, max_new_tokens=24)
-    run = warm_bench.wait(warm_bench.submit(Request("pocket", [ArmRequest("A", choices)], work)), 200)
+    run = bench.wait(bench.submit(Request(name, [ArmRequest("A", choices)], work)), 400)
     assert run.status == "done", run.message
     assert here.ids == again.ids == run.arms["A"].ids
     assert str(here) == here.text == run.arms["A"].text and here.stop == "length"
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_the_tokens_are_those_of_a_run(arm: str, warm_bench: Bench) -> None:
+    same_tokens("pocket", arm, warm_bench)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.filterwarnings("ignore:Dynamo detected")  # torch says so of transformers' code
+@pytest.mark.parametrize("arm", ["cache=static,compile=default", "cache=static,loop=own,compile=default"])
+def test_so_are_those_of_a_compiled_arm(arm: str, models: list[ModelFacts], warm_bench: Bench) -> None:
+    same_tokens(models[-1].model, arm, warm_bench)
 
 
 def test_a_stream_tells_the_text_piece_by_piece_and_can_be_closed_half_way(own_loop: td.Model) -> None:
