@@ -24,6 +24,10 @@ class InputError(ValueError):
     """Bad input. The text is one or two plain sentences: what is wrong, then what to do about it."""
 
 
+class RunFailed(RuntimeError):
+    """Something broke, or was stopped: what, and what to do about it."""
+
+
 def shown(value: object) -> str:
     """What was given, as it is repeated in a sentence: whole if it is short, else its beginning and its length."""
     if isinstance(value, int) and abs(value) >= 10**MAX_SHOWN:  # Python refuses to write out very long numbers

@@ -44,6 +44,8 @@ class Generate(Message, frozen=True, tag="generate"):
     keep    a Prove may follow: keep what it needs until the next command of this kind
     traffic many requests instead of the prompt: answered by Steps, Pages and RequestEnds in place of Tokens
     most_prompt_tokens  refuse a prompt that turns out to have more; 0: no limit but the model's positions
+    prompt_ids  the prompt's tokens in place of its text
+    places      slots of a static cache, at least: one that serves several prompts
     """
 
     plan: Plan
@@ -64,6 +66,8 @@ class Generate(Message, frozen=True, tag="generate"):
     keep: bool = False
     traffic: Traffic | None = None
     most_prompt_tokens: int = 0
+    prompt_ids: list[int] = []
+    places: int = 0
 
 
 class Cancel(Message, frozen=True, tag="cancel"):

@@ -13,6 +13,7 @@ from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.export.script import script
+from tokendyno.backend.export.short import short_script
 from tokendyno.backend.models import check_loadable, resolve
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.recordings.files import ENDING, write_recording
@@ -25,14 +26,19 @@ _LEVELS = {"blocked": "red", "fallback": "yellow", "note": "cyan"}
 def check(options: argparse.Namespace) -> int:
     """Check an arm against the rules and the free memory."""
     check_writable(options.json)
+    checked = checked_arm(options)
+    found = check_document(options.model, checked)
+    give(options, check_blocks(checked, options.all), found)
+    return OK if found.runnable else BAD_INPUT
+
+
+def checked_arm(options: argparse.Namespace) -> Checked:
+    """The arm after the rules, and after what keeps its model from being loaded."""
     check_folder(options.models_dir)
     request = request_of(options, {"A": options.arm})
     bench = open_bench(None, options.models_dir)
     lacking = bench.obstacle(resolve(options.model, options.models_dir))
-    checked = bench.check(request)["A"].refused(lacking)
-    found = check_document(options.model, checked)
-    give(options, check_blocks(checked, options.all), found)
-    return OK if found.runnable else BAD_INPUT
+    return bench.check(request)["A"].refused(lacking)
 
 
 def check_blocks(checked: Checked, everything: bool) -> list[Block]:
@@ -63,7 +69,7 @@ def check_blocks(checked: Checked, everything: bool) -> list[Block]:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write an arm as a standalone script, or a run as one file."""
+    """Write an arm as a script, or a run as one file."""
     if options.run:
         return _export_run(options)
     check_writable(options.output, "--output")
@@ -73,7 +79,8 @@ def export(options: argparse.Namespace) -> int:
     checked.require_runnable()
     facts = resolve(options.model, options.models_dir)
     check_loadable(facts)
-    write_text(options.output, script(checked, facts, request.workload), "--output")
+    write = script if options.standalone else short_script
+    write_text(options.output, write(checked, facts, request.workload), "--output")
     return OK
 
 
@@ -94,13 +101,15 @@ def add_commands(add: Add) -> None:
     add_repeats(sub, hidden=True)
     add_history_option(sub, hidden=True)
     sub.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    more = (
-        "It loads the model, warms up, generates, and prints the text and the times; it needs torch, transformers, and "
-        "the package of an optimization that has one."
-    )
-    sub = add("export", export, "write an arm as a standalone Python script", more)
+    more = "A few lines: transformers' own calls where they do all that the arm does, else tokendyno as a library."
+    sub = add("export", export, "write an arm as a Python script", more)
     add_arm(sub)
     sub.add_argument("-o", "--output", default="-", metavar="FILE", help="the script; - is standard output")
+    sub.add_argument(
+        "--standalone",
+        action="store_true",
+        help="the whole arm, with warm-up and times, in a script that needs no tokendyno",
+    )
     sub.add_argument(
         "--run",
         default="",

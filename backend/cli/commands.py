@@ -2,9 +2,11 @@
 standard error."""
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -41,6 +43,7 @@ from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document, predicted_series
+from tokendyno.backend.views.schema import Document
 
 MAX_NODES = 64
 
@@ -60,7 +63,12 @@ def comparison_of(options: argparse.Namespace) -> Request:
 
 def run(options: argparse.Namespace) -> int:
     """Run one arm."""
-    return _perform(options, request_of(options, {"A": options.arm}), _machines_of(options))
+    return _perform(options, *run_of(options))
+
+
+def run_of(options: argparse.Namespace) -> tuple[Request, Machines | None]:
+    """What `run` asks for."""
+    return request_of(options, {"A": options.arm}), _machines_of(options)
 
 
 def _machines_of(options: argparse.Namespace) -> Machines | None:
@@ -86,14 +94,19 @@ def _machines_of(options: argparse.Namespace) -> Machines | None:
 
 def _perform(options: argparse.Namespace, request: Request, machines: Machines | None = None) -> int:
     def result(current: Run, checked: dict[str, Checked], runs: RunLog) -> msgspec.Struct:
-        gate = gate_of(current.snapshot(), runs.reading) if current.ended else None
-        return document(current, predicted_series(current, options.models_dir, checked), gate)
+        return run_document(options, current, checked, runs)
 
     def shown(current: Run, runs: RunLog) -> Sequence[Block]:
         measured = any(arm.t_s for arm in current.arms.values())
         return run_blocks(current, options.all, runs.reading) if measured else []
 
     return perform(options, request, result, shown, machines)
+
+
+def run_document(options: argparse.Namespace, run: Run, checked: dict[str, Checked], runs: RunLog) -> Document:
+    """The JSON document of a run of one prompt."""
+    gate = gate_of(run.snapshot(), runs.reading) if run.ended else None
+    return document(run, predicted_series(run, options.models_dir, checked), gate)
 
 
 def perform(
@@ -110,6 +123,27 @@ def perform(
     machines  those that share the model
     """
     check_writable(options.json)
+    with carried_out(options, request, machines) as (current, checked, runs, stopped):
+        give(options, shown(current, runs), result(current, checked, runs))
+        if not stopped and current.status != "done":
+            raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
+        return STOPPED if stopped else OK
+
+
+class CarriedOut(NamedTuple):
+    """A run that has ended, each arm as it was checked, all other runs, and whether Ctrl-C ended it."""
+
+    run: Run
+    checked: dict[str, Checked]
+    runs: RunLog
+    stopped: bool
+
+
+@contextlib.contextmanager
+def carried_out(
+    options: argparse.Namespace, request: Request, machines: Machines | None = None
+) -> Iterator[CarriedOut]:
+    """Carry a request out, with progress on standard error. Within it, the other runs can be read."""
     check_folder(options.models_dir)
     bench = open_bench(history_of(options), options.models_dir, machines=machines)
     try:
@@ -124,11 +158,7 @@ def perform(
         for arm in current.created.arms:
             for verdict in arm.verdicts:
                 say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
-        stopped = follow(bench, current)
-        give(options, shown(current, bench.runs), result(current, checked, bench.runs))
-        if not stopped and current.status != "done":
-            raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
-        return STOPPED if stopped else OK
+        yield CarriedOut(current, checked, bench.runs, follow(bench, current))
     finally:
         close(bench)
 

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -66,13 +67,21 @@ def fit(options: argparse.Namespace) -> int:
         parts = ShardingDocument(split.facts.model, split.choice, split.rank_bytes, list(split.rows))
         give(options, sharding_blocks(split), parts)
         return OK
+    found, ran = fit_of(options)
+    give(options, fit_blocks(found, options.all, ran), fit_document(found, ran))
+    return OK
+
+
+def fit_of(options: argparse.Namespace) -> tuple[Fit, Measured | None]:
+    """The table, and the run that measured what fits."""
     device = device_of(hardware.detect(), options.gpu, options.vram)
     found = fit_table.fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
-    ran = _measured(found, options.history)
-    give(
-        options, fit_blocks(found, options.all, ran), found.as_json() | {"answer": answer_view(found), "measured": ran}
-    )
-    return OK
+    return found, _measured(found, options.history)
+
+
+def fit_document(found: Fit, ran: Measured | None) -> dict[str, Any]:
+    """The JSON document."""
+    return found.as_json() | {"answer": answer_view(found), "measured": ran}
 
 
 def _measured(found: Fit, history: Path) -> Measured | None:

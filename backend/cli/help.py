@@ -34,7 +34,8 @@ tokendyno start --model random:gpt2 --json start.json  # where the start of one 
 tokendyno check --model gpt-oss-20b --arm attention=sdpa  # verdicts, without running
 tokendyno check --arm compiled --all  # what every axis is planned as
 
-tokendyno export --arm compiled -o compiled.py  # a script that needs torch and transformers only
+tokendyno export --arm lowest-latency           # a few lines for your own code
+tokendyno export --arm compiled --standalone -o compiled.py  # all of it: needs torch and transformers only
 tokendyno export --run 3f2a9c1b5d7e8a60b1c2d3e4 -o run.dyno  # a run as one file, to be replayed elsewhere
 
 tokendyno replay run.dyno  # a run from a file, as fast as it was

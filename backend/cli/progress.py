@@ -1,10 +1,12 @@
 """Progress on standard error: one line that is replaced on a terminal, one line a step in a file."""
 
+import io
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from contextvars import ContextVar
+from typing import NamedTuple, TextIO
 
 import msgspec
 
@@ -22,16 +24,23 @@ ROOM_FOR_A_BAR = 70
 """Terminals narrower than this get no bar."""
 
 
+quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+"""Nothing is said in this thread: whoever called does not want to read it."""
+
+
+def _stream() -> TextIO:
+    """Where it is said."""
+    return io.StringIO() if quiet.get() else sys.stderr
+
+
 def follow(bench: Bench, run: Run) -> bool:
     """Show progress until the run has ended. True if it was stopped with Ctrl-C."""
-    stopped, terminal = False, sys.stderr.isatty()
-    console = console_of(sys.stderr)
-    letters = "" if console.width < ROOM_FOR_A_BAR else "#-" if console.options.ascii_only else "━─"
-    with LiveLine(sys.stderr) as line:
+    stopped = False
+    with LiveLine(_stream()) as line:
         while not run.ended:
             try:
                 time.sleep(0.1)
-                said = live_line(run, time.time(), letters) if terminal else log_line(run)
+                said = _line_of(run)
                 line.show(f"stopping | {said}" if stopped else said)
             except KeyboardInterrupt:
                 stopped = True
@@ -39,12 +48,28 @@ def follow(bench: Bench, run: Run) -> bool:
     return stopped
 
 
+def shown_until(run: Callable[[], Run], over: Callable[[], bool]) -> None:
+    """Show progress of a run that nobody can stop."""
+    with LiveLine(_stream()) as line:
+        while not over():
+            time.sleep(0.1)
+            line.show(_line_of(run()))
+
+
+def _line_of(run: Run) -> str:
+    if not sys.stderr.isatty():
+        return log_line(run)
+    console = console_of(sys.stderr)
+    letters = "" if console.width < ROOM_FOR_A_BAR else "#-" if console.options.ascii_only else "━─"
+    return live_line(run, time.time(), letters)
+
+
 @contextmanager
 def counts_shown() -> Iterator[None]:
     """Within it, standard error tells that transformers counts an architecture, and how long that has taken; a log file
     gets a line a minute."""
     said = "transformers counts this architecture, without its weights"
-    with LiveLine(sys.stderr) as line:
+    with LiveLine(_stream()) as line:
 
         def show(now: Progress | None) -> None:
             if now is None:
@@ -60,7 +85,8 @@ def counts_shown() -> Iterator[None]:
 
 def say(text: str) -> None:
     """A note on standard error, folded to the terminal."""
-    print(drawn([[text]], console_of(sys.stderr)), file=sys.stderr, flush=True)
+    if not quiet.get():
+        print(drawn([[text]], console_of(sys.stderr)), file=sys.stderr, flush=True)
 
 
 def say_notes(bench: Bench) -> None:

@@ -25,10 +25,11 @@ def quality(options: argparse.Namespace) -> int:
     def shown(current: Run, runs: RunLog) -> Sequence[Block]:
         return run_blocks(current, options.all) if any(arm.scores for arm in current.arms.values()) else []
 
-    return perform(options, _request(options), lambda current, checked, runs: quality_document(current), shown)
+    return perform(options, quality_of(options), lambda current, checked, runs: quality_document(current), shown)
 
 
-def _request(options: argparse.Namespace) -> Request:
+def quality_of(options: argparse.Namespace) -> Request:
+    """What `quality` asks for."""
     if options.only_given and not options.text:
         raise InputError("--only-given leaves out the texts of tokendyno, and none was given. Add --text FILE.")
     texts = [QualityText(path.stem, read_prompt(path, "--text")) for path in options.text or []]

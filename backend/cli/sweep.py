@@ -21,7 +21,15 @@ from tokendyno.backend.ablation.trials import Task, reading_tasks, trial_tasks
 from tokendyno.backend.cli.files import check_writable, give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
-from tokendyno.backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
+from tokendyno.backend.cli.trials import (
+    Measured,
+    add_trial_options,
+    bench_of,
+    check_options,
+    given_texts,
+    measured,
+    trial_arm,
+)
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import resolve
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
@@ -32,6 +40,15 @@ def sweep(options: argparse.Namespace) -> int:
     """Run every point once a round, and show each with its interval."""
     check_options(options)
     check_writable(options.csv, "--csv")
+    document, found = swept(options)
+    give(options, sweep_blocks(document), document)
+    if options.csv:
+        write_text(options.csv, csv_text(document), "--csv")
+    return found.exit_code()
+
+
+def swept(options: argparse.Namespace) -> tuple[SweepDocument, Measured]:
+    """Carry the trials out: what they came to, and how they ended."""
     work = workload(options)
     arm = trial_arm(options, options.arm, work)
     over = dict[str, list[str]]()
@@ -66,10 +83,7 @@ def sweep(options: argparse.Namespace) -> int:
         complete,
         points_found,
     )
-    give(options, sweep_blocks(document), document)
-    if options.csv:
-        write_text(options.csv, csv_text(document), "--csv")
-    return found.exit_code()
+    return document, found
 
 
 def trials_of(options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> list[Task]:

@@ -213,9 +213,9 @@ class Bench:
         check_allowed(request, facts, arms, machine, self.limits)
         return facts, arms
 
-    def submit(self, request: Request, visitor: Visitor = LOCAL_USER, *, fresh: bool = False) -> str:
-        """Queue a run of a visitor and return its id. InputError says what is wrong and what to do. `fresh`: with
-        workers that have loaded nothing."""
+    def admitted(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
+        """The model and each arm as they would run, the revision of the model's files settled. InputError says why they
+        cannot, and what to do."""
         require_kind(request)
         facts, arms = self._judge(request)
         if lacking := self.obstacle(facts):
@@ -224,18 +224,24 @@ class Bench:
             raise InputError(" ".join(refused))
         source = pinned(facts)
         check_download(download_bytes(source), self.limits)
-        facts, arms = replace(facts, source=source), {name: checked.of(source) for name, checked in arms.items()}
         if request.quality is not None and facts.kind == "encoder":
             raise InputError(f"{facts.label} is an encoder: it predicts no text. Choose a decoder.")
+        return replace(facts, source=source), {name: checked.of(source) for name, checked in arms.items()}
+
+    def submit(self, request: Request, visitor: Visitor = LOCAL_USER, *, fresh: bool = False) -> str:
+        """Queue a run of a visitor and return its id. InputError says what is wrong and what to do. `fresh`: with
+        workers that have loaded nothing."""
+        facts, arms = self.admitted(request)
         with self._lock:
             check_room(self._open(), len(self._turns), visitor, self.limits)
-            created = self._created(request, facts, arms, visitor.owner)
+            created = self.created(request, facts, arms, visitor.owner)
             run = self.runs.create(created)
             self._turns.add(Job(run, facts, arms, visitor.address, fresh))
         self.wake()
         return run.id
 
-    def _created(self, request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str) -> Created:
+    def created(self, request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str) -> Created:
+        """The first record of a run of arms that were admitted."""
         machine = self.machine()
         planned, place = [], Place(machine.describe(), hardware.versions())
         for arm in request.arms:

@@ -23,19 +23,22 @@ from tokendyno.backend.paths import private_folder, remove_scratch
 from tokendyno.backend.redact import redact
 
 
+def worker_variables() -> dict[str, str]:
+    """What libraries read when a worker imports them; the user's own choices stay."""
+    return {
+        "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE"),
+        "TOKENIZERS_PARALLELISM": os.environ.get("TOKENIZERS_PARALLELISM", "false"),
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+
+
 def environment() -> dict[str, str]:
     """The environment of a worker process: the user's own variables, and a few more.
 
     OMP_WAIT_POLICY: on a CPU, OpenMP threads that spin while waiting lose whole time slices to any other busy
     process, such as the browser that shows the page (see lab/measurements.md).
     """
-    more = {
-        **import_variables(),
-        "PYTHONUNBUFFERED": "1",
-        "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE"),
-        "TOKENIZERS_PARALLELISM": os.environ.get("TOKENIZERS_PARALLELISM", "false"),
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-    }
+    more = {**import_variables(), "PYTHONUNBUFFERED": "1", **worker_variables()}
     return {**os.environ, **more}
 
 

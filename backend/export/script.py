@@ -83,14 +83,14 @@ _CUDA_NOW = '''def now():
 
 
 def script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
-    """The script's text. `checked` must be runnable; without `paths` no folder of this machine is named."""
+    """The standalone script's text. `checked` must be runnable; without `paths` no folder of this machine is named."""
     kind = _Encoder if facts.kind == "encoder" else _Decoder
     text = kind(checked, facts, workload, parts_of(checked), paths).text()
     return text if paths else without_paths(text, checked)
 
 
 def parts_of(checked: Checked) -> Script:
-    """What every axis writes of an arm."""
+    """The parts of an arm's script, as its axes fill them in."""
     parts, load = Script(), checked.plan.load
     if load.device != "cpu" and load.loading != "plain":
         parts.load["device_map"] = "DEVICE"

@@ -82,8 +82,9 @@ def _verdict(found: ReadingDifference, whole: TextReading, finer: bool) -> str:
             costs = f"B has a {cost} quality cost"
             return (
                 f"{'B has finer weights than A, so no cost' if finer else costs}: {where} the KL "
-                f"divergence from A is {three(found.kl_nats)} nats, {agreement}, and perplexity is "
-                f"{three(found.perplexity_ratio)}\u00d7 ({three(found.perplexity_low)} to {three(found.perplexity_high)})."
+                f"divergence from A is {three(found.kl_nats)} nats, {agreement}, and "
+                f"perplexity is {three(found.perplexity_ratio)}\u00d7 "
+                f"({three(found.perplexity_low)} to {three(found.perplexity_high)})."
             )
 
 

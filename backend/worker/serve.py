@@ -45,11 +45,11 @@ IMPORT_S = time.perf_counter() - _BEGIN_S
 
 
 class Worker:
-    """At most one loaded model, and the runner of its latest run."""
+    """At most one loaded model, and the runner of its latest run. model: None while none is loaded."""
 
     def __init__(self, channel: Channel, cancelled: threading.Event, shared_process: bool) -> None:
         self._channel, self._cancelled, self._shared_process = channel, cancelled, shared_process
-        self._model: LoadedModel | None = None
+        self.model: LoadedModel | None = None
         self._runner: Runner | None = None
         self._key = ""
         self._weight_bytes = 0  # as loaded: bitsandbytes lays 4-bit weights out anew at a CPU's first step
@@ -60,9 +60,9 @@ class Worker:
             case Load():
                 self._load(command)
             case Generate():
-                self._take_runner(command.plan, command.traffic is not None).run(command)
+                self.take_runner(command.plan, command.traffic is not None).run(command)
             case Score():
-                self._take_runner(command.plan, False).score(command)
+                self.take_runner(command.plan).score(command)
             case Prove():
                 self._latest_runner().prove()
             case Probe():
@@ -73,26 +73,27 @@ class Worker:
             raise RuntimeError("A command that follows a Generate was sent before it")
         return self._runner
 
-    def _take_runner(self, plan: Plan, many: bool) -> Runner:
-        if self._model is None or plan.load_key != self._key:
+    def take_runner(self, plan: Plan, many: bool = False) -> Runner:
+        """The runner of a plan, whose model is loaded. `many`: it serves many requests."""
+        if self.model is None or plan.load_key != self._key:
             raise RuntimeError("A run was asked for before its Load")
         self._runner = runner_for(
-            self._model, plan, self._channel, self._cancelled, self._shared_process, self._runner, many
+            self.model, plan, self._channel, self._cancelled, self._shared_process, self._runner, many
         )
         return self._runner
 
     def _load(self, command: Load) -> None:
-        reused = self._model is not None and self._key == command.plan.load_key
+        reused = self.model is not None and self._key == command.plan.load_key
         if not reused:
-            self._model, self._runner, self._key = None, None, ""
-            self._model = load(command.plan.load, self._channel, command.expected_bytes)
-            self._key, self._weight_bytes = command.plan.load_key, self._model.weight_bytes
+            self.model, self._runner, self._key = None, None, ""
+            self.model = load(command.plan.load, self._channel, command.expected_bytes)
+            self._key, self._weight_bytes = command.plan.load_key, self.model.weight_bytes
             if command.plan.load.device == "cuda":
                 torch.cuda.empty_cache()  # memory that only the load needed would count as the run's
-        assert self._model is not None
-        observed = self._model.observed
+        assert self.model is not None
+        observed = self.model.observed
         stages = ({}, {}, None) if reused else (observed.stages_s, observed.peak_bytes, observed.cached)
-        parameters = parameter_count(self._model.model)
+        parameters = parameter_count(self.model.model)
         own_group().exchange(b"loaded")  # a rank that could not load fails the load
         self._channel.send(Loaded(self._weight_bytes, parameters, reused, *stages))
 

@@ -64,21 +64,24 @@ def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     user = open_page(DEFAULTS, permissions=["clipboard-read", "clipboard-write"])
     assert user.page.locator("#code-a .cm-content").count() == 0  # nothing is loaded for it before it is opened
     user.page.locator("#code").get_by_role("button", name="Code").click()
-    shows(user, "Pocket, 5M: transformers defaults")
-    shows(user, "cache=unwindowed", "b")
+    shows(user, "This arm is transformers' own calls")
+    shows(user, "DynamicCache()", "b")
     assert all(ast.parse(code(user, arm)).body for arm in "ab")
     user.choose("axis-a-cache", "static")
-    shows(user, "Pocket, 5M: cache=static.")
+    shows(user, "StaticCache(")
     user.type("prompt", " ".join(HOSTILE))
     shows(user, "srcdoc", "b")
-    (line,) = [line for line in code(user, "b").split("\n") if line.startswith("PROMPT = ")]
-    assert ast.literal_eval(line.removeprefix("PROMPT = ")) == " ".join(HOSTILE)
+    literals = [one.value for one in ast.walk(ast.parse(code(user, "b"))) if isinstance(one, ast.Constant)]
+    assert " ".join(HOSTILE) in literals
     assert user.page.locator("#code").locator("script, iframe, img, a[href^=javascript]").count() == 0
     user.page.locator("#code-a button[aria-label*=copy i], #code-a button[title*=copy i]").first.click()
     assert user.page.evaluate("navigator.clipboard.readText()") == code(user)
     with user.page.expect_download() as saved:
         user.page.locator("#code-a a[download]").click()
     assert saved.value.suggested_filename == "pocket-A-cache-static.py"
+    assert len(code(user).split("\n")) < 20
+    user.page.locator("#code-all").get_by_role("button", name="All of it").click()
+    shows(user, "Pocket, 5M: cache=static.", "all-a")
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.arm_column import ArmControls, folded, titles
-from tokendyno.ui.compare.code import code_text, named_code, no_code
+from tokendyno.ui.compare.code import code_texts, named_code, no_code
 from tokendyno.ui.compare.fair_line import Same, fair_value
 from tokendyno.ui.compare.palette import Taken
 from tokendyno.ui.compare.palette import entries as offers
@@ -61,10 +61,11 @@ class Handlers(RunPage):
         offered: gr.HTML,
         live: gr.HTML,
         codes: list[gr.Code],
+        whole_codes: list[gr.Code],
         courses: Courses,
     ) -> None:
         super().__init__(bench, message, live)
-        self.arms, self.codes = arms, codes
+        self.arms, self.codes, self.whole_codes = arms, codes, whole_codes
         self.work, self.facts, self.will = row.work, row.facts, row.will
         self.run_button, self.stop_button = row.run, row.stop
         self.same, self.stale = same, older
@@ -74,7 +75,7 @@ class Handlers(RunPage):
         self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
         self.buttons_shown: list[Any] = [self.run_button, self.stop_button]
         checked_of_arms = [part for arm in arms for part in (arm.preset, arm.fold, arm.verdicts)]
-        self.checked: list[Any] = [self.facts, self.will, same, message, older, *checked_of_arms, *codes]
+        self.checked: list[Any] = [self.facts, self.will, same, message, older, *checked_of_arms, *codes, *whole_codes]
 
     def buttons(self, state: Buttons) -> Updates:
         """Run and Stop."""
@@ -108,17 +109,19 @@ class Handlers(RunPage):
             updates[self.same] = self.fair(request, results, facts)
             if not lacks:  # else what Run said of the missing prompt stays
                 updates[self.message] = ""
-            for arm, asked, code, result in zip(self.arms, chosen, self.codes, results.values(), strict=True):
+            every = zip(self.arms, chosen, self.codes, self.whole_codes, results.values(), strict=True)
+            for arm, asked, code, whole, result in every:
                 updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
                 shown_result = result.refused(NOT_HERE if lacking else "")
                 updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, recorded)
-                text = code_text(result, facts, request.workload, self.bench.local_paths, lacks)
-                updates[code] = named_code(request.model, asked, text)
+                short, all_of_it = code_texts(result, facts, request.workload, self.bench.local_paths, lacks)
+                updates[code] = named_code(request.model, asked, short)
+                updates[whole] = named_code(request.model, asked, all_of_it, "standalone-")
         except InputError as error:
             elsewhere = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
             updates |= {self.message: "" if recorded else str(error), self.facts: elsewhere}
             updates |= {arm.verdicts: unchecked(asked) for arm, asked in zip(self.arms, chosen, strict=True)}
-            updates |= {code: no_code(str(error)) for code in self.codes}
+            updates |= {code: no_code(str(error)) for code in (*self.codes, *self.whole_codes)}
         return updates
 
     def check_chosen(self, preset: object, shown: Any, said: object, *values: Any) -> Updates:

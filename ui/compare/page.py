@@ -9,7 +9,7 @@ from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.compare.arm_column import arm_controls, titles
-from tokendyno.ui.compare.code import code_panel
+from tokendyno.ui.compare.code import code_panels
 from tokendyno.ui.compare.fair_line import fair_line
 from tokendyno.ui.compare.handlers import Handlers
 from tokendyno.ui.compare.palette import palette_dialog
@@ -85,7 +85,7 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     older = stale_line("live", "stale")
     offered = palette_dialog(first)
     live = live_panel(bench.runs, why, queue_line(bench))
-    page = Handlers(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses)
+    page = Handlers(bench, row, arms, same, message, older, offered, live, *code_panels(ARMS), courses)
     gr.Button("What is each choice worth? Sweeps", size="sm", elem_id="to-worth").click(
         None, None, None, js=TO_WORTH, **QUIET
     )

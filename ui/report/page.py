@@ -57,14 +57,14 @@ class Packed(msgspec.Struct, frozen=True):
 
 
 def report(run: Run, scripts: Mapping[str, str], others: live.OtherRuns = live.NO_OTHERS) -> str:
-    """The file of a run. `scripts`: arm -> its script, or why there is none; `others`: among which its texts may have
-    been read."""
+    """The file of a run. `scripts`: an arm's script by its title, or why there is none; `others`: among which its texts
+    may have been read."""
     created, work = run.created, run.request.workload
     answer = whole(run, others)
     assert answer.head is not None
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(created.created))
     details = "".join(
-        f"<details><summary>Arm {html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
+        f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
         for name, text in scripts.items()
     )
     asked = {"Prompt": work.prompt or f"synthetic, {work.prompt_tokens:,} tokens", "Command": command_of(run.request)}

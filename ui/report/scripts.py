@@ -6,14 +6,15 @@ from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.export.script import script
+from tokendyno.backend.export.short import short_script
 from tokendyno.backend.models import check_loadable
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.script.source import comment
 
 
 def scripts_of(run: Run, bench: Bench) -> dict[str, str]:
-    """Each arm as a standalone script, or why this machine cannot write it. No folder of this machine is named where
-    visitors may not know its folders."""
+    """Each arm in a few lines and as a standalone script, or why this machine cannot write it. No folder of this
+    machine is named where visitors may not know its folders."""
     found = dict[str, str]()
     for arm in run.request.arms:
         config = make_config(run.request.model, arm.choices)
@@ -29,8 +30,9 @@ def scripts_of(run: Run, bench: Bench) -> dict[str, str]:
             checked.require_runnable()
             facts = bench.facts(run.request.model)
             check_loadable(facts)
-            found[arm.name] = script(checked, facts, run.request.workload, bench.local_paths)
+            for name, write in ((f"Arm {arm.name}", short_script), (f"Arm {arm.name}, all of it", script)):
+                found[name] = write(checked, facts, run.request.workload, bench.local_paths)
         except InputError as error:
             lines = [*comment(f"No script was written here. {error}"), *comment(elsewhere)]
-            found[arm.name] = "\n".join(lines)
+            found[f"Arm {arm.name}"] = "\n".join(lines)
     return found

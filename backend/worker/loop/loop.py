@@ -79,17 +79,19 @@ class DecodeLoop:
         ignore_eos: bool = False,
         given: list[int] | None = None,
         replay: bool = True,
+        likely: int = 0,
     ) -> Any:
         """Ids of prompt (B, P) and new tokens: (B, P + generated). `given`: the new tokens of a batch of one, whatever
         the model would choose; `given_logits` then tells from what. `replay`: the prompt is worth a graph of its own,
-        where prompts have some."""
+        where prompts have some. `likely`: of a batch of one, keep log-probabilities of so many likeliest tokens, which
+        `likeliest` tells."""
         eos = [] if ignore_eos else self._eos
         if len(eos) > MAX_EOS:
             raise InputError(
                 f"The custom decode loop supports at most {MAX_EOS} EOS ids; this model has {len(eos)}. Use "
                 "loop=generate."
             )
-        step = self._step_for(input_ids, attention_mask, cache, sampling, given is not None)
+        step = self._step_for(input_ids, attention_mask, cache, sampling, given is not None, likely)
         if step.given is not None and given is not None:
             step.given.fill(given)
         copy = HostCopy(step.out)
@@ -108,13 +110,21 @@ class DecodeLoop:
         assert self._step is not None and self._step.given is not None
         return self._step.given.logits[: self._step.given.count]
 
+    def likeliest(self, token: int) -> tuple[list[int], list[float]]:
+        """Of a token that was told, while `likely` were kept: the ids of the likeliest, and the log-probabilities of
+        itself and of them."""
+        assert self._step is not None and self._step.likely is not None
+        return self._step.likely.ids[token].tolist(), self._step.likely.nats[token].tolist()
+
     def _step_for(
-        self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, sampling: Sampling, given: bool
+        self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, sampling: Sampling, given: bool, likely: int
     ) -> Step:
-        key = (id(cache), len(input_ids), sampling, given)
+        key = (id(cache), len(input_ids), sampling, given, likely)
         if self._step is None or key != self._key:
             self._step = None
-            self._step = Step(self._model, cache, len(input_ids), sampling, self._pad, given, self._prefill_chunk)
+            self._step = Step(
+                self._model, cache, len(input_ids), sampling, self._pad, given, self._prefill_chunk, likely
+            )
             self._key = key
             if self._compile_mode is not None:
                 self._step.advance = torch.compile(self._step.advance, mode=self._compile_mode, dynamic=False)

@@ -58,6 +58,25 @@ class Given:
         return self.ids[step]
 
 
+class Likely:
+    """Log-probabilities (nats) of the tokens that a step chose and of the `most` likeliest, of a batch of one; the
+    tensors stay where they are. ids: (L, most); nats: (L, 1 + most), the chosen token's first."""
+
+    def __init__(self, length: int, most: int, device: Any) -> None:
+        self.most = most
+        self.ids = torch.zeros(length, most, dtype=torch.long, device=device)
+        self.nats = torch.zeros(length, 1 + most, dtype=torch.float32, device=device)
+        for tensor in (self.ids, self.nats):
+            torch._dynamo.mark_static_address(tensor)
+
+    def keep(self, step: Any, chosen: Any, logits: Any) -> None:
+        """Of this step (1,): the chosen id (1,), and the logits (1, V) that it was chosen from."""
+        nats = logits.float().log_softmax(-1)
+        found = nats.topk(self.most)
+        self.ids.index_copy_(0, step, found.indices)
+        self.nats.index_copy_(0, step, torch.cat([nats.gather(1, chosen[:, None]), found.values], 1))
+
+
 class Step:
     """Everything that one decode step reads and writes, in place.
 
@@ -69,6 +88,7 @@ class Step:
                sees the EOS, and does not use this
     turns      (1,) int32 zero, in which a kernel counts its finished programs
     given      tokens that are given instead of chosen; None: they are chosen
+    likely     log-probabilities of what is chosen; None: nobody asked
     chunk      tokens of the prompt in one pass; 0: all of them
     prompts    reads a prompt by a pass that was compiled or captured for its length; None: the model's own code does
     calls      how often it ran
@@ -83,6 +103,7 @@ class Step:
         pad: int,
         given: bool = False,
         chunk: int = 0,
+        likely: int = 0,
     ) -> None:
         self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
         self._config = model.config.get_text_config(decoder=True)
@@ -101,6 +122,7 @@ class Step:
         self.done, self.eos, self.seed = zeros(batch_size, dtype=torch.bool), zeros(MAX_EOS), zeros(1)
         self.turns = zeros(1, dtype=torch.int32)
         self.given = Given(cache.length, scored_ids(model), model.dtype, device) if given else None
+        self.likely = Likely(cache.length, likely, device) if likely else None
         self.advance: Callable[[], None] = self._advance
         self.prompts: Callable[..., Any] | None = None
         self.calls = 0
@@ -185,7 +207,7 @@ class Step:
             past_key_values=self.cache,
             use_cache=True,
         ).logits[:, -1]
-        if self._sampling.temperature == 0 and self.given is None:
+        if self._sampling.temperature == 0 and self.given is None and self.likely is None:
             self._end(logits, self)
         else:
             self.advance_slots()
@@ -200,6 +222,8 @@ class Step:
         """Ids (B,), chosen from logits (B, V), become the newest tokens, or padding in rows that are done; their slots
         count as filled."""
         self.scores.index_copy_(0, self.cache.step, logits.gather(1, ids[:, None]).T.float())
+        if self.likely is not None:
+            self.likely.keep(self.cache.step, ids, logits)
         if len(ids) > 1:
             ids = torch.where(self.done, self.pad, ids)
             self.done.logical_or_((ids[:, None] == self.eos).any(-1))

@@ -45,6 +45,17 @@ class Sender(abc.ABC):
         """Send what is new."""
 
 
+class Pieces:
+    """The text of one sequence, token by token, without special tokens."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer, self._decoder = tokenizer._tokenizer, DecodeStream(skip_special_tokens=True)
+
+    def piece(self, token: int) -> str:
+        """What the next token adds: "" until the character that it belongs to is complete."""
+        return self._decoder.step(self._tokenizer, token) or ""
+
+
 class Streamer(Sender):
     """Sends the tokens of one prompt.
 
@@ -56,8 +67,7 @@ class Streamer(Sender):
     ) -> None:
         super().__init__()
         self._meter, self._sampler, self._channel, self._annotations = meter, sampler, channel, annotations
-        self._tokenizer = tokenizer._tokenizer if tokenizer is not None else None
-        self._decoder = DecodeStream(skip_special_tokens=True)
+        self._pieces = Pieces(tokenizer) if tokenizer is not None else None
         self._sent = 0
         self._last_s = 0.0
         self._times_s: list[float] = []
@@ -82,7 +92,7 @@ class Streamer(Sender):
         rows = self._meter.rows[first:end]
         ids = self._meter.tokens(first, end)
         t_s = [self._meter.seconds(row) for row in rows]
-        pieces = [self._piece(token) for token in ids]
+        pieces = [self._pieces.piece(token) if self._pieces is not None else "" for token in ids]
         ends = list(itertools.accumulate(map(len, pieces), initial=len(self.text)))[1:]
         self._channel.send(
             Tokens(
@@ -101,10 +111,6 @@ class Streamer(Sender):
         self.ids += ids
         self.text += "".join(pieces)
         self._sent, self._last_s = end, t_s[-1]
-
-    def _piece(self, token: int) -> str:
-        """What a token adds to the text: "" until the character that it belongs to is complete."""
-        return self._decoder.step(self._tokenizer, token) or "" if self._tokenizer is not None else ""
 
 
 def latencies_s(t_s: Sequence[float], last_s: float, prefill: bool) -> list[float]:

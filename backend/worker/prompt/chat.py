@@ -27,17 +27,8 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
     effort  one of `REASONING`; system: the message before the user's
     InputError if there is no template, it cannot be rendered, or it ignores one of these: nothing is asked in vain.
     """
-    if not tokenizer.chat_template:
-        raise InputError(
-            "This model's tokenizer has no chat template: it was not trained for chat. Switch chat off, or use an "
-            "instruct model, such as SmolLM2-135M-Instruct."
-        )
     system = system if system.strip() else ""
-    with reading(template_of(tokenizer)):
-        template = tokenizer.get_chat_template()
-        if not isinstance(template, str):
-            raise TypeError(f"it is of type {type(template).__name__}, not a text")
-    reasoning = _reasoning(template, effort)
+    reasoning = _reasoning(_template(tokenizer), effort)
     taken, rendered = _taken(tokenizer, text, system, reasoning)
     if reasoning and _rendered(tokenizer, taken, _opposite(reasoning)) == rendered:
         names = " and ".join(reasoning)
@@ -46,6 +37,25 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
             "effort empty."
         )
     return token_ids(tokenizer, rendered, add_special_tokens=False)
+
+
+def conversation_ids(tokenizer: Any, said: list["Message"], effort: str = "") -> list[int]:
+    """The same of a conversation of several turns, which is rendered as it is."""
+    rendered = _rendered(tokenizer, said, _reasoning(_template(tokenizer), effort))
+    return token_ids(tokenizer, rendered, add_special_tokens=False)
+
+
+def _template(tokenizer: Any) -> str:
+    if not tokenizer.chat_template:
+        raise InputError(
+            "This model's tokenizer has no chat template: it was not trained for chat. Switch chat off, or use an "
+            "instruct model, such as SmolLM2-135M-Instruct."
+        )
+    with reading(template_of(tokenizer)):
+        template = tokenizer.get_chat_template()
+        if not isinstance(template, str):
+            raise TypeError(f"it is of type {type(template).__name__}, not a text")
+        return template
 
 
 Message = dict[str, Any]

@@ -40,10 +40,12 @@ def read_prompt(model: LoadedModel, job: Generate) -> Prompt:
     """Token ids on the model's device, and remarks. InputError if they do not fit."""
     notes = [model.remark] if model.remark else []
     text = job.prompt
-    if job.prompt_tokens and not text.strip():
+    if job.prompt_tokens and not text.strip() and not job.prompt_ids:
         text = STOCK_SENTENCE
         notes.append(f"synthetic prompt: a stock sentence repeated to {job.prompt_tokens:,} tokens")
-    if job.chat:
+    if job.prompt_ids:
+        ids = job.prompt_ids
+    elif job.chat:
         ids = chat_ids(model.tokenizer, text, job.reasoning_effort, job.system)
     else:
         ids = token_ids(model.tokenizer, text)
@@ -70,6 +72,8 @@ def read_prompt(model: LoadedModel, job: Generate) -> Prompt:
             f"model has {most:,} positions. Shorten the prompt{fewer}."
         )
     vocab = known_ids(model.model)
+    if job.prompt_ids and not (min(ids) >= 0 and max(ids) < vocab):
+        raise InputError(f"The prompt's ids must be from 0 to {vocab - 1:,}. Take them from this model's tokenizer.")
     if max(ids) >= vocab:
         raise InputError(
             f"The tokenizer produced id {max(ids)}, but the model has only {vocab} embeddings. The tokenizer in this "

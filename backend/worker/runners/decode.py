@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import torch
@@ -40,6 +40,14 @@ from tokendyno.backend.worker.vocabulary import scored_ids
 PROFILED_TOKENS = 4
 
 
+class Along(Protocol):
+    """Takes the tokens of one text as they come. `processor`: what has to see the scores for that; `likely`: how many
+    of the likeliest tokens it wants of each."""
+
+    processor: Any
+    likely: int
+
+
 class GenerateRunner(MeasuredRunner):
     """Runs on a decoder. Keeps the static cache too, whose addresses compiled and captured graphs hold."""
 
@@ -53,6 +61,7 @@ class GenerateRunner(MeasuredRunner):
         self._given: Takes | None = None  # of a text that is given to the model, while it is
         self._read: Callable[[], None] | None = None  # told of each of its positions
         self._passes: PassCounter | None = None  # of the latest run
+        self._along: Along | None = None  # who reads along, and nothing is measured
         self._texts: Any = None  # ids (B, P and more) of the latest generation, and of the latest run
         self._measured_texts: Any = None
 
@@ -80,6 +89,8 @@ class GenerateRunner(MeasuredRunner):
             found.append(BestOfEach(self._best, start, task.job.temperature > 0))
         if self._given is not None:
             found.append(GivenText(self._given, start))
+        if self._along is not None and self._along.processor is not None:
+            found.append(self._along.processor)
         return found
 
     def _settings(self, job: Generate, tokens: int, ignore_eos: bool) -> GenerationConfig:
@@ -127,6 +138,27 @@ class GenerateRunner(MeasuredRunner):
         if self._read is not None:
             self._read()
         return self.cancelled.is_set()
+
+    def tell(self, job: Generate, along: Callable[[Prompt], "Along"]) -> None:
+        """Generate one text for somebody who reads along: as a run does, without a warm-up and unmeasured. `along`
+        makes what takes the tokens, in place of a meter. NotFinite at the end where one was chosen from noise."""
+        self._kept = None
+        task = self._prepare(job)
+        self._make_ready(task)
+        cache = self._new_cache(task)
+        torch.manual_seed(job.seed)
+        self._best.forget()
+        try:
+            self._along = along(task.prompt)
+            self._generate(task, cache, job.max_new_tokens, job.ignore_eos, self._along)
+        finally:
+            self._along = None
+        self._compiling.publish()
+        self._best.check()
+
+    def likeliest(self, token: int) -> tuple[list[int], list[float]]:
+        """Of the custom loop alone: `generate` gives all scores on the way."""
+        raise RuntimeError("generate keeps no log-probabilities")
 
     def probe(self, token_ids: list[int]) -> None:
         """All tokens in one forward pass without a cache, so the sums are ordered as in a prefill."""
@@ -196,7 +228,7 @@ class GenerateRunner(MeasuredRunner):
         prompt = pad(read, plan.shapes, self.model.pad)
         self._prompt = read.ids[0].tolist()
         self._caches.require_groups(plan, job.batch_size, prompt.tokens)
-        return Task(job, prompt, cache_places(plan.shapes, read.tokens, job.max_new_tokens))
+        return Task(job, prompt, max(cache_places(plan.shapes, read.tokens, job.max_new_tokens), job.places))
 
     def _new_cache(self, task: Task) -> Any:
         return self._caches.make(task.job.plan.generate, task.prompt.batch_size, task.length)

@@ -22,6 +22,9 @@ from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.runners.base import Measured, Task
 from tokendyno.backend.worker.runners.decode import GenerateRunner, Unmeasured, cached_tokens
 
+MOST_LENGTHS = 16
+"""Of prompts that are answered one after the other: each graph of a pass takes memory."""
+
 
 class LoopRunner(GenerateRunner):
     """Differs from `GenerateRunner` in the loop, the static cache that it needs, and the clock."""
@@ -34,6 +37,7 @@ class LoopRunner(GenerateRunner):
         self._loop_counts: dict[str, float] = {}
         self._loop: DecodeLoop | None = None
         self._loop_plan: GeneratePlan | None = None
+        self._own_passes: set[int] = set()  # of prompts with a pass of their own
 
     def _generate(self, task: Task, cache: Any, tokens: int, ignore_eos: bool, meter: Any) -> None:
         job = task.job
@@ -50,10 +54,22 @@ class LoopRunner(GenerateRunner):
                 job.seed,
                 ignore_eos,
                 None if self._given is None else self._given.ids,
-                self._replay,
+                self._replay and self._worth_a_graph(task.prompt.tokens),
+                0 if self._along is None else self._along.likely,
             )
             if self._given is None:
                 self._best.take(loop.scores(), functools.partial(of_rows, 0, len(task.prompt.ids)))
+
+    def _worth_a_graph(self, tokens: int) -> bool:
+        """Whether prompts of that length are read by a pass of their own: in a run all, and of prompts that are
+        answered one after the other those of the first few lengths."""
+        if len(self._own_passes) < MOST_LENGTHS or self._along is None:
+            self._own_passes.add(tokens)
+        return tokens in self._own_passes
+
+    def likeliest(self, token: int) -> tuple[list[int], list[float]]:
+        assert self._loop is not None
+        return self._loop.likeliest(token)
 
     def _finish_given(self) -> None:
         assert self._loop is not None and self._given is not None

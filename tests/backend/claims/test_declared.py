@@ -30,7 +30,7 @@ def typed(line: str) -> Request:
         case "batch":
             return batch._request(options)
         case _:
-            return quality._request(options)
+            return quality.quality_of(options)
 
 
 @pytest.mark.parametrize("test", CLAIMS.tests.values(), ids=lambda test: str(test.name))

@@ -21,7 +21,7 @@ def test_a_bundle_comes_to_what_can_run_here_in_every_command(command: str) -> N
         case "compare":
             asked = comparison_of(options)
         case "quality":
-            asked = quality._request(options)
+            asked = quality.quality_of(options)
         case _:
             asked = batch._request(options)
     first, second = asked.arms

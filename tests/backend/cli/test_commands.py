@@ -158,7 +158,7 @@ def test_of_a_bundle_what_gave_way_is_said_as_text_and_in_the_document(capsys: p
 
 
 def test_a_bundle_can_be_exported(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", "--model", "random:gpt2", "--arm", "lowest-latency"]) == 0
+    assert main(["export", "--standalone", "--model", "random:gpt2", "--arm", "lowest-latency"]) == 0
     assert "DecodeLoop(" in capsys.readouterr().out
 
 

@@ -200,11 +200,11 @@ def test_the_workload_is_printed() -> None:
 
 
 def test_export_prints_a_script_or_writes_it_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", "--arm", "static", "--prompt", "Hi"]) == 0
+    assert main(["export", "--standalone", "--arm", "static", "--prompt", "Hi"]) == 0
     printed = capsys.readouterr().out
     assert assigned(printed, "PROMPT") == "Hi" and "cache=static" in printed
     (tmp_path / "arm.py").write_text("old")
-    assert main(["export", "--arm", "static", "--prompt", "Hi", "-o", str(tmp_path / "arm.py")]) == 0
+    assert main(["export", "--standalone", "--arm", "static", "--prompt", "Hi", "-o", str(tmp_path / "arm.py")]) == 0
     assert capsys.readouterr().out == ""
     assert (tmp_path / "arm.py").read_text() == printed
     assert [path.name for path in tmp_path.iterdir()] == ["arm.py"]

@@ -11,13 +11,14 @@ from tests.support.worker import request
 from tokendyno.backend.config import ArmRequest, Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors import open_bench
-from tokendyno.ui.compare.code import MAX_NAME, MAX_PROMPT_CHARACTERS, code_text, script_name
+from tokendyno.ui.compare.code import MAX_NAME, MAX_PROMPT_CHARACTERS, code_texts, script_name
 
 Make = Callable[..., Bench]
 
 
 def shown(bench: Bench, asked: Request) -> str:
-    return code_text(bench.check(asked)["A"], facts(), asked.workload, paths=True)
+    """Both scripts, each of which says as much."""
+    return "\n".join(code_texts(bench.check(asked)["A"], facts(), asked.workload, paths=True))
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def bench() -> Any:
 def test_an_arm_that_runs_is_a_script(bench: Bench) -> None:
     text = shown(bench, request({"attention": "eager"}))
     ast.parse(text)
-    assert "import torch" in text and "attention=eager" in text
+    assert text.startswith("# This arm is transformers' own calls.") and "attention=eager" in text
 
 
 def test_an_arm_that_would_be_refused_is_the_reason_as_a_comment(bench: Bench) -> None:

@@ -1,0 +1,169 @@
+"""An arm in a few lines, for somebody's own code: transformers' own calls where they do all that the arm does, else
+this program as a library."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import STOCK_SENTENCE, Workload
+from tokendyno.backend.export.printer import Printer
+from tokendyno.backend.export.script import parts_of, script
+from tokendyno.backend.models import ModelFacts, catalogue
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import WIDTH, call, comment, imports, quoted, same_quotes
+
+MOST_LINES = 15
+
+
+def short_script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
+    """The text, of at most `MOST_LINES` lines; the standalone script for what neither can do: compiled or captured
+    passes of an encoder, and several ranks. `checked` must be runnable; without `paths` no folder is named."""
+    parts = parts_of(checked)
+    if _suffices(parts, checked):
+        text = _Transformers(checked, facts, workload, parts, paths).text()
+        if text.count("\n") <= MOST_LINES:
+            return text
+    if facts.kind == "encoder" or checked.plan.load.parallel.ranks > 1:
+        return script(checked, facts, workload, paths)
+    return _Library(checked, facts, workload, parts, paths).text()
+
+
+def _suffices(parts: Script, checked: Checked) -> bool:
+    """Whether arguments of transformers' own calls are all that there is."""
+    own = [*parts.definitions, *parts.inputs, *parts.forward, *parts.empty, *parts.state, *parts.finish, parts.loop]
+    return not any(own) and checked.plan.load.source.kind != "random" and checked.plan.load.parallel.ranks == 1
+
+
+class _Short(Printer):
+    """What both ways share: the prompt as it is given."""
+
+    def _title(self, says: str) -> list[str]:
+        found = hardware.versions()
+        versions = ", ".join(
+            f"{name} {found[name]}" for name in ("tokendyno", "transformers", "torch") if name in found
+        )
+        return comment(f"{says} {versions}.")
+
+    @property
+    def _text(self) -> str:
+        return quoted(self.work.prompt if self.work.prompt.strip() else STOCK_SENTENCE)
+
+    def _messages(self) -> str:
+        said = [*([("system", self.work.system)] if self.work.system.strip() else []), ("user", "")]
+        content = '[{"type": "text", "text": %s}]' if self.facts.template_parts else "%s"
+        turns = [
+            f'{{"role": "{role}", "content": {content % (quoted(words) if words else self._text)}}}'
+            for role, words in said
+        ]
+        return f"[{', '.join(turns)}]"
+
+
+class _Transformers(_Short):
+    """By transformers alone."""
+
+    def text(self) -> str:
+        """The whole file. Only what is used is imported."""
+        encoder = self.facts.kind == "encoder"
+        self.auto = "AutoModel" if encoder else "AutoModelForCausalLM"
+        where = next(line for line in self._settings() if line.startswith("MODEL"))
+        load = [line for line in self._load() if line]
+        body = "\n".join([where, *load, *self._inputs(), *(self._passes() if encoder else self._generation())])
+        body = body.replace("DEVICE", quoted(self.plan.load.device))
+        names = [self.auto, "AutoConfig", "AutoTokenizer", "GenerationConfig"]
+        wanted = [f"from transformers import {name}" for name in names if re.search(rf"\b{name}\b", body)]
+        torch = ["import torch"] if re.search(r"\btorch\.", body) else []
+        lines = [line for line in imports([*torch, *wanted, *self.parts.imports]) if line]
+        return same_quotes("\n".join([*self._title("This arm is transformers' own calls."), *lines, body, ""]))
+
+    def _loaded(self) -> Iterator[str]:
+        if self.facts.kind == "decoder":
+            ends = "" if self.work.ignore_eos else "eos_token_id=model.generation_config.eos_token_id"
+            yield f"model.generation_config = GenerationConfig({ends})  # its own may sample"
+
+    def _inputs(self) -> Iterator[str]:
+        rows = self.work.batch_size
+        if self.chat:
+            keywords = {"add_generation_prompt": "True", "return_dict": "True", "return_tensors": '"pt"'}
+            said = f"[{self._messages()}] * {rows}" if rows > 1 else self._messages()
+            rendered = call("inputs = tokenizer.apply_chat_template", [said], keywords | self._reasoning())
+            yield f"{rendered}.to(model.device)"
+            return
+        text = f"[{self._text}] * {rows}" if rows > 1 or self.work.prompt_tokens else self._text
+        if tokens := self.work.prompt_tokens:
+            yield f'ids = torch.tensor([tokenizer({self._text})["input_ids"]] * {rows}, device=model.device)'
+            yield f"ids = ids.repeat(1, {tokens} // ids.shape[1] + 1)[:, :{tokens}]"
+            yield 'inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}'
+            return
+        yield f'inputs = tokenizer({text}, return_tensors="pt").to(model.device)'
+
+    def _passes(self) -> Iterator[str]:
+        yield "with torch.inference_mode():"
+        yield "    print(model(**inputs).last_hidden_state.shape)"
+
+    def _generation(self) -> Iterator[str]:
+        made, work = self.plan.generate, self.work
+        keywords = {"max_new_tokens": str(work.max_new_tokens), "do_sample": str(work.temperature > 0)}
+        if work.temperature > 0:
+            yield f"torch.manual_seed({work.seed})"
+            keywords |= {"temperature": repr(float(work.temperature)), "top_k": str(work.top_k)}
+            keywords["top_p"] = repr(float(work.top_p))
+        if self.parts.cache:
+            length = f'inputs["input_ids"].shape[1] + {work.max_new_tokens}'
+            yield f"cache = {self.parts.cache.replace('MAX_LENGTH', length)}"
+            keywords["past_key_values"] = "cache"
+        if made.cache.static and made.compile_mode is None and self.cuda:
+            keywords["disable_compile"] = "True"
+        generate = dict(self.parts.generate)
+        if not made.cache.fixed and (compiled := generate.pop("compile_config", None)):
+            yield f"model.compile(**{compiled}.to_dict())"
+        yield call("output = model.generate", ["**inputs"], keywords | generate)
+        yield 'print(tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))'
+
+
+class _Library(_Short):
+    """By tokendyno as a library."""
+
+    def text(self) -> str:
+        """The whole file."""
+        defaults = {axis.name: axis.default for axis in all_axes()}
+        arm = [f"{axis}={choice}" for axis, choice in self.checked.requested.items() if defaults[axis] != choice]
+        says = "This arm is more than transformers' own calls: pip install tokendyno."
+        if self.work.batch_size > 1:
+            says += f" This reads the prompt once, and the run read it in {self.work.batch_size} rows."
+        body = [
+            _on_lines("model = td.load", [quoted(self._model()), *([quoted(",".join(arm))] if arm else [])]),
+            *self._given(),
+            "print(generated.text)",
+        ]
+        return same_quotes("\n".join([*self._title(says), "import tokendyno as td", "", *body, ""]))
+
+    def _model(self) -> str:
+        known = {entry.name for entry in catalogue()}
+        if self.source.kind in ("folder", "gguf") and self.facts.model not in known and self.paths:
+            return self.source.path
+        return self.facts.model
+
+    def _given(self) -> Iterator[str]:
+        work = self.work
+        keywords = {"max_new_tokens": str(work.max_new_tokens)}
+        prompt = self._messages() if self.chat else self._text
+        if self.chat and work.reasoning_effort:
+            keywords["reasoning"] = quoted(work.reasoning_effort)
+        if work.temperature > 0:
+            keywords |= {"temperature": repr(float(work.temperature)), "seed": str(work.seed)}
+            keywords |= {"top_k": str(work.top_k)} if work.top_k else {}
+            keywords |= {"top_p": repr(float(work.top_p))} if work.top_p < 1 else {}
+        if work.ignore_eos:
+            keywords["ignore_eos"] = "True"
+        if tokens := work.prompt_tokens:
+            yield f'ids = model.tokenizer({prompt})["input_ids"]'
+            prompt = f"(ids * ({tokens} // len(ids) + 1))[:{tokens}]"
+        yield call("generated = model.generate", [prompt], keywords)
+
+
+def _on_lines(start: str, arguments: Sequence[str]) -> str:
+    """The call on one line; one that is too long with an argument a line."""
+    line = f"{start}({', '.join(arguments)})"
+    return line if len(line) <= WIDTH else f"{start}(\n" + "".join(f"    {one},\n" for one in arguments) + ")"

@@ -1,0 +1,164 @@
+"""The commands as functions: their options are arguments, and their documents are what is returned."""
+
+import argparse
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tokendyno.backend.cli.check import checked_arm
+from tokendyno.backend.cli.commands import CarriedOut, carried_out, comparison_of, run_document, run_of
+from tokendyno.backend.cli.fit import fit_document, fit_of
+from tokendyno.backend.cli.main import STOPPED, CommandFailed
+from tokendyno.backend.cli.parser import make_parser
+from tokendyno.backend.cli.progress import counts_shown, quiet
+from tokendyno.backend.cli.quality import quality_of
+from tokendyno.backend.cli.sweep import swept
+from tokendyno.backend.cli.trials import check_options
+from tokendyno.backend.config import Request
+from tokendyno.backend.errors import InputError, RunFailed, unknown
+from tokendyno.backend.executors.several_machines import Machines
+from tokendyno.backend.library.arm import Arm, arm_text
+from tokendyno.backend.library.results import CheckResult, FitResult, QualityResult, RunResult, SweepResult
+from tokendyno.backend.models import DEFAULT_MODEL
+from tokendyno.backend.views.check_document import check_document
+from tokendyno.backend.views.quality_document import quality_document
+
+_OF_TERMINALS = {"help", "json", "color", "csv", "all", "sharding", "act", "command"}
+"""Options that say how a command prints, or that it does something else."""
+
+_MEASURING = threading.Lock()
+
+
+def compare(
+    model: str = DEFAULT_MODEL, a: Arm = "", b: Arm = "", *, progress: bool = True, **options: Any
+) -> RunResult:
+    """Run two arms on one prompt, in pairs until they decide. `options`: those of `tokendyno compare`, such as
+    `prompt`, `max_new_tokens`, `seconds`, `no_quality`. Raises InputError and RunFailed."""
+    asked = _asked("compare", progress, options, model=model, a=a, b=b)
+    with asked as given, _carried_out(given, comparison_of(given)) as done:
+        return _run_result(given, done)
+
+
+def run(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, **options: Any) -> RunResult:
+    """Run one arm on one prompt. `options`: those of `tokendyno run`. Raises InputError and RunFailed."""
+    with _asked("run", progress, options, model=model, arm=arm) as given, _carried_out(given, *run_of(given)) as done:
+        return _run_result(given, done)
+
+
+def quality(
+    model: str = DEFAULT_MODEL, a: Arm = "", b: Arm = "", *, progress: bool = True, **options: Any
+) -> QualityResult:
+    """What arm B predicts otherwise than arm A on given texts. `options`: those of `tokendyno quality`. Raises
+    InputError and RunFailed."""
+    with (
+        _asked("quality", progress, options, model=model, a=a, b=b) as given,
+        _carried_out(given, quality_of(given)) as done,
+    ):
+        return QualityResult(quality_document(done.run))
+
+
+def sweep(
+    model: str = DEFAULT_MODEL,
+    arm: Arm = "",
+    *,
+    over: Mapping[str, Any],
+    progress: bool = True,
+    **options: Any,
+) -> SweepResult:
+    """One arm over batch sizes, lengths and choices: `over={"batch_size": [1, 8]}`. `options`: those of `tokendyno
+    sweep`. Raises InputError and RunFailed."""
+    with _asked("sweep", progress, options, model=model, arm=arm, over=over) as given, _alone():
+        check_options(given)
+        document, ended = swept(given)
+        if ended.failure:
+            raise RunFailed(ended.failure)
+        if ended.code == STOPPED:
+            raise KeyboardInterrupt
+        return SweepResult(document)
+
+
+def fit(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any) -> FitResult:
+    """What of a model fits on a GPU. `options`: those of `tokendyno fit`, such as `gpu` and `context`. Raises
+    InputError."""
+    with _asked("fit", progress, options, model=model) as given:
+        table, ran = fit_of(given)
+        return FitResult(fit_document(table, ran), table)
+
+
+def check(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, **options: Any) -> CheckResult:
+    """What the rules say of an arm, without running it. `options`: those of `tokendyno check`. Raises InputError where
+    the arm cannot be understood; one that would be refused is a result."""
+    with _asked("check", progress, options, model=model, arm=arm) as given:
+        found = checked_arm(given)
+        return CheckResult(check_document(model, found), found)
+
+
+@contextlib.contextmanager
+def _asked(command: str, progress: bool, options: Mapping[str, Any], **own: Any) -> Iterator[argparse.Namespace]:
+    """The options as the command line parses them. Within it, progress is shown or not; what fails is an exception of
+    this library."""
+    parser = make_parser(command)
+    commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
+    known = {action.dest for action in commands[command]._actions} - _OF_TERMINALS
+    given = [command]
+    for name, value in {**own, **options}.items():
+        if name not in known:
+            raise unknown(f"argument of td.{command}", name, known - own.keys())
+        given += _written(name, arm_text(value) if name in ("a", "b", "arm") else value)
+    token = quiet.set(not progress)
+    try:
+        with counts_shown():
+            yield parser.parse_args(given)
+    except CommandFailed as error:
+        raise RunFailed(str(error)) from error
+    finally:
+        quiet.reset(token)
+
+
+def _written(name: str, value: Any) -> list[str]:
+    """An argument as it is typed. Several values of an option are a list; of `over`, values by name."""
+    option = f"--{name.replace('_', '-')}"
+    match value:
+        case None | False:
+            return []
+        case True:
+            return [option]
+        case Mapping():
+            every = {key: [one] if isinstance(one, str) else map(str, one) for key, one in value.items()}
+            return [f"{option}={key}={','.join(values)}" for key, values in every.items()]
+        case list() | tuple():
+            return [f"{option}={one}" for one in value]
+        case _:
+            return [f"{option}={value}"]
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """InputError where another thread measures: both would disturb each other."""
+    if not _MEASURING.acquire(blocking=False):
+        raise InputError(
+            "Another thread of this process measures now, and both runs would disturb each other. Wait for it, or "
+            "measure one after the other."
+        )
+    try:
+        yield
+    finally:
+        _MEASURING.release()
+
+
+@contextlib.contextmanager
+def _carried_out(
+    options: argparse.Namespace, request: Request, machines: Machines | None = None
+) -> Iterator[CarriedOut]:
+    """The run, which has ended well."""
+    with _alone(), carried_out(options, request, machines) as done:
+        if done.stopped:
+            raise KeyboardInterrupt
+        if done.run.status != "done":
+            raise (InputError if done.run.bad_input else RunFailed)(done.run.message)
+        yield done
+
+
+def _run_result(options: argparse.Namespace, done: CarriedOut) -> RunResult:
+    return RunResult(run_document(options, done.run, done.checked, done.runs), done.run.snapshot())

@@ -1,0 +1,322 @@
+"""`td.load`: a model in this process as an arm runs it."""
+
+import os
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from tokendyno.backend.arms.bundles import written_arm
+from tokendyno.backend.cli.progress import say, shown_until
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.engine.prediction import predict
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Evidence, Finding
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.executors.in_process_model import InProcessModel
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.library.arm import Arm, arm_text
+from tokendyno.backend.library.results import RunResult
+from tokendyno.backend.library.tokens import Generated, TokenStream
+from tokendyno.backend.messages import Generate, Started
+from tokendyno.backend.models import resolve
+from tokendyno.backend.predict.lengths import cache_places
+from tokendyno.backend.views.document import document, predicted_series
+from tokendyno.backend.views.ledger import LedgerRow, prompt_rows
+
+USUAL_LENGTH = 512
+"""Tokens of prompt and text for which an arm is checked, where nothing else is said."""
+MOST_LOGPROBS = 20
+
+Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]] | Any
+"""A text to continue; token ids (a list, or a tensor of one row); or messages, which a chat template renders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The least seconds that a token takes here, as far as memory and arithmetic limit it. `note`: by which rates;
+    `work`: of what. None: this machine's bandwidth is not known (`tokendyno doctor --bandwidth` measures it)."""
+
+    seconds: float | None
+    note: str
+    work: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes: of the weights as loaded, as predicted by part for `max_length` tokens, and free on the device before."""
+
+    weight_bytes: int
+    predicted_bytes: dict[str, int]
+    free_bytes: int
+
+
+def load(
+    model: str,
+    arm: Arm = "",
+    *,
+    max_length: int | None = None,
+    models_dir: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> "Model":
+    """Load a model into this process, to be run as `arm` says: loop, captured steps, kernels, packed weights, caches.
+
+    model       catalogue name, Hub id[@revision], folder, .gguf file or random:NAME
+    arm         a preset such as "lowest-latency", or choices such as "cache=static,loop=own"
+    max_length  tokens of the longest prompt with its text: a static cache is made as long at once. Without it such a
+                cache is as long as the first text needs, and grows, which compiles and captures the step anew
+    Raises InputError where the arm cannot run here, with the reason and what to do, and RunFailed where loading breaks.
+    """
+    folder = Path(models_dir) if models_dir is not None else None
+    positions = resolve(model, folder).max_positions
+    length = max_length if max_length is not None else min(USUAL_LENGTH, positions or USUAL_LENGTH)
+    if length < 2:
+        raise InputError(f"max_length is {length}; it must be 2 or more: a token of the prompt, and one of the text.")
+    work = Workload(prompt_tokens=length // 2, max_new_tokens=length - length // 2)
+    asked = written_arm("A", arm_text(arm), model, work, lambda: resolve(model, folder))
+    request = Request(model, [asked], work)
+    bench = open_bench(None, folder, executor="in-process")
+    try:
+        facts, arms = bench.admitted(request)
+        machine, checked = bench.machine(), arms["A"]
+        held = InProcessModel(bench.created(request, facts, arms, ""), checked, facts, machine)
+    finally:
+        bench.close()
+    if progress:
+        for verdict in (v for v in checked.verdicts if v.level != "ok"):
+            say(f"{verdict.level} ({verdict.axis}): {verdict.reason}")
+    loading = held.load()
+    if progress:
+        shown_until(lambda: held.run, loading.done)
+    loading.result()
+    return Model(held, asked, machine, max_length or 0, folder)
+
+
+class Model:
+    """A model as an arm runs it. Any thread may use it: what is asked for waits for what was asked before, of all
+    models of this process. A context manager, which closes it at the end.
+
+    tokenizer  that of transformers; its chat template is the model's
+    """
+
+    def __init__(
+        self, held: InProcessModel, arm: ArmRequest, machine: Machine, max_length: int, models_dir: Path | None
+    ) -> None:
+        self._held, self._arm, self._machine, self._models_dir = held, arm, machine, models_dir
+        self._places = max_length
+        self._weight_bytes = held.loaded.weight_bytes
+        self._measured: RunResult | None = None
+        self.tokenizer = held.loaded.tokenizer
+
+    # --- text -------------------------------------------------------------------------------------
+
+    def generate(
+        self,
+        prompt: Prompt,
+        *,
+        max_new_tokens: int = 256,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        top_k: int = 0,
+        seed: int = 0,
+        stop_ids: Collection[int] = (),
+        ignore_eos: bool = False,
+        logprobs: int | None = None,
+        reasoning: str = "",
+    ) -> Generated:
+        """Continue a prompt; arguments as of `stream`. The text is `.text`, or what `str` and `print` make of it."""
+        stream = self.stream(
+            prompt,
+            max_new_tokens=max_new_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            seed=seed,
+            stop_ids=stop_ids,
+            ignore_eos=ignore_eos,
+            logprobs=logprobs,
+            reasoning=reasoning,
+        )
+        with stream:
+            tokens = list(stream)
+        ids, stop = [one.id for one in tokens], (tokens[-1].stop if tokens else "length")
+        text = self.tokenizer.decode(ids, skip_special_tokens=True)
+        return Generated(text, ids, len(stream.prompt_ids), stop, tokens if logprobs is not None else [])
+
+    def stream(
+        self,
+        prompt: Prompt,
+        *,
+        max_new_tokens: int = 256,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        top_k: int = 0,
+        seed: int = 0,
+        stop_ids: Collection[int] = (),
+        ignore_eos: bool = False,
+        logprobs: int | None = None,
+        reasoning: str = "",
+    ) -> TokenStream:
+        """The tokens of a continuation, as they come.
+
+        prompt       a text, token ids, or messages ({"role": ..., "content": ...}), which become a chat
+        temperature  0 is greedy; top_p and top_k filter what is drawn from
+        stop_ids     ids after which to stop, besides those that end the model's texts, which `ignore_eos` goes past
+        logprobs     tell the log-probability of each token, and of so many likeliest ones (0 to 20). In the custom loop
+                     the step is then another one, captured anew, without the kernel that chooses tokens
+        reasoning    of a chat: how long to reason, if its template knows (low, medium, high; on, off)
+        """
+        if logprobs is not None and not 0 <= logprobs <= MOST_LOGPROBS:
+            raise InputError(f"logprobs is {logprobs}; it must be from 0 to {MOST_LOGPROBS}, or None.")
+        Workload("?", 0, max_new_tokens, 1, temperature, seed, top_k=top_k, top_p=top_p)  # InputError if out of range
+        held = self._held
+        ids = self._ids(prompt, reasoning)
+        through = ignore_eos or held.facts.random
+        model_ends = frozenset() if through else frozenset(held.loaded.eos)
+        ends = frozenset(stop_ids)
+        job = Generate(
+            held.checked.plan,
+            "",
+            0,
+            max_new_tokens,
+            1,
+            temperature,
+            seed,
+            through,
+            False,
+            top_k,
+            top_p,
+            prove=False,
+            prompt_ids=ids,
+            places=self._room(len(ids), max_new_tokens),
+        )
+        stream = TokenStream(ids, max_new_tokens, ends | model_ends, held.pieces(), self.tokenizer, logprobs)
+        likely = 0 if logprobs is None else MOST_LOGPROBS
+        return stream.begin(lambda tell_one, stop: held.tell(job, tell_one, stop, ends, likely))
+
+    def _ids(self, prompt: Prompt, reasoning: str) -> list[int]:
+        given: Any = prompt.tolist() if hasattr(prompt, "tolist") else prompt
+        if isinstance(given, str):
+            if reasoning:
+                raise InputError("reasoning is part of a chat. Give messages in place of a text, or leave it out.")
+            ids: list[Any] = self._held.text_ids(given)
+        else:
+            ids = list(given)
+            if ids and isinstance(ids[0], Mapping):
+                return self._held.chat_ids([dict(one) for one in ids], reasoning)
+            if len(ids) == 1 and isinstance(ids[0], list):
+                ids = ids[0]
+            if not all(isinstance(one, int) for one in ids):
+                raise InputError("A prompt is a text, a list of token ids, or a list of messages (role, content).")
+        if not ids:
+            raise InputError("The prompt has no tokens. Write some text to continue.")
+        return ids
+
+    def _room(self, prompt: int, new: int) -> int:
+        """Slots of a static cache: as many as the first text needs, then with room to grow where one needs more."""
+        needed = cache_places(self._held.checked.plan.generate.shapes, prompt, new)
+        if needed > self._places:
+            positions = self._held.facts.max_positions or needed
+            doubled = min(1 << (needed - 1).bit_length(), max(positions, needed))
+            self._places = doubled if self._places else needed
+        return self._places
+
+    # --- what is known of it ----------------------------------------------------------------------
+
+    def measure(
+        self, prompt: str = "", *, max_new_tokens: int = 64, prove: bool = True, progress: bool = True
+    ) -> RunResult:
+        """A measured run of this model here, as `td.run` does it in a process of its own, and with `prove` the proof of
+        what was in effect. The default prompt is half of `max_length` tokens."""
+        held = self._held
+        base = held.created.request.workload
+        work = (
+            Workload(prompt, max_new_tokens=max_new_tokens)
+            if prompt
+            else Workload(prompt_tokens=base.prompt_tokens, max_new_tokens=max_new_tokens)
+        )
+        request = Request(held.created.request.model, [self._arm], work, proof=prove)
+        created = structs.replace(held.created, id=os.urandom(12).hex(), created=time.time(), request=request)
+        job = Generate(
+            held.checked.plan,
+            work.prompt,
+            work.prompt_tokens,
+            work.max_new_tokens,
+            1,
+            0.0,
+            0,
+            held.facts.random,
+            True,
+            prove=prove,
+            places=self._places,
+        )
+        measuring = held.measure(job, created)
+        if progress:
+            shown_until(lambda: held.run, measuring.done)
+        run = measuring.result()
+        self._measured = RunResult(
+            document(run, predicted_series(run, self._models_dir, {"A": held.checked})), run.snapshot()
+        )
+        return self._measured
+
+    def prove(self, prompt: str = "", *, max_new_tokens: int = 64, progress: bool = True) -> list[LedgerRow]:
+        """Find out what is in effect, in a run that is measured for it; returns the ledger."""
+        self.measure(prompt, max_new_tokens=max_new_tokens, progress=progress)
+        return self.ledger
+
+    @property
+    def ledger(self) -> list[LedgerRow]:
+        """The rows of the ledger, of the latest `prove` or `measure`; before, each says that it was not looked at."""
+        if self._measured is not None:
+            return self._measured.document.arms[0].evidence
+        planned = self._held.created.arms[0]
+        return prompt_rows(
+            Evidence(
+                planned.requested[axis],
+                choice,
+                Finding(axis, choice, "not looked at: model.prove() does", outcome="unchecked"),
+            )
+            for axis, choice in planned.planned.items()
+        )
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """What the arm runs as, by axis."""
+        return dict(self._held.checked.planned)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the rules remark, such as which wishes of a preset gave way."""
+        return [verdict.reason for verdict in self._held.checked.verdicts if verdict.level != "ok"]
+
+    @property
+    def bound(self) -> Bound:
+        """The least seconds of the token after a prompt of half of `max_length`."""
+        held = self._held
+        work = held.created.request.workload
+        started = Started(work.prompt_tokens, 1, work.max_new_tokens, [])
+        found = predict("A", held.checked, held.facts, self._machine, started)
+        return Bound(found.roofline[0].seconds if found.roofline else None, found.roofline_note, found.roofline_work)
+
+    @property
+    def memory(self) -> Memory:
+        """Bytes of the weights, and what was predicted."""
+        checked = self._held.checked
+        return Memory(self._weight_bytes, checked.memory.by_part(), checked.room_bytes)
+
+    def close(self) -> None:
+        """Free its memory, after what was asked of it before."""
+        self._held.close()
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        arm = ", ".join(f"{axis}={choice}" for axis, choice in self._arm.choices.items()) or "defaults"
+        return f"<tokendyno.Model {self._held.facts.label}: {arm}>"

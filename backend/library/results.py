@@ -1,0 +1,187 @@
+"""What the functions of the library return: the document that `--json` writes, its verdict, figure and table."""
+
+import importlib
+import json
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from tokendyno.backend.ablation.headline import sweep_headline
+from tokendyno.backend.ablation.sweep import SweepDocument
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit.table import Fit
+from tokendyno.backend.fit.text import answer
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.views.check_document import CheckDocument
+from tokendyno.backend.views.quality_document import QualityDocument
+from tokendyno.backend.views.schema import Document
+
+D = TypeVar("D")
+Rows = Sequence[dict[str, Any]]
+
+
+class Result(Generic[D]):
+    """`document`: what `--json` writes, as a typed value (of `fit`, as a dictionary)."""
+
+    def __init__(self, document: D) -> None:
+        self.document = document
+
+    def to_json(self) -> str:
+        """The document that `--json` writes."""
+        return json.dumps(msgspec.to_builtins(self.document), indent=1, allow_nan=False)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame. InputError where pandas is not installed."""
+        return _imported("pandas").DataFrame(self._rows())
+
+    def figure(self) -> Any:
+        """A Plotly figure, which draws itself in notebooks. InputError where plotly is not installed."""
+        _imported("plotly")
+        return self._figure(importlib.import_module("tokendyno.ui.figures"))
+
+    def _rows(self) -> Rows:
+        raise NotImplementedError
+
+    def _figure(self, figures: Any) -> Any:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<tokendyno.{type(self).__name__}: {getattr(self, 'verdict', '')}>"
+
+
+def _imported(package: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise InputError(f"This needs {package}, which is not installed. Install it: pip install {package}.") from error
+
+
+class RunResult(Result[Document]):
+    """Of `run` and `compare`. `arms` are those of the document, by name."""
+
+    def __init__(self, document: Document, run: Snapshot) -> None:
+        super().__init__(document)
+        self.run = run
+        self.arms = {arm.name: arm for arm in document.arms}
+
+    @property
+    def verdict(self) -> str:
+        """Which arm is faster, in a sentence; of one arm, its time per token."""
+        card = self.document.verdict
+        if card is not msgspec.UNSET and card is not None:
+            return f"{card.lead}{card.figure}{card.tail}"
+        arm = self.document.arms[0]
+        found = arm.summary.latency_mean_s
+        each = "token" if self.document.unit == "token" else "forward pass"
+        return f"{self.document.model_label}: " + (f"{1e3 * found:.2f} ms per {each}" if found else "no step was timed")
+
+    def _rows(self) -> Rows:
+        """A row for each step of each arm's first run."""
+        return [
+            {"arm": name, "step": step, "time_s": time_s, "latency_s": latency_s, "memory_bytes": memory}
+            for name, arm in self.arms.items()
+            for step, (time_s, latency_s, memory) in enumerate(
+                zip(arm.time_s, arm.latency_s, arm.memory_bytes, strict=True)
+            )
+        ]
+
+    def _figure(self, figures: Any) -> Any:
+        return figures.latency({name: arm.latency_s for name, arm in self.arms.items()}, self.verdict)
+
+
+class QualityResult(Result[QualityDocument]):
+    """Of `quality`."""
+
+    @property
+    def verdict(self) -> str:
+        """What arm B costs, in a sentence."""
+        return self.document.sentence
+
+    def _rows(self) -> Rows:
+        return [
+            {"text": text.name, "arm": arm, **msgspec.to_builtins(reading)}
+            for text in self.document.texts
+            for arm, reading in text.arms.items()
+        ]
+
+    def _figure(self, figures: Any) -> Any:
+        found = {text.name: text.difference.kl_nats for text in self.document.texts if text.difference}
+        return figures.bars(found, "nats of KL divergence", self.verdict)
+
+
+class SweepResult(Result[SweepDocument]):
+    """Of `sweep`."""
+
+    @property
+    def verdict(self) -> str:
+        """The fastest point, in a sentence; "" where nothing stands out."""
+        return sweep_headline(self.document.points) or ""
+
+    def _rows(self) -> Rows:
+        return [
+            {
+                **point.settings,
+                **{k: v for k, v in msgspec.to_builtins(point).items() if k not in ("settings", "workload")},
+            }
+            for point in self.document.points
+        ]
+
+    def _figure(self, figures: Any) -> Any:
+        points = [point for point in self.document.points if point.latency_mean_s is not None]
+        names = [", ".join(f"{name}={value}" for name, value in point.settings.items()) for point in points]
+        return figures.intervals(
+            names,
+            [point.latency_mean_s for point in points],
+            [(point.latency_low_s, point.latency_high_s) for point in points],
+            self.verdict,
+        )
+
+
+class FitResult(Result[dict[str, Any]]):
+    """Of `fit`. `table`: its rows as the command line prints them from."""
+
+    def __init__(self, document: dict[str, Any], table: Fit) -> None:
+        super().__init__(document)
+        self.table = table
+
+    @property
+    def verdict(self) -> str:
+        """Whether the model fits, and with what."""
+        return answer(self.table)
+
+    def _rows(self) -> Rows:
+        found: Rows = self.document["rows"]
+        return found
+
+    def _figure(self, figures: Any) -> Any:
+        peaks = {", ".join(row.choices.values()): row.peak_bytes for row in self.table.main}
+        return figures.bars(peaks, "bytes", self.verdict)
+
+
+class CheckResult(Result[CheckDocument]):
+    """Of `check`."""
+
+    def __init__(self, document: CheckDocument, checked: Checked) -> None:
+        super().__init__(document)
+        self._refusal = checked.refusal()
+
+    @property
+    def runnable(self) -> bool:
+        """Whether the arm would run."""
+        return self.document.runnable
+
+    @property
+    def verdict(self) -> str:
+        """That it would run, or every reason why not with its fix."""
+        return self._refusal or "This arm would run."
+
+    def _rows(self) -> Rows:
+        return [msgspec.to_builtins(verdict) for verdict in self.document.verdicts]
+
+    def _figure(self, figures: Any) -> Any:
+        memory = self.document.predicted_bytes
+        rest = memory.total - memory.weights - memory.kv
+        parts = {"weights": memory.weights, "KV cache": memory.kv, "the rest": rest, "free": self.document.free_bytes}
+        return figures.bars(parts, "bytes", self.verdict)

@@ -1,0 +1,128 @@
+"""Tokens of a loaded model, one by one as they come, or all together."""
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+Stop = Literal["", "eos", "length", "closed"]
+"""Why a text ended with this token: one that ends texts, as many as were asked for; "" where it goes on. A text that
+was closed half way has no such token."""
+
+
+class Likely(NamedTuple):
+    """One of the likeliest tokens. `logprob`: natural logarithm of its probability."""
+
+    id: int
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A generated token.
+
+    index    counted from 0
+    text     what it adds to the text: "" until the character that it belongs to is complete, and of special tokens
+    stop     why the text ends here, "" where it goes on
+    logprob  natural logarithm of its probability, before temperature and filters; None where nobody asked
+    top      the likeliest tokens in its place, the likeliest first; empty where nobody asked
+    """
+
+    index: int
+    id: int
+    text: str
+    stop: Stop = ""
+    logprob: float | None = None
+    top: tuple[Likely, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A generated text. `ids`: of the new tokens; `prompt_tokens`: how many the model read; `tokens`: all of them with
+    their log-probabilities, where these were asked for."""
+
+    text: str
+    ids: list[int]
+    prompt_tokens: int
+    stop: Stop
+    tokens: list[Token] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class TokenStream:
+    """Iterates over the tokens of one text while the model's thread generates them. Closing it, by `close` or as a
+    context manager, or dropping it, ends the generation after the token in flight. Use it from one thread at a time.
+
+    prompt_ids  what the model reads
+    Iterating raises InputError, or RunFailed where something broke.
+    """
+
+    def __init__(
+        self,
+        prompt_ids: list[int],
+        most: int,
+        ends: frozenset[int],
+        pieces: Any,
+        tokenizer: Any,
+        logprobs: int | None,
+    ) -> None:
+        self.prompt_ids = prompt_ids
+        self._most, self._ends, self._logprobs = most, ends, logprobs
+        self._tokenizer, self._pieces = tokenizer, pieces
+        self._told: queue.SimpleQueue[Any] = queue.SimpleQueue()  # None or an exception ends it
+        self._closed = threading.Event()
+        self._index, self._over = 0, False
+
+    def begin(self, start: Callable[[Callable[[Any], object], Callable[[], bool]], Any]) -> "TokenStream":
+        """Begin to generate: `start` takes what is told each token, and what is asked whether to stop, and returns a
+        future."""
+        told = self._told
+        start(told.put, self._closed.is_set).add_done_callback(lambda done: told.put(done.exception()))
+        return self
+
+    def close(self) -> None:
+        """End the generation. Iteration ends too."""
+        self._closed.set()
+        self._over = True
+
+    def __iter__(self) -> "TokenStream":
+        return self
+
+    def __next__(self) -> Token:
+        if self._over:
+            raise StopIteration
+        told = self._told.get()
+        if told is None:
+            self._over = True
+            raise StopIteration
+        if isinstance(told, BaseException):
+            self._over = True
+            raise told
+        return self._token(told)
+
+    def _token(self, told: Any) -> Token:
+        index, self._index = self._index, self._index + 1
+        stop: Stop = "eos" if told.id in self._ends else "length" if self._index == self._most else ""
+        top = told.likeliest[: self._logprobs or 0]
+        decode = self._tokenizer.decode
+        return Token(
+            index,
+            told.id,
+            self._pieces.piece(told.id),
+            stop,
+            told.nats,
+            tuple(Likely(one, decode([one]), nats) for one, nats in top),
+        )
+
+    def __enter__(self) -> "TokenStream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self._closed.set()

@@ -1,0 +1,130 @@
+"""The commands as functions: what they return is what the command line writes, and bad arguments are one sentence."""
+
+import asyncio
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tokendyno as td
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.library import commands
+
+QUICK: dict[str, Any] = {"max_new_tokens": 6, "no_proof": True, "no_history": True}
+
+
+def drawn(result: Any) -> Any:
+    """The first trace of the figure, which a notebook draws."""
+    figure = result.figure()
+    assert figure.layout.title.text == result.verdict and "plotly" in figure.to_html(include_plotlyjs=False)
+    return figure.data[0]
+
+
+def test_a_run_is_a_document_a_table_and_a_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    result = td.run("pocket", "cache=static,loop=own", prompt="Once", **QUICK)
+    told = capsys.readouterr()
+    assert told.out == "" and "A: done" in told.err and "\x1b" not in told.err
+    arm = result.arms["A"]
+    assert len(arm.token_ids) == 6 and "ms per token" in result.verdict and "Pocket" in result.verdict
+    assert json.loads(result.to_json())["arms"][0]["token_ids"] == arm.token_ids
+    table = result.to_pandas()
+    assert list(table["latency_s"]) == arm.latency_s and set(table["arm"]) == {"A"}
+    assert list(drawn(result).y) == [1e3 * one for one in arm.latency_s[1:]]
+
+
+@pytest.mark.slow
+def test_two_arms_are_compared_in_silence_and_inside_a_running_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    async def compared() -> Any:
+        return td.compare("pocket", "dtype=float32", ["dtype=bfloat16"], repeats=2, progress=False, **QUICK)
+
+    result = asyncio.run(compared())
+    assert capsys.readouterr() == ("", "")
+    assert result.document.comparison is not None and list(result.arms) == ["A", "B"]
+    assert result.document.verdict.figure in result.verdict
+    assert [trace.name for trace in result.figure().data] == ["A", "B"]
+
+
+@pytest.mark.slow
+def test_texts_are_read_and_points_are_swept(tmp_path: Path) -> None:
+    text = tmp_path / "mine.txt"
+    text.write_text("It was a bright cold day in April, and the clocks were striking thirteen. " * 8)
+    read = td.quality(
+        "pocket", "dtype=float32", "dtype=bfloat16", text=[text], only_given=True, no_history=True, progress=False
+    )
+    assert [one.name for one in read.document.texts] == ["mine"] and read.verdict == read.document.sentence
+    assert len(read.to_pandas()) == 2 and list(drawn(read).x) == ["mine"]
+    swept = td.sweep(
+        "pocket",
+        over={"batch_size": [1, 2]},
+        rounds=1,
+        prompt_tokens=8,
+        max_new_tokens=4,
+        no_history=True,
+        progress=False,
+    )
+    assert list(swept.to_pandas()["batch_size"]) == ["1", "2"] and list(drawn(swept).x) == [
+        "batch_size=1",
+        "batch_size=2",
+    ]
+
+
+def test_what_fits_and_what_would_run_are_what_the_commands_write(capsys: pytest.CaptureFixture[str]) -> None:
+    found = td.fit("Llama-3-8B", gpu="RTX-4090", context=4096, progress=False)
+    assert main(["fit", "--model", "Llama-3-8B", "--gpu", "RTX-4090", "--context", "4096", "--json", "-"]) == 0
+    ours, theirs = json.loads(found.to_json()), json.loads(capsys.readouterr().out)
+    for row in (*ours["rows"], *theirs["rows"]):
+        del row["not_here"]  # names the memory that is free now
+    assert ours == theirs
+    assert "fits on one RTX-4090" in found.verdict and len(found.to_pandas()) == len(found.table.rows)
+    assert max(drawn(found).y) > 1 << 30
+    good, bad = td.check("pocket", {"cache": "static"}), td.check("pocket", "loop=own")
+    assert good.runnable and good.verdict == "This arm would run."
+    assert not bad.runnable and "Set cache=static." in bad.verdict
+    assert drawn(good).x[0] == "weights" and list(bad.to_pandas()["level"]).count("blocked") == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: td.run("pocket", max_new_token=3), "Did you mean 'max_new_tokens'"),
+        (lambda: td.run("pocket", max_new_tokens="many"), "invalid int value"),
+        (lambda: td.run("poket"), "Did you mean 'pocket'"),
+        (lambda: td.run("pocket", "loop=own", **QUICK), "Set cache=static"),
+        (lambda: td.compare("pocket", seconds=-1.0), "above 0"),
+        (lambda: td.sweep("pocket", over={"batch": [1]}), "batch"),
+        (lambda: td.fit("pocket", gpu="RTX-1"), "RTX-1"),
+        (lambda: td.run("pocket", json="x"), "Unknown argument of td.run 'json'"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(call: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()
+
+
+def test_a_second_thread_does_not_measure_meanwhile() -> None:
+    told: list[str] = []
+
+    def other() -> None:
+        try:
+            td.run("pocket", progress=False, **QUICK)
+        except InputError as error:
+            told.append(str(error))
+
+    with commands._alone():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(60)
+    assert "Another thread of this process measures now" in told[0]
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    result = td.check("pocket")
+    for ask, package in ((result.to_pandas, "pandas"), (result.figure, "plotly")):
+        with pytest.raises(InputError, match=f"pip install {package}"):
+            ask()
