@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from tokendyno.backend.config import Workload
+from tokendyno.backend.config import Request, Workload
 from tokendyno.backend.messages import PhaseName, Progress
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import Plan
@@ -87,8 +87,7 @@ def whole_s(keeper: Keeper, created: Created) -> dict[str, dict[PhaseName, float
     that was to end as this one is, and has. Empty without one."""
     asked, keys = created.request, [arm.waits.run for arm in created.arms]
     for earlier in keeper.recent(asked.model, MAX_RUNS):
-        rules = (earlier.request.until_s, earlier.request.workload.repeats, earlier.request.quality)
-        if earlier.id == created.id or rules != (asked.until_s, asked.workload.repeats, asked.quality):
+        if earlier.id == created.id or _course(earlier.request) != _course(asked):
             continue
         if not all(keys) or [arm.waits.run for arm in earlier.arms] != keys:
             continue
@@ -107,6 +106,16 @@ def whole_s(keeper: Keeper, created: Created) -> dict[str, dict[PhaseName, float
                 case _:
                     pass
     return {}
+
+
+def _course(asked: Request) -> tuple[object, ...]:
+    """When a run ends, and how many requests it serves: as many, with as many tokens, over as many seconds."""
+    traffic = asked.traffic
+    rules = (asked.until_s, asked.workload.repeats, asked.quality)
+    if traffic is None:
+        return rules
+    new, last_s = sum(one.max_new_tokens for one in traffic.requests), max(one.arrival_s for one in traffic.requests)
+    return *rules, *map(_rounded, (len(traffic.requests), new, round(last_s)))
 
 
 def _told(earlier: WaitKeys, now: WaitKeys) -> tuple[PhaseName, ...]:

@@ -22,6 +22,7 @@ from tokendyno.ui.live.sources import FILE_LINKS, RUN_LINK
 TEMPLATE = f"""
 <p class="td-empty-run"></p>
 <div class="td-failure" role="alert"></div>
+<div class="td-run-bar" role="group" aria-label="How far the run is" hidden></div>
 <div class="td-verdict">
   <h2 class="td-sentence" role="status"></h2>
   <div class="td-answer" hidden></div>

@@ -72,6 +72,7 @@ declare namespace Batch {
     arms: BatchArmHead[];
     card: Card | null;
     heading: string;
+    bar: PhaseBar | null;
   }
   interface VerdictText {
     sentence: string;
@@ -185,6 +186,21 @@ declare namespace Batch {
     label: string;
     action: "code" | "run";
     arm: string;
+  }
+  interface PhaseBar {
+    label: string;
+    parts: Part[];
+    spent_s: number;
+    left_s: number | null;
+    most_s: number | null;
+    rule: string;
+  }
+  interface Part {
+    name: "pairs" | "proof" | "quality" | "ready";
+    text: string;
+    state: "done" | "now" | "waiting";
+    spent_s: number;
+    expected_s: number | null;
   }
   interface BatchColumns {
     first: number;
