@@ -21,6 +21,7 @@ from tokendyno.backend.views.glossary import Term
 from tokendyno.backend.views.live import Delta
 from tokendyno.ui.compare.arm_column import Fold
 from tokendyno.ui.compare.verdicts import Verdicts
+from tokendyno.ui.components.setting_chips import ChipLine
 from tokendyno.ui.components.stale_line import Stale
 from tokendyno.ui.fit.request import Amounts
 from tokendyno.ui.history.answer import Changed, Refusal, Runs
@@ -30,6 +31,7 @@ FILE = ROOT / "ui" / "js" / "values.d.ts"
 VALUES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "Arm": (Verdicts, Fold, Stale),
     "Batch": (BatchDelta,),
+    "Chips": (ChipLine,),
     "Claims": (ClaimsDocument,),
     "Fair": (Fairness,),
     "Fit": (FitView, Amounts),

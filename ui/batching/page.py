@@ -3,6 +3,7 @@ modules."""
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -104,7 +105,7 @@ class _Page(RunPage):
         buttons = [self.row.run, self.row.stop]
         checked = [
             self.message,
-            self.row.summary,
+            self.row.summary.line,
             self.stale,
             *self.codes,
             *(part for arm in self.arms for part in (arm.verdicts, *_leading(arm).values())),
@@ -121,6 +122,9 @@ class _Page(RunPage):
             trigger_mode="always_last",
             **quiet,
         )
+        summary = self.row.summary
+        put_back = summary.line.back(safe(summary.put_back), None, [*summary.controls.values(), self.message], **quiet)
+        put_back.then(safe(self.check), [self.live, *self.inputs], checked, **quiet)
         for arm in self.arms:
             arm.verdicts.fix(
                 safe(fixes(batch_axes(), arm.axes)),
@@ -166,10 +170,12 @@ class _Page(RunPage):
         updates: Updates = {self.message: "", self.stale: stale(self.known(shown), request)}
         recorded = self.recorded(shown, updates[self.stale])
         chosen = read_arms(values[len(Fields._fields) :]) if request is None else request.arms
+        said = partial(self.row.summary.value, values=dict(zip(Fields._fields, values, strict=False)))
+        updates[self.row.summary.line] = said("")
         try:
             if request is None or request.traffic is None:
                 raise InputError(unreadable)
-            updates[self.row.summary] = f"{request.traffic.label}. {what_pairs(request)}."
+            updates[self.row.summary.line] = said(f"{request.traffic.label}. {what_pairs(request)}.")
             facts = self.bench.facts(request.model)
             machine = hardware.detect()
             lacking = self.bench.obstacle(facts)
@@ -185,7 +191,7 @@ class _Page(RunPage):
         except InputError as error:
             updates |= {self.message: str(error)} | {code: no_code(str(error)) for code in self.codes}
             if recorded:
-                updates |= {self.message: "", self.row.summary: f"{NOT_RECORDED_HERE} {error}"}
+                updates |= {self.message: "", self.row.summary.line: said(f"{NOT_RECORDED_HERE} {error}")}
             for arm, asked in zip(self.arms, chosen, strict=True):
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
         return updates

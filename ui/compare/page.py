@@ -111,6 +111,11 @@ def _wire_choices(page: Handlers) -> None:
         trigger_mode="always_last",
         **QUIET,
     )
+    put_back = page.will.line.back(
+        safe(page.will.put_back), None, [*page.will.controls.values(), page.message], **QUIET
+    )
+    for filled in (page.filled, put_back):  # texts may be all that it has changed
+        filled.then(safe(page.check), [page.live, *page.asked], page.checked, **QUIET)
     dropdowns = [part for arm in page.arms for part in (arm.preset, *arm.axes)]
     page.work.model.change(
         safe(page.show_unsupported), page.work.model, [*dropdowns, page.palette, page.message], **QUIET

@@ -235,6 +235,18 @@ declare namespace Batch {
   }
 }
 
+declare namespace Chips {
+  interface ChipLine {
+    sentence: string;
+    chips: SettingChip[];
+  }
+  interface SettingChip {
+    title: string;
+    value: string;
+    default: string;
+  }
+}
+
 declare namespace Claims {
   interface ClaimsDocument {
     kind: "claims";
