@@ -53,6 +53,7 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import ArmPlanned, Created, Ended, Status
 from tokendyno.backend.runs.retention import Retention
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.start_costs import StartCosts
 from tokendyno.backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")
@@ -92,6 +93,7 @@ class Bench:
         self.store = Store(history, Retention.from_environment(limits))
         self.runs = RunLog(self.store, shipped_records)
         self.history = History(self.store, self.runs, limits)
+        self._start_costs = StartCosts(self.store)
         self._startup = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]
         self.pool = WorkerPool(choose)
         self._turns, self._pace = Turns(), Pace()
@@ -198,6 +200,11 @@ class Bench:
     def kept(self, arms: Mapping[str, Checked]) -> list[str]:
         """Of these arms, those whose worker is likely to be kept: it holds the model from an earlier run."""
         return [name for name, arm in arms.items() if self.pool.keeps(name, arm.plan)]
+
+    def start_costs(self, model: str) -> dict[str, float]:
+        """What choices cost at the start of a run of this model here (`runs/start_costs.py`), as far as earlier runs
+        tell. InputError if they cannot be read now."""
+        return self._start_costs.of(model, Place(self.machine().describe(), hardware.versions()))
 
     def obstacle(self, facts: ModelFacts) -> str:
         """Why a model cannot be loaded here now, and what to do; "" if nothing is known to prevent it."""

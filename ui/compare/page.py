@@ -83,7 +83,7 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     same = fair_line()
     message = text_line("message", role="alert", classes="td-failure")
     older = stale_line("live", "stale")
-    offered = palette_dialog(first)
+    offered = palette_dialog(bench, first)
     live = live_panel(bench.runs, why, queue_line(bench))
     page = Handlers(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses)
     gr.Button("What is each choice worth? Sweeps", size="sm", elem_id="to-worth").click(

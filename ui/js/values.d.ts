@@ -704,6 +704,10 @@ declare namespace Live {
 }
 
 declare namespace Palette {
+  interface Offers {
+    model: string;
+    entries: Entry[];
+  }
   interface Entry {
     group: string;
     axis: string;
