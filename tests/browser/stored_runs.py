@@ -163,7 +163,6 @@ RUNS: dict[str, list[Record]] = {
     "marked": [
         created("marked"), *arm_records("A", 64), *arm_records("B", 50), *annotations(), ended(),
     ],
-    "started": started(),
     "traced": traced(),
     "unbegun": unbegun(),
     "two": [created("two"), *arm_records("A", 64), *arm_records("B", 50), ended()],
