@@ -20,7 +20,7 @@ from tokendyno.backend.arms.bundles import noted
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import ArmRequest, Request, Workload
-from tokendyno.backend.engine.allowed import check_allowed, check_download, check_model, check_room
+from tokendyno.backend.engine.allowed import check_allowed, check_download, check_model, check_room, check_runs
 from tokendyno.backend.engine.conductor import Conductor, Job, limit_run
 from tokendyno.backend.engine.deadlines import deadline_override_s
 from tokendyno.backend.engine.exchange import Halt
@@ -117,7 +117,7 @@ class Bench:
 
     def expect_run(self) -> None:
         """Somebody is about to run: start workers ahead, once the page that is opening has had the cores."""
-        if self.pool.wanted_spares == 0:
+        if self.limits.runs and self.pool.wanted_spares == 0:
             self.pool.wanted_spares = EXPECTED_SPARES
             self._prewarm_at_s = time.monotonic() + PREWARM_AFTER_S
             self.wake()
@@ -224,6 +224,7 @@ class Bench:
         """Queue a run of a visitor and return its id. InputError says what is wrong and what to do. `fresh`: with
         workers that have loaded nothing."""
         require_kind(request)
+        check_runs(self.limits)
         facts, arms = self._judge(request)
         if lacking := self.obstacle(facts):
             raise InputError(lacking)

@@ -49,8 +49,8 @@ class TrafficRow(NamedTuple):
     summary: SettingChips
 
 
-def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
-    """Build the first rows of the page. `offered`: models to choose from."""
+def traffic_row(offered: Sequence[CatalogueEntry], runs: bool) -> TrafficRow:
+    """Build the first rows of the page. `offered`: models to choose from; `runs`: whether anything is run."""
     first = traffic_presets()[0]
     start: dict[str, Any] = draw_values(first.draw)
     made: dict[str, Any] = {}
@@ -71,7 +71,7 @@ def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
         number("requests", "Requests")
         number("concurrent", "Concurrency", first.concurrent)
         number("ttft_limit_s", "TTFT limit, s", TTFT_LIMIT_S)
-        run = gr.Button("Run", variant="primary", elem_id="batch-run", min_width=84, scale=1)
+        run = gr.Button("Run", variant="primary", interactive=runs, elem_id="batch-run", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="batch-stop", min_width=84, scale=1)
         more = gr.Button("More", elem_id="batch-more-button", min_width=64, scale=1)
     summary = SettingChips("traffic-summary", "", SETTINGS)

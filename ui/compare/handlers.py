@@ -35,7 +35,6 @@ from tokendyno.ui.compare.request import (
     read_draft,
     read_request,
     stale,
-    what_pairs,
     within,
 )
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
@@ -79,7 +78,8 @@ class Handlers(RunPage):
 
     def buttons(self, state: Buttons) -> Updates:
         """Run and Stop."""
-        return {button: gr.update(interactive=on) for button, on in zip(self.buttons_shown, state, strict=True)}
+        shown = zip(self.buttons_shown, self.pressable(state), strict=True)
+        return {button: gr.update(interactive=on) for button, on in shown}
 
     # --- arms -------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ class Handlers(RunPage):
             updates[arm.preset] = found.preset or matching_preset(found.choices)
         updates[self.same] = ""
         settings = dict(zip(Fields._fields, values, strict=False))
-        updates[self.will.line] = self.will.value("" if request is None else f"{what_pairs(request)}.", settings)
+        updates[self.will.line] = self.will.value("" if request is None else self.what_run_does(request), settings)
         try:
             if request is None:
                 raise InputError(lacks)

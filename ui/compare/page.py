@@ -74,7 +74,7 @@ class CompareControls(NamedTuple):
 
 def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     """Build the page inside the current Blocks."""
-    row = work_row(bench.offered)
+    row = work_row(bench.offered, bench.limits.runs)
     with gr.Row(elem_id="arms", equal_height=False):
         first, machine = first_facts(), hardware.detect()
         presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
@@ -84,7 +84,7 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     message = text_line("message", role="alert", classes="td-failure")
     older = stale_line("live", "stale")
     offered = palette_dialog(bench, first)
-    live = live_panel(bench.runs, why, queue_line(bench))
+    live = live_panel(bench.runs, why, queue_line(bench), acts=bench.limits.runs)
     page = Handlers(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses)
     gr.Button("What is each choice worth? Sweeps", size="sm", elem_id="to-worth").click(
         None, None, None, js=TO_WORTH, **QUIET

@@ -75,15 +75,15 @@ class WorkRow(NamedTuple):
     filled: Any
 
 
-def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
-    """Build the first rows of the Compare page. `offered`: models to choose from."""
+def work_row(offered: Sequence[CatalogueEntry], runs: bool) -> WorkRow:
+    """Build the first rows of the Compare page. `offered`: models to choose from; `runs`: whether anything is run."""
     first = prompts()[0]
     with gr.Row(elem_id="work", elem_classes=["td-work"], equal_height=True):
         model = model_input(offered)
         preset = _prompt_preset()
         prompt = _prompt(first.text)
         tokens = number_input("New tokens", first.max_new_tokens, "max-new-tokens")
-        run = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
+        run = gr.Button("Run", variant="primary", interactive=runs, elem_id="run", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
         more = gr.Button("More", elem_id="more-button", min_width=64, scale=1)
     with gr.Row(elem_id="below-work"):

@@ -731,6 +731,7 @@ declare namespace Story {
   interface Shown {
     at: string;
     playing: string;
+    no_runs: string;
     stories: ShownStory[];
   }
   interface ShownStory {

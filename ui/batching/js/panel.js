@@ -2,7 +2,7 @@
 
 import { onTheme } from '../../components/js/theme.js';
 import { find, setText } from '../../live/js/dom.js';
-import { LOCAL, bare, clearLine, refuse, showLink, showMessage, showStatus, showUnkept } from '../../live/js/run_line.js';
+import { LOCAL, WATCHED, bare, clearLine, refuse, showLink, showMessage, showStatus, showUnkept } from '../../live/js/run_line.js';
 import { makePuller } from '../../live/js/pull.js';
 import { makePhaseBar } from '../../live/js/phase_bar.js';
 import { makePhases } from '../../live/js/phases.js';
@@ -28,7 +28,7 @@ const requestTable = makeTable(find('.td-requests'), find('.td-request-rows'), c
 const phases = makePhases(find('.td-progress'));
 const bar = makePhaseBar(find('.td-run-bar'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'));
-const card = makeCard(find('.td-answer'), next => nextStep(next, '#batch-run', '#batch-code-'));
+const card = makeCard(find('.td-answer'), settings.acts ? next => nextStep(next, '#batch-run', '#batch-code-') : null);
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
@@ -162,7 +162,7 @@ function open(id) {
   entitle('');
   find('.td-verdict').classList.remove('td-carded');
   bar.clear(); verdict.clear(); card.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
-  setText(find('.td-empty-run'), run ? '' : EMPTY);
+  setText(find('.td-empty-run'), run ? '' : settings.acts ? EMPTY : WATCHED);
   bare(true);
   showLink(run);
   if (!run) { puller.stop(); return; }
