@@ -85,6 +85,6 @@ def test_where_nothing_is_run_stories_play_and_the_pages_say_so(browser: Any, tm
             page.locator(line, has_text=said).wait_for()
             assert page.locator(run).is_disabled()
         page.goto(f"{app.url}/?view=compare&run=recorded-{stories()[0].recording}")
-        page.locator("#live .td-tail").wait_for()
+        page.locator("#live .td-lead").wait_for()
         assert page.locator("#run").is_disabled() and page.locator("#live .td-next").is_hidden()
         context.close()
