@@ -93,7 +93,7 @@ def add_options(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None
         "--mode",
         default=env.get("TOKENDYNO_MODE") or "",
         metavar="MODE",
-        help="what visitors may do: local, team or public (TOKENDYNO_MODE; default: local on "
+        help="what visitors may do: local, team, public or show (TOKENDYNO_MODE; default: local on "
         "loopback, public on a Space)",
     )
     parser.add_argument(
@@ -188,9 +188,9 @@ def options_of(given: argparse.Namespace, env: Mapping[str, str]) -> Options:
         )
     if not limits.kernel_folder and kernels_dir is not None:
         refuse(f"Mode {mode} loads no folder of kernels. Leave out --kernels-dir and unset TOKENDYNO_KERNELS.")
-    if given.mcp and mode == "public":
+    if given.mcp and mode in ("public", "show"):
         refuse(
-            "MCP clients keep no cookie, by which mode public tells visitors apart. Leave out --mcp, or use --mode "
+            f"MCP clients keep no cookie, by which mode {mode} tells visitors apart. Leave out --mcp, or use --mode "
             "local or --mode team."
         )
     if given.mcp and importlib.util.find_spec("mcp") is None:
@@ -362,7 +362,7 @@ def serve(options: Options, show: Callable[[str], object] = lambda address: None
     with quick_start():
         bench, demo = launch(options, withheld)
     try:
-        bench.start(measure_when_idle=os.environ.get("TOKENDYNO_IDLE_MEASURE", "") != "off")
+        bench.start(measure_when_idle=options.limits.runs and os.environ.get("TOKENDYNO_IDLE_MEASURE", "") != "off")
         shown = ANY_ADDRESS.get(options.host, options.host)
         address = f"http://{in_address(shown)}:{options.port}"
         print(f"tokendyno is ready at {address}", flush=True)

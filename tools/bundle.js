@@ -19,6 +19,7 @@ const ENTRIES = {
   page: 'ui/js/page.js',
   palette: 'ui/compare/js/palette.js',
   report: 'ui/report/js/start.js',
+  setting_chips: 'ui/components/js/setting_chips.js',
   sharding: 'ui/fit/js/sharding.js',
   stale_line: 'ui/components/js/stale_line.js',
   story: 'ui/stories/js/story.js',

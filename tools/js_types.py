@@ -10,7 +10,6 @@ from msgspec import inspect
 
 from tokendyno.backend.ablation.sweep_view import SweepView
 from tokendyno.backend.ablation.view import WorthView
-from tokendyno.backend.arms.palette import Entry
 from tokendyno.backend.claims.view import ClaimsDocument
 from tokendyno.backend.fit.view import FitView
 from tokendyno.backend.history.pins import SideBySide
@@ -20,7 +19,9 @@ from tokendyno.backend.views.fairness import Fairness
 from tokendyno.backend.views.glossary import Term
 from tokendyno.backend.views.live import Delta
 from tokendyno.ui.compare.arm_column import Fold
+from tokendyno.ui.compare.palette import Offers
 from tokendyno.ui.compare.verdicts import Verdicts
+from tokendyno.ui.components.setting_chips import ChipLine
 from tokendyno.ui.components.stale_line import Stale
 from tokendyno.ui.fit.request import Amounts
 from tokendyno.ui.history.answer import Changed, Refusal, Runs
@@ -30,12 +31,13 @@ FILE = ROOT / "ui" / "js" / "values.d.ts"
 VALUES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "Arm": (Verdicts, Fold, Stale),
     "Batch": (BatchDelta,),
+    "Chips": (ChipLine,),
     "Claims": (ClaimsDocument,),
     "Fair": (Fairness,),
     "Fit": (FitView, Amounts),
     "History": (Runs, Changed, SideBySide, Refusal),
     "Live": (Delta, Term),
-    "Palette": (Entry,),
+    "Palette": (Offers,),
     "Story": (Shown,),
     "Sweep": (SweepView,),
     "Worth": (WorthView,),

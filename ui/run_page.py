@@ -9,10 +9,12 @@ import gradio as gr
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import NO_RUNS
 from tokendyno.backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.origin import origin_sentence
+from tokendyno.ui.compare.request import what_pairs
 from tokendyno.ui.components.axis_values import edited
 from tokendyno.ui.components.stale_line import unchanged
 from tokendyno.ui.errors import Updates
@@ -38,6 +40,14 @@ class RunPage(ABC):
     @abstractmethod
     def buttons(self, state: Buttons) -> Updates:
         """Which of the page's buttons can be pressed."""
+
+    def pressable(self, state: Buttons) -> Buttons:
+        """The same without Run, where nothing is run."""
+        return state[0] and self.bench.limits.runs, state[1]
+
+    def what_run_does(self, request: Request) -> str:
+        """What a press of Run does, or why there is none."""
+        return f"{what_pairs(request)}." if self.bench.limits.runs else NO_RUNS
 
     def check_on_change(self, shown: Any, said: object, *values: Any) -> Updates:
         """The same when a control was changed. It takes a sentence away only if that was there when the values were

@@ -13,6 +13,7 @@ from tokendyno.backend.ablation.kinds import SWEEP, Ablation, Sweep, course_of
 from tokendyno.backend.ablation.steps import KINDS
 from tokendyno.backend.ablation.sweep import SIZES
 from tokendyno.backend.config import Request
+from tokendyno.backend.engine.allowed import check_runs
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
@@ -66,6 +67,7 @@ class Courses:
         positions: int,
         visitor: Visitor,
     ) -> Ablation | Sweep:
+        check_runs(self._bench.limits)
         most = self._bench.limits.trials
         heading = Heading(
             asked.model,

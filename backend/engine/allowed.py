@@ -10,7 +10,7 @@ from tokendyno.backend.engine.conductor import Job
 from tokendyno.backend.engine.worker_memory import PREDICTED_SHARE, worker_limit
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.hosting.limits import NO_RUNS, Limits
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.catalogue import find
@@ -22,6 +22,12 @@ from tokendyno.backend.units import bytes_text
 
 SPARE_DISK_BYTES = 1 << 30
 """What a download leaves free for the history, and for whatever else writes to that disk."""
+
+
+def check_runs(limits: Limits) -> None:
+    """InputError where nothing is run."""
+    if not limits.runs:
+        raise InputError(NO_RUNS)
 
 
 def check_model(ref: str, limits: Limits) -> None:

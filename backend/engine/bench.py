@@ -20,7 +20,7 @@ from tokendyno.backend.arms.bundles import noted
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import ArmRequest, Request, Workload
-from tokendyno.backend.engine.allowed import check_allowed, check_download, check_model, check_room
+from tokendyno.backend.engine.allowed import check_allowed, check_download, check_model, check_room, check_runs
 from tokendyno.backend.engine.conductor import Conductor, Job, limit_run
 from tokendyno.backend.engine.deadlines import deadline_override_s
 from tokendyno.backend.engine.exchange import Halt
@@ -53,6 +53,7 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import ArmPlanned, Created, Ended, Status
 from tokendyno.backend.runs.retention import Retention
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.start_costs import StartCosts
 from tokendyno.backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")
@@ -92,6 +93,7 @@ class Bench:
         self.store = Store(history, Retention.from_environment(limits))
         self.runs = RunLog(self.store, shipped_records)
         self.history = History(self.store, self.runs, limits)
+        self._start_costs = StartCosts(self.store)
         self._startup = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]
         self.pool = WorkerPool(choose)
         self._turns, self._pace = Turns(), Pace()
@@ -115,7 +117,7 @@ class Bench:
 
     def expect_run(self) -> None:
         """Somebody is about to run: start workers ahead, once the page that is opening has had the cores."""
-        if self.pool.wanted_spares == 0:
+        if self.limits.runs and self.pool.wanted_spares == 0:
             self.pool.wanted_spares = EXPECTED_SPARES
             self._prewarm_at_s = time.monotonic() + PREWARM_AFTER_S
             self.wake()
@@ -199,6 +201,11 @@ class Bench:
         """Of these arms, those whose worker is likely to be kept: it holds the model from an earlier run."""
         return [name for name, arm in arms.items() if self.pool.keeps(name, arm.plan)]
 
+    def start_costs(self, model: str) -> dict[str, float]:
+        """What choices cost at the start of a run of this model here (`runs/start_costs.py`), as far as earlier runs
+        tell. InputError if they cannot be read now."""
+        return self._start_costs.of(model, Place(self.machine().describe(), hardware.versions()))
+
     def obstacle(self, facts: ModelFacts) -> str:
         """Why a model cannot be loaded here now, and what to do; "" if nothing is known to prevent it."""
         return obstacle(facts, self.machine().hub_offline)
@@ -217,6 +224,7 @@ class Bench:
         """The model and each arm as they would run, the revision of the model's files settled. InputError says why they
         cannot, and what to do."""
         require_kind(request)
+        check_runs(self.limits)
         facts, arms = self._judge(request)
         if lacking := self.obstacle(facts):
             raise InputError(lacking)

@@ -3,6 +3,7 @@
 local   the user's own machine: whoever reaches the loopback interface is the local user
 team    a network where everybody logs in
 public  strangers, each known by a random cookie
+show    the same, but nothing runs: recordings are all that there is to see
 """
 
 from dataclasses import dataclass, fields, replace
@@ -11,7 +12,7 @@ from typing import Literal, get_args
 from tokendyno.backend.errors import unknown
 from tokendyno.backend.units import bytes_text
 
-Mode = Literal["local", "team", "public"]
+Mode = Literal["local", "team", "public", "show"]
 
 ALLOWED_KERNELS = "TOKENDYNO_ALLOW_KERNELS"
 """Set for workers where visitors may download no kernels but those that it lists."""
@@ -27,6 +28,7 @@ twenty times their bytes."""
 class Limits:
     """What a visitor may do in one mode. Sizes in bytes, durations in seconds; None: no limit beyond the program's own.
 
+    runs           whether anything is run
     login          whether a visitor must log in or send a token; otherwise a random cookie tells visitors apart
     local_paths    folders and files of this machine as models
     owner_token    the Hugging Face token and login of whoever started the app
@@ -58,6 +60,7 @@ class Limits:
     """
 
     mode: Mode
+    runs: bool = True
     login: bool = False
     local_paths: bool = True
     owner_token: bool = True
@@ -109,6 +112,12 @@ LIMITS: dict[Mode, Limits] = {
         sessions=256, address_connections=256, address_unread_bytes=64 * MIB, address_events=64, address_requests=16,
     ),
 }  # fmt: skip
+LIMITS["show"] = replace(LIMITS["public"], mode="show", runs=False)
+
+NO_RUNS = (
+    "This host only shows recordings and runs nothing. To run it yourself, install tokendyno on a machine of your own "
+    "and start it with: tokendyno open."
+)
 
 
 def limits_of(mode: str, models: tuple[str, ...] = (), kernels: tuple[str, ...] = ()) -> Limits:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from tokendyno.backend.config import Workload
+from tokendyno.backend.config import Request, Workload
 from tokendyno.backend.messages import PhaseName, Progress
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import Plan
@@ -42,13 +42,26 @@ class Place(NamedTuple):
 def wait_keys(plan: Plan, workload: Workload, place: Place) -> WaitKeys:
     """Equal keys: the same wait is to be expected. Lengths are rounded up to powers of two, since prompts of about the
     same length take about the same time."""
-    here = {name: fact for name, fact in place.machine.items() if name not in ("python", "system", "memory", "uuid")}
-    used = [place.versions.get(name, "") for name in ("torch", "transformers")]
-    load = _hash(plan.load_key, here, used)
+    load = _hash(plan.load_key, *_kind(place))
+    batch, *shape = lengths(workload)
+    run = _hash(load, plan.generate, batch, *shape)
+    return WaitKeys(load, run, _hash(plan, _stamp(plan.load.source), _kind(place)[0], place.versions))
+
+
+def lengths(workload: Workload) -> tuple[int, int, int]:
+    """Rows, and tokens of a prompt and an output, rounded up."""
     prompt = workload.prompt_tokens or len((workload.system + workload.prompt).encode())
-    shape = [_rounded(size) for size in (prompt, workload.max_new_tokens)]
-    run = _hash(load, plan.generate, workload.batch_size, *shape)
-    return WaitKeys(load, run, _hash(plan, _stamp(plan.load.source), here, place.versions))
+    return workload.batch_size, _rounded(prompt), _rounded(workload.max_new_tokens)
+
+
+def alike(created: Created, here: Place) -> bool:
+    """Whether a run was made on this kind of machine, with these versions."""
+    return _kind(Place(created.machine, created.versions)) == _kind(here)
+
+
+def _kind(place: Place) -> tuple[dict[str, str], list[str]]:
+    facts = {name: fact for name, fact in place.machine.items() if name not in ("python", "system", "memory", "uuid")}
+    return facts, [place.versions.get(name, "") for name in ("torch", "transformers")]
 
 
 def _stamp(source: ModelSource) -> list[tuple[str, int, int]]:
@@ -87,8 +100,7 @@ def whole_s(keeper: Keeper, created: Created) -> dict[str, dict[PhaseName, float
     that was to end as this one is, and has. Empty without one."""
     asked, keys = created.request, [arm.waits.run for arm in created.arms]
     for earlier in keeper.recent(asked.model, MAX_RUNS):
-        rules = (earlier.request.until_s, earlier.request.workload.repeats, earlier.request.quality)
-        if earlier.id == created.id or rules != (asked.until_s, asked.workload.repeats, asked.quality):
+        if earlier.id == created.id or _course(earlier.request) != _course(asked):
             continue
         if not all(keys) or [arm.waits.run for arm in earlier.arms] != keys:
             continue
@@ -107,6 +119,16 @@ def whole_s(keeper: Keeper, created: Created) -> dict[str, dict[PhaseName, float
                 case _:
                     pass
     return {}
+
+
+def _course(asked: Request) -> tuple[object, ...]:
+    """When a run ends, and how many requests it serves: as many, with as many tokens, over as many seconds."""
+    traffic = asked.traffic
+    rules = (asked.until_s, asked.workload.repeats, asked.quality)
+    if traffic is None:
+        return rules
+    new, last_s = sum(one.max_new_tokens for one in traffic.requests), max(one.arrival_s for one in traffic.requests)
+    return *rules, *map(_rounded, (len(traffic.requests), new, round(last_s)))
 
 
 def _told(earlier: WaitKeys, now: WaitKeys) -> tuple[PhaseName, ...]:

@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import Progress
 from tokendyno.backend.runs.history_file import READ_WAIT_S, cannot_be, check_format, connect
 from tokendyno.backend.runs.history_writer import END_S, HistoryWriter, Item
-from tokendyno.backend.runs.records import BROKEN_RECORD, UNREADABLE, Created, Ended, Record, decode_record
+from tokendyno.backend.runs.records import BROKEN_RECORD, UNREADABLE, ArmEvent, Created, Ended, Record, decode_record
 from tokendyno.backend.runs.retention import Retention
 
 log = logging.getLogger("tokendyno")
 
 CHANGE_WAIT_S = 2.0
 """How long a change that a user asked for waits for a lock."""
+
+
+_PHASES = "SELECT body FROM records WHERE run_id = ? AND instr(body, CAST('\"progress\"' AS BLOB)) ORDER BY seq"
 
 
 class Store:
@@ -102,6 +106,17 @@ class Store:
         records += [item.record for item in waiting if item.seq >= len(records)]
         return records if records and isinstance(records[0], Created) else []
 
+    def ended_phases(self, run_id: str) -> list[ArmEvent]:
+        """The ends of a run's phases in order, without reading all else that it holds. InputError if the file cannot be
+        read now."""
+        if self.path is None or any(item.run_id == run_id for item in self._waiting()):
+            return _phase_ends(self.read(run_id))
+        found = list[Record]()
+        for (body,) in self.query(_PHASES, (run_id,)):
+            with suppress(*BROKEN_RECORD):
+                found.append(decode_record(body))
+        return _phase_ends(found)
+
     def _read_file(self, run_id: str) -> list[Record]:
         rows = self.query("SELECT status, deleted_at FROM runs WHERE id = ?", (run_id,))
         if not rows or rows[0][1] is not None:
@@ -168,3 +183,8 @@ class Store:
 
     def _waiting(self) -> list[Item]:
         return self._writer.waiting() if self._writer else []
+
+
+def _phase_ends(records: Sequence[Record]) -> list[ArmEvent]:
+    events = [record for record in records if isinstance(record, ArmEvent)]
+    return [one for one in events if isinstance(one.event, Progress) and one.event.state == "end"]

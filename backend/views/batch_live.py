@@ -21,6 +21,7 @@ from tokendyno.backend.views.heading import heading
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
 from tokendyno.backend.views.live import PhaseStep, pair_underway, phase_step
+from tokendyno.backend.views.phase_bar import PhaseBar, phase_bar
 from tokendyno.backend.views.sentences import interference_of
 from tokendyno.backend.views.tile import Tile
 from tokendyno.backend.views.verdict import VerdictText, unasked_sentence
@@ -66,6 +67,7 @@ class BatchHead(msgspec.Struct, frozen=True):
     why           what made the difference, in a sentence, once both arms have ended
     same          how many requests got the same tokens, in a sentence; `differ`: where the others begin to differ
     heading       the run in a few words, once it has ended
+    bar           how far it is as a whole
     """
 
     title: str
@@ -90,6 +92,7 @@ class BatchHead(msgspec.Struct, frozen=True):
     arms: list[BatchArmHead]
     card: Card | None = None
     heading: str = ""
+    bar: PhaseBar | None = None
 
 
 class BatchDelta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
@@ -161,6 +164,7 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         arms=arms,
         card=card_of(run),
         heading=heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
+        bar=phase_bar(run, now_s, None),
     )
 
 

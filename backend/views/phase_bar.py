@@ -184,12 +184,12 @@ def _is_to_come(run: Snapshot, name: PartName, gate: Gate | None, expected: dict
 
 def _text(run: Snapshot, name: PartName, state: str, spent_s: float, doing: _At | None) -> str:
     most, several = run.request.workload.repeats, len(run.arms) == 2
-    word = "pair" if several else "run"
+    word, does = "pair" if several else "run", "writes" if run.request.traffic is None else "serves"
     if name == "pairs" and doing is not None:
         limit = f"of up to {most}" if run.request.until_s else f"of {most}"
-        return f"{word} {run.repeat + 1} {limit}{f', {doing.arm} writes' if several else ''}"
+        return f"{word} {run.repeat + 1} {limit}{f', {doing.arm} {does}' if several else ''}"
     if doing is not None and doing.phase.name == "run":
-        return f"{doing.arm} writes"
+        return f"{doing.arm} {does}"
     if doing is not None:
         note = f", {doing.phase.note}" if doing.phase.note and doing.phase.name in ("compile", "warmup") else ""
         return f"{doing.arm}: {PHASE_TITLES[doing.phase.name]}{note}"

@@ -26,6 +26,14 @@ def wait_text(phase: Phase, expected_s: Mapping[PhaseName, float]) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def start_cost_text(seconds: float) -> str:
+    """What a choice adds to the seconds before a run."""
+    if abs(seconds) < WORTH_A_WORD_S:
+        return "no longer to start here"
+    sign = "+" if seconds > 0 else "\u2212"
+    return f"{sign}{duration(abs(seconds))} to start here"
+
+
 def _amount(amount: Amount, over: bool) -> str:
     """ "1.20 of 14.9 GiB, 85.0 MiB/s, 2 min 45 s left"; what is not known is left out."""
     done, unit = bytes_text(amount.done_bytes)

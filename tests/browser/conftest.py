@@ -82,7 +82,7 @@ def address(history: Path) -> Iterator[str]:
     """Address of an app whose history already holds the runs of `stored_runs`."""
     folder = history.parent
     store = Store(history)
-    for run_id, records in stored_runs.RUNS.items():
+    for run_id, records in {**stored_runs.RUNS, "started": stored_runs.started()}.items():
         for record in records:
             store.add(run_id, record)
     store.close()

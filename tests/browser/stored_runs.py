@@ -6,6 +6,7 @@ import msgspec
 
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import arm_records, created, encoder, ended, passes
+from tokendyno.backend import hardware
 from tokendyno.backend.config import ArmRequest, Request, reading_of
 from tokendyno.backend.counts import RunCounts, StepTime
 from tokendyno.backend.evidence import Finding, Verdict
@@ -118,6 +119,22 @@ def keyed(run_id: str, keys: str = "AB") -> Created:
     plans = zip(first.arms, keys, strict=True)
     arms = [msgspec.structs.replace(arm, waits=WaitKeys(plan=key)) for arm, key in plans]
     return msgspec.structs.replace(first, arms=arms)
+
+
+def started() -> list[Record]:
+    """Of somebody else, on this machine: the defaults, and what compiles for 12 s more."""
+    first, machine = created("started", owner="another"), hardware.detect().describe()
+    asked = ({"dtype": "auto"}, {"dtype": "auto", "compile": "default"})
+    arms = [msgspec.structs.replace(arm, requested=one) for arm, one in zip(first.arms, asked, strict=True)]
+    found: list[Record] = [msgspec.structs.replace(first, arms=arms, machine=machine, versions=hardware.versions())]
+    for name, warmup_s in (("A", 1.0), ("B", 13.0)):
+        for progress in (
+            Progress("load", "end", 0.5),
+            Progress("warmup", "end", warmup_s),
+            Progress("run", "end", 1.0),
+        ):
+            found.append(ArmEvent(name, 0, 1.0, progress))
+    return [*found, ended()]
 
 
 AN_HOUR_AGO = time.time() - 3_600

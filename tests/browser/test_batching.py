@@ -80,8 +80,11 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     run_id = press_run(user)
     assert page.locator("#batch-run").is_disabled() and page.locator("#batch-stop").is_enabled()
     until(user, f"{BATCH}.batch.batches[0]?.steps.end.length > 3")
+    page.locator("#batch-live .td-run-part.now", has_text="serves").wait_for()
+    assert text(user, ".td-run-rule") == "rule: until decided, at most 9 pairs or 0.5 s"
+    until(user, "/^([AB] serves|pair .*|\\d+ s) - tokendyno$/.test(document.title)")
     over(user, run_id)
-    assert text(user, ".td-status") == "Done"
+    assert text(user, ".td-status") == "Done" and text(user, ".td-run-bar").startswith("Done in")
     until(user, "!document.querySelector('#batch-run').disabled")
     assert "static batching" in text(user, ".td-said") and re.fullmatch(
         r"[\d.,]+[%×]", text(user, ".td-answer .td-number")

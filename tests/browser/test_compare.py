@@ -241,3 +241,30 @@ def test_what_nobody_chose_is_set_the_same_with_one_press_and_the_run_says_how_f
     user.page.click("#stop")
     user.wait_status("cancelled")
     user.page.locator(".td-run-bar", has_text="Stopped after").wait_for()
+
+
+def test_what_more_hides_is_a_chip_beside_run_that_puts_it_back(open_page: Open) -> None:
+    user = open_page("?view=compare&model=pocket")
+    user.wait("document.querySelector('#will .td-line-text').textContent.startsWith('Run: ')")
+    chips, line = user.page.locator("#will .td-chip"), "document.querySelector('#will').innerText"
+    assert not chips.count()
+    user.choose("prompt-preset", "seed")  # only its text and what follows an EOS token are its own
+    chips.nth(1).wait_for()
+    user.page.click("#more-button")
+    user.type("batch-size", "2")
+    user.type("temperature", "0.8")
+    user.page.click("#more-button")
+    user.wait(f"{line}.includes('Temperature')")
+    said = [" ".join(text.replace("\u00d7", "").split()) for text in chips.all_inner_texts()]
+    assert said == ["Prompt Grandmother gave Anna a\u2026", "Batch size 2", "Temperature 0.8", "Ignore EOS off"]
+
+    user.page.get_by_role("button", name="Put Batch size back to 1").focus()
+    user.page.keyboard.press("Enter")
+    user.wait(f"!{line}.includes('Batch size')")
+    user.wait("document.activeElement.getAttribute('aria-label') === 'Put Temperature back to 0'")
+    user.page.get_by_role("button", name="Put Prompt back to").click()
+    user.wait(f"!{line}.includes('Prompt')")
+    assert user.page.locator("#prompt textarea").input_value().startswith("Once upon a time")
+    user.page.locator("#will").get_by_role("button", name="Put all back").click()
+    user.wait(f"!{line}.includes('Temperature')")
+    assert not chips.count() and user.page.locator("#batch-size input").input_value() == "1"

@@ -1,11 +1,14 @@
 """A story plays at once, another can be chosen, and "Run it here" runs it on Compare, or says why not."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.browser.access import obstacles
 from tests.browser.driver import Driver
+from tests.support.served import served
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.stories import stories
 
@@ -58,3 +61,30 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     assert user.shown() == run_id
     page.locator("#stop").click()
     user.wait_over(run_id)
+
+
+@pytest.mark.slow
+def test_where_nothing_is_run_stories_play_and_the_pages_say_so(browser: Any, tmp_path: Path) -> None:
+    said = "This host only shows recordings and runs nothing. To run it yourself,"
+    with served(tmp_path, "--mode", "show") as app:
+        context = browser.new_context(viewport={"width": 1366, "height": 768}, reduced_motion="reduce")
+        user = Driver(context.new_page(), app.url).open("?view=stories")
+        page = user.page
+        user.wait(f"{PANEL} && {PANEL}.dataset.over")
+        race = page.locator("#story-live .td-race")
+        assert "Race" in race.inner_text() and user.text(".td-story-here").startswith(said)
+        page.get_by_role("button", name="Play the recording").click()
+        race.filter(has_text="Pause").wait_for()
+        user.wait("document.querySelector('#story-live .td-race').textContent.includes('Race')")  # to its end
+        page.get_by_role("button", name="Play the recording").click()
+        race.filter(has_text="Pause").wait_for()
+        assert user.text("#story-message").strip() == "" and obstacles(page) == []
+
+        for view, run, line in (("compare", "#run", "#will"), ("batching", "#batch-run", "#traffic-summary")):
+            page.goto(f"{app.url}/?view={view}")
+            page.locator(line, has_text=said).wait_for()
+            assert page.locator(run).is_disabled()
+        page.goto(f"{app.url}/?view=compare&run=recorded-{stories()[0].recording}")
+        page.locator("#live .td-lead").wait_for()
+        assert page.locator("#run").is_disabled() and page.locator("#live .td-next").is_hidden()
+        context.close()

@@ -3,6 +3,7 @@ modules."""
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -30,7 +31,7 @@ from tokendyno.ui.batching.request import (
 )
 from tokendyno.ui.batching.traffic_row import TrafficRow, traffic_row
 from tokendyno.ui.compare.code import code_panel, named_code, no_code
-from tokendyno.ui.compare.request import what_pairs, within
+from tokendyno.ui.compare.request import within
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
 from tokendyno.ui.components.axis_values import all_known
 from tokendyno.ui.components.counting import wire_counting
@@ -70,12 +71,12 @@ class BatchControls(NamedTuple):
 
 def batching_page(bench: Bench) -> BatchControls:
     """Build the page inside the current tab."""
-    row, facts, machine = traffic_row(bench.offered), first_facts(), hardware.detect()
+    row, facts, machine = traffic_row(bench.offered, bench.limits.runs), first_facts(), hardware.detect()
     with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
         arms = [batch_arm(name, FIRST[name], facts, machine) for name in ARMS]
     message = text_line("batch-message", role="alert", classes="td-failure")
     older = stale_line("batch-live", "batch-stale")
-    live = batch_panel(bench.runs, queue_line(bench))
+    live = batch_panel(bench.runs, queue_line(bench), bench.limits.runs)
     _Page(bench, row, arms, message, older, live, code_panel(ARMS, "batch-code")).wire()
     return BatchControls(row.fields, arms[0].axes, arms[1].axes, live, row.run, row.stop)
 
@@ -104,7 +105,7 @@ class _Page(RunPage):
         buttons = [self.row.run, self.row.stop]
         checked = [
             self.message,
-            self.row.summary,
+            self.row.summary.line,
             self.stale,
             *self.codes,
             *(part for arm in self.arms for part in (arm.verdicts, *_leading(arm).values())),
@@ -121,6 +122,9 @@ class _Page(RunPage):
             trigger_mode="always_last",
             **quiet,
         )
+        summary = self.row.summary
+        put_back = summary.line.back(safe(summary.put_back), None, [*summary.controls.values(), self.message], **quiet)
+        put_back.then(safe(self.check), [self.live, *self.inputs], checked, **quiet)
         for arm in self.arms:
             arm.verdicts.fix(
                 safe(fixes(batch_axes(), arm.axes)),
@@ -166,10 +170,12 @@ class _Page(RunPage):
         updates: Updates = {self.message: "", self.stale: stale(self.known(shown), request)}
         recorded = self.recorded(shown, updates[self.stale])
         chosen = read_arms(values[len(Fields._fields) :]) if request is None else request.arms
+        said = partial(self.row.summary.value, values=dict(zip(Fields._fields, values, strict=False)))
+        updates[self.row.summary.line] = said("")
         try:
             if request is None or request.traffic is None:
                 raise InputError(unreadable)
-            updates[self.row.summary] = f"{request.traffic.label}. {what_pairs(request)}."
+            updates[self.row.summary.line] = said(f"{request.traffic.label}. {self.what_run_does(request)}")
             facts = self.bench.facts(request.model)
             machine = hardware.detect()
             lacking = self.bench.obstacle(facts)
@@ -185,7 +191,7 @@ class _Page(RunPage):
         except InputError as error:
             updates |= {self.message: str(error)} | {code: no_code(str(error)) for code in self.codes}
             if recorded:
-                updates |= {self.message: "", self.row.summary: f"{NOT_RECORDED_HERE} {error}"}
+                updates |= {self.message: "", self.row.summary.line: said(f"{NOT_RECORDED_HERE} {error}")}
             for arm, asked in zip(self.arms, chosen, strict=True):
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
         return updates
@@ -219,10 +225,8 @@ class _Page(RunPage):
 
     def buttons(self, state: Buttons) -> Updates:
         """Run and Stop."""
-        return {
-            self.row.run: gr.update(interactive=state[0]),
-            self.row.stop: gr.update(interactive=state[1]),
-        }
+        run, stop = self.pressable(state)
+        return {self.row.run: gr.update(interactive=run), self.row.stop: gr.update(interactive=stop)}
 
 
 def wanted_run(bench: Bench, request: gr.Request) -> Run | None:

@@ -22,6 +22,7 @@ from tokendyno.ui.live.sources import FILE_LINKS, RUN_LINK
 TEMPLATE = f"""
 <p class="td-empty-run"></p>
 <div class="td-failure" role="alert"></div>
+<div class="td-run-bar" role="group" aria-label="How far the run is" hidden></div>
 <div class="td-verdict">
   <h2 class="td-sentence" role="status"></h2>
   <div class="td-answer" hidden></div>
@@ -70,8 +71,8 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: H
     return msgspec.json.encode(delta).decode()
 
 
-def batch_panel(runs: RunLog, queue: QueueLine = no_queue) -> gr.HTML:
-    """The panel. It fires the event "finished" when its run has ended."""
+def batch_panel(runs: RunLog, queue: QueueLine = no_queue, acts: bool = True) -> gr.HTML:
+    """The panel. It fires the event "finished" when its run has ended. `acts`: Run can be pressed."""
 
     heads: Heads[BatchHead] = Heads()
 
@@ -81,7 +82,9 @@ def batch_panel(runs: RunLog, queue: QueueLine = no_queue) -> gr.HTML:
     return gr.HTML(
         value="",
         html_template=TEMPLATE,
-        js_on_load=bundle("batching", terms=TERMS, most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL]),
+        js_on_load=bundle(
+            "batching", terms=TERMS, most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL], acts=acts
+        ),
         server_functions=[pull],
         apply_default_css=False,
         elem_id="batch-live",

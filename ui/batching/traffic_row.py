@@ -10,10 +10,33 @@ from tokendyno.backend.models.catalogue import CatalogueEntry
 from tokendyno.backend.traffic.presets import traffic_presets
 from tokendyno.ui.batching.request import ARRIVALS, Fields, draw_values
 from tokendyno.ui.components.inputs import model_input, number_input, pairs_inputs
-from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.components.setting_chips import SettingChips
 
 TTFT_LIMIT_S = 1.0
 """The limit for goodput at first; 0 turns it off."""
+
+
+SETTINGS = {
+    "Requests": ["requests"],
+    "Concurrency": ["concurrent"],
+    "Prompt tokens": ["prompt_low", "prompt_high"],
+    "New tokens": ["new_low", "new_high"],
+    "Requests arrive": ["arrival"],
+    "Requests a second": ["rate"],
+    "Requests in a burst": ["burst"],
+    "Seed": ["seed"],
+    "Long prompts, %": ["long_percent"],
+    "Tokens of long prompts": ["long_low", "long_high"],
+    "KV pages": ["pages"],
+    "Ignore EOS": ["ignore_eos"],
+    "List of requests": ["trace"],
+    "TTFT limit, s": ["ttft_limit_s"],
+    "Limit per token, ms": ["token_limit_ms"],
+    "Limit per request, s": ["request_limit_s"],
+    "Seconds of pairs": ["seconds"],
+    "Price an hour": ["price"],
+}
+"""By title the controls of a traffic: each that is not the default is a chip."""
 
 
 class TrafficRow(NamedTuple):
@@ -23,11 +46,11 @@ class TrafficRow(NamedTuple):
     preset: gr.Dropdown
     run: gr.Button
     stop: gr.Button
-    summary: gr.HTML
+    summary: SettingChips
 
 
-def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
-    """Build the first rows of the page. `offered`: models to choose from."""
+def traffic_row(offered: Sequence[CatalogueEntry], runs: bool) -> TrafficRow:
+    """Build the first rows of the page. `offered`: models to choose from; `runs`: whether anything is run."""
     first = traffic_presets()[0]
     start: dict[str, Any] = draw_values(first.draw)
     made: dict[str, Any] = {}
@@ -48,10 +71,10 @@ def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
         number("requests", "Requests")
         number("concurrent", "Concurrency", first.concurrent)
         number("ttft_limit_s", "TTFT limit, s", TTFT_LIMIT_S)
-        run = gr.Button("Run", variant="primary", elem_id="batch-run", min_width=84, scale=1)
+        run = gr.Button("Run", variant="primary", interactive=runs, elem_id="batch-run", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="batch-stop", min_width=84, scale=1)
         more = gr.Button("More", elem_id="batch-more-button", min_width=64, scale=1)
-    summary = text_line("traffic-summary", first.summary, classes="td-facts")
+    summary = SettingChips("traffic-summary", "", SETTINGS)
     with gr.Column(elem_id="batch-more"):
         with gr.Row(elem_classes=["td-work"]):
             number("prompt_low", "Prompt tokens, from")
@@ -88,6 +111,7 @@ def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
                 elem_id="batch-trace",
             )
             made["seconds"], made["price"] = pairs_inputs("batch-")
+    summary.watch(made)
     _connect(preset, made)
     more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
     return TrafficRow({field: made[field] for field in Fields._fields}, preset, run, stop, summary)

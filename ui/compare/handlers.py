@@ -26,6 +26,7 @@ from tokendyno.ui.compare.palette import entries as offers
 from tokendyno.ui.compare.request import (
     ARMS,
     CUSTOM,
+    Fields,
     choice_values,
     matching_preset,
     preset_choices,
@@ -34,7 +35,6 @@ from tokendyno.ui.compare.request import (
     read_draft,
     read_request,
     stale,
-    what_runs,
     within,
 )
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
@@ -66,7 +66,7 @@ class Handlers(RunPage):
     ) -> None:
         super().__init__(bench, message, live)
         self.arms, self.codes, self.whole_codes = arms, codes, whole_codes
-        self.work, self.facts, self.will = row.work, row.facts, row.will
+        self.work, self.facts, self.will, self.filled = row.work, row.facts, row.will, row.filled
         self.run_button, self.stop_button = row.run, row.stop
         self.same, self.stale = same, older
         self.palette = offered
@@ -75,11 +75,13 @@ class Handlers(RunPage):
         self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
         self.buttons_shown: list[Any] = [self.run_button, self.stop_button]
         checked_of_arms = [part for arm in arms for part in (arm.preset, arm.fold, arm.verdicts)]
-        self.checked: list[Any] = [self.facts, self.will, same, message, older, *checked_of_arms, *codes, *whole_codes]
+        texts = [*codes, *whole_codes]
+        self.checked: list[Any] = [self.facts, self.will.line, same, message, older, *checked_of_arms, *texts]
 
     def buttons(self, state: Buttons) -> Updates:
         """Run and Stop."""
-        return {button: gr.update(interactive=on) for button, on in zip(self.buttons_shown, state, strict=True)}
+        shown = zip(self.buttons_shown, self.pressable(state), strict=True)
+        return {button: gr.update(interactive=on) for button, on in shown}
 
     # --- arms -------------------------------------------------------------------------------------
 
@@ -96,10 +98,11 @@ class Handlers(RunPage):
         for arm, found in zip(self.arms, chosen, strict=True):
             updates[arm.preset] = found.preset or matching_preset(found.choices)
         updates[self.same] = ""
+        settings = dict(zip(Fields._fields, values, strict=False))
+        updates[self.will.line] = self.will.value("" if request is None else self.what_run_does(request), settings)
         try:
             if request is None:
                 raise InputError(lacks)
-            updates[self.will] = what_runs(request)
             facts, machine = self.bench.facts(request.model), hardware.detect()
             lacking = self.bench.obstacle(facts)
             updates[self.facts] = model_line(facts, lacking)

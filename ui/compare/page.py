@@ -74,7 +74,7 @@ class CompareControls(NamedTuple):
 
 def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     """Build the page inside the current Blocks."""
-    row = work_row(bench.offered)
+    row = work_row(bench.offered, bench.limits.runs)
     with gr.Row(elem_id="arms", equal_height=False):
         first, machine = first_facts(), hardware.detect()
         presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
@@ -83,8 +83,8 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     same = fair_line()
     message = text_line("message", role="alert", classes="td-failure")
     older = stale_line("live", "stale")
-    offered = palette_dialog(first)
-    live = live_panel(bench.runs, why, queue_line(bench))
+    offered = palette_dialog(bench, first)
+    live = live_panel(bench.runs, why, queue_line(bench), acts=bench.limits.runs)
     page = Handlers(bench, row, arms, same, message, older, offered, live, *code_panels(ARMS), courses)
     gr.Button("What is each choice worth? Sweeps", size="sm", elem_id="to-worth").click(
         None, None, None, js=TO_WORTH, **QUIET
@@ -111,6 +111,11 @@ def _wire_choices(page: Handlers) -> None:
         trigger_mode="always_last",
         **QUIET,
     )
+    put_back = page.will.line.back(
+        safe(page.will.put_back), None, [*page.will.controls.values(), page.message], **QUIET
+    )
+    for filled in (page.filled, put_back):  # texts may be all that it has changed
+        filled.then(safe(page.check), [page.live, *page.asked], page.checked, **QUIET)
     dropdowns = [part for arm in page.arms for part in (arm.preset, *arm.axes)]
     page.work.model.change(
         safe(page.show_unsupported), page.work.model, [*dropdowns, page.palette, page.message], **QUIET

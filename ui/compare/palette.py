@@ -4,12 +4,17 @@ It opens on the window event "tokendyno-palette", which names the arm. What is t
 arm, the choices, and whether they replace the whole arm.
 """
 
+from typing import Annotated
+
 import gradio as gr
 import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.palette import Entry, palette
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.views.waits import start_cost_text
 from tokendyno.ui.components.scripts import bundle
 
 _TEMPLATE = """
@@ -30,18 +35,40 @@ class Taken(msgspec.Struct):
     whole: bool
 
 
-def palette_dialog(facts: ModelFacts | None) -> gr.HTML:
+class Offers(msgspec.Struct):
+    """The value of the component: what can be added to an arm of a model."""
+
+    model: str
+    entries: list[Entry]
+
+
+class StartsOf(msgspec.Struct, forbid_unknown_fields=True):
+    """What the browser asks when the palette opens: what choices cost at the start with this model."""
+
+    model: Annotated[str, msgspec.Meta(max_length=512)]
+
+
+def palette_dialog(bench: Bench, facts: ModelFacts | None) -> gr.HTML:
     """The component; its value is what `entries` returns."""
+
+    def ask(question: object) -> str:
+        try:
+            costs = bench.start_costs(msgspec.convert(question, StartsOf).model)
+        except (msgspec.ValidationError, InputError):  # a hint that is missing hinders nobody
+            costs = {}
+        return msgspec.json.encode({key: start_cost_text(seconds) for key, seconds in costs.items()}).decode()
+
     return gr.HTML(
         value=entries(facts),
         html_template=_TEMPLATE,
         js_on_load=bundle("palette"),
         apply_default_css=False,
+        server_functions=[ask],
         elem_id="palette",
     )
 
 
 def entries(facts: ModelFacts | None) -> str:
     """The component's value: all entries for this model here; none for a model that is not known."""
-    found: list[Entry] = [] if facts is None else palette(facts, hardware.detect())
+    found = Offers("", []) if facts is None else Offers(facts.model, palette(facts, hardware.detect()))
     return msgspec.json.encode(found).decode()

@@ -117,19 +117,6 @@ def what_pairs(request: Request) -> str:
     return f"Run: pairs of runs until they decide, at most {request.workload.repeats} or {request.until_s:g} s"
 
 
-def what_runs(request: Request) -> str:
-    """What Run will do, with whatever else is set that "More" may hide."""
-    work = request.workload
-    more = [
-        (work.batch_size > 1, f"batch size {work.batch_size}"),
-        (work.prompt_tokens, f"{work.prompt_tokens:,} prompt tokens instead of the prompt as written"),
-        (work.temperature, f"temperature {work.temperature:g}"),
-        (work.chat, "chat template"),
-        (request.reading, "quality on your own text"),
-    ]
-    return "; ".join([what_pairs(request), *(words for here, words in more if here)]) + "."
-
-
 def read_choices(values: Sequence[object]) -> dict[str, str]:
     """The choices of an arm that differ from the default, by axis."""
     return chosen(prompt_axes(), values)

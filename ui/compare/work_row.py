@@ -1,7 +1,7 @@
 """The workload of both arms: model, prompt and sampling, with the buttons that start and stop a run."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gradio as gr
 import msgspec
@@ -10,8 +10,28 @@ from tokendyno.backend.arms.presets import prompts
 from tokendyno.backend.config import EFFORTS, THINKING, Request
 from tokendyno.backend.models.catalogue import CatalogueEntry
 from tokendyno.ui.components.inputs import model_input, number_input, pairs_inputs
+from tokendyno.ui.components.setting_chips import SettingChips
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates
+
+SETTINGS = {
+    "Prompt": ["prompt", "preset"],
+    "Prompt tokens": ["prompt_tokens"],
+    "New tokens": ["max_new_tokens"],
+    "Batch size": ["batch_size"],
+    "Temperature": ["temperature"],
+    "Top k": ["top_k"],
+    "Top p": ["top_p"],
+    "Seed": ["seed"],
+    "Ignore EOS": ["ignore_eos"],
+    "Chat template": ["chat"],
+    "System message": ["system"],
+    "Reasoning effort": ["reasoning_effort"],
+    "Quality on your text": ["text"],
+    "Seconds of pairs": ["seconds"],
+    "Price an hour": ["price"],
+}
+"""By title the controls of a workload: each that is not the default is a chip."""
 
 
 class WorkControls(NamedTuple):
@@ -44,29 +64,31 @@ class WorkControls(NamedTuple):
 
 
 class WorkRow(NamedTuple):
-    """The workload's controls, the buttons, and below them the model's facts and what Run will do."""
+    """The workload's controls, the buttons, and below them the model's facts and what Run will do. `filled`: the event
+    after which a prompt preset has filled them."""
 
     work: WorkControls
     run: gr.Button
     stop: gr.Button
     facts: gr.HTML
-    will: gr.HTML
+    will: SettingChips
+    filled: Any
 
 
-def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
-    """Build the first rows of the Compare page. `offered`: models to choose from."""
+def work_row(offered: Sequence[CatalogueEntry], runs: bool) -> WorkRow:
+    """Build the first rows of the Compare page. `offered`: models to choose from; `runs`: whether anything is run."""
     first = prompts()[0]
     with gr.Row(elem_id="work", elem_classes=["td-work"], equal_height=True):
         model = model_input(offered)
         preset = _prompt_preset()
         prompt = _prompt(first.text)
         tokens = number_input("New tokens", first.max_new_tokens, "max-new-tokens")
-        run = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
+        run = gr.Button("Run", variant="primary", interactive=runs, elem_id="run", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
         more = gr.Button("More", elem_id="more-button", min_width=64, scale=1)
     with gr.Row(elem_id="below-work"):
         facts = text_line("facts", classes="td-facts")
-        will = text_line("will", classes="td-facts td-will")
+        will = SettingChips("will", "td-will", SETTINGS)
     with gr.Column(elem_id="more"):
         with gr.Row(elem_classes=["td-work"]):
             batch = number_input("Batch size", 1, "batch-size")
@@ -100,9 +122,10 @@ def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
         effort,
         text,
     )
-    _connect(preset, work)
+    will.watch({**work._asdict(), "preset": preset})
+    filled = _connect(preset, work)
     more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
-    return WorkRow(work, run, stop, facts, will)
+    return WorkRow(work, run, stop, facts, will, filled)
 
 
 _TOGGLE = """() => {
@@ -112,7 +135,7 @@ _TOGGLE = """() => {
 """Shows batch, sampling, seconds, synthetic prompt and chat, or hides them."""
 
 
-def _connect(preset: gr.Dropdown, work: WorkControls) -> None:
+def _connect(preset: gr.Dropdown, work: WorkControls) -> Any:
     """A prompt preset fills the prompt and what belongs to it.
 
     The browser does it alone: an answer of the server could come after the visitor's next keys, and overwrite them.
@@ -124,7 +147,7 @@ def _connect(preset: gr.Dropdown, work: WorkControls) -> None:
     }
     fill = f"(name) => ({msgspec.json.encode(known).decode()})[name]"
     # "select", not "input": Gradio also sends "input" when the focus leaves the list
-    preset.select(None, preset, filled, js=fill, show_progress="hidden", queue=False, api_visibility="private")
+    return preset.select(None, preset, filled, js=fill, show_progress="hidden", queue=False, api_visibility="private")
 
 
 def _prompt_preset() -> gr.Dropdown:

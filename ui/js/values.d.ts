@@ -72,6 +72,7 @@ declare namespace Batch {
     arms: BatchArmHead[];
     card: Card | null;
     heading: string;
+    bar: PhaseBar | null;
   }
   interface VerdictText {
     sentence: string;
@@ -186,6 +187,21 @@ declare namespace Batch {
     action: "code" | "run";
     arm: string;
   }
+  interface PhaseBar {
+    label: string;
+    parts: Part[];
+    spent_s: number;
+    left_s: number | null;
+    most_s: number | null;
+    rule: string;
+  }
+  interface Part {
+    name: "pairs" | "proof" | "quality" | "ready";
+    text: string;
+    state: "done" | "now" | "waiting";
+    spent_s: number;
+    expected_s: number | null;
+  }
   interface BatchColumns {
     first: number;
     n: number;
@@ -216,6 +232,18 @@ declare namespace Batch {
     at: number[];
     ewhy: string[];
     et: string[];
+  }
+}
+
+declare namespace Chips {
+  interface ChipLine {
+    sentence: string;
+    chips: SettingChip[];
+  }
+  interface SettingChip {
+    title: string;
+    value: string;
+    default: string;
   }
 }
 
@@ -676,6 +704,10 @@ declare namespace Live {
 }
 
 declare namespace Palette {
+  interface Offers {
+    model: string;
+    entries: Entry[];
+  }
   interface Entry {
     group: string;
     axis: string;
@@ -699,6 +731,7 @@ declare namespace Story {
   interface Shown {
     at: string;
     playing: string;
+    no_runs: string;
     stories: ShownStory[];
   }
   interface ShownStory {

@@ -89,10 +89,16 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: H
 
 
 def live_panel(
-    runs: RunLog, first: str = "", queue: QueueLine = no_queue, elem_id: str = "live", replays: bool = False
+    runs: RunLog,
+    first: str = "",
+    queue: QueueLine = no_queue,
+    elem_id: str = "live",
+    replays: bool = False,
+    acts: bool = True,
 ) -> gr.HTML:
     """The panel. It fires the event "finished" when its run has ended. `first`: what a visitor without a run is told of
-    the arms; `replays`: it plays each run again as soon as it has it, and leaves the address alone.
+    the arms; `replays`: it plays each run again as soon as it has it, and leaves the address alone;
+    `acts`: Run can be pressed.
     """
     heads: Heads[live.Head] = Heads()
 
@@ -109,6 +115,7 @@ def live_panel(
             first=first,
             replays=replays,
             links=not replays,
+            acts=acts and not replays,
             plotly=plotly_address(),
         ),
         server_functions=[pull],

@@ -8,6 +8,7 @@ from tokendyno.backend import hardware
 from tokendyno.backend.claims.view import measured_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.limits import NO_RUNS
 from tokendyno.backend.recordings.shelf import shipped_id
 from tokendyno.backend.stories import Story, first_story, stories, story
 from tokendyno.backend.views.card import card_of
@@ -20,12 +21,13 @@ from tokendyno.ui.stories.view import ShownClaim, ShownRecording, ShownStory, en
 
 
 class StoryControls(NamedTuple):
-    """What opens a story, the message line, and what an opened story sets."""
+    """What opens a story, the message line, what an opened story sets, and why nothing can be run here (else "")."""
 
     view: gr.HTML
     panel: gr.HTML
     message: gr.HTML
     shown: list[ShownStory]
+    no_runs: str
 
     def open(self, name: str, recording: str = "") -> Updates:
         """Updates that show a story, the first if there is none of this name, and play its recording, or another of
@@ -38,16 +40,17 @@ class StoryControls(NamedTuple):
         played = [one.recording for one in found.played]
         playing = recording if recording in played else played[0]
         play = "" if found.batching else shipped_id(playing)
-        return {self.view: encode(self.shown, found.name, playing), self.panel: play}
+        return {self.view: encode(self.shown, found.name, playing, self.no_runs), self.panel: play}
 
 
 def stories_page(bench: Bench) -> StoryControls:
     """Build the page inside the current tab."""
     shown = [_shown(bench, one) for one in stories()]
-    view = story_view(encode(shown, first_story(hardware.detect().device).name))
+    no_runs = "" if bench.limits.runs else NO_RUNS
+    view = story_view(encode(shown, first_story(hardware.detect().device).name, no_runs=no_runs))
     message = text_line("story-message", role="alert", classes="td-failure")
     panel = live_panel(bench.runs, elem_id="story-live", replays=True)
-    controls = StoryControls(view, panel, message, shown)
+    controls = StoryControls(view, panel, message, shown, no_runs)
 
     def choose(event: gr.EventData) -> Updates:
         return controls.open(name_of(event), recording_of(event)) | {message: ""}

@@ -67,16 +67,18 @@ class ShownStory(msgspec.Struct, frozen=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The component's value. `playing`: the recording, "" for the story's own."""
+    """The component's value. `playing`: the recording, "" for the story's own; `no_runs`: why nothing can be run here,
+    "" where it can."""
 
     at: str
     playing: str
+    no_runs: str
     stories: Sequence[ShownStory]
 
 
-def encode(stories: Sequence[ShownStory], at: str, playing: str = "") -> str:
+def encode(stories: Sequence[ShownStory], at: str, playing: str = "", no_runs: str = "") -> str:
     """The component's value: all stories, the name of the one that is shown ("" for the first), and its recording."""
-    return msgspec.json.encode(Shown(at, playing, stories)).decode()
+    return msgspec.json.encode(Shown(at, playing, no_runs, stories)).decode()
 
 
 def story_view(value: str) -> gr.HTML:

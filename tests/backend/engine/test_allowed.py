@@ -33,6 +33,16 @@ def held(request: Request, limits: Limits = PUBLIC, machine: Machine = CPU) -> N
     check_allowed(request, facts, arms, machine, limits)
 
 
+def test_where_nothing_is_run_a_run_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path / "history.sqlite", limits=LIMITS["show"])
+    try:
+        with pytest.raises(InputError, match=r"only shows recordings .* start it with: tokendyno open\.$"):
+            bench.submit(asked())
+        assert not bench.check(asked())["A"].blocked  # what would run is still said
+    finally:
+        bench.close()
+
+
 def asked(*arms: dict[str, str], model: str = "pocket", **work: Any) -> Request:
     named = [ArmRequest(name, choices) for name, choices in zip("AB", arms or ({},), strict=False)]
     return Request(model, named, Workload(**{"prompt": "Once", "max_new_tokens": 8, **work}))

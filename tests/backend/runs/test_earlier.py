@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.support.batches import TRAFFIC
 from tests.support.runs import created, ended
 from tokendyno.backend.config import Workload
 from tokendyno.backend.messages import PhaseName, Progress
@@ -155,3 +156,5 @@ def test_a_run_between_the_same_arms_tells_of_all_its_pairs_and_texts(store: Sto
     new = run("new", 2.0)
     longer = msgspec.structs.replace(new, request=msgspec.structs.replace(new.request, until_s=5.0))
     assert whole_s(store, longer) == {}, "its pairs end by another rule"
+    served = msgspec.structs.replace(new, request=msgspec.structs.replace(new.request, traffic=TRAFFIC))
+    assert whole_s(store, served) == {}, "it serves requests"

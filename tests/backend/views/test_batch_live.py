@@ -43,6 +43,13 @@ def test_a_complete_run_is_worded_from_its_figures() -> None:
     assert head.digest is not None and "A and B differ in Batching" in head.digest.line
 
 
+def test_while_requests_are_served_the_bar_says_by_which_arm() -> None:
+    run = Run(batch_created())
+    run.append(batch_arm("A", static_events())[0])
+    bar = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head.bar  # type: ignore[union-attr]
+    assert bar is not None and [part.text for part in bar.parts if part.state == "now"] == ["A serves"]
+
+
 def several_runs(a: Sequence[float], b: Sequence[float], price: float = 0.0, **formats: str) -> Run:
     """Runs of 2 s in which the arms made so many useful tokens. `formats`: dtype of each arm."""
     first = batch_created()

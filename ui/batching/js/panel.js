@@ -2,8 +2,9 @@
 
 import { onTheme } from '../../components/js/theme.js';
 import { find, setText } from '../../live/js/dom.js';
-import { LOCAL, bare, clearLine, refuse, showLink, showMessage, showStatus, showUnkept } from '../../live/js/run_line.js';
+import { LOCAL, WATCHED, bare, clearLine, refuse, showLink, showMessage, showStatus, showUnkept } from '../../live/js/run_line.js';
 import { makePuller } from '../../live/js/pull.js';
+import { makePhaseBar } from '../../live/js/phase_bar.js';
 import { makePhases } from '../../live/js/phases.js';
 import { makeVerdict } from '../../live/js/verdict.js';
 import { makeCard, nextStep } from '../../live/js/card.js';
@@ -25,8 +26,9 @@ const lanes = makeLanes(find('.td-lanes'), find('.td-tip'), choose);
 const chosenBox = makeChosen(find('.td-chosen'), choose);
 const requestTable = makeTable(find('.td-requests'), find('.td-request-rows'), choose);
 const phases = makePhases(find('.td-progress'));
+const bar = makePhaseBar(find('.td-run-bar'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'));
-const card = makeCard(find('.td-answer'), next => nextStep(next, '#batch-run', '#batch-code-'));
+const card = makeCard(find('.td-answer'), settings.acts ? next => nextStep(next, '#batch-run', '#batch-code-') : null);
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
@@ -37,7 +39,7 @@ let batches = [];
 let head = null;
 /** @type {Batch.Asked | null} */
 let asked = null;
-let run = '', version = -1, sent = 0, heard = 0, over = false, chosen = 0, dirty = false, lastPaint = 0, paintMs = 0;
+let run = '', titled = '', version = -1, sent = 0, heard = 0, over = false, chosen = 0, dirty = false, lastPaint = 0, paintMs = 0;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
 
 async function ask() {
@@ -83,10 +85,12 @@ function takeHead(reply) {
   setText(find('.td-note'), head.note);
   setText(find('.td-traffic'), head.traffic);
   phases.take(head);
+  bar.take(head.bar, reply.ended);
   verdict.take(head, reply.status);
-  window.tokendynoAddress?.title('batching', head.heading);
-  card.take(head.card);
-  find('.td-verdict').classList.toggle('td-carded', Boolean(head.card));
+  entitle(head.heading || bar.title());
+  const waits = ['queued', 'running'].includes(reply.status) && head.arms.length === 2;
+  card.take(head.card, waits ? find('.td-sentence').textContent : '');
+  find('.td-verdict').classList.toggle('td-carded', Boolean(head.card) || waits);
   setText(find('.td-sure'), head.card ? head.card.confidence : '');
   setText(find('.td-why'), head.why);
   tiles.take(head.arms, head.differences);
@@ -155,19 +159,27 @@ function open(id) {
   batches = []; head = null; asked = null; version = -1; heard = sent; over = false; chosen = 0;
   clearLine(run, ['traffic', 'pace', 'why', 'sure']);
   window.dispatchEvent(new Event('tokendyno-run'));
-  window.tokendynoAddress?.title('batching', '');
+  entitle('');
   find('.td-verdict').classList.remove('td-carded');
-  verdict.clear(); card.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
-  setText(find('.td-empty-run'), run ? '' : EMPTY);
+  bar.clear(); verdict.clear(); card.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
+  setText(find('.td-empty-run'), run ? '' : settings.acts ? EMPTY : WATCHED);
   bare(true);
   showLink(run);
   if (!run) { puller.stop(); return; }
   puller.begin();
 }
 
+// The title of the browser's tab: what is shown, or how long it still goes.
+function entitle(text) {
+  if (text === titled) return;
+  titled = text;
+  window.tokendynoAddress?.title('batching', text);
+}
+
 function clock() {
   if (!element.isConnected) return;
-  if (head && !over && !document.hidden) phases.tick(tokenCounts());
+  if (head && !over) entitle(head.heading || bar.title());
+  if (head && !over && !document.hidden) { bar.tick(); phases.tick(tokenCounts()); }
   if (head && dirty && !document.hidden && performance.now() - lastPaint > Math.max(restMs, 4 * paintMs)) paint();
   setTimeout(clock, 100);
 }

@@ -2,14 +2,27 @@
 
 import { afterPress } from '../../components/js/press.js';
 import { add } from '../../components/js/add.js';
-import { ranked } from './rank.js';
+import { keyOf, ranked } from './rank.js';
 
 const dialog = element.querySelector('dialog'), search = dialog.querySelector('input'), list = dialog.querySelector('.td-entries'), jumps = dialog.querySelector('.td-jumps');
 const signs = { runs: '', 'falls back': '\u25b2 falls back', 'cannot run': '\u2715 cannot run' };
 let arm = 'A', opener = 'add';
+/** What choices cost at the start here, by what they add: asked for when the palette opens. @type {Record<string, string>} */
+let costs = {};
+let costsOf = '';
+/** @returns {Palette.Offers} */
+const offers = () => props.value ? JSON.parse(props.value) : { model: '', entries: [] };
+const askCosts = async () => {
+  const { model } = offers();
+  if (model !== costsOf) costs = {};
+  const found = JSON.parse(await server.ask({ model }).catch(() => '{}'));
+  const news = JSON.stringify(found) !== JSON.stringify(costs);
+  costs = found;
+  costsOf = model;
+  if (news && dialog.open) again();
+};
 const show = () => {
-  /** @type {Palette.Entry[]} */
-  const found = ranked(props.value ? JSON.parse(props.value) : [], search.value), boxes = new Map();
+  const found = ranked(offers().entries, search.value), boxes = new Map();
   list.replaceChildren();
   jumps.replaceChildren();
   for (const entry of found) {
@@ -25,7 +38,9 @@ const show = () => {
     if (button instanceof HTMLButtonElement) button.type = 'button'; else button.tabIndex = -1;
     const name = add(button, 'span', 'td-entry-name', entry.axis ? entry.axis + ': ' : '');
     add(name, 'b', '', entry.title);
-    add(button, 'span', 'td-entry-summary', entry.summary + (entry.cost ? ' Costs ' + entry.cost + '.' : ''));
+    const summary = add(button, 'span', 'td-entry-summary', entry.summary + (entry.cost ? ' Costs ' + entry.cost + '.' : ''));
+    const start = costs[keyOf(entry)];
+    if (start) add(summary, 'span', 'td-entry-start', ' ' + start);
     if (entry.argument) add(button, 'code', 'td-entry-argument', entry.argument);
     if (signs[entry.state]) add(button, 'span', 'td-entry-state', signs[entry.state]);
     if (entry.why) add(button, 'span', 'td-entry-why', entry.why);
@@ -62,6 +77,7 @@ window.addEventListener('tokendyno-palette', (event) => {
   dialog.showModal();
   list.scrollTop = 0;
   search.focus();
+  askCosts();
 });
 const again = afterPress(list, show);
 watch('value', () => { if (dialog.open) again(); });

@@ -2,7 +2,7 @@
 
 import { onTheme } from '../../components/js/theme.js';
 import { find, setText } from './dom.js';
-import { LOCAL, bare, clearLine, refuse, showLink, showMessage, showStatus, showUnkept } from './run_line.js';
+import { LOCAL, WATCHED, bare, clearLine, refuse, showLink, showMessage, showStatus, showUnkept } from './run_line.js';
 import { appendReply, cursorOf, emptySeries, replaceText } from './series.js';
 import { showAnnotations } from './annotations.js';
 import { csvOf, saveText } from './download.js';
@@ -48,7 +48,7 @@ const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
 const bar = makePhaseBar(find('.td-run-bar'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'), find('.td-gate'), find('.td-pays'));
-const card = makeCard(find('.td-answer'), settings.links ? next => nextStep(next, '#run', '#code-') : null);
+const card = makeCard(find('.td-answer'), settings.acts ? next => nextStep(next, '#run', '#code-') : null);
 const quality = makeQuality(find('.td-quality'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
@@ -196,7 +196,7 @@ function open(id) {
   showAnnotations(find('.td-annotations'), []);
   race.clear(); bar.clear(); phases.clear(); verdict.clear(); card.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear(); start.clear(); crossing.clear();
   charts.reset(run);
-  setText(find('.td-empty-run'), run || !settings.links ? '' : [EMPTY, settings.first].filter(Boolean).join(' '));
+  setText(find('.td-empty-run'), run || !settings.links ? '' : settings.acts ? [EMPTY, settings.first].filter(Boolean).join(' ') : WATCHED);
   if (!run) bare(true);
   if (settings.links) showLink(run);
   if (!run) { puller.stop(); return; }

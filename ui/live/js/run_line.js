@@ -8,6 +8,9 @@ const RUN_STATUS_LABELS = {
 };
 export const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
+/** Of a panel without a run, where nothing is run. */
+export const WATCHED = 'What was recorded appears here: open a story, or a link to a run.';
+
 // `queue`: where a queued run stands.
 /** @param {Live.Delta['status']} status @param {string} queue */
 export function showStatus(status, queue) {

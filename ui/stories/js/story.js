@@ -40,8 +40,19 @@ function drawCurves(parent, curves) {
   parent.append(picture);
 }
 
+// Where nothing is run, the button plays the recording.
 /** @param {Story.ShownStory} one */
-function drawFirst(one) {
+function play(one) {
+  if (one.batching) { location.search = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + one.played[0].recording }); return; }
+  const race = document.querySelector('#story-live .td-race'), moment = document.querySelector('#story-live .td-scrub');
+  if (!(race instanceof HTMLButtonElement) || !(moment instanceof HTMLInputElement) || race.disabled) return;
+  moment.value = '0';
+  moment.dispatchEvent(new Event('input'));  // from its beginning; this also stops it
+  race.click();
+}
+
+/** @param {Story.ShownStory} one @param {string} noRuns */
+function drawFirst(one, noRuns) {
   first.replaceChildren();
   add(first, 'h2', 'td-what', WHAT);
   const said = add(first, 'p', 'td-story-number');
@@ -49,12 +60,12 @@ function drawFirst(one) {
   add(said, 'span', '', one.headline);
   if (one.times) add(first, 'p', 'td-story-times', one.times);
   add(first, 'p', 'td-story-why', one.why);
-  const run = add(first, 'button', 'td-take', '\u25B6 Run it on this machine');
+  const run = add(first, 'button', 'td-take', noRuns ? '\u25B6 Play the recording' : '\u25B6 Run it on this machine');
   run.type = 'button';
-  run.addEventListener('click', () => trigger('take', { name: one.name }));
-  paragraph(first, 'td-story-here', one.here);
+  run.addEventListener('click', () => { if (noRuns) play(one); else trigger('take', { name: one.name }); });
+  paragraph(first, 'td-story-here', noRuns || one.here);
   const more = add(first, 'p', 'td-story-links');
-  for (const [view, words] of [['compare', 'Compare a model of your own'], ['fit', 'What fits on my GPU?']]) {
+  for (const [view, words] of [['compare', 'Compare a model of your own'], ['fit', 'What fits on my GPU?']].slice(noRuns ? 1 : 0)) {
     const link = add(more, 'a', '', words);
     link.href = '?' + new URLSearchParams({ view });
   }
@@ -120,7 +131,7 @@ function draw() {
     title: one.title, claim: one.claim, chart: one.chart, place, count: slides.length, before: slides[place - 1], after: slides[place + 1],
     open: name => choose(name),
   };
-  drawFirst(one);
+  drawFirst(one, shown.no_runs);
   drawCards(shown, one);
   drawText(one, playing);
   window.tokendynoAddress?.title('stories', new URLSearchParams(location.search).get('story') ? one.title : '');

@@ -1,0 +1,101 @@
+"""What differs from the settings with which a page opens: a sentence, and chips whose press puts them back.
+
+What "More" hides cannot change a run unseen.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gradio as gr
+import msgspec
+
+from tokendyno.backend.errors import InputError
+from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.errors import Updates
+
+MOST_CHARACTERS = 24
+"""Of a text in a chip."""
+
+
+class SettingChip(msgspec.Struct):
+    """A setting that differs, by its title: what it is, and what a press makes of it."""
+
+    title: str
+    value: str
+    default: str
+
+
+class ChipLine(msgspec.Struct):
+    """The value of the component."""
+
+    sentence: str
+    chips: list[SettingChip]
+
+
+class PutBack(msgspec.Struct):
+    """What a press sends: titles."""
+
+    titles: list[str]
+
+
+class SettingChips:
+    """The line of a page.
+
+    settings  by title the names of their controls, which are put back together
+    controls  by name; what they hold when the page is built is the default
+    """
+
+    def __init__(self, elem_id: str, classes: str, settings: Mapping[str, Sequence[str]]) -> None:
+        self.settings = settings
+        self.controls: dict[str, Any] = {}
+        self.defaults: dict[str, object] = {}
+        self.line = gr.HTML(
+            value="",
+            html_template='<div class="td-set"><div class="td-line-text"></div>'
+            '<div class="td-chips" role="group" aria-label="What is not the default" hidden></div></div>',
+            js_on_load=bundle("setting_chips"),
+            apply_default_css=False,
+            elem_id=elem_id,
+            elem_classes=["td-line", "td-facts", *classes.split()],
+        )
+
+    def watch(self, controls: Mapping[str, Any]) -> None:
+        """Take the controls, which may be built after the line."""
+        self.controls = dict(controls)
+        self.defaults = {name: control.value for name, control in controls.items()}
+
+    def value(self, sentence: str, values: Mapping[str, object]) -> str:
+        """The component's value. `values`: of the controls, by name; they may hold anything."""
+        chips = [
+            SettingChip(title, self._text(names, values), self._text(names, self.defaults))
+            for title, every in self.settings.items()
+            if (names := [name for name in every if name in values])
+            and any(values[name] != self.defaults[name] for name in names)
+        ]
+        return msgspec.json.encode(ChipLine(sentence, chips)).decode()
+
+    def put_back(self, event: gr.EventData) -> Updates:
+        """Handler of the event "back": the controls of these settings as the page opens."""
+        try:
+            names = [name for title in msgspec.convert(event._data, PutBack).titles for name in self.settings[title]]
+        except (msgspec.ValidationError, KeyError) as error:
+            raise InputError("What is to be put back cannot be read. Reload the page.") from error
+        return {self.controls[name]: self.defaults[name] for name in names}
+
+    def _text(self, names: Sequence[str], values: Mapping[str, object]) -> str:
+        return " to ".join(_text(values[name], self.controls[name]) for name in names)
+
+
+def _text(value: object, control: Any) -> str:
+    match value:
+        case bool():
+            return "on" if value else "off"
+        case int() | float() if math.isfinite(value):
+            return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:g}"
+        case str() if value.strip():
+            titles = {name: title for title, name in getattr(control, "choices", None) or ()}
+            text = " ".join(titles.get(value, value).split())
+            return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1].rstrip()}\u2026"
+        case _:
+            return "empty"
