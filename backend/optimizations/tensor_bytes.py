@@ -104,8 +104,7 @@ def triton_weights(module: Any) -> dict[str, list[Any]]:
     for name, value in vars(module).items():
         data = getattr(getattr(value, "storage", None), "data", None)
         if not _is_tensor(value) and _is_tensor(data):
-            scales = getattr(vars(module).get(f"{name}_precision_config"), "weight_scale", None)
-            found[name] = [data, *([scales.storage.data] if scales is not None else [])]
+            found[name] = [data, vars(module)[f"{name}_precision_config"].weight_scale.storage.data]
     return found
 
 

@@ -118,7 +118,7 @@ def kv_polyline(
     last_length: int,
     batch: int,
     itemsize: int,
-    max_cache_len: int = 0,
+    max_cache_len: int,
 ) -> tuple[KvPoint, ...]:
     """The corners of the curve between two lengths; between them it is straight. `first_length` is the prompt's."""
     lengths = {first_length, last_length}

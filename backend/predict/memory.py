@@ -124,9 +124,7 @@ class MemoryEstimate:
         }
 
 
-def peak_bytes(
-    facts: ModelFacts, setup: Setup, prompt_length: int = 1, new_tokens: int = 1, batch: int = 1
-) -> MemoryEstimate:
+def peak_bytes(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens: int, batch: int = 1) -> MemoryEstimate:
     """Peak memory of generating `new_tokens` after a prompt of `prompt_length` tokens, in each of `batch` sequences.
 
     An encoder generates nothing: its peak is that of a pass over the prompt. InputError if the GPUs of `setup` cannot

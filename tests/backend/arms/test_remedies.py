@@ -20,6 +20,7 @@ def test_every_remedy_names_axes_and_choices_that_exist() -> None:
         ({"cache": "dynamic"}, {"cache": "offloaded"}),
         ({"cache": "offloaded"}, {"quantization": "bnb-int8"}),
         ({"dtype": "bfloat16"}, {"quantization": "bnb-int8"}),
+        ({"dtype": "bfloat16", "cache": "offloaded"}, {"cache": "static-fp8"}),  # both, in 16 bits, before 8 bits
         ({"quantization": "mxfp4"}, {"quantization": "bnb-int8"}),
         ({"quantization": "bnb-int8"}, {"quantization": "bnb-nf4"}),
         ({"quantization": "bnb-nf4"}, {"quantization": "bnb-fp4"}),

@@ -8,7 +8,7 @@ from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.arms.requests import of_arm
-from tokendyno.backend.config import workload_of
+from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
@@ -103,3 +103,19 @@ def test_of_pages_too_the_last_byte_counts(spare_bytes: int, refused: bool) -> N
     need = check(config, facts("pocket"), CPU, workload_of(traffic), 0, traffic).memory.total
     machine = replace(CPU, free_bytes=need + spare_bytes)
     assert bool(check(config, facts("pocket"), machine, workload_of(traffic), 0, traffic).blocked) is refused
+
+
+def test_a_step_of_continuous_batching_is_one_row_with_a_mask_for_each_cached_token() -> None:
+    """10 pages of 16 tokens and a step of 128, one mask for all 28 layers in bfloat16; two take turns."""
+    traffic, model = requests((100, 60), pages=10), facts("random:Qwen3-0.6B")
+    work, found = workload_of(traffic), {}
+    for name, more in {"one": {}, "two": {"async_batching": "on"}, "flash": {"attention": "flash_attention_2"}}.items():
+        choices = {"batching": "continuous", "page_size": "16", "batch_tokens": "128", **more}
+        checked = check(make_config("m", choices), model, H200, work, 0, traffic)
+        assert not checked.blocked, checked.blocked
+        found[name] = checked.memory.workspace
+    mask = 128 * (10 * 16 + 128) * 2
+    assert found["two"] - found["one"] == mask and found["one"] - found["flash"] == mask
+    alone = Workload(prompt_tokens=128, max_new_tokens=1)
+    prompt = check(make_config("m", {"attention": "flash_attention_2"}), model, H200, alone)
+    assert found["flash"] == prompt.memory.workspace, "as a prompt of so many tokens"

@@ -218,7 +218,7 @@ def check_quantized(kind: CacheKind, prompt: int, dtype: str, rows: int, facts: 
 @pytest.mark.parametrize("kind", QUANTIZED, ids=name_of)
 def test_the_polyline_of_a_quantized_cache_passes_through_every_point(kind: CacheKind, full_facts: ModelFacts) -> None:
     for first, last in ((1, 300), (37, 164), (37, 165), (37, 166), (5, 5)):
-        corners = kv_polyline(full_facts, kind, first, last, 2, 4)
+        corners = kv_polyline(full_facts, kind, first, last, 2, 4, 0)
         for length in range(first, last + 1):
             assert _on(corners, length) == pytest.approx((0, kv_bytes(full_facts, kind, length, 2, 4, 0, first).full))
 
@@ -241,7 +241,7 @@ def test_gpt_oss_20b_at_32k_is_half_with_the_windows() -> None:
 def test_an_encoder_has_no_cache() -> None:
     facts = resolve("random:bert-base-uncased")
     assert kv_bytes(facts, DYNAMIC, 100, 8, 4) == KvBytes(0, 0)
-    assert kv_polyline(facts, DYNAMIC, 1, 9, 1, 4)[-1] == KvPoint(9, 0, 0)
+    assert kv_polyline(facts, DYNAMIC, 1, 9, 1, 4, 0)[-1] == KvPoint(9, 0, 0)
 
 
 def test_states_that_do_not_grow_are_there_from_the_first_token_on() -> None:
@@ -253,7 +253,7 @@ def test_states_that_do_not_grow_are_there_from_the_first_token_on() -> None:
         KvBytes(0, 2 * 8 * 2, state),
         KvBytes(0, 5 * 2 * 8 * 2, state),
     ]
-    assert kv_polyline(facts, DYNAMIC, 1, 5, 2, 2)[-1] == KvPoint(5, 0, 5 * 2 * 8 * 2 + state)
+    assert kv_polyline(facts, DYNAMIC, 1, 5, 2, 2, 0)[-1] == KvPoint(5, 0, 5 * 2 * 8 * 2 + state)
 
 
 def test_a_static_cache_that_is_too_small_is_an_error() -> None:

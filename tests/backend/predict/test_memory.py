@@ -18,6 +18,7 @@ from tokendyno.backend.predict.kv import kv_bytes
 from tokendyno.backend.predict.memory import (
     CPU_KERNEL_BYTES,
     CPU_MARGIN,
+    CUDNN_BYTES,
     MIB,
     peak_bytes,
 )
@@ -252,10 +253,10 @@ def test_an_offloaded_cache_takes_a_few_layers_on_a_gpu_and_all_on_a_cpu() -> No
 
 def test_eager_attention_needs_its_scores_and_sdpa_does_not() -> None:
     facts = resolve("random:Llama-3-8B")
-    eager = peak_bytes(facts, Setup(attention="eager"), 4_096).workspace
-    assert eager > 4 * peak_bytes(facts, Setup(attention="sdpa"), 4_096).workspace
+    eager = peak_bytes(facts, Setup(attention="eager"), 4_096, 1).workspace
+    assert eager > 4 * peak_bytes(facts, Setup(attention="sdpa"), 4_096, 1).workspace
     sinks = resolve("random:gpt-oss-20b")
-    assert peak_bytes(sinks, Setup(), 4_096) == peak_bytes(sinks, Setup(attention="eager"), 4_096)
+    assert peak_bytes(sinks, Setup(), 4_096, 1) == peak_bytes(sinks, Setup(attention="eager"), 4_096, 1)
 
 
 def test_each_new_length_costs_a_plan_where_cudnn_attends_and_not_elsewhere() -> None:
@@ -268,6 +269,19 @@ def test_each_new_length_costs_a_plan_where_cudnn_attends_and_not_elsewhere() ->
     assert grown() > 90 * MIB
     for other in ({"attention": "eager"}, {"cache": STATIC}, {"dtype": "float32"}, {"capability": (8, 0)}):
         assert grown(**other) < 30 * MIB, other
+    for dtype, taken in (("bfloat16", True), ("float32", False)):  # cuDNN's own memory, on Hopper and in 16 bits
+        older, hopper = (
+            peak_bytes(facts, Setup(device="cuda", capability=one, dtype=dtype, cache=STATIC), 64, 64).runtime_bytes
+            for one in ((8, 0), (9, 0))
+        )
+        assert (hopper - older > CUDNN_BYTES) is taken, dtype
+
+
+def test_keys_of_more_than_1_mib_are_not_cut_out_of_larger_blocks() -> None:
+    """Up to it torch takes them out of blocks of 2 MiB. 8 heads of 128 numbers in 16 bits: 2 KiB a token."""
+    facts = resolve("random:Llama-3-8B")
+    steps = [peak_bytes(facts, Setup(**H200), 1, length).workspace for length in (511, 512, 513)]
+    assert steps[1] - steps[0] < MIB < 32 * MIB < steps[2] - steps[1]
 
 
 def test_packed_weights_are_smaller_and_multiplied_with_a_dense_copy() -> None:

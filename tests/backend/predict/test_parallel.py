@@ -154,14 +154,14 @@ def test_an_architecture_that_is_not_in_the_table_has_no_plan() -> None:
     facts = replace(resolve("Llama-3-8B"), architecture="granite")
     assert plan_of(facts) == "none" and shard(facts) is facts
     with pytest.raises(InputError, match="how transformers splits granite is not modeled"):
-        peak_bytes(facts, Setup(tensor_parallel=2))
+        peak_bytes(facts, Setup(tensor_parallel=2), 1, 1)
 
 
 def test_one_gpu_is_left_alone() -> None:
     for entry in catalogue():
         facts = resolve(f"random:{entry.name}")
         assert shard(facts, *group_sizes(facts, 1)) is facts
-        assert peak_bytes(facts, Setup(tensor_parallel=1)) == peak_bytes(facts, Setup())
+        assert peak_bytes(facts, Setup(tensor_parallel=1), 1, 1) == peak_bytes(facts, Setup(), 1, 1)
 
 
 def test_all_parts_of_the_peak_are_one_gpus() -> None:
@@ -175,14 +175,15 @@ def test_all_parts_of_the_peak_are_one_gpus() -> None:
 
 def test_where_attention_is_put_together_again_the_cache_is_whole() -> None:
     facts = resolve("random:Olmo-3-7B")
-    whole, shared = peak_bytes(facts, Setup()), peak_bytes(facts, Setup(tensor_parallel=2))
+    whole, shared = (peak_bytes(facts, Setup(tensor_parallel=n), 1, 1) for n in (1, 2))
     assert shared.kv == whole.kv and shared.weights < 0.6 * whole.weights
 
 
 def test_our_plan_for_gpt_oss_splits_attention_and_its_sinks_too() -> None:
     facts = resolve("random:gpt-oss-20b")
+    whole = peak_bytes(facts, Setup(), 1, 1)
     for expert in (1, 2):
-        whole, shared = peak_bytes(facts, Setup()), peak_bytes(facts, Setup(tensor_parallel=2, expert_parallel=expert))
+        shared = peak_bytes(facts, Setup(tensor_parallel=2, expert_parallel=expert), 1, 1)
         assert shared.kv == whole.kv // 2 and 0.5 < shared.weights / whole.weights < 0.51
     with pytest.raises(InputError, match="its experts' width of 33 cannot be split evenly"):
         check_sizes(replace(facts, intermediate=33), 2)

@@ -193,3 +193,25 @@ def test_a_cpus_sdpa_writes_out_the_scores_of_what_no_kernel_takes() -> None:
         assert prefill_bytes(model, Work(1, 900, 4, "sdpa", cpu=True)) > scores
         assert prefill_bytes(model, Work(1, 900, 4, "sdpa")) < scores
     assert prefill_bytes(known, Work(1, 900, 4, "sdpa", cpu=True)) < scores
+
+
+def test_a_gpu_has_freed_the_float32_scores_when_it_multiplies_them_with_the_values() -> None:
+    """So its peak is the softmax before, with one tensor of the queries' size less."""
+    known = resolve("random:Llama-3-8B")
+    cpu, gpu = (prefill_bytes(known, Work(1, 4_000, 2, "eager", cpu=cpu)) for cpu in (True, False))
+    assert cpu - gpu == 4_000 * 32 * 128 * 2
+
+
+def test_each_token_before_a_chunk_costs_its_id_and_its_place_in_the_mask() -> None:
+    near, far = (
+        prefill_bytes(resolve("random:gpt2"), Work(3, 100, 2, "flash_attention_2", attended=keys))
+        for keys in (200, 1_200)
+    )
+    assert far - near == 1_000 * 3 * (8 + 8)  # int64
+
+
+def test_half_of_the_experts_take_half_of_the_pairs_and_tokens_come_and_go() -> None:
+    """1,000 tokens with 4 experts each; a pair has ten tensors of 2,880 numbers in bfloat16, one of them the token."""
+    known = resolve("random:gpt-oss-20b")
+    one, two = (prefill_bytes(known, Work(1, 1_000, 2, "sdpa", expert_ranks=ranks)) for ranks in (1, 2))
+    assert one - two == (4_000 * 10 - 2_000 * (10 + 2)) * 2_880 * 2

@@ -70,6 +70,11 @@ def test_a_reading_counts_for_the_same_two_plans_only() -> None:
     assert found.difference is not None and found.positions == 6
     swapped = known(run, ("ba", "done"))
     assert swapped is not None and swapped.swapped
+    for name, scores in (("A", A), ("B", B)):
+        for event in scores:
+            run.append(ArmEvent(name, 0, 2.0, event))
+    own = known(run, ("ba", "done"))
+    assert own is not None and (own.run, own.swapped) == (run.created.id, False), "what it read itself comes first"
 
 
 def test_a_reading_leads_to_the_newest_run_that_compared_its_arms_to_the_end() -> None:

@@ -91,6 +91,12 @@ def test_sentence_card_and_tile_have_the_estimate_over_all_pairs_and_its_interva
     )
 
 
+def test_a_run_that_one_arm_alone_completed_is_in_no_figure() -> None:
+    """2 s with 4.8 and 9.6 useful tokens, and another run of A."""
+    found = several_runs((4.8, 40.0), (9.6,)).snapshot().batch_summaries
+    assert [found[name].useful_tokens_s for name in "AB"] == [2.4, 4.8]
+
+
 def test_an_arm_in_another_number_format_is_not_recommended_unread() -> None:
     run = several_runs((4.8, 5.0, 4.9), (9.6, 10.1, 9.7), A="float32", B="bfloat16")
     run.append(ended())

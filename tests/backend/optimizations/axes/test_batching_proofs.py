@@ -40,6 +40,7 @@ def row(name: str, counts: Mapping[str, float], **batch: Any) -> tuple[str, str,
     [
         ({}, ("verified", "static", 4, 4)),
         ({"rows_seen": 3}, ("partial", "static", 3, 4)),
+        ({"rows_seen": 0}, ("partial", "static", 0, 4)),
         ({"padding_seen": 5}, ("partial", "static", 5, 9)),
         ({"padding_seen": 12}, ("partial", "static", 9, 12)),
         ({"padding_seen": 0}, ("partial", "static", 0, 9)),
@@ -76,6 +77,7 @@ def test_a_prompt_that_a_graph_replays_shows_no_rows() -> None:
     [
         (4, {}, ("verified", "4")),
         (0, {}, ("verified", "auto")),
+        (0, {"batch_steps": 1, "slot_steps": 4}, ("verified", "auto")),
         (4, {"fullest_step": 5}, ("verified", "5")),  # which is not what was planned
         (8, {}, ("verified", "4")),
         (4, {"fullest_step": 3}, ("not_applicable", "4")),

@@ -218,7 +218,7 @@ def test_an_expert_as_large_as_a_part_is_no_part(wide: bool) -> None:
     model = build("gpt_oss")
     fuse(model)
     joined = [module for module in model.modules() if type(module).__name__ == "Fused"]
-    rows, columns = joined[0].sizes[0], joined[0].whole.in_features
+    rows, columns = joined[0].sizes[1], joined[0].whole.in_features
     calls: Counter[ShapedCall] = Counter({("aten::mm", ((1, columns), (columns, rows))): 40})
     if wide:
         experts = next(module for module in model.modules() if hasattr(module, "down_proj"))

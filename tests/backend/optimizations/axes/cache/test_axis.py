@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import DynamicCache, QuantizedCache, StaticCache
+from transformers import DynamicCache, MllamaTextConfig, QuantizedCache, StaticCache
 from transformers.cache_utils import DynamicLayer
 
 from tests.support.machines import H200, facts
@@ -174,6 +174,15 @@ def test_a_layer_that_holds_no_token_is_missed(tokens: int | None) -> None:
     found = AXIS.find(seen(cache, model))
     assert (found.effective, found.reached, found.expected) == ("dynamic", 3, 4)
     assert found.proof.endswith("; 3 of 4 layers hold their tokens like that")
+
+
+def test_a_text_leaves_layers_for_images_empty_which_is_not_against_it() -> None:
+    config = MllamaTextConfig(num_hidden_layers=4, cross_attention_layers=[1])
+    cache = DynamicCache(config=config)
+    for layer in (0, 2, 3):
+        cache.update(*states(12), layer)
+    found = AXIS.find(seen(cache, SimpleNamespace(config=config)))
+    assert len(cache.layers) == 4 and (found.reached, found.expected) == (3, 3)
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt_oss"])

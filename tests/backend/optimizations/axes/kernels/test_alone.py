@@ -1,5 +1,6 @@
 """Each norm is called by itself, and must leave its own operator, or launch its own kernel."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 
 from tests.backend.optimizations.axes.kernels.test_axis import counted, observed, replaced  # noqa: F401
 from tokendyno.backend.optimizations.axes.kernels import axis
-from tokendyno.backend.optimizations.axes.kernels.alone import silent_norms
+from tokendyno.backend.optimizations.axes.kernels.alone import _RANGE, _heard, silent_norms
 from tokendyno.backend.optimizations.axes.kernels.replaced import Layer
 
 OWN = {"aten::cumsum"}
@@ -32,6 +33,20 @@ class Norm(torch.nn.Module):  # type: ignore[misc]
 )
 def test_a_norm_that_calls_its_operator_twice_does_not_speak_for_another(times: tuple[int, ...], silent: int) -> None:
     assert silent_norms([Norm(n, 4 + n) for n in times], OWN) == silent
+
+
+def event(name: str, begin: int, end: int, device: str = "CPU", launch: int = 0) -> Any:
+    """As the profiler's, in ns."""
+    values = {"name": name, "start_ns": begin, "duration_ns": end - begin, "correlation_id": launch}
+    return SimpleNamespace(
+        **{k: lambda v=v: v for k, v in values.items()}, device_type=lambda: SimpleNamespace(name=device)
+    )
+
+
+def test_a_kernel_speaks_for_the_norm_that_launched_it_however_late_it_runs() -> None:
+    first, second = event(_RANGE, 0, 10), event(_RANGE, 20, 30)
+    late = [event("cudaLaunchKernel", 5, 6, launch=7), event("norm_kernel", 22, 28, "CUDA", 7)]
+    assert [_heard([one, *late], {"norm_kernel"}) for one in (first, second)] == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,12 @@ def test_a_device_map_says_what_it_costs_and_plans_layers_on_the_gpus_of_one_pro
     assert checked.needed_bytes == checked.memory.fullest >= checked.memory.total
 
 
+@pytest.mark.parametrize(("choice", "source"), [("device-map-2", "accelerate.py"), ("tensor-2", "tensor_parallel.py")])
+def test_a_refusal_names_the_code_that_would_share_the_model(choice: str, source: str) -> None:
+    config = make_config("pocket", {"parallel": choice})
+    assert source in check(config, facts("pocket"), H200, Workload(prompt="Once")).blocked[0].source
+
+
 @pytest.mark.parametrize(
     ("model", "machine", "beside", "says"),
     [
