@@ -22,6 +22,8 @@ FOREIGN = {
     "--folder",
     "--node-rank",
     "--nproc-per-node",
+    "--pip-args",
+    "--torch-backend",
 }  # options of other programs, and of every one
 
 

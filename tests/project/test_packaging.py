@@ -1,5 +1,5 @@
-"""One name in site-packages, under which nothing is read of the folder that the user stands in; and a copy of the
-repository that nobody installed, as on a Space."""
+"""One name in site-packages, under which nothing is read of the folder that the user stands in; a source archive that
+can be built and tested; and a copy of the repository that nobody installed, as on a Space."""
 
 import os
 import shutil
@@ -7,6 +7,7 @@ import site
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,16 +16,13 @@ from tests.support.served import served
 from tokendyno.backend.paths import ROOT
 
 FOLDERS = ("backend", "ui", "presets")
+BESIDE = ("docs", "tests", "tools")
+"""Folders that the source archive has and the wheel has not."""
+MOST_BYTES = 20_000_000
 WRITTEN = (".pyc", ".pyi")
 """Files that Python and Gradio write at run time."""
 USERS_OWN = ("app.py", "backend/__init__.py", "presets/__init__.py", "random.py", "tokendyno.py", "ui/__init__.py")
-BUILD = """
-import sys
-from setuptools import build_meta
-folder = sys.argv[1]
-build_meta.build_sdist(folder)
-build_meta.build_wheel(folder)
-"""
+BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +32,14 @@ def wanted() -> set[str]:
     files = (file for name in FOLDERS for file in (ROOT / name).rglob("*") if file.is_file())
     own = {str(one.relative_to(ROOT)) for one in files if one.suffix not in WRITTEN and one.parent.name != "js"}
     return {f"tokendyno/{name}" for name in (*own, "__init__.py", "__main__.py", "app.py")}
+
+
+def build(kind: str, source: Path, folder: Path) -> Path:
+    """An sdist or a wheel of these sources."""
+    command = [sys.executable, "-c", BUILD, f"build_{kind}", str(folder)]
+    ran = subprocess.run(command, cwd=source, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return next(folder.glob("*.whl" if kind == "wheel" else "*.tar.gz"))
 
 
 def environment(folder: Path) -> Path:
@@ -58,29 +64,53 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a source archive and a wheel."""
-    folder = tmp_path_factory.mktemp("built")
-    ran = subprocess.run([sys.executable, "-c", BUILD, folder], cwd=clone, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return folder
+def wheel(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", clone, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
-def packages(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unpacked(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The content of the source archive."""
+    folder = tmp_path_factory.mktemp("sdist")
+    made = build("sdist", clone, folder)
+    assert made.stat().st_size < MOST_BYTES
+    with tarfile.open(made) as archive:
+        archive.extractall(folder, filter="data")
+    return next(one for one in folder.iterdir() if one.is_dir())
+
+
+@pytest.fixture(scope="module")
+def packages(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site-packages that the wheel was installed into, alone."""
     found = environment(tmp_path_factory.mktemp("installed") / "venv")
     pip = [sys.executable, "-m", "pip", "-q", "--python", str(found.parents[2] / "bin" / "python")]
-    wheel = next(built.glob("*.whl"))
     subprocess.run([*pip, "install", "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True)
     return found
 
 
-def test_the_source_archive_holds_the_package_and_nothing_else(built: Path) -> None:
-    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
-        held = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
-    about = {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"}
-    assert {name for name in held if not name.startswith("tokendyno.egg-info/")} == wanted() | about
+def test_the_source_archive_holds_the_package_its_documents_and_its_tests(clone: Path, unpacked: Path) -> None:
+    held = {str(file.relative_to(unpacked)) for file in unpacked.rglob("*") if file.is_file()}
+    about = {"LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"}
+    about |= {"ARCHITECTURE.md", "CHANGELOG.md"}
+    beside = {str(file.relative_to(clone)) for name in BESIDE for file in (clone / name).rglob("*") if file.is_file()}
+    assert {name for name in held if not name.startswith("tokendyno.egg-info/")} == wanted() | about | beside
+
+
+def test_tests_of_the_source_archive_run_where_it_is_unpacked(unpacked: Path) -> None:
+    """A document and the package are found; what checks the repository is left out."""
+    command = [sys.executable, "-m", "pytest", "-n", "0", "tests/project", "tests/backend/hosting/test_limits.py"]
+    env = {**os.environ, "PYTHONPATH": ""}
+    ran = subprocess.run(command, cwd=unpacked, env=env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-2000:]
+
+
+def test_a_wheel_of_the_source_archive_is_that_of_the_repository(unpacked: Path, wheel: Path, tmp_path: Path) -> None:
+    def content(made: Path) -> dict[str, int]:
+        with zipfile.ZipFile(made) as archive:
+            return {one.filename: one.CRC for one in archive.infolist() if not one.filename.endswith("/RECORD")}
+
+    assert content(build("wheel", unpacked, tmp_path)) == content(wheel)
+    assert wheel.stat().st_size < MOST_BYTES
 
 
 def test_pip_puts_one_name_into_site_packages(packages: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import LIMITS, Limits, limits_of, rows
-from tokendyno.backend.paths import ROOT
+from tokendyno.backend.paths import IMPORTED_FROM
 
 
 def test_each_mode_allows_no_more_than_the_one_before() -> None:
@@ -25,7 +25,7 @@ def test_public_bounds_everything_that_a_visitor_can_ask_for() -> None:
 
 
 def test_the_documentation_has_the_same_table() -> None:
-    text = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
+    text = (IMPORTED_FROM / "docs" / "hosting.md").read_text(encoding="utf-8")
     for name, cells in rows():
         assert f"| `{name}` | {' | '.join(cells)} |" in text, name
 

@@ -13,17 +13,19 @@ from tokendyno.backend.optimizations import (
     choice_title,
     titles_text,
 )
-from tokendyno.backend.paths import ROOT
+from tokendyno.backend.paths import IMPORTED_FROM
+
+TABLE = IMPORTED_FROM / "docs" / "axes.md"
 
 
 def test_axes_come_in_the_order_of_the_table_for_users() -> None:
     """A load is edited before the generation, and a ledger reads in the order in which things happen."""
-    rows = re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "docs" / "axes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z_]+)` \|", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
     assert list(axis_names()) == rows
 
 
 def test_the_table_for_users_has_the_choices_of_every_axis_in_their_order() -> None:
-    text = (ROOT / "docs" / "axes.md").read_text(encoding="utf-8")
+    text = TABLE.read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z_]+)` \| ([^|]*) \|", text, re.MULTILINE)
     written = {name: re.findall(r"`([^`]+)`", choices) for name, choices in rows}
     assert written == {axis.name: [choice.name for choice in axis.choices] for axis in all_axes()}

@@ -18,7 +18,7 @@ from tokendyno.backend.history.history import History
 from tokendyno.backend.history.search import read_search
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL, LOCAL_USER
-from tokendyno.backend.paths import ROOT
+from tokendyno.backend.paths import IMPORTED_FROM
 from tokendyno.backend.runs.arm_series import roofline_at
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Created, Ended, Predicted, RooflinePoint, decode_record, encode_record
@@ -109,7 +109,7 @@ def test_a_stored_roofline_is_read_under_its_old_names() -> None:
 
 
 def test_a_whole_file_of_format_6_is_listed_searched_folded_renamed_and_deleted_from(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "tests" / "fixtures" / "history-v6.sqlite", path := tmp_path / "h.sqlite")
+    shutil.copy(IMPORTED_FROM / "tests" / "fixtures" / "history-v6.sqlite", path := tmp_path / "h.sqlite")
     store = Store(path)
     runs = RunLog(store)
     kept = History(store, runs, LIMITS["local"])
