@@ -168,7 +168,7 @@ class Service:
             answer.headers["WWW-Authenticate"] = "Bearer"
         if refused.status in (429, 503):
             answer.headers["Retry-After"] = str(RETRY_S)
-        if refused.status in (408, 413):
+        if refused.status == 408:
             answer.headers["Connection"] = "close"  # the rest of the body is not read
         return answer
 
@@ -201,16 +201,18 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    """The body. Refused where it is too large or too slow."""
-    body = bytearray()
+    """The body. Refused where it is too large, which clients read once all of it was sent, or too slow."""
+    body, size = bytearray(), 0
     try:
         async with asyncio.timeout(BODY_S):
             async for chunk in request.stream():
-                body += chunk
-                if len(body) > MAX_BODY:
-                    raise Refused(f"The body has over {MAX_BODY:,} bytes. Shorten the prompt.", 413)
+                size += len(chunk)
+                if size <= MAX_BODY:
+                    body += chunk
     except TimeoutError:
         raise Refused(f"The body did not arrive within {BODY_S:.0f} s.", 408) from None
+    if size > MAX_BODY:
+        raise Refused(f"The body has {size:,} bytes, over the limit of {MAX_BODY:,}. Shorten the prompt.", 413)
     return bytes(body)
 
 

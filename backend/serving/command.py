@@ -2,6 +2,7 @@
 
 import argparse
 import atexit
+import contextlib
 import os
 import socket
 import sys
@@ -41,17 +42,17 @@ def serve(options: argparse.Namespace) -> int:
     )
     if facts.max_positions and length > facts.max_positions:
         raise InputError(f"--max-length is {length:,}, but {facts.label} has {facts.max_positions:,} positions.")
-    listener = _listener(options.host.removeprefix("[").removesuffix("]"), options.port)
     from tokendyno.backend.library.model import load
 
-    model = load(options.model, options.arm, max_length=length, models_dir=options.models_dir)
     try:
-        model.generate("Hello", max_new_tokens=8, ignore_eos=True)  # compiles and captures before anybody waits for it
-        _run(options, model, length, listener)
+        with contextlib.ExitStack() as opened:
+            listener = opened.enter_context(_listener(options.host.removeprefix("[").removesuffix("]"), options.port))
+            model = load(options.model, options.arm, max_length=length, models_dir=options.models_dir)
+            opened.callback(_close, model)
+            model.generate("Hello", max_new_tokens=8, ignore_eos=True)  # compiles and captures, before anybody waits
+            _run(options, model, length, listener)
     except RunFailed as error:
         raise CommandFailed(str(error), FAILED) from error
-    finally:
-        _close(model)
     return OK
 
 
@@ -82,12 +83,14 @@ def _listener(host: str, port: int) -> socket.socket:
     """A socket with the address, taken before the model is loaded; who connects before it is ready is refused."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
     except (socket.gaierror, UnicodeError):
         raise InputError(f"Unknown host {host!r}. Use an address of this machine, such as 127.0.0.1.") from None
+    listener = socket.socket(family, kind)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
     except OSError as error:
+        listener.close()
         raise InputError(
             f"Port {port} on {host} cannot be used ({error.strerror}). Choose another with --port."
         ) from None

@@ -110,10 +110,11 @@ class Generation:
         self._asked, self._model, self._max_length = asked, model, max_length
         self._turns, self._metrics = turns, metrics
         self._stops, self._pending = StopTexts(asked.stops), list[Token]()
-        self._told: asyncio.Queue[Piece | Refused] = asyncio.Queue()
+        self._told: asyncio.Queue[Piece | Exception] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._first: asyncio.Future[float] = self._loop.create_future()  # when the first token came
         self._stream: TokenStream | None = None
+        self._last: Piece | None = None
         self._over = False
 
     async def begin(self) -> None:
@@ -134,7 +135,7 @@ class Generation:
             first_s = await self._first
         except Exception as error:
             self._end()
-            raise refused(error) from error
+            raise refused(error) from None
         except asyncio.CancelledError:
             self._end("left")
             raise
@@ -145,8 +146,8 @@ class Generation:
         """The text as it comes. Refused where it breaks off."""
         while True:
             piece = await self._told.get()
-            if isinstance(piece, Refused):
-                raise piece
+            if isinstance(piece, Exception):
+                raise refused(piece)
             yield piece
             if piece.finish:
                 break
@@ -179,10 +180,9 @@ class Generation:
             try:
                 for token in stream:
                     self._loop.call_soon_threadsafe(self._take, token, time.perf_counter())
-                broken: Exception = RunFailed("The generation ended early. Try again.")
+                self._loop.call_soon_threadsafe(self._complete)
             except Exception as error:
-                broken = error
-            self._loop.call_soon_threadsafe(self._fail, broken)
+                self._loop.call_soon_threadsafe(self._fail, error)
 
     def _take(self, token: Token, now_s: float) -> None:
         if self._over:
@@ -196,19 +196,32 @@ class Generation:
         finish: Finish | None = "stop" if met or token.stop == "eos" else "length" if token.stop else None
         if finish and not met:
             text += self._stops.rest()
-        if text or finish:
-            self._told.put_nowait(Piece(text, self._pending, finish))
-            self._pending = []
+        if finish and self.tokens > 1:
+            self._metrics.each_token_s.observe((now_s - self._first.result()) / (self.tokens - 1))
         if finish:
-            if self.tokens > 1:
-                self._metrics.each_token_s.observe((now_s - self._first.result()) / (self.tokens - 1))
-            self._end(finish)
+            self._last = Piece(text, self._pending, finish)
+        elif text:
+            self._told.put_nowait(Piece(text, self._pending))
+            self._pending = []
+        if met:
+            self._complete()
+
+    def _complete(self) -> None:
+        """The model's thread has ended well, which is known after the last token: scores may have been noise. Nobody
+        waits for it behind a stop."""
+        if self._over:
+            return
+        if self._last is None:
+            self._fail(RunFailed("The generation ended early. Try again."))
+        else:
+            self._told.put_nowait(self._last)
+            self._end(self._last.finish)
 
     def _fail(self, error: Exception) -> None:
         if self._over:
             return
         if self._first.done():
-            self._told.put_nowait(refused(error))
+            self._told.put_nowait(error)
         else:
             self._first.set_exception(error)
         self._end()
