@@ -82,8 +82,7 @@ tokendyno list gpus  # the names that --gpu accepts
 tokendyno open  # the page, in a browser
 tokendyno open --port 8000 --no-browser  # on another port, its address only printed
 
-tokendyno serve  # the embedded model, for any client of OpenAI's
-tokendyno serve --model SmolLM2-135M-Instruct --arm lowest-latency --port 9000  # a chat, as an arm was found fastest
+tokendyno serve --model SmolLM2-135M-Instruct --arm lowest-latency  # http://127.0.0.1:8000/v1
 
 tokendyno models  # the names that --model accepts
 

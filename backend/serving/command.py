@@ -26,7 +26,7 @@ USUAL_LENGTH = 2048
 KEY = "TOKENDYNO_API_KEY"
 CLOSE_S = 5.0
 """How long the step in flight may take at the end."""
-PURPOSE = "It is for demos and experiments, and answers one request at a time. vLLM and SGLang serve in production."
+PURPOSE = "For demos and experiments, one request at a time: vLLM and SGLang serve in production."
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -110,23 +110,21 @@ def _close(model: "Model") -> None:
 
 def add_commands(add: Add) -> None:
     """The command and its options."""
-    sub = add(
-        "serve", serve, "an arm behind OpenAI's interface (completions, chat), for demos and experiments", PURPOSE
-    )
+    sub = add("serve", serve, "put an arm behind OpenAI's interface", PURPOSE)
     add_model(sub)
     add_arm(sub)
     sub.add_argument(
         "--max-length",
         type=int,
         metavar="N",
-        help=f"tokens of prompt and text together, at most (default: {USUAL_LENGTH}, or the model's positions)",
+        help=f"most tokens of prompt and text together (default: {USUAL_LENGTH}, or all positions)",
     )
     sub.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    sub.add_argument("--port", type=int, default=DEFAULT_PORT, help="port to listen on; 0: any that is free")
+    sub.add_argument("--port", type=int, default=DEFAULT_PORT, help="port; 0: any")
     sub.add_argument(
-        "--allow-host", default="", metavar="NAME,...", help=f"further names of this server, where {KEY} is not set"
+        "--allow-host", default="", metavar="NAME,...", help=f"further names of this server, without {KEY}"
     )
-    sub.add_argument("--queue", type=int, default=16, metavar="N", help="requests that may wait; further ones get 429")
+    sub.add_argument("--queue", type=int, default=16, metavar="N", help="requests that may wait")
     sub.add_argument(
-        "--drain-seconds", type=int, default=30, metavar="S", help="how long what runs may take after SIGTERM or Ctrl-C"
+        "--drain-seconds", type=int, default=30, metavar="S", help="for what runs, after SIGTERM or Ctrl-C"
     )

@@ -143,8 +143,8 @@ class Asked(msgspec.Struct, kw_only=True):
             most = f"at most {MOST_STOPS} texts of 1 to {LONGEST_STOP} characters"
             raise Refused(f"stop must be {most}.", param="stop")
         for name in ("max_tokens", "max_completion_tokens"):
-            if (most := getattr(self, name, None)) is not None and most < 1:
-                raise Refused(f"{name} is {shown(most)}; it must be 1 or more.", param=name)
+            if (given := getattr(self, name, None)) is not None and given < 1:
+                raise Refused(f"{name} is {shown(given)}; it must be 1 or more.", param=name)
         if self.stream_options is not None and not self.stream:
             raise Refused(
                 "stream_options are of streams. Set stream to true, or leave them out.", param="stream_options"

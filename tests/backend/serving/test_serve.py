@@ -143,7 +143,7 @@ def test_prompts_may_be_ids_and_lists_of_one_and_texts_are_drawn_by_seed(
 def test_only_who_knows_the_key_is_answered(arm: ServedArm, plain: httpx.Client) -> None:
     assert httpx.get(f"{arm.url}/health").json() == {"status": "ok"}
     for value in ("", "Bearer", "Bearer a ke", f"Basic {KEY}", "Bearer \u00e9"):
-        refused = httpx.get(f"{arm.url}/v1/models", headers={"Authorization": value.encode("latin-1")})
+        refused = httpx.get(f"{arm.url}/v1/models", headers=[(b"Authorization", value.encode("latin-1"))])
         assert refused.status_code == 401 and "TOKENDYNO_API_KEY" in refused.json()["error"]["message"]
     with pytest.raises(openai.AuthenticationError, match="needs its key"):
         openai.OpenAI(base_url=f"{arm.url}/v1", api_key="other", max_retries=0).models.list()
