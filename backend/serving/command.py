@@ -49,7 +49,10 @@ def serve(options: argparse.Namespace) -> int:
             listener = opened.enter_context(_listener(options.host.removeprefix("[").removesuffix("]"), options.port))
             model = load(options.model, options.arm, max_length=length, models_dir=options.models_dir)
             opened.callback(_close, model)
-            model.generate("Hello", max_new_tokens=8, ignore_eos=True)  # compiles and captures, before anybody waits
+            if facts.random:
+                say("note: the weights are random, so every text is noise")
+            say("warming up: what the arm compiles or captures is made before the first request")
+            model.generate("Hello", max_new_tokens=8, ignore_eos=True)
             _run(options, model, length, listener)
     except RunFailed as error:
         raise CommandFailed(str(error), FAILED) from error
@@ -62,7 +65,7 @@ def _run(options: argparse.Namespace, model: "Model", length: int, listener: soc
     from tokendyno.backend.serving.stream import Turns
     from tokendyno.ui.gate.routes import Hosts
 
-    key, turns = os.environ.get(KEY, ""), Turns(options.queue)
+    key, turns = os.environ.pop(KEY, "").strip(), Turns(options.queue)
     host, port = listener.getsockname()[:2]
     local = host in LOOPBACK
     named = [name for name in options.allow_host.split(",") if name]

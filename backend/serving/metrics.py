@@ -24,14 +24,14 @@ class Histogram:
         self._counts[bisect_left(self._limits_s, seconds)] += 1
         self._sum_s += seconds
 
-    def lines(self, name: str) -> Iterator[str]:
+    def values(self) -> Iterator[str]:
         """As they are told: each bucket holds those of the ones before."""
         total = 0
         for limit, count in zip((*(f"{one:g}" for one in self._limits_s), "+Inf"), self._counts, strict=True):
             total += count
-            yield f'{name}_bucket{{le="{limit}"}} {total}'
-        yield f"{name}_sum {self._sum_s!r}"
-        yield f"{name}_count {total}"
+            yield f'_bucket{{le="{limit}"}} {total}'
+        yield f"_sum {self._sum_s!r}"
+        yield f"_count {total}"
 
 
 class Metrics:
@@ -44,34 +44,27 @@ class Metrics:
 
     def text(self, waiting: int, running: int) -> str:
         """All of them."""
-        told = [
-            (
-                "requests_total",
-                "counter",
-                "Requests by how they ended.",
-                [f'{{outcome="{outcome}"}} {self.requests[outcome]}' for outcome in OUTCOMES],
+        outcomes = [f'{{outcome="{outcome}"}} {self.requests[outcome]}' for outcome in OUTCOMES]
+        first = "From a whole request to its first token, waiting included."
+        lines = [
+            *_told("requests_total", "counter", "Requests by how they ended.", outcomes),
+            *_told("prompt_tokens_total", "counter", "Tokens of prompts that were read.", [f" {self.prompt_tokens}"]),
+            *_told("completion_tokens_total", "counter", "Generated tokens.", [f" {self.completion_tokens}"]),
+            *_told("queue_length", "gauge", "Requests that wait for their turn.", [f" {waiting}"]),
+            *_told("running", "gauge", "Requests whose text is generated.", [f" {running}"]),
+            *_told("time_to_first_token_seconds", "histogram", first, self.first_token_s.values()),
+            *_told(
+                "time_per_output_token_seconds",
+                "histogram",
+                "Mean of each request after its first token.",
+                self.each_token_s.values(),
             ),
-            ("prompt_tokens_total", "counter", "Tokens of prompts that were read.", [f" {self.prompt_tokens}"]),
-            ("completion_tokens_total", "counter", "Tokens that were generated.", [f" {self.completion_tokens}"]),
-            ("queue_length", "gauge", "Requests that wait for their turn.", [f" {waiting}"]),
-            ("running", "gauge", "Requests whose text is generated.", [f" {running}"]),
         ]
-        lines: list[str] = []
-        for name, kind, what, values in told:
-            lines += _headed(f"tokendyno_{name}", kind, what, (f"tokendyno_{name}{value}" for value in values))
-        for name, what, histogram in (
-            (
-                "time_to_first_token_seconds",
-                "From a whole request to its first token, waiting included.",
-                "first_token_s",
-            ),
-            ("time_per_output_token_seconds", "Mean of each request after its first token.", "each_token_s"),
-        ):
-            lines += _headed(
-                f"tokendyno_{name}", "histogram", what, getattr(self, histogram).lines(f"tokendyno_{name}")
-            )
         return "\n".join(lines) + "\n"
 
 
-def _headed(name: str, kind: str, what: str, lines: Iterable[str]) -> list[str]:
-    return [f"# HELP {name} {what}", f"# TYPE {name} {kind}", *lines]
+def _told(name: str, kind: str, what: str, values: Iterable[str]) -> Iterator[str]:
+    """A metric. `values`: what stands behind its name in each line."""
+    yield f"# HELP tokendyno_{name} {what}"
+    yield f"# TYPE tokendyno_{name} {kind}"
+    yield from (f"tokendyno_{name}{value}" for value in values)

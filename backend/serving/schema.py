@@ -45,19 +45,9 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "tool_choice": ("none", "auto"),
     "functions": ([],),
     "function_call": ("none", "auto"),
-    "audio": (),
-    "prediction": (),
-    "web_search_options": (),
-    "chat_template": (),
     "chat_template_kwargs": ({},),
-    "prompt_logprobs": (),
-    "guided_json": (),
-    "guided_regex": (),
-    "guided_choice": (),
-    "guided_grammar": (),
-    "structured_outputs": (),
 }
-"""What cannot be done here, with the values that ask for nothing."""
+"""Fields of what cannot be done here that programs send all the same, with the values that ask for nothing."""
 
 ROLES = ("system", "user", "assistant")
 
