@@ -160,8 +160,7 @@ def add_commands(add: Add) -> None:
     what = "what each of several changes is worth: alone, left out, and one after the other"
     more = (
         "A step that is the same arm as another runs once. Under its row stand what else changed, what the ledger did "
-        "not show as planned, and a quality cost. Where a trial "
-        "fails, what was measured until then is shown."
+        "not show as planned, and a quality cost."
     )
     sub = add("ablate", ablate, what, more, json=True)
     add_arm(sub, "--base", "where it begins: ")

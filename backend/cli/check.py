@@ -94,7 +94,7 @@ def _export_run(options: argparse.Namespace) -> int:
 
 def add_commands(add: Add) -> None:
     """Both commands and their options."""
-    more = "It takes the line of a run as it is, also what it has no use for."
+    more = "It takes the line of a run as it is."
     sub = add("check", check, "check an arm without running it; exit code 2 if refused", more, json=True)
     add_arm(sub)
     add_workload(sub)

@@ -82,6 +82,8 @@ tokendyno list gpus  # the names that --gpu accepts
 tokendyno open  # the page, in a browser
 tokendyno open --port 8000 --no-browser  # on another port, its address only printed
 
+tokendyno serve --model SmolLM2-135M-Instruct --arm lowest-latency  # http://127.0.0.1:8000/v1
+
 tokendyno models  # the names that --model accepts
 
 tokendyno users add ada  # let somebody log in; asks for a password

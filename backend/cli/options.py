@@ -87,7 +87,7 @@ def pairs_of(options: argparse.Namespace, asked: Request) -> Request:
 
 def add_proof(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
     """Whether what took effect is found out."""
-    no_proof = "do not find out what took effect: rows of the ledger say that they were not looked at"
+    no_proof = "do not find out what took effect"
     sub.add_argument("--no-proof", action="store_true", help=argparse.SUPPRESS if hidden else no_proof)
 
 

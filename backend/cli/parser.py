@@ -14,9 +14,9 @@ COMMANDS = {
     "compare": "commands", "run": "commands", "start": "start", "check": "check", "export": "check",
     "ablate": "ablate", "sweep": "sweep", "batch": "batch", "quality": "quality", "replay": "replay",
     "import": "replay", "story": "story", "report": "report", "claims": "claims", "history": "history", "fit": "fit",
-    "list": "list", "models": "list", "open": "page", "users": "page", "doctor": "doctor",
+    "list": "list", "models": "list", "open": "page", "serve": ".serving.command", "users": "page", "doctor": "doctor",
 }  # fmt: skip
-"""The module of each command; its `add_commands` adds it."""
+"""The module of each command, from this folder; its `add_commands` adds it. `serve` stands above it, on the library."""
 
 MAX_MESSAGE = 240
 """Characters of what argparse says, which repeats what was typed in full."""
@@ -96,7 +96,7 @@ def make_parser(command: str = "") -> Parser:
         return sub
 
     for module in dict.fromkeys([COMMANDS[command]] if command in COMMANDS else COMMANDS.values()):
-        import_module(f"tokendyno.backend.cli.{module}").add_commands(add)
+        import_module(f".{module}", __package__).add_commands(add)
     for sub in documents:
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
     for sub in colored:

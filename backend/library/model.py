@@ -173,7 +173,7 @@ class Model:
             raise InputError(f"logprobs is {logprobs}; it must be from 0 to {MOST_LOGPROBS}, or None.")
         Workload("?", 0, max_new_tokens, 1, temperature, seed, top_k=top_k, top_p=top_p)  # InputError if out of range
         held = self._held
-        ids = self._ids(prompt, reasoning)
+        ids = self.prompt_ids(prompt, reasoning)
         through = ignore_eos or held.facts.random
         model_ends = frozenset() if through else frozenset(held.loaded.eos)
         ends = frozenset(stop_ids)
@@ -197,7 +197,8 @@ class Model:
         likely = 0 if logprobs is None else MOST_LOGPROBS
         return stream.begin(lambda tell_one, stop: held.tell(job, tell_one, stop, ends, likely))
 
-    def _ids(self, prompt: Prompt, reasoning: str) -> list[int]:
+    def prompt_ids(self, prompt: Prompt, reasoning: str = "") -> list[int]:
+        """The token ids of a prompt, as `stream` reads it."""
         given: Any = prompt.tolist() if hasattr(prompt, "tolist") else prompt
         if isinstance(given, str):
             if reasoning:

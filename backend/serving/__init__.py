@@ -1,0 +1,1 @@
+"""`tokendyno serve`: one arm behind OpenAI's interface, for demos and experiments."""

@@ -1,0 +1,62 @@
+"""What a server does where its model breaks, and whom it answers without a key; how the command refuses."""
+
+import socket
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import tokendyno as td
+from tests.support.changed_weights import changed_copy
+from tests.support.command_line import cli_here, sentence
+from tokendyno.backend.serving.app import Service
+from tokendyno.backend.serving.stream import Turns
+
+PROMPT = {"prompt": "Once", "max_tokens": 3, "temperature": 0}
+
+
+def test_a_model_that_breaks_is_told_and_the_server_goes_on(tmp_path: Path) -> None:
+    noisy = changed_copy(tmp_path / "pocket", {"model.norm.weight": lambda weight: weight.mul_(30_000)})
+    with td.load(str(noisy), "dtype=float16", progress=False) as model:
+        client = TestClient(Service(model, "pocket", 128, Turns(0)).app(), base_url="http://localhost")
+        for stream in (False, True, False):
+            broken = client.post("/v1/completions", json=PROMPT | {"stream": stream})
+            said = broken.text if stream and broken.status_code == 200 else broken.json()["error"]["message"]
+            assert "use dtype=bfloat16" in said and "server_error" in broken.text
+            assert broken.status_code == 500 or "data: [DONE]" not in said
+        assert client.get("/health").status_code == 200
+        assert 'outcome="failed"} 3' in client.get("/metrics").text
+
+
+def test_without_a_key_no_page_of_another_site_is_answered() -> None:
+    with td.load("pocket", progress=False) as model:
+        app = Service(model, "pocket", 128, Turns(0)).app()
+        here, rebound = (TestClient(app, base_url=url) for url in ("http://127.0.0.1:8000", "http://evil.example:8000"))
+        assert here.post("/v1/completions", json=PROMPT).status_code == 200
+        assert rebound.post("/v1/completions", json=PROMPT).status_code == 421
+        foreign = here.post("/v1/completions", json=PROMPT, headers={"Origin": "https://evil.example"})
+        assert foreign.status_code == 403 and foreign.json()["error"]["type"] == "permission_error"
+
+
+REFUSED = [
+    (["--arm", "batching=continuous"], "takes many requests"),
+    (["--arm", "parallel=tensor-2"], "runs 2 processes"),
+    (["--model", "random:bert-base-uncased"], "is an encoder"),
+    (["--max-length", "1000000"], "positions"),
+    (["--max-length", "1"], "must be 2 or more"),
+    (["--queue", "-1"], "--queue is -1"),
+    (["--port", "70000"], "--port is 70000"),
+    (["--host", "no.such.host.invalid"], "Unknown host"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSED, ids=lambda one: str(one)[:40])
+def test_what_cannot_be_served_is_refused_in_a_sentence(options: list[str], words: str, tmp_path: Path) -> None:
+    ran = cli_here("serve", "--port", "0", *options, cwd=tmp_path)
+    assert words in sentence(ran.returncode, ran.stdout, ran.stderr)
+
+
+def test_a_port_in_use_is_refused_before_the_model_is_loaded(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = cli_here("serve", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
+    assert "Choose another with --port" in sentence(ran.returncode, ran.stdout, ran.stderr)
