@@ -219,10 +219,11 @@ class Model:
     def _room(self, prompt: int, new: int) -> int:
         """Slots of a static cache: as many as the first text needs, then with room to grow where one needs more."""
         needed = cache_places(self._held.checked.plan.generate.shapes, prompt, new)
+        positions = self._held.facts.max_positions or needed
+        if needed > positions:  # refused where it is to be generated, and the cache stays as it is
+            return needed
         if needed > self._places:
-            positions = self._held.facts.max_positions or needed
-            doubled = min(1 << (needed - 1).bit_length(), max(positions, needed))
-            self._places = doubled if self._places else needed
+            self._places = min(1 << (needed - 1).bit_length(), positions) if self._places else needed
         return self._places
 
     # --- what is known of it ----------------------------------------------------------------------

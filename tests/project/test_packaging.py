@@ -6,7 +6,6 @@ import shutil
 import site
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -74,8 +73,7 @@ def unpacked(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sdist")
     made = build("sdist", clone, folder)
     assert made.stat().st_size < MOST_BYTES
-    with tarfile.open(made) as archive:
-        archive.extractall(folder, filter="data")
+    subprocess.run(["tar", "-xf", str(made), "-C", str(folder)], check=True)  # tarfile warns, or knows no filter
     return next(one for one in folder.iterdir() if one.is_dir())
 
 

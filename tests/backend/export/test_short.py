@@ -26,8 +26,10 @@ from tokendyno.backend.paths import ROOT
 
 PROMPT = "Once upon a time, there was a little fox named Pip."
 OTHERS = ("baseline", "prompt-lookup", "static", "own-loop", "chunked-prefill")
+QUICK = ("baseline", "lowest-latency", "lowest-memory")
+"""What CI runs: of either way, and packed weights."""
 RUN_HERE = [
-    pytest.param(one, marks=pytest.mark.full if "compile" in one.choices else pytest.mark.slow, id=one.name)
+    pytest.param(one, marks=pytest.mark.slow if one.name in QUICK else pytest.mark.full, id=one.name)
     for one in arm_presets()
     if one.bundle or one.name in OTHERS
 ]
@@ -115,7 +117,7 @@ def test_it_gives_the_tokens_of_the_run(
     same_tokens(model, preset.name, work, warm_bench, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("arm", ["", "cache=static,loop=own"], ids=["transformers", "library"])
 def test_a_synthetic_prompt_is_that_of_the_run(arm: str, warm_bench: Bench, tmp_path: Path) -> None:
     same_tokens(resolve("pocket"), arm, Workload(prompt_tokens=40, max_new_tokens=8), warm_bench, tmp_path)

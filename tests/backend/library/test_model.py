@@ -29,10 +29,15 @@ TEMPLATE = (
 ARMS = [
     "",
     "lowest-latency",
-    "cache=static,loop=own,prefill=chunks-512",
-    "quantization=torchao-int8",
-    "speculation=prompt-lookup,attention=eager",
-    "cache=static,shapes=buckets",
+    *(
+        pytest.param(arm, marks=pytest.mark.full)
+        for arm in (
+            "cache=static,loop=own,prefill=chunks-512",
+            "quantization=torchao-int8",
+            "speculation=prompt-lookup,attention=eager",
+            "cache=static,shapes=buckets",
+        )
+    ),
 ]
 
 
@@ -72,7 +77,7 @@ def test_the_tokens_are_those_of_a_run(arm: str, warm_bench: Bench) -> None:
     same_tokens("pocket", arm, warm_bench)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(900)
 @pytest.mark.filterwarnings("ignore:Dynamo detected")  # torch says so of transformers' code
 @pytest.mark.parametrize("arm", ["cache=static,compile=default", "cache=static,loop=own,compile=default"])
@@ -144,6 +149,7 @@ def test_ids_tensors_and_conversations_are_prompts_too(own_loop: td.Model, chatt
     ):
         with pytest.raises(InputError, match=words):
             own_loop.generate(prompt, max_new_tokens=8)
+    assert own_loop._places == 256, "what was refused has made no longer cache"
     with pytest.raises(InputError, match="logprobs is 21"):
         own_loop.stream(PROMPT, logprobs=21)
     with pytest.raises(InputError, match="temperature is -1"):
@@ -213,6 +219,7 @@ def test_settings_of_the_process_under_which_it_would_be_another_arm_are_refused
         torch.set_default_dtype(torch.float32)
 
 
+@pytest.mark.slow
 def test_one_compiled_arm_at_a_time_and_a_closed_model_says_so() -> None:
     with load("cache=static,compile=default") as model:
         with pytest.raises(InputError, match="one state per process"):

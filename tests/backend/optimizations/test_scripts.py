@@ -7,7 +7,6 @@ that the part is called as the worker calls it. On a GPU every choice is run: te
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,27 +18,12 @@ from tokendyno.backend.models import ModelFacts, resolve
 from tokendyno.backend.optimizations import Choice, Optimization
 from tokendyno.backend.paths import PRESETS
 
-BUILDS = ("compile", "compile_cache", "cuda_graphs")
-"""Axes whose choices compile; quanto's 4-bit and 2-bit weights build C++."""
-PARTS = {
-    "quantization": ["bnb-int8"],
-    "cache": ["static"],
-}
-"""What CI runs of the choices; the others run in the full tier, and those that write a part of a script of their own
-(the custom loop, local kernels, fused projections) in CI too, in one script with the others: `TOGETHER`."""
-
 TOGETHER = [
     {"projections": "fused", "quantization": "torchao-int8", "loop": "own", "cache": "static", "kernels": "local"},
     pytest.param({"cache": "static", "loop": "own", "compile": "default"}, marks=pytest.mark.full),
     pytest.param({"cache": "static", "compile": "default"}, marks=pytest.mark.full),  # alone: with a growing cache
 ]
-RANDOM = [
-    {},
-    *(
-        pytest.param(arm, marks=pytest.mark.full)
-        for arm in ({"dtype": "float32"}, {"quantization": "bnb-int8"}, {"quantization": "mxfp4-dequantized"})
-    ),
-]
+RANDOM = [{}, {"dtype": "float32"}, {"quantization": "bnb-int8"}, {"quantization": "mxfp4-dequantized"}]
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +37,9 @@ def bench() -> Iterator[Bench]:
         made.close()
 
 
-def tiered(axis: Optimization, choice: Choice) -> Any:
-    """Builds, and every choice beside one a part, are for the full tier."""
-    builds = axis.name in BUILDS or choice.name in ("quanto-int4", "quanto-int2", "flex_attention")
-    full = builds or choice.name not in PARTS.get(axis.name, [])
-    return pytest.param(axis, choice, id=f"{axis.name}={choice.name}", marks=[pytest.mark.full] if full else [])
-
-
 @pytest.mark.timeout(2 * LIMIT_S)
-@pytest.mark.slow
-@pytest.mark.parametrize(("axis", "choice"), [tiered(axis, choice) for axis, choice in CHOICES])
+@pytest.mark.full
+@pytest.mark.parametrize(("axis", "choice"), [pytest.param(*one, id=f"{one[0].name}={one[1].name}") for one in CHOICES])
 def test_a_choice_as_a_script_makes_the_workers_tokens(
     axis: Optimization, choice: Choice, bench: Bench, models: list[ModelFacts], scripts: Scripts
 ) -> None:
@@ -85,22 +62,15 @@ def test_the_custom_loop_samples_the_workers_text(bench: Bench, scripts: Scripts
     assert len(set(same_tokens("sampled", resolve("pocket"), arm, bench, scripts, work))) > 3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "arm",
-    [
-        {"cache": "static", "loop": "own"},
-        *(pytest.param(arm, marks=pytest.mark.full) for arm in ({}, {"shapes": "buckets"})),
-    ],
-    ids=str,
-)
+@pytest.mark.full
+@pytest.mark.parametrize("arm", [{"cache": "static", "loop": "own"}, {}, {"shapes": "buckets"}], ids=str)
 def test_a_script_ends_where_the_text_ends(arm: dict[str, str], bench: Bench, scripts: Scripts) -> None:
     work = Workload("Grandmother gave Anna a small seed.", max_new_tokens=300, batch_size=2)
     ids = same_tokens("text-ends", resolve("pocket"), arm, bench, scripts, work)
     assert len(ids) < 300 and ids[-1] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("arm", RANDOM, ids=str)
 def test_random_weights_are_the_same_in_a_script(
     arm: dict[str, str], tmp_path: Path, bench: Bench, scripts: Scripts
