@@ -50,7 +50,7 @@ def test_two_arms_are_compared_in_silence_and_inside_a_running_loop(capsys: pyte
     assert [trace.name for trace in result.figure().data] == ["A", "B"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_texts_are_read_and_points_are_swept(tmp_path: Path) -> None:
     text = tmp_path / "mine.txt"
     text.write_text("It was a bright cold day in April, and the clocks were striking thirteen. " * 8)
