@@ -54,7 +54,7 @@ def test_four_at_once_give_the_texts_of_one_at_a_time(arm: ServedArm) -> None:
 
 def test_who_leaves_makes_room_for_who_waits_and_nobody_else_ends(arm: ServedArm) -> None:
     client = arm.openai()
-    long: Any = {"model": "pocket", "prompt": PROMPTS[0], "max_tokens": 150, "extra_body": IDS, "stream": True}
+    long: Any = {"model": "pocket", "prompt": PROMPTS[0], "max_tokens": 250, "extra_body": IDS, "stream": True}
     for cannot in ({"logprobs": 2}, {"seed": 1}):
         with pytest.raises(openai.BadRequestError, match="batching=continuous"):
             client.completions.create(model="pocket", prompt="a", max_tokens=2, **cannot)  # type: ignore[call-overload]
