@@ -22,6 +22,7 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.messages import Event, Generate, Load, Reading, Ready, Started
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.paths import remove_scratch
+from tokendyno.backend.predict.pages import pages_of
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.records import ArmEvent, Created, Ended
 from tokendyno.backend.runs.run import Run
@@ -29,6 +30,7 @@ from tokendyno.backend.runs.run import Run
 if TYPE_CHECKING:
     from tokendyno.backend.worker.load.loader import LoadedModel
     from tokendyno.backend.worker.measure.stream import Pieces
+    from tokendyno.backend.worker.runners.texts import Texts
     from tokendyno.backend.worker.runners.told import Told
     from tokendyno.backend.worker.serve import Worker
 
@@ -85,6 +87,7 @@ class InProcessModel:
         self.run = Run(created, live=True)  # of the load, then of the latest measured run
         self._loading: list[ArmEvent] = []
         self._worker: Worker | None = None
+        self._texts: Texts | None = None
         self._undo, self._reading = contextlib.ExitStack(), threading.Lock()
         require_in_process(checked, facts)
         generate = checked.plan.generate
@@ -105,6 +108,11 @@ class InProcessModel:
             raise InputError("This model is closed. Load it again with td.load.")
         return model
 
+    @property
+    def failure(self) -> str:
+        """Why no text can be generated any more; "" where they can."""
+        return str(self._texts.failure or "") if self._texts is not None else ""
+
     def tell(
         self,
         job: Generate,
@@ -115,6 +123,13 @@ class InProcessModel:
     ) -> "Future[None]":
         """Begin to generate, and tell each token in the model's thread. `ends`: ids after which to stop, besides those
         that end a text; `likely`: how many of the likeliest tokens are told with each."""
+        if (texts := self._texts) is not None:
+            from tokendyno.backend.worker.runners.texts import Text
+
+            text = Text(job, tell_one, stop, {*ends, *(() if job.ignore_eos else self.loaded.eos)})
+            if texts.join(text):
+                _THREAD.submit(lambda: self._work_at(texts))
+            return text.done
 
         def ending() -> bool:
             return stop() or _THREAD.ending.is_set()
@@ -200,6 +215,21 @@ class InProcessModel:
         worker = Worker(QueueChannel(self._report), threading.Event(), shared_process=True)
         worker.carry_out(Load(self.checked.plan, self.checked.memory.weights))
         self._worker = worker
+        if (traffic := self.created.request.traffic) is not None:
+            from tokendyno.backend.worker.runners.texts import Texts
+
+            batch = self.checked.plan.generate.batch
+            self._texts = Texts(self.loaded, batch, pages_of(traffic, batch.page_tokens), traffic.concurrent)
+
+    def _work_at(self, texts: "Texts") -> None:
+        def work() -> None:
+            self._ready()
+            texts.work(_THREAD.ending.is_set)
+
+        try:
+            self._explained(work)
+        except Exception as error:
+            texts.fail(error)
 
     def _ready(self) -> "Worker":
         """The worker, with what is the process's set as its model needs it."""
@@ -239,7 +269,9 @@ class InProcessModel:
     def _free(self) -> None:
         from tokendyno.backend.worker.process_settings import free
 
-        self._worker = None
+        if self._texts is not None:
+            self._texts.close()
+        self._worker = self._texts = None
         self._undo.close()
         free(self._compiles)
 

@@ -1,6 +1,7 @@
 """`td.load`: a model in this process as an arm runs it."""
 
 import os
+import secrets
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from msgspec import structs
 
 from tokendyno.backend.arms.bundles import written_arm
 from tokendyno.backend.cli.progress import say, shown_until
-from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.config import ArmRequest, Request, Workload, workload_of
 from tokendyno.backend.engine.prediction import predict
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Evidence, Finding
@@ -24,12 +25,15 @@ from tokendyno.backend.library.tokens import Generated, TokenStream
 from tokendyno.backend.messages import Generate, Started
 from tokendyno.backend.models import resolve
 from tokendyno.backend.predict.lengths import cache_places
+from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.views.document import document, predicted_series
 from tokendyno.backend.views.ledger import LedgerRow, prompt_rows
 
 USUAL_LENGTH = 512
 """Tokens of prompt and text for which an arm is checked, where nothing else is said."""
 MOST_LOGPROBS = 20
+USUAL_AT_ONCE = 16
+"""Texts at once of batching=continuous with batch_size=auto."""
 
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]] | Any
 """A text to continue; token ids (a list, or a tensor of one row); or messages, which a chat template renders."""
@@ -78,6 +82,11 @@ def load(
     work = Workload(prompt_tokens=length // 2, max_new_tokens=length - length // 2)
     asked = written_arm("A", arm_text(arm), model, work, lambda: resolve(model, folder))
     request = Request(model, [asked], work)
+    if asked.choices.get("batching") == "continuous":  # with pages for as many of the longest texts as it takes at once
+        rows = asked.choices.get("batch_size", "auto")
+        at_once = USUAL_AT_ONCE if rows == "auto" else int(rows)
+        traffic = Traffic([TrafficRequest(0.0, work.max_new_tokens, work.prompt_tokens)] * at_once, at_once)
+        request = Request(model, [asked], workload_of(traffic), traffic)
     bench = open_bench(None, folder, executor="in-process")
     try:
         facts, arms = bench.admitted(request)
@@ -95,9 +104,26 @@ def load(
     return Model(held, asked, machine, max_length or 0, folder)
 
 
+def _check_among_others(held: InProcessModel, length: int, logprobs: int | None, seed: int | None) -> None:
+    """InputError for what continuous batching cannot do for one text of several."""
+    if logprobs is not None:
+        raise InputError("logprobs are not told with batching=continuous. Leave them out, or set batching=off.")
+    if seed is not None:
+        raise InputError(
+            f"seed is {seed}, but texts of batching=continuous share one generator. Use None, or batching=off."
+        )
+    work = held.created.request.workload
+    most = work.prompt_tokens + work.max_new_tokens
+    if length > most:
+        raise InputError(
+            f"Prompt and new tokens are {length:,} together, but a text has pages for {most:,}. Raise max_length."
+        )
+
+
 class Model:
     """A model as an arm runs it. Any thread may use it: what is asked for waits for what was asked before, of all
-    models of this process. A context manager, which closes it at the end.
+    models of this process. With batching=continuous its own texts run beside each other. A context manager, which
+    closes it at the end.
 
     tokenizer  that of transformers; its chat template is the model's
     """
@@ -107,6 +133,7 @@ class Model:
     ) -> None:
         self._held, self._arm, self._machine, self._models_dir = held, arm, machine, models_dir
         self._places = max_length
+        self._continuous = held.checked.plan.generate.batch.continuous
         self._weight_bytes = held.loaded.weight_bytes
         self._measured: RunResult | None = None
         self.tokenizer = held.loaded.tokenizer
@@ -121,7 +148,7 @@ class Model:
         temperature: float = 0.0,
         top_p: float = 1.0,
         top_k: int = 0,
-        seed: int = 0,
+        seed: int | None = 0,
         stop_ids: Collection[int] = (),
         ignore_eos: bool = False,
         logprobs: int | None = None,
@@ -154,7 +181,7 @@ class Model:
         temperature: float = 0.0,
         top_p: float = 1.0,
         top_k: int = 0,
-        seed: int = 0,
+        seed: int | None = 0,
         stop_ids: Collection[int] = (),
         ignore_eos: bool = False,
         logprobs: int | None = None,
@@ -164,6 +191,7 @@ class Model:
 
         prompt       a text, token ids, or messages ({"role": ..., "content": ...}), which become a chat
         temperature  0 is greedy; top_p and top_k filter what is drawn from
+        seed         of the draws; None: another text each time, which alone batching=continuous has
         stop_ids     ids after which to stop, besides those that end the model's texts, which `ignore_eos` goes past
         logprobs     tell the log-probability of each token, and of so many likeliest ones (0 to 20). In the custom loop
                      the step is then another one, captured anew, without the kernel that chooses tokens
@@ -171,9 +199,12 @@ class Model:
         """
         if logprobs is not None and not 0 <= logprobs <= MOST_LOGPROBS:
             raise InputError(f"logprobs is {logprobs}; it must be from 0 to {MOST_LOGPROBS}, or None.")
-        Workload("?", 0, max_new_tokens, 1, temperature, seed, top_k=top_k, top_p=top_p)  # InputError if out of range
+        drawn = secrets.randbelow(1 << 31) if seed is None else seed
+        Workload("?", 0, max_new_tokens, 1, temperature, drawn, top_k=top_k, top_p=top_p)  # InputError if out of range
         held = self._held
         ids = self.prompt_ids(prompt, reasoning)
+        if self._continuous:
+            _check_among_others(held, len(ids) + max_new_tokens, logprobs, seed if temperature else None)
         through = ignore_eos or held.facts.random
         model_ends = frozenset() if through else frozenset(held.loaded.eos)
         ends = frozenset(stop_ids)
@@ -184,7 +215,7 @@ class Model:
             max_new_tokens,
             1,
             temperature,
-            seed,
+            drawn,
             through,
             False,
             top_k,
@@ -234,6 +265,8 @@ class Model:
         """A measured run of this model here, as `td.run` does it in a process of its own, and with `prove` the proof of
         what was in effect. The default prompt is half of `max_length` tokens."""
         held = self._held
+        if self._continuous:
+            raise InputError("batching=continuous is measured, and proved, with many requests: use `tokendyno batch`.")
         base = held.created.request.workload
         work = (
             Workload(prompt, max_new_tokens=max_new_tokens)
@@ -283,6 +316,17 @@ class Model:
             )
             for axis, choice in planned.planned.items()
         )
+
+    @property
+    def at_once(self) -> int:
+        """How many texts are generated beside each other; 1 without batching."""
+        traffic = self._held.created.request.traffic
+        return traffic.concurrent if traffic is not None else 1
+
+    @property
+    def failure(self) -> str:
+        """What broke so that no further text can be generated; "" where nothing did."""
+        return self._held.failure
 
     @property
     def choices(self) -> dict[str, str]:

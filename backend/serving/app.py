@@ -82,12 +82,12 @@ class Service:
     # --- routes -----------------------------------------------------------------------------------
 
     async def _health(self, request: Request) -> Response:
-        stopping = self.turns.closed
-        return _json({"status": "stopping" if stopping else "ok"}, 503 if stopping else 200)
+        status = "stopping" if self.turns.closed else "failed" if self.model.failure else "ok"
+        return _json({"status": status}, 200 if status == "ok" else 503)
 
     async def _metrics(self, request: Request) -> Response:
-        running = int(self.turns.current is not None)
-        return Response(self.metrics.text(self.turns.waiting, running), media_type=CONTENT_TYPE)
+        text = self.metrics.text(self.turns.waiting, len(self.turns.running))
+        return Response(text, media_type=CONTENT_TYPE)
 
     async def _models(self, request: Request) -> Response:
         return _json({"object": "list", "data": [self._served()]})

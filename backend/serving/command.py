@@ -26,7 +26,7 @@ USUAL_LENGTH = 2048
 KEY = "TOKENDYNO_API_KEY"
 CLOSE_S = 5.0
 """How long the step in flight may take at the end."""
-PURPOSE = "For demos and experiments, one request at a time: vLLM and SGLang serve in production."
+PURPOSE = "For demos and experiments: vLLM and SGLang serve in production."
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace, model: "Model", length: int, listener: soc
     from tokendyno.backend.serving.stream import Turns
     from tokendyno.ui.gate.routes import Hosts
 
-    key, turns = os.environ.pop(KEY, "").strip(), Turns(options.queue)
+    key, turns = os.environ.pop(KEY, "").strip(), Turns(options.queue, model.at_once)
     host, port = listener.getsockname()[:2]
     local = host in LOOPBACK
     named = [name for name in options.allow_host.split(",") if name]

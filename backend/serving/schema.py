@@ -4,7 +4,6 @@ Fields are those of platform.openai.com/docs/api-reference; top_k, stop_token_id
 vLLM's further ones (docs.vllm.ai, OpenAI-Compatible Server).
 """
 
-import secrets
 from typing import Any, TypeVar
 
 import msgspec
@@ -122,7 +121,7 @@ class Asked(msgspec.Struct, kw_only=True):
             "temperature": self.temperature,
             "top_p": 1.0 if greedy else self.top_p,
             "top_k": 0 if greedy else max(0, self.top_k),  # vLLM writes -1 for all tokens
-            "seed": secrets.randbelow(1 << 31) if self.seed is None else self.seed,
+            "seed": self.seed,
             "stop_ids": self.stop_token_ids,
             "ignore_eos": self.ignore_eos,
         }

@@ -57,6 +57,6 @@ class DrainingServer(uvicorn.Server):
                 self._said = True
                 say(f"stopping: what runs may take {self._drain_s:g} s; Ctrl-C again ends it now.")
             return False
-        if self._turns.current is not None:
-            self._turns.current.cut()
+        for one in list(self._turns.running):
+            one.cut()
         return True

@@ -55,23 +55,23 @@ class StopTexts:
 
 
 class Turns:
-    """One text at a time, in the order in which prompts were read; so many may wait at most."""
+    """So many texts at a time, in the order in which prompts were read; so many may wait at most."""
 
-    def __init__(self, most_waiting: int) -> None:
-        self._most, self._lock = most_waiting, asyncio.Lock()
+    def __init__(self, most_waiting: int, at_once: int = 1) -> None:
+        self._most, self._places = most_waiting + at_once, asyncio.Semaphore(at_once)
         self.inside = 0
-        self.current: Generation | None = None
+        self.running: set[Generation] = set()
         self.closed = False  # what runs ends, and nothing begins
 
     @property
     def waiting(self) -> int:
         """Requests that wait, or whose prompt is read."""
-        return self.inside - (self.current is not None)
+        return self.inside - len(self.running)
 
     def enter(self) -> None:
         """Refused where nobody else may wait."""
         self._check_open()
-        if self.inside > self._most:
+        if self.inside >= self._most:
             sentence = (
                 f"The queue is full: {self.waiting} requests wait, and as many as --queue allows. Try again later."
             )
@@ -80,16 +80,16 @@ class Turns:
 
     async def begin(self, one: "Generation") -> None:
         """Wait for one's turn."""
-        await self._lock.acquire()
-        self.current = one
+        await self._places.acquire()
+        self.running.add(one)
         self._check_open()
 
     def leave(self, one: "Generation") -> None:
         """Let the next one begin."""
         self.inside -= 1
-        if self.current is one:
-            self.current = None
-            self._lock.release()
+        if one in self.running:
+            self.running.remove(one)
+            self._places.release()
 
     def _check_open(self) -> None:
         if self.closed:

@@ -9,8 +9,9 @@ from transformers import ContinuousBatchingConfig, GenerationConfig
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Generate, PageGroup, PagesAllocated
-from tokendyno.backend.plan import CACHE_SIZES
+from tokendyno.backend.plan import CACHE_SIZES, BatchPlan
 from tokendyno.backend.predict.pages import pages_needed, pages_of
+from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.measure.finite import watch_pages
 from tokendyno.backend.worker.measure.steps import StepLog
 from tokendyno.backend.worker.prompt.prompt import Prompt
@@ -64,7 +65,7 @@ class ContinuousRunner(BatchCourse):
             self._drive(manager, watch, some, log, True)
             return len(log.rows)
         finally:
-            self._close(manager)
+            close_manager(self.model, manager)
 
     # --- the manager ------------------------------------------------------------------------------
 
@@ -82,49 +83,26 @@ class ContinuousRunner(BatchCourse):
                 f"The longest request needs {most:,} pages of {plan.page_tokens} tokens, but there are only {pages:,}. "
                 f"Use at least {most:,} pages (--pages)."
             )
-        config = ContinuousBatchingConfig(
-            page_size=plan.page_tokens,
-            num_blocks=pages,
-            max_batch_tokens=max(plan.step_tokens, job.batch_size),
-            max_requests_per_batch=job.batch_size,
-            scheduler_type=plan.scheduler,
-            use_async_batching=plan.asynchronous,
-            use_cuda_graph=plan.graphs,
-            kv_padding_interval_size=-(-pages * plan.page_tokens // CACHE_SIZES) if plan.graphs else 0,
-            allow_block_sharing=False,
-            auto_switch_to_flash=False,
-            seed=job.seed,
-        )
         settings = GenerationConfig(
             do_sample=False,
             eos_token_id=-1 if job.ignore_eos else (self.model.eos or -1),
             pad_token_id=self.model.pad,
             max_new_tokens=job.max_new_tokens,
         )
-        manager = self.model.model.init_continuous_batching(
-            generation_config=settings, continuous_batching_config=config
-        )
+        manager = new_manager(self.model, plan, pages, job.batch_size, settings, job.seed)
         try:
             manager.batch_processor = manager._create_batch_processor()
             watch = PagedWatch(manager.batch_processor, log)
             watch_pages(manager.batch_processor, self._best)
             manager.warmup()
         except BaseException:
-            self._close(manager)
+            close_manager(self.model, manager)
             raise
         return manager, watch
 
     def _sizes(self, concurrent: int) -> list[int]:
         """Tokens of the requests that need most pages together."""
         return sorted((len(one.ids) + one.max_new_tokens for one in self._asked), reverse=True)[:concurrent]
-
-    def _close(self, manager: Any) -> None:
-        """Free the pages and give the model its own attention back."""
-        manager.batch_processor = None
-        if manager._original_attn_impl is not None:
-            self.model.model.set_attn_implementation(manager._original_attn_impl)
-            manager._original_attn_impl = None
-        manager.destroy()
 
     # --- serving ----------------------------------------------------------------------------------
 
@@ -156,7 +134,7 @@ class ContinuousRunner(BatchCourse):
 
     def _end_serving(self) -> None:
         if self._manager is not None:
-            self._close(self._manager)
+            close_manager(self.model, self._manager)
         self._manager = None
 
     def _serve(self, task: Task, log: StepLog) -> None:
@@ -206,3 +184,32 @@ class ContinuousRunner(BatchCourse):
             lengths = [len(self._asked[i].ids) + len(ids) - 1 for i, ids in enumerate(log.ids) if ids]
             counts.pages_needed = float(sum(-(-length // size) for length in lengths))  # the last token is not kept
         return counts
+
+
+def new_manager(
+    model: LoadedModel, plan: BatchPlan, pages: int, rows: int, settings: GenerationConfig, seed: int
+) -> Any:
+    """A manager for so many requests at once, without its cache yet."""
+    config = ContinuousBatchingConfig(
+        page_size=plan.page_tokens,
+        num_blocks=pages,
+        max_batch_tokens=max(plan.step_tokens, rows),
+        max_requests_per_batch=rows,
+        scheduler_type=plan.scheduler,
+        use_async_batching=plan.asynchronous,
+        use_cuda_graph=plan.graphs,
+        kv_padding_interval_size=-(-pages * plan.page_tokens // CACHE_SIZES) if plan.graphs else 0,
+        allow_block_sharing=False,
+        auto_switch_to_flash=False,
+        seed=seed,
+    )
+    return model.model.init_continuous_batching(generation_config=settings, continuous_batching_config=config)
+
+
+def close_manager(model: LoadedModel, manager: Any) -> None:
+    """Free the pages and give the model its own attention back."""
+    manager.batch_processor = None
+    if manager._original_attn_impl is not None:
+        model.model.set_attn_implementation(manager._original_attn_impl)
+        manager._original_attn_impl = None
+    manager.destroy()

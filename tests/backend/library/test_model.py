@@ -183,6 +183,39 @@ def test_threads_take_turns(own_loop: td.Model) -> None:
     assert [found[n] for n in range(4)] == expected
 
 
+def test_threads_share_the_steps_of_continuous_batching() -> None:
+    """More texts than the arm takes at once; one is too long, one reads past the vocabulary, one leaves half way."""
+    prompts = [f"{PROMPT} {n}" for n in range(6)]
+    with load("dtype=float32") as alone:
+        expected = [alone.generate(prompt, max_new_tokens=24 + n).ids for n, prompt in enumerate(prompts)]
+        stop = expected[5][8]
+    with load("dtype=float32,batching=continuous,batch_size=4,page_size=16,batch_tokens=128", max_length=512) as model:
+        assert model.at_once == 4
+        with model.stream(PROMPT * 16, max_new_tokens=200, ignore_eos=True) as leaving:
+            next(leaving)
+            streams = [model.stream(prompt, max_new_tokens=24 + n) for n, prompt in enumerate(prompts[:5])]
+            streams.append(model.stream(prompts[5], max_new_tokens=64, stop_ids=[stop]))
+            unknown = model.stream([10**7], max_new_tokens=4)
+            drawn = [model.stream(PROMPT, max_new_tokens=12, temperature=1.5, seed=None) for _ in range(2)]
+            near = model.stream(PROMPT, max_new_tokens=12, temperature=1.5, top_k=1, seed=None)
+            next(leaving)
+        found = [list(one) for one in streams]
+        texts = [tuple(token.id for token in one) for one in drawn]
+        assert [[token.id for token in one] for one in found[:5]] == expected[:5]
+        assert [token.id for token in found[5]] == expected[5][: expected[5].index(stop) + 1]
+        assert found[5][-1].stop == "eos" and len(set(texts)) == 2
+        assert [token.id for token in near] == model.generate(PROMPT, max_new_tokens=12).ids
+        with pytest.raises(InputError, match="ids must be"):
+            next(unknown)
+        for more, words in (({"logprobs": 1}, "logprobs"), ({"temperature": 1.0}, "seed is 0"), ({}, "pages for 512")):
+            with pytest.raises(InputError, match=words):
+                model.generate(PROMPT, max_new_tokens=1 if more else 512, **more)
+        with pytest.raises(InputError, match="tokendyno batch"):
+            model.measure()
+        texts_of: Any = model._held._texts
+        assert not texts_of._manager.batch_processor.has_pending_requests()  # who left holds no pages
+
+
 def test_its_ledger_is_proved_when_asked(own_loop: td.Model) -> None:
     assert {row.status for row in own_loop.ledger} == {"unchecked"}
     rows = {row.axis: row for row in own_loop.prove(PROMPT, max_new_tokens=16, progress=False)}
@@ -195,7 +228,7 @@ def test_its_ledger_is_proved_when_asked(own_loop: td.Model) -> None:
 
 REFUSED = [
     ("pocket", "parallel=tensor-2", "runs 2 processes"),
-    ("pocket", "batching=continuous", "takes many requests"),
+    ("pocket", "batching=static", "takes many requests"),
     ("pocket", "loop=own", "Set cache=static"),
     ("pocket", "cach=static", "Did you mean"),
     ("pocket", "attention=flash_attention_2", "GPU"),
@@ -243,8 +276,9 @@ def test_noise_is_no_text(tmp_path: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     weights["model.norm.weight"] *= 30_000  # finite, but scores in float16 are not
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    with load("dtype=float16", str(folder)) as model, pytest.raises(td.RunFailed, match="use dtype=bfloat16"):
-        model.generate(PROMPT, max_new_tokens=4)
+    for arm in ("dtype=float16", "dtype=float16,batching=continuous"):
+        with load(arm, str(folder)) as model, pytest.raises(td.RunFailed, match="use dtype=bfloat16"):
+            model.generate(PROMPT, max_new_tokens=4)
 
 
 def test_the_name_alone_imports_no_torch(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a server does where its model breaks, and whom it answers without a key; how the command refuses."""
 
+import itertools
 import socket
 from pathlib import Path
 
@@ -28,6 +29,26 @@ def test_a_model_that_breaks_is_told_and_the_server_goes_on(tmp_path: Path) -> N
         assert 'outcome="failed"} 3' in client.get("/metrics").text
 
 
+def test_a_batch_that_breaks_ends_all_its_texts_and_the_server_says_so() -> None:
+    with td.load("pocket", "batching=continuous,batch_size=2", max_length=128, progress=False) as model:
+        client = TestClient(Service(model, "pocket", 128, Turns(0, 2)).app(), base_url="http://localhost")
+        assert client.post("/v1/completions", json=PROMPT).status_code == 200
+        steps = itertools.count()
+
+        def breaking(*_: object, **__: object) -> None:
+            if next(steps) == 3:
+                raise RuntimeError("the pages are gone")
+
+        model._held.loaded.model.register_forward_pre_hook(breaking)
+        streams = [model.stream("Once", max_new_tokens=64, ignore_eos=True) for _ in range(2)]
+        for stream in streams:
+            with pytest.raises(td.RunFailed, match="the pages are gone"):
+                list(stream)
+        assert client.get("/health").status_code == 503 and client.get("/health").json() == {"status": "failed"}
+        broken = client.post("/v1/completions", json=PROMPT)
+        assert broken.status_code == 500 and "the pages are gone" in broken.json()["error"]["message"]
+
+
 def test_without_a_key_no_page_of_another_site_is_answered() -> None:
     with td.load("pocket", progress=False) as model:
         app = Service(model, "pocket", 128, Turns(0)).app()
@@ -39,7 +60,7 @@ def test_without_a_key_no_page_of_another_site_is_answered() -> None:
 
 
 REFUSED = [
-    (["--arm", "batching=continuous"], "takes many requests"),
+    (["--arm", "batching=static"], "takes many requests"),
     (["--arm", "parallel=tensor-2"], "runs 2 processes"),
     (["--model", "random:bert-base-uncased"], "is an encoder"),
     (["--max-length", "1000000"], "positions"),

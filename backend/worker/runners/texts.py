@@ -1,0 +1,213 @@
+"""Texts of several requests at once: continuous batching, each token told as it comes, and nothing measured."""
+
+import os
+import threading
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import torch
+from transformers import (
+    GenerationConfig,
+    LogitsProcessorList,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+from transformers.generation.continuous_batching.cb_logits_processors import (
+    ContinuousBatchingLogitsProcessor,
+    ContinuousBatchingLogitsProcessorList,
+)
+
+from tokendyno.backend.errors import InputError, RunFailed
+from tokendyno.backend.messages import Generate
+from tokendyno.backend.plan import BatchPlan
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.measure.finite import BestScores, NotFinite, watch_pages
+from tokendyno.backend.worker.prompt.prompt import read_prompt
+from tokendyno.backend.worker.runners.continuous import MOST_IDLE_STEPS, close_manager, new_manager
+from tokendyno.backend.worker.runners.told import Told
+from tokendyno.backend.worker.vocabulary import scored_ids
+
+
+@dataclass(eq=False, slots=True)
+class Text:
+    """One of them.
+
+    tell_one  takes each token, in the model's thread
+    stop      asked after each step
+    ends      ids after which to stop
+    done      answered once it has ended
+    told      tokens so far
+    """
+
+    job: Generate
+    tell_one: Callable[[Told], object]
+    stop: Callable[[], bool]
+    ends: Collection[int]
+    done: "Future[None]" = field(default_factory=Future)
+    told: int = 0
+
+
+class Texts:
+    """The texts of one model. Any thread may `join`; all else is of the model's thread.
+
+    pages, rows  of the KV cache, and how many texts at once
+    """
+
+    def __init__(self, model: LoadedModel, plan: BatchPlan, pages: int, rows: int) -> None:
+        self._model, self._plan, self._pages, self._rows = model, plan, pages, rows
+        self._best = BestScores(model.model.dtype)
+        self._lock, self._working = threading.Lock(), False
+        self._joining: list[Text] = []
+        self._running: dict[str, Text] = {}
+        self._names = count()
+        self._manager: Any = None
+        self.failure: Exception | None = None  # after which there are no more texts
+
+    def join(self, text: Text) -> bool:
+        """Add a text. True where nobody works at texts: whoever joined then sees to it."""
+        with self._lock:
+            if self.failure is not None:
+                text.done.set_exception(self.failure)
+                return False
+            self._joining.append(text)
+            idle, self._working = not self._working, True
+            return idle
+
+    def work(self, ending: Callable[[], bool]) -> None:
+        """Generate until all texts have ended, those too that join meanwhile. `ending`: all are to end."""
+        if self.failure is None:
+            with torch.no_grad():
+                self._manager = self._manager or self._new_manager()
+                self._work(self._manager, ending)
+
+    def _work(self, manager: Any, ending: Callable[[], bool]) -> None:
+        processor, unread, idle = manager.batch_processor, 0, 0
+        while self._admit(manager, ending()):
+            if processor.prepare_next_batch():
+                manager._generation_step()
+                unread, idle = unread + 1, 0
+            elif (idle := idle + 1) > MOST_IDLE_STEPS:
+                raise RuntimeError("The scheduler schedules nothing although requests wait")
+            if unread > int(processor.use_async_batching):  # then a step is read when the next one is under way
+                processor.update_batch()
+                unread -= 1
+            self._tell(manager)
+        if unread:  # as the manager's own thread ends
+            processor.inputs_and_outputs.current_pair = 1 - processor.inputs_and_outputs.current_pair
+            processor.update_batch()
+
+    def fail(self, error: Exception) -> None:
+        """All texts end with this error, and those that come."""
+        with self._lock:
+            self.failure = error
+            ended, self._joining = [*self._running.values(), *self._joining], []
+        self._running = {}
+        for text in ended:
+            text.done.set_exception(error)
+        self.close()
+
+    def close(self) -> None:
+        """Free the pages."""
+        if self._manager is not None:
+            close_manager(self._model, self._manager)
+        self._manager = None
+
+    def _new_manager(self) -> Any:
+        """A manager with its cache and first graphs, which draws for each text as that one asks."""
+        settings = GenerationConfig(do_sample=False, eos_token_id=-1, pad_token_id=self._model.pad)
+        seed = int.from_bytes(os.urandom(4))
+        manager = new_manager(self._model, self._plan, self._pages, self._rows, settings, seed)
+        every = scored_ids(self._model.model)
+        filters = [TemperatureLogitsWarper(1.0), TopKLogitsWarper(every), TopPLogitsWarper(1.0), Draw()]
+        manager.logit_processor = ContinuousBatchingLogitsProcessorList(LogitsProcessorList(filters), True)
+        manager.logit_processor.tensors_required += 1  # it counts those that it converted
+        try:
+            manager.batch_processor = manager._create_batch_processor()
+            watch_pages(manager.batch_processor, self._best)
+            manager.warmup()
+        except BaseException:
+            close_manager(self._model, manager)
+            raise
+        return manager
+
+    def _admit(self, manager: Any, ending: bool) -> bool:
+        """Take who has joined, let go who is to end. False once there is nobody."""
+        with self._lock:
+            joined, self._joining = self._joining, []
+            self._working = bool(joined or self._running)
+        for text in joined:
+            job, name = text.job, str(next(self._names))
+            try:
+                read_prompt(self._model, job)
+            except InputError as error:
+                text.done.set_exception(error)
+                continue
+            drawn, every = job.temperature > 0, scored_ids(self._model.model)
+            manager.add_request(
+                job.prompt_ids,
+                name,
+                job.max_new_tokens,
+                streaming=True,
+                eos_token_id=list(text.ends),
+                temperature=float(job.temperature) if drawn else 1.0,
+                top_k=min(job.top_k, every) if drawn and job.top_k else every,
+                top_p=float(job.top_p) if drawn else 1.0,
+                drawn=drawn,
+            )
+            self._running[name] = text
+        for name in [name for name, text in self._running.items() if ending or text.stop()]:
+            self._let_go(manager, name).set_result(None)
+        return self._working
+
+    def _let_go(self, manager: Any, name: str) -> "Future[None]":
+        manager.cancel_request(name)
+        return self._running.pop(name).done
+
+    def _tell(self, manager: Any) -> None:
+        """Pass on what the latest step came to. Of noise in the scores it is not told apart whose they were."""
+        ended, outputs = [], manager.output_router.output_queue
+        while not outputs.empty():
+            output = outputs.get_nowait()
+            text = self._running.get(output.request_id)
+            if text is None:  # let go
+                continue
+            for token in output.generated_tokens[text.told :]:
+                text.told += 1
+                text.tell_one(Told(token))
+            if output.is_finished():
+                ended.append((self._running.pop(output.request_id).done, output.error))
+        try:
+            if ended:
+                self._best.check()
+        except NotFinite as error:
+            noise = f"{error} {error.advice}"
+            ended = [(done, noise) for done, _ in ended]
+            ended += [(self._let_go(manager, name), noise) for name in list(self._running)]
+        for done, failed in ended:
+            done.set_exception(RunFailed(failed)) if failed else done.set_result(None)
+
+
+class Draw(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
+    """Draws a token for those texts that ask for it, which the manager does for all or none: the best of scores with
+    Gumbel's noise is a draw from their probabilities. The other texts keep their scores, and so their best token."""
+
+    supported_kwargs = {"drawn": bool}
+    ignored_kwargs = ()
+
+    def fill_defaults(self, int32_tensor: Any) -> None:
+        """Called by transformers."""
+        int32_tensor.fill_(0)
+
+    def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> Any:
+        """Called by transformers."""
+        asked = [one.state.logit_processor_kwargs.get("drawn", False) for one in requests_with_new_token]
+        return torch.tensor(asked, dtype=torch.int32)
+
+    def __call__(self, scores: Any, tensor_arg: Any) -> Any:
+        """Shapes: scores (rows, V) float32, tensor_arg (rows or more,) int32."""
+        noise = torch.empty_like(scores).exponential_().clamp_min_(1e-30).log_()
+        return torch.where(tensor_arg[: len(scores), None].bool(), scores - noise, scores)
