@@ -21,6 +21,7 @@ from tokendyno.backend.executors.several_machines import Machines
 from tokendyno.backend.library.arm import Arm, arm_text
 from tokendyno.backend.library.results import CheckResult, FitResult, QualityResult, RunResult, SweepResult
 from tokendyno.backend.models import DEFAULT_MODEL
+from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.views.check_document import check_document
 from tokendyno.backend.views.quality_document import quality_document
 
@@ -161,4 +162,6 @@ def _carried_out(
 
 
 def _run_result(options: argparse.Namespace, done: CarriedOut) -> RunResult:
-    return RunResult(run_document(options, done.run, done.checked, done.runs), done.run.snapshot())
+    now = done.run.snapshot()
+    found = run_document(options, done.run, done.checked, done.runs)
+    return RunResult(found, now, gate_of(now, done.runs.reading))

@@ -13,10 +13,12 @@ from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.table import Fit
 from tokendyno.backend.fit.text import answer
+from tokendyno.backend.runs.gate import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.check_document import CheckDocument
 from tokendyno.backend.views.quality_document import QualityDocument
 from tokendyno.backend.views.schema import Document
+from tokendyno.backend.views.verdict import verdict_of
 
 D = TypeVar("D")
 Rows = Sequence[dict[str, Any]]
@@ -59,23 +61,17 @@ def _imported(package: str) -> Any:
 
 
 class RunResult(Result[Document]):
-    """Of `run` and `compare`. `arms` are those of the document, by name."""
+    """Of `run` and `compare`. `arms` are those of the document, by name; `gate`: what is known of B's quality."""
 
-    def __init__(self, document: Document, run: Snapshot) -> None:
+    def __init__(self, document: Document, run: Snapshot, gate: Gate | None = None) -> None:
         super().__init__(document)
-        self.run = run
+        self.run, self._gate = run, gate
         self.arms = {arm.name: arm for arm in document.arms}
 
     @property
     def verdict(self) -> str:
-        """Which arm is faster, in a sentence; of one arm, its time per token."""
-        card = self.document.verdict
-        if card is not msgspec.UNSET and card is not None:
-            return f"{card.lead}{card.figure}{card.tail}"
-        arm = self.document.arms[0]
-        found = arm.summary.latency_mean_s
-        each = "token" if self.document.unit == "token" else "forward pass"
-        return f"{self.document.model_label}: " + (f"{1e3 * found:.2f} ms per {each}" if found else "no step was timed")
+        """The sentence of the page and the command line."""
+        return verdict_of(self.run, self._gate).sentence
 
     def _rows(self) -> Rows:
         """A row for each step of each arm's first run."""

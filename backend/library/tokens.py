@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-Stop = Literal["", "eos", "length", "closed"]
+Stop = Literal["", "eos", "length"]
 """Why a text ended with this token: one that ends texts, as many as were asked for; "" where it goes on. A text that
 was closed half way has no such token."""
 
