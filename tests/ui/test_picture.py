@@ -5,10 +5,10 @@ from typing import Any
 
 from PIL import Image
 
-from tests.backend.views.test_share import run_of
 from tests.browser.stored_runs import EVIL, evil
 from tests.support.runs import created, ended
 from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.share import Shared, shared
 from tokendyno.ui.picture import HEIGHT, MARGIN, WIDTH, picture
 
@@ -30,17 +30,17 @@ def coloured(image: Any, box: tuple[int, int, int, int]) -> set[str]:
 
 
 def test_both_arms_are_named_and_drawn() -> None:
-    image = drawn(shared(run_of(shipped_records("recorded-compile"))))
+    image = drawn(shared(folded(shipped_records("recorded-compile"))))
     assert coloured(image, (0, 180, WIDTH, 300)) == coloured(image, (0, 320, WIDTH, HEIGHT)) == {"A", "B"}
 
 
 def test_a_run_without_a_token_has_a_picture_too() -> None:
-    assert coloured(drawn(shared(run_of([created(), ended("failed", "no memory")]))), (0, 320, WIDTH, HEIGHT)) == set()
+    assert coloured(drawn(shared(folded([created(), ended("failed", "no memory")]))), (0, 320, WIDTH, HEIGHT)) == set()
 
 
 def test_no_text_however_long_is_drawn_over_the_edge() -> None:
     long = f"{EVIL} {'Wide' * 9_999}"
-    found = shared(run_of(evil()))._replace(model=long, sentence=f"{long} {long}", machine=long)
+    found = shared(folded(evil()))._replace(model=long, sentence=f"{long} {long}", machine=long)
     found = found._replace(arms=[arm._replace(label=long) for arm in found.arms])
     edge = drawn(found).crop((WIDTH - MARGIN + 4, 0, WIDTH, HEIGHT))
     assert all(min(colour) > 250 for _, colour in edge.getcolors(1 << 20)), "nothing but paper"

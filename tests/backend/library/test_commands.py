@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import tokendyno as td
-from tests.backend.views.test_share import run_of
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.library import commands
 from tokendyno.backend.library.results import RunResult
 from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.document import document, recorded_series
 
 QUICK: dict[str, Any] = {"max_new_tokens": 6, "no_proof": True, "no_history": True}
@@ -42,7 +42,7 @@ def test_a_run_is_a_document_a_table_and_a_figure(capsys: pytest.CaptureFixture[
 
 
 def test_a_verdict_is_the_sentence_of_the_page() -> None:
-    run = run_of(shipped_records("recorded-half-bytes"))
+    run = folded(shipped_records("recorded-half-bytes"))
     result = RunResult(document(run, recorded_series(run)), run.snapshot())
     assert result.verdict.startswith("float32 is 1.5\u00d7 as fast as bfloat16 (1.3 to 1.7)")
 

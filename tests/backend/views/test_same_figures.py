@@ -6,10 +6,10 @@ import re
 import msgspec
 import pytest
 
-from tests.backend.views.test_share import run_of
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.terminal import console_of, drawn
 from tokendyno.backend.recordings.shelf import shipped_names, shipped_records
+from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.batch_live import batch_head
 from tokendyno.backend.views.document import document_of
 from tokendyno.backend.views.live import head_of
@@ -20,7 +20,7 @@ FIGURE = re.compile(r"(?<![\d.,])\d[\d,.]*(?:\u00d7| ?(?:ms|s|%|KiB|MiB|GiB|tok/
 
 @pytest.mark.parametrize("name", shipped_names())
 def test_nothing_shows_a_figure_of_its_own(name: str) -> None:
-    run = run_of(shipped_records(f"recorded-{name}"))
+    run = folded(shipped_records(f"recorded-{name}"))
     now = run.snapshot()
     head = batch_head(now, 0.0) if now.request.traffic else head_of(now, 0.0)
     tiles = [f"{tile.value} {tile.unit}" for arm in head.arms for tile in arm.tiles]

@@ -1,27 +1,14 @@
 """What is passed on of a run: a title, the curves of a picture, and Markdown that is text and nothing else."""
 
-from typing import Any
-
-import msgspec
 import pytest
 
 from tests.browser.stored_runs import EVIL, evil, reading
 from tests.support.kept_runs import made, run_on
 from tests.support.runs import arm_records, created, encoder, ended, passes
 from tokendyno.backend.recordings.shelf import shipped_records
-from tokendyno.backend.runs.records import Record
-from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.heading import first_clause
 from tokendyno.backend.views.share import MOST_POINTS, markdown, shared
-
-
-def run_of(records: list[Record]) -> Run:
-    assert isinstance(records[0], msgspec.Struct)
-    first: Any = records[0]
-    run = Run(first)
-    for record in records[1:]:
-        run.append(record)
-    return run
 
 
 @pytest.mark.parametrize(
@@ -42,32 +29,32 @@ def test_a_title_is_what_the_verdict_says_first(sentence: str, clause: str) -> N
 
 
 def test_what_became_of_a_run_without_a_verdict_is_said() -> None:
-    going, failed = run_of([created()]), run_of([created(), ended("failed", "no memory")])
+    going, failed = folded([created()]), folded([created(), ended("failed", "no memory")])
     assert shared(going).title.endswith(": queued") and shared(going).curves is None
     assert shared(failed).title.endswith(": failed") and shared(failed).sentence == "Failed."
 
 
 def test_the_curves_are_of_what_differs_more_and_end_at_the_last_token() -> None:
-    long = shared(run_of([created(), *arm_records("A", 5_000), *arm_records("B", 5_000), ended()])).curves
+    long = shared(folded([created(), *arm_records("A", 5_000), *arm_records("B", 5_000), ended()])).curves
     assert long is not None and all(len(line) <= MOST_POINTS + 1 and line[-1][0] == 5_000 for line in long.lines)
-    halved = shared(run_of(shipped_records("recorded-tensor-parallel"))).curves
+    halved = shared(folded(shipped_records("recorded-tensor-parallel"))).curves
     assert halved is not None and halved.title == "KV cache over tokens"
     assert halved.lines[0][-1][1] == 2 * halved.lines[1][-1][1]
-    many = shared(run_of(shipped_records("recorded-batching"))).curves
+    many = shared(folded(shipped_records("recorded-batching"))).curves
     assert many is not None and [line[-1][1] for line in many.lines] == [956, 956]
-    encoded = shared(run_of([encoder(), *passes("A", 5), ended()])).curves
+    encoded = shared(folded([encoder(), *passes("A", 5), ended()])).curves
     assert encoded is not None and encoded.title == "Passes over seconds"
 
 
 def test_markdown_has_the_verdict_the_figures_the_machine_and_a_command_that_can_be_copied() -> None:
-    fenced = shared(run_of(made(run_on("mine", prompt="say ```\n# no heading"))))
+    fenced = shared(folded(made(run_on("mine", prompt="say ```\n# no heading"))))
     text = markdown(fenced)
     assert text.startswith("**") and "| Time to first token |" in text and fenced.machine in text
     assert f"\n````sh\n{fenced.command}\n````\n" in text
-    assert not shared(run_of(reading())).command, "it is the command of a run of one prompt"
+    assert not shared(folded(reading())).command, "it is the command of a run of one prompt"
 
 
 def test_no_text_of_a_run_is_markup_in_its_markdown() -> None:
-    told = shared(run_of(evil()))
+    told = shared(folded(evil()))
     text = markdown(told._replace(model=EVIL, sentence=EVIL, command=""))
     assert "\\<" in text and not any(sign in text.replace("\\<", "") for sign in ("<img", "<script", "<svg", "<iframe"))

@@ -26,19 +26,12 @@ from tokendyno.backend.recordings.files import write_recording
 from tokendyno.backend.runs.gate import Found
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.records import Created
-from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, Run
+from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, folded
 from tokendyno.backend.views import live
 from tokendyno.backend.views.command import command_of
 from tokendyno.backend.views.document import recorded_series
 from tokendyno.backend.views.series import plain_cell, series_csv
 from tokendyno.ui.report.page import report, whole
-
-
-def run_of(records: list[Any]) -> Run:
-    run = Run(records[0])
-    for record in records[1:]:
-        run.append(record)
-    return run
 
 
 def held(text: str) -> Any:
@@ -50,7 +43,7 @@ def held(text: str) -> Any:
 
 def test_a_report_holds_every_token_of_a_long_run_in_one_answer() -> None:
     tokens = 2 * MAX_TOKENS_PER_PULL + 7
-    run = run_of([created(), *arm_records("A", tokens), *arm_records("B", 5), ended()])
+    run = folded([created(), *arm_records("A", tokens), *arm_records("B", 5), ended()])
     text = report(run, {"A": "print(1)", "B": "# none"})
     assert len(text.encode()) < 6_000_000
     reply = held(text)
@@ -60,14 +53,14 @@ def test_a_report_holds_every_token_of_a_long_run_in_one_answer() -> None:
 
 
 def test_no_text_of_a_run_is_markup_in_its_report() -> None:
-    text = report(run_of(evil()), {EVIL: EVIL})
+    text = report(folded(evil()), {EVIL: EVIL})
     for sign in ("<img src=x", "<script>alert", "<svg/onload", "<iframe", "<a href='java"):
         assert sign not in text, sign
     assert text.count("</script>") == 2
 
 
 def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quality() -> None:
-    run = run_of([created(), *arm_records("A", 5), *arm_records("B", 4), ended()])
+    run = folded([created(), *arm_records("A", 5), *arm_records("B", 4), ended()])
     text = report(run, {})
     assert "<h2>Prompt</h2><pre>Once upon a time</pre>" in text
     command = re.search("<h2>Command</h2><pre>(.*?)</pre>", text)
@@ -112,7 +105,7 @@ def test_the_command_of_pairs_until_they_decide_says_no_number_of_them() -> None
 
 
 def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
-    run = run_of([created(), *arm_records("A", 5), *arm_records("B", 5), ended()])
+    run = folded([created(), *arm_records("A", 5), *arm_records("B", 5), ended()])
     lines = series_csv(run).splitlines()
     assert len(lines) == 1 + 2 * (5 + 2) and lines[1].startswith("A,token,0,0.1,0.1,")
     assert [plain_cell(text) for text in ("=1+1", "+x", "-x", "@x", "\tx", "A")] == [
