@@ -1,8 +1,9 @@
 """Carries out the tests of claims on this machine."""
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tokendyno.backend import hardware
@@ -30,7 +31,7 @@ def perform(bench: Bench, test: ClaimTest, follow: Follow) -> Result:
     """One test, from its request to what was measured. NotMeasured where it fails, or takes longer than its limit;
     InputError where it cannot run here."""
     begin_s = time.monotonic()
-    found = [_carried_out(bench, test, None, follow)] if not test.loads else _loaded_anew(bench, test, follow)
+    found = list(_runs(bench, test, follow))
     machine = found[0].created.machine
     day = time.strftime("%Y-%m-%d", time.gmtime())
     taken_s = round(time.monotonic() - begin_s, 1)
@@ -41,18 +42,16 @@ def perform(bench: Bench, test: ClaimTest, follow: Follow) -> Result:
     ).signed()
 
 
-def _loaded_anew(bench: Bench, test: ClaimTest, follow: Follow) -> list[Snapshot]:
-    """Its runs with workers that have loaded nothing, from files that were written just before."""
-    found = []
-    with written(test.model) as folder:
-        for _ in range(test.loads):
-            found.append(_carried_out(bench, test, folder, follow))
-    return found
+def _runs(bench: Bench, test: ClaimTest, follow: Follow) -> Iterator[Snapshot]:
+    """One, or several by new workers, with `loads` from files that are written just before."""
+    with written(test.model) if test.loads else contextlib.nullcontext() as folder:
+        for _ in range(test.loads or test.starts or 1):
+            yield _carried_out(bench, test, folder, follow)
 
 
 def _carried_out(bench: Bench, test: ClaimTest, folder: Path | None, follow: Follow) -> Snapshot:
     """One run of it, which ended well."""
-    run = bench.runs.get(bench.submit(test.request(folder), fresh=folder is not None))
+    run = bench.runs.get(bench.submit(test.request(folder), fresh=bool(test.loads or test.starts)))
     assert run is not None
     late = threading.Event()
 

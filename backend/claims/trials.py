@@ -30,6 +30,7 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     positions  of `quality`: tokens to predict in each text
     traffic    of `batch`: a file of presets/traffic, of which `requests` are drawn
     loads      how often both arms load the model anew, from files that are written first; 0: once, where it is
+    starts     how often it is run, each time by new workers; 0: once, by what there is
     limit_s    after so many seconds it is stopped, and says nothing
     """
 
@@ -48,6 +49,7 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     traffic: str = "small"
     requests: int = 24
     loads: int = 0
+    starts: int = 0
     limit_s: float = 300.0
 
     @property
@@ -72,8 +74,10 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 said += ["--prompt-tokens", str(self.prompt_tokens), "--max-new-tokens", str(self.max_new_tokens)]
                 said += ["--batch-size", str(self.batch_size), "--ignore-eos"]
         line = shlex.join([*said, "--repeats", str(self.repeats)])
-        anew = f"python -m {WRITER} {self.model} FOLDER; for n in $(seq {self.loads}); do {line}; done"
-        return anew if self.loads else line
+        anew = f"for n in $(seq {self.loads or self.starts}); do {line}; done"
+        if self.loads:
+            return f"python -m {WRITER} {self.model} FOLDER; {anew}"
+        return anew if self.starts else line
 
     @property
     def where(self) -> str:

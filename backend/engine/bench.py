@@ -62,7 +62,9 @@ RUN_ID_BYTES = 12
 """Of a run's id, which is also its permalink: whoever knows it may watch, so it cannot be guessed (96 bits)."""
 
 EXPECTED_SPARES, PREWARM_AFTER_S = 2, 4.0
-"""Workers that are started ahead when somebody is about to run, and how long after that."""
+"""Workers that are started ahead when somebody is about to run, and how long after that where the page needs the cores
+itself."""
+FEW_CORES = 4
 
 FAULT_PAUSE_S = 1.0
 """How long the engine waits after a fault of its own, which may come again at once."""
@@ -116,10 +118,10 @@ class Bench:
         self._thread.start()
 
     def expect_run(self) -> None:
-        """Somebody is about to run: start workers ahead, once the page that is opening has had the cores."""
+        """Somebody is about to run: start workers ahead; with few cores once the page that is opening has had them."""
         if self.limits.runs and self.pool.wanted_spares == 0:
             self.pool.wanted_spares = EXPECTED_SPARES
-            self._prewarm_at_s = time.monotonic() + PREWARM_AFTER_S
+            self._prewarm_at_s = time.monotonic() + PREWARM_AFTER_S * (self.machine().cores <= FEW_CORES)
             self.wake()
 
     def close(self) -> None:

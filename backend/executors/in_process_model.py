@@ -68,6 +68,9 @@ class _Turns:
 
     def _end(self) -> None:
         self.ending.set()
+        compiled = _compiling() if _compiling is not None else None
+        if compiled is not None:  # freed later, by the interpreter's end, its graphs end the process with an abort
+            self._waiting.put((Future(), compiled._free))
         self._waiting.put(None)
         self._thread.join(END_WAIT_S)
 

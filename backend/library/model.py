@@ -168,10 +168,11 @@ class Model:
             reasoning=reasoning,
         )
         with stream:
-            tokens = list(stream)
-        ids, stop = [one.id for one in tokens], (tokens[-1].stop if tokens else "length")
+            stream.wait()
+            tokens = list(stream) if logprobs is not None else []
+            ids, stop = ([one.id for one in tokens], tokens[-1].stop) if tokens else stream.ids()
         text = self.tokenizer.decode(ids, skip_special_tokens=True)
-        return Generated(text, ids, len(stream.prompt_ids), stop, tokens if logprobs is not None else [])
+        return Generated(text, ids, len(stream.prompt_ids), stop, tokens)
 
     def stream(
         self,

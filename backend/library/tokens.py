@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -81,8 +82,14 @@ class TokenStream:
         """Begin to generate: `start` takes what is told each token, and what is asked whether to stop, and returns a
         future."""
         told = self._told
-        start(told.put, self._closed.is_set).add_done_callback(lambda done: told.put(done.exception()))
+        self._done = start(told.put, self._closed.is_set)
+        self._done.add_done_callback(lambda done: told.put(done.exception()))
         return self
+
+    def wait(self) -> None:
+        """Until the last token exists, without waking up for each: a captured step of a small model takes no longer
+        than that."""
+        wait([self._done])
 
     def close(self) -> None:
         """End the generation. Iteration ends too."""
@@ -93,20 +100,30 @@ class TokenStream:
         return self
 
     def __next__(self) -> Token:
-        if self._over:
-            raise StopIteration
-        told = self._told.get()
+        told = self._next()
         if told is None:
-            self._over = True
             raise StopIteration
-        if isinstance(told, BaseException):
-            self._over = True
-            raise told
         return self._token(told)
+
+    def ids(self) -> tuple[list[int], Stop]:
+        """The tokens that are left, and why the text ended: without their texts."""
+        told = list(iter(self._next, None))
+        return [one.id for one in told], self._stop(told[-1].id, self._index + len(told)) if told else ""
+
+    def _next(self) -> Any:
+        """What was told next; None at the end."""
+        told = None if self._over else self._told.get()
+        self._over = told is None or isinstance(told, BaseException)
+        if isinstance(told, BaseException):
+            raise told
+        return told
+
+    def _stop(self, token: int, count: int) -> Stop:
+        return "eos" if token in self._ends else "length" if count == self._most else ""
 
     def _token(self, told: Any) -> Token:
         index, self._index = self._index, self._index + 1
-        stop: Stop = "eos" if told.id in self._ends else "length" if self._index == self._most else ""
+        stop = self._stop(told.id, self._index)
         top = told.likeliest[: self._logprobs or 0]
         decode = self._tokenizer.decode
         return Token(

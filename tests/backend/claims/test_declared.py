@@ -35,12 +35,11 @@ def typed(line: str) -> Request:
 
 @pytest.mark.parametrize("test", CLAIMS.tests.values(), ids=lambda test: str(test.name))
 def test_the_command_of_a_test_asks_for_what_the_test_runs(test: ClaimTest) -> None:
-    if not test.loads:
-        assert typed(test.line) == test.request()
-        return
-    write, loop, anew = re.split("; (?:do )?", test.line.removesuffix("; done"))  # lines of a shell
-    assert write.endswith(f" {test.model} FOLDER") and loop == f"for n in $(seq {test.loads})"
-    assert typed(anew) == test.request(Path("FOLDER"))
+    *before, anew = re.split("; (?:do )?", test.line.removesuffix("; done"))  # lines of a shell
+    assert typed(anew) == test.request(Path("FOLDER") if test.loads else None)
+    if times := test.loads or test.starts:
+        assert before.pop() == f"for n in $(seq {times})"
+    assert [line.partition(" -m ")[2].split()[1:] for line in before] == [[test.model, "FOLDER"]] * bool(test.loads)
 
 
 def test_there_are_enough_claims_and_every_test_is_of_use() -> None:
