@@ -10,7 +10,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tokendyno.backend.arms.check import Checked
@@ -39,11 +39,12 @@ T = TypeVar("T")
 
 class _Turns:
     """A thread that carries work out in turn. At the end of the program a text that is being generated ends with its
-    token, which a pool of `concurrent.futures` would wait for to the last."""
+    token, which a pool of `concurrent.futures` would wait for to the last. The thread itself does not end: what torch's
+    compiler keeps for it would be freed then, by an interpreter that is gone, and the process would abort."""
 
     def __init__(self) -> None:
         self.ending = threading.Event()
-        self._waiting: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="tokendyno-model", daemon=True)
         self._lock = threading.Lock()
 
@@ -58,21 +59,18 @@ class _Turns:
         return done
 
     def _work(self) -> None:
-        while (taken := self._waiting.get()) is not None:
-            done, work = taken
+        while True:
+            done, work = self._waiting.get()
             try:
                 done.set_result(work())
             except BaseException as error:  # a thread has nobody else to tell
                 done.set_exception(error)
-            del taken, done, work  # they hold a model
+            del done, work  # they hold a model
 
     def _end(self) -> None:
         self.ending.set()
-        compiled = _compiling() if _compiling is not None else None
-        if compiled is not None:  # freed later, by the interpreter's end, its graphs end the process with an abort
-            self._waiting.put((Future(), compiled._free))
-        self._waiting.put(None)
-        self._thread.join(END_WAIT_S)
+        last = self.submit(lambda: None)
+        wait([last], END_WAIT_S)
 
 
 _THREAD = _Turns()

@@ -31,10 +31,10 @@ def captured() -> Iterator[td.Model]:
 @pytest.mark.parametrize(
     ("name", "arm"),
     [
-        ("pocket", "lowest-latency"),
-        ("pocket", f"{CAPTURED},speculation=prompt-lookup"),
+        ("pocket", f"{CAPTURED},projections=fused,kernels=local"),
+        ("pocket", "speculation=prompt-lookup"),
         ("random:Qwen3-0.6B", "lowest-latency"),
-        ("random:Qwen3-0.6B", "lowest-latency,quantization=bnb-nf4"),
+        ("random:Qwen3-0.6B", f"{CAPTURED},quantization=bnb-nf4"),
         ("random:Qwen3-0.6B", "longest-context"),
     ],
 )
