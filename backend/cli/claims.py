@@ -12,9 +12,9 @@ from tokendyno.backend.claims.perform import NotMeasured, Stopped, perform
 from tokendyno.backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
 from tokendyno.backend.claims.trials import ClaimTest, Device
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
-from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import FAILED, OK, STOPPED
-from tokendyno.backend.cli.options import Add
+from tokendyno.backend.cli.options import Add, add_models_dir
 from tokendyno.backend.cli.progress import close, follow, say, say_notes
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
@@ -56,7 +56,8 @@ def _run(
 ) -> int:
     """Measure, compare with what is stored, and put what was measured in its place. FAILED where something failed or
     drifted."""
-    bench = open_bench(history_of(options))
+    check_folder(options.models_dir)
+    bench = open_bench(history_of(options), options.models_dir)
     say_notes(bench)
     tests = _tests_here(known, wanted, bench.machine())
     here = machine_name(bench.machine().describe())
@@ -235,4 +236,5 @@ def add_commands(add: Add) -> None:
         metavar="S",
         help="with --run: begin no further test after S seconds; 0: no limit",
     )
+    add_models_dir(sub)
     add_history_option(sub)
