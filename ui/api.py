@@ -118,9 +118,9 @@ class Api:
 
         def checked() -> dict[str, Any]:
             request = self._request(model, {"A": arm}, work)
-            lacking = self._bench.obstacle(self._bench.facts(request.model))
-            found = self._bench.check(request)["A"].refused(lacking)
-            return _plain(check_document(request.model, found))
+            facts = self._bench.facts(request.model)
+            found = self._bench.check(request)["A"].refused(self._bench.obstacle(facts))
+            return _plain(check_document(request, facts, found, self._bench.machine()))
 
         return await asyncio.to_thread(checked)
 

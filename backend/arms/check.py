@@ -26,6 +26,9 @@ from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.predict.weights import itemsize
 from tokendyno.backend.traffic import Traffic
 
+ELSEWHERE = "machine"
+"""In place of an axis: what is taken for granted of a machine that is not here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -54,6 +57,11 @@ class Checked:
         if not reason:
             return self
         return replace(self, verdicts=(Verdict("blocked", "model", reason), *self.verdicts))
+
+    @property
+    def assumed(self) -> str:
+        """What is taken for granted of a machine that is not here; "" of this one."""
+        return next((verdict.reason for verdict in self.verdicts if verdict.axis == ELSEWHERE), "")
 
     def of(self, source: ModelSource) -> "Checked":
         """The same arm with its files from `source`."""
@@ -101,6 +109,8 @@ def check(
         verdicts.append(_too_large(facts, memory, needed, machine, room, fix, fixed))
     elif untried := _untried(requested, verdicts, machine):
         verdicts.append(untried)
+    if machine.assumed:
+        verdicts.append(Verdict("note", ELSEWHERE, machine.assumed, {}, "presets/gpus.toml"))
     return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory, room)
 
 

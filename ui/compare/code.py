@@ -2,7 +2,7 @@
 
 import re
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -11,8 +11,12 @@ from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.export.script import script
 from tokendyno.backend.export.short import short_script
+from tokendyno.backend.fit.device import THIS
+from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.script.source import comment
+from tokendyno.ui.components.inputs import number_input
+from tokendyno.ui.components.text_line import text_line
 
 MAX_PROMPT_CHARACTERS = 20_000
 """A longer prompt is not sent back to the browser with every change of a control."""
@@ -32,12 +36,32 @@ def code_panel(arms: tuple[str, ...], elem_id: str = "code") -> list[gr.Code]:
         return _texts(arms, elem_id)
 
 
-def code_panels(arms: tuple[str, ...]) -> tuple[list[gr.Code], list[gr.Code]]:
-    """The same for short scripts, and below them, closed at first, for the standalone ones."""
+class CodePanels(NamedTuple):
+    """Scripts of each arm, the standalone ones closed at first; the GPUs that they are for, which need not be here, and
+    a line that says what would happen on them."""
+
+    gpu: gr.Dropdown
+    gpus: gr.Number
+    there: gr.HTML
+    short: list[gr.Code]
+    whole: list[gr.Code]
+
+    def none(self, reason: str) -> dict[Any, str]:
+        """Updates where no script can be written."""
+        return {self.there: ""} | dict.fromkeys([*self.short, *self.whole], no_code(reason))
+
+
+def code_panels(arms: tuple[str, ...]) -> CodePanels:
+    """The same for short and for standalone scripts."""
     with gr.Accordion("Code: each arm as a Python script", open=False, elem_id="code"):
+        with gr.Row(elem_classes=["td-code-for"]):
+            names = [(THIS.capitalize(), THIS), *((spec.name, spec.name) for spec in gpus())]
+            gpu = gr.Dropdown(names, value=THIS, label="For", elem_id="code-gpu", min_width=160, scale=0)
+            count = number_input("GPUs", 1, "code-gpus")
+        there = text_line("code-there", role="status")
         short = _texts(arms, "code")
         with gr.Accordion(ALL, open=False, elem_id="code-all"):
-            return short, _texts(arms, "code-all")
+            return CodePanels(gpu, count, there, short, _texts(arms, "code-all"))
 
 
 def _texts(arms: tuple[str, ...], elem_id: str) -> list[gr.Code]:

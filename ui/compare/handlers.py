@@ -13,13 +13,15 @@ from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit.device import THIS, elsewhere
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.check_document import check_document
 from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.arm_column import ArmControls, folded, titles
-from tokendyno.ui.compare.code import code_texts, named_code, no_code
+from tokendyno.ui.compare.code import CodePanels, code_texts, named_code
 from tokendyno.ui.compare.fair_line import Same, fair_value
 from tokendyno.ui.compare.palette import Taken
 from tokendyno.ui.compare.palette import entries as offers
@@ -40,6 +42,7 @@ from tokendyno.ui.compare.request import (
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
 from tokendyno.ui.compare.work_row import WorkRow
 from tokendyno.ui.components.axis_values import all_known, edited
+from tokendyno.ui.components.inputs import read_text, read_whole
 from tokendyno.ui.components.summary import NOT_HERE, model_line
 from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
@@ -60,22 +63,21 @@ class Handlers(RunPage):
         older: gr.HTML,
         offered: gr.HTML,
         live: gr.HTML,
-        codes: list[gr.Code],
-        whole_codes: list[gr.Code],
+        code: CodePanels,
         courses: Courses,
     ) -> None:
         super().__init__(bench, message, live)
-        self.arms, self.codes, self.whole_codes = arms, codes, whole_codes
+        self.arms, self.code = arms, code
         self.work, self.facts, self.will, self.filled = row.work, row.facts, row.will, row.filled
         self.run_button, self.stop_button = row.run, row.stop
         self.same, self.stale = same, older
         self.palette = offered
         self.courses = courses
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
-        self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
+        self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms), code.gpu, code.gpus]
         self.buttons_shown: list[Any] = [self.run_button, self.stop_button]
         checked_of_arms = [part for arm in arms for part in (arm.preset, arm.fold, arm.verdicts)]
-        texts = [*codes, *whole_codes]
+        texts = [code.there, *code.short, *code.whole]
         self.checked: list[Any] = [self.facts, self.will.line, same, message, older, *checked_of_arms, *texts]
 
     def buttons(self, state: Buttons) -> Updates:
@@ -112,20 +114,40 @@ class Handlers(RunPage):
             updates[self.same] = self.fair(request, results, facts)
             if not lacks:  # else what Run said of the missing prompt stays
                 updates[self.message] = ""
-            every = zip(self.arms, chosen, self.codes, self.whole_codes, results.values(), strict=True)
-            for arm, asked, code, whole, result in every:
+            for arm, asked, result in zip(self.arms, chosen, results.values(), strict=True):
                 updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
                 shown_result = result.refused(NOT_HERE if lacking else "")
                 updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, recorded)
-                short, all_of_it = code_texts(result, facts, request.workload, self.bench.local_paths, lacks)
-                updates[code] = named_code(request.model, asked, short)
-                updates[whole] = named_code(request.model, asked, all_of_it, "standalone-")
+            updates |= self.scripts(request, facts, results, lacks, *values[-2:])
         except InputError as error:
-            elsewhere = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
-            updates |= {self.message: "" if recorded else str(error), self.facts: elsewhere}
+            why = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
+            updates |= {self.message: "" if recorded else str(error), self.facts: why}
             updates |= {arm.verdicts: unchecked(asked) for arm, asked in zip(self.arms, chosen, strict=True)}
-            updates |= {code: no_code(str(error)) for code in (*self.codes, *self.whole_codes)}
+            updates |= self.code.none(str(error))
         return updates
+
+    def scripts(
+        self, request: Request, facts: ModelFacts, results: Mapping[str, Checked], lacks: str, gpu: object, gpus: object
+    ) -> Updates:
+        """Each arm as a script for this machine, where `results` are what was checked, or for GPUs that need not be
+        here, with what would happen there. `lacks`: what the request still lacks, such as a prompt."""
+        try:
+            name, count = read_text("The GPU", gpu), read_whole("GPUs", gpus)
+            machine = elsewhere(hardware.detect(), name, count if name != THIS else 1)
+            if machine is not None:
+                results = self.bench.check(request, machine)
+        except InputError as error:
+            return self.code.none(str(error))
+        paths, said = self.bench.local_paths and machine is None, list[str]()
+        updates: Updates = {}
+        every = zip(request.arms, self.code.short, self.code.whole, results.values(), strict=True)
+        for asked, code, whole, result in every:
+            short, all_of_it = code_texts(result, facts, request.workload, paths, lacks)
+            updates[code] = named_code(request.model, asked, short)
+            updates[whole] = named_code(request.model, asked, all_of_it, "standalone-")
+            if machine is not None:
+                said.append(f"{asked.name}: {check_document(request, facts, result, machine).summary}")
+        return updates | {self.code.there: "\n".join([*said, machine.assumed] if machine is not None else [])}
 
     def check_chosen(self, preset: object, shown: Any, said: object, *values: Any) -> Updates:
         """The same when a preset was chosen: it may come to what was set before, and only its notes are new."""
