@@ -32,7 +32,7 @@ tokendyno start --b cache=static,compile=default  # from how many tokens on comp
 tokendyno start --model random:gpt2 --json start.json  # where the start of one arm goes, as a document
 
 tokendyno check --model gpt-oss-20b --arm attention=sdpa  # verdicts, without running
-tokendyno check --model Llama-3-8B --arm parallel=tensor-2 --gpu H100-SXM --gpus 2  # on GPUs that are not here
+tokendyno check --arm compiled --gpu H100-SXM --gpus 2  # on GPUs that are not here
 
 tokendyno export --arm lowest-latency           # a few lines for your own code
 tokendyno export --arm compiled --standalone -o compiled.py  # all of it: needs torch and transformers only
