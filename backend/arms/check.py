@@ -33,7 +33,8 @@ ELSEWHERE = "machine"
 @dataclass(frozen=True, slots=True)
 class Checked:
     """An arm after the rules. `requested` and `planned` name the choice of every axis; `room_bytes`: free memory of its
-    device, of which it needs `needed_bytes`: what is held by workers that would end counts as free."""
+    device, of which it needs `needed_bytes`: what is held by workers that would end counts as free; `details`: by axis,
+    what choices come to."""
 
     requested: Mapping[str, str]
     planned: Mapping[str, str]
@@ -42,6 +43,7 @@ class Checked:
     itemsize: int
     memory: MemoryEstimate
     room_bytes: int
+    details: Mapping[str, str]
 
     @property
     def needed_bytes(self) -> int:
@@ -111,7 +113,9 @@ def check(
         verdicts.append(untried)
     if machine.assumed:
         verdicts.append(Verdict("note", ELSEWHERE, machine.assumed, {}, "presets/gpus.toml"))
-    return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory, room)
+    subject = Subject(facts, machine, planned, workload.batch_size)
+    details = {axis.name: said for axis in all_axes() if (said := axis.details(plan, subject))}
+    return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory, room, details)
 
 
 def _plan(

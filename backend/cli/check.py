@@ -70,7 +70,7 @@ def check_blocks(checked: Checked, found: CheckDocument, everything: bool) -> li
             filter(None, [verdict.reason, fix and f"Fix: {fix}.", verdict.source and f"Source: {verdict.source}"])
         )
         blocks.append([Styled(verdict.level, _LEVELS.get(verdict.level, "bold"), said)])
-    return blocks
+    return blocks + [[Styled(axis, "cyan", f": {said}")] for axis, said in checked.details.items()]
 
 
 def export(options: argparse.Namespace) -> int:

@@ -32,9 +32,9 @@ class StepBound(msgspec.Struct, frozen=True):
 
 class CheckDocument(msgspec.Struct, frozen=True):
     """An arm after the rules. `requested` and `planned` name every axis; `free_bytes`: of the device it would use, by
-    which it was checked, and of which it needs `needed_bytes`; `bound`: null where the bandwidth is unknown; `device`:
-    `gpus` of that name, none for a CPU; `assumed`: what is taken for granted of a machine that is not here, "" for this
-    one."""
+    which it was checked, and of which it needs `needed_bytes`; `bound`: null where the bandwidth is unknown; `details`:
+    by axis, what choices come to; `device`: `gpus` of that name, none for a CPU; `assumed`: what is taken for granted
+    of a machine that is not here, "" for this one."""
 
     model: str
     runnable: bool
@@ -45,6 +45,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
     free_bytes: int
     needed_bytes: int
     bound: StepBound | None
+    details: dict[str, str]
     device: str
     gpus: int
     assumed: str
@@ -97,6 +98,7 @@ def check_document(request: Request, facts: ModelFacts, checked: Checked, machin
         free_bytes=checked.room_bytes,
         needed_bytes=checked.needed_bytes,
         bound=step_bound(request, facts, checked, machine),
+        details=dict(checked.details),
         device=machine.name,
         gpus=len(machine.gpus),
         assumed=machine.assumed,
