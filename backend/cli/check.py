@@ -15,7 +15,7 @@ from tokendyno.backend.executors import open_bench
 from tokendyno.backend.export.script import script
 from tokendyno.backend.export.short import short_script
 from tokendyno.backend.fit.device import elsewhere
-from tokendyno.backend.models import check_loadable, resolve
+from tokendyno.backend.models import check_loadable, download_bytes, resolve
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.recordings.files import ENDING, write_recording
 from tokendyno.backend.units import bytes_text
@@ -40,8 +40,10 @@ def checked_arm(options: argparse.Namespace) -> tuple[Checked, CheckDocument]:
     there = elsewhere(bench.machine(), options.gpu, options.gpus)
     request = request_of(options, {"A": options.arm}, machine=there)
     facts = resolve(options.model, options.models_dir)
-    checked = bench.check(request, there)["A"].refused("" if there else bench.obstacle(facts))
-    return checked, check_document(request, facts, checked, there or bench.machine())
+    lacking = "" if there else bench.obstacle(facts)
+    checked = bench.check(request, there)["A"].refused(lacking)
+    size = 0 if there or lacking else download_bytes(facts.source)
+    return checked, check_document(request, facts, checked, there or bench.machine(), size)
 
 
 def check_blocks(checked: Checked, found: CheckDocument, everything: bool) -> list[Block]:
@@ -58,12 +60,14 @@ def check_blocks(checked: Checked, found: CheckDocument, everything: bool) -> li
     there = f" on {found.where}" if found.assumed else ""
     refused = Styled(f"This arm would be refused{there}.", "bold red")
     runs = refused if checked.blocked else Styled(f"This arm would run{there}.", "bold green")
-    bound = [f"Roofline bound: {found.bound.words}."] if found.bound else []
+    more = [f"Roofline bound: {found.bound.words}."] if found.bound else []
+    if found.download_bytes:
+        more.append(f"Download: {' '.join(bytes_text(found.download_bytes))} from the Hub, before the first run.")
     choices: list[Line] = [Table([Column("axis"), Column("requested"), Column("planned")], rows)] if rows else []
     rest = len(checked.requested) - len(rows)
     if rest:
         choices.append(Styled(f"{rest} more axes are at their defaults; --all shows them.", "dim"))
-    blocks: list[Block] = [[runs, f"Memory: {predicted}{margin} predicted, {free} free.", *bound], choices]
+    blocks: list[Block] = [[runs, f"Memory: {predicted}{margin} predicted, {free} free.", *more], choices]
     for verdict in checked.verdicts:
         fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
         said = ": " + " ".join(

@@ -31,10 +31,16 @@ class StepBound(msgspec.Struct, frozen=True):
 
 
 class CheckDocument(msgspec.Struct, frozen=True):
-    """An arm after the rules. `requested` and `planned` name every axis; `free_bytes`: of the device it would use, by
-    which it was checked, and of which it needs `needed_bytes`; `bound`: null where the bandwidth is unknown; `details`:
-    by axis, what choices come to; `device`: `gpus` of that name, none for a CPU; `assumed`: what is taken for granted
-    of a machine that is not here, "" for this one."""
+    """An arm after the rules.
+
+    requested, planned  the choice of every axis
+    free_bytes      of the device it would use, by which it was checked, and of which it needs `needed_bytes`
+    bound           null where the bandwidth is unknown
+    details         by axis, what choices come to
+    download_bytes  of files that a run here would fetch from the Hub
+    device, gpus    the device and how many of it, 0 for a CPU
+    assumed         what is taken for granted of a machine that is not here, "" for this one
+    """
 
     model: str
     runnable: bool
@@ -46,6 +52,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
     needed_bytes: int
     bound: StepBound | None
     details: dict[str, str]
+    download_bytes: int
     device: str
     gpus: int
     assumed: str
@@ -84,8 +91,11 @@ def step_bound(request: Request, facts: ModelFacts, checked: Checked, machine: M
     return StepBound(step.seconds, words)
 
 
-def check_document(request: Request, facts: ModelFacts, checked: Checked, machine: Machine) -> CheckDocument:
-    """The document of an arm that was checked for this machine, or for one that is not here."""
+def check_document(
+    request: Request, facts: ModelFacts, checked: Checked, machine: Machine, download_bytes: int = 0
+) -> CheckDocument:
+    """The document of an arm that was checked for this machine, or for one that is not here. `download_bytes`: what a
+    run would download."""
     memory = checked.memory
     predicted = PredictedBytes(memory.weights, memory.kv, memory.total, 100 * memory.margin)
     return CheckDocument(
@@ -99,6 +109,7 @@ def check_document(request: Request, facts: ModelFacts, checked: Checked, machin
         needed_bytes=checked.needed_bytes,
         bound=step_bound(request, facts, checked, machine),
         details=dict(checked.details),
+        download_bytes=download_bytes,
         device=machine.name,
         gpus=len(machine.gpus),
         assumed=machine.assumed,

@@ -14,7 +14,7 @@ from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS, elsewhere
-from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models import ModelFacts, download_bytes
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.check_document import check_document
@@ -107,7 +107,7 @@ class Handlers(RunPage):
                 raise InputError(lacks)
             facts, machine = self.bench.facts(request.model), hardware.detect()
             lacking = self.bench.obstacle(facts)
-            updates[self.facts] = model_line(facts, lacking)
+            updates[self.facts] = model_line(facts, lacking, 0 if lacking else download_bytes(facts.source))
             for arm, found in zip(self.arms, chosen, strict=True):
                 updates[arm.preset] = matching_preset(found.choices, found.preset, facts, machine)
             results = self.bench.check(request)
