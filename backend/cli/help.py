@@ -39,7 +39,7 @@ tokendyno export --run 3f2a9c1b5d7e8a60b1c2d3e4 -o run.dyno  # a run as one file
 tokendyno replay run.dyno  # a run from a file, as fast as it was
 tokendyno replay 3f2a9c1b5d7e8a60b1c2d3e4 --speed 4  # a run of the history, four times as fast
 
-tokendyno report run.dyno --html report.html  # one file with charts, figures, ledger and scripts
+tokendyno report launch-bound --html report.html  # one file with charts, figures, ledger and scripts
 
 tokendyno story  # the list
 tokendyno story sliding-window  # what a sliding window saves, as it was recorded
