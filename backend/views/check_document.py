@@ -78,10 +78,11 @@ class CheckDocument(msgspec.Struct, frozen=True):
 
 
 def step_bound(request: Request, facts: ModelFacts, checked: Checked, machine: Machine) -> StepBound | None:
-    """The bound at the longest context that the request asks for; None where the bandwidth is unknown."""
+    """The bound at the longest context that the request asks for; None where the bandwidth is unknown, and
+    of many requests, whose steps differ."""
     work, setup = request.workload, setup_of(checked.plan, machine)
     rates = peak_rates.of_machine(machine, resolved_dtype(facts, setup.dtype))
-    if rates is None:
+    if rates is None or request.traffic is not None:
         return None
     encoder, length = facts.kind == "encoder", prompt_tokens(work)
     length += 0 if encoder else work.max_new_tokens

@@ -13,15 +13,13 @@ from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.fit.device import THIS, elsewhere
 from tokendyno.backend.models import ModelFacts, download_bytes
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.check_document import check_document
 from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.arm_column import ArmControls, folded, titles
-from tokendyno.ui.compare.code import CodePanels, code_texts, named_code
+from tokendyno.ui.compare.code import CodePanels, checked_there, code_texts, named_code
 from tokendyno.ui.compare.fair_line import Same, fair_value
 from tokendyno.ui.compare.palette import Taken
 from tokendyno.ui.compare.palette import entries as offers
@@ -42,7 +40,6 @@ from tokendyno.ui.compare.request import (
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
 from tokendyno.ui.compare.work_row import WorkRow
 from tokendyno.ui.components.axis_values import all_known, edited
-from tokendyno.ui.components.inputs import read_text, read_whole
 from tokendyno.ui.components.summary import NOT_HERE, model_line
 from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
@@ -77,8 +74,7 @@ class Handlers(RunPage):
         self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms), code.gpu, code.gpus]
         self.buttons_shown: list[Any] = [self.run_button, self.stop_button]
         checked_of_arms = [part for arm in arms for part in (arm.preset, arm.fold, arm.verdicts)]
-        texts = [code.there, *code.short, *code.whole]
-        self.checked: list[Any] = [self.facts, self.will.line, same, message, older, *checked_of_arms, *texts]
+        self.checked: list[Any] = [self.facts, self.will.line, same, message, older, *checked_of_arms, *code.texts]
 
     def buttons(self, state: Buttons) -> Updates:
         """Run and Stop."""
@@ -132,22 +128,17 @@ class Handlers(RunPage):
         """Each arm as a script for this machine, where `results` are what was checked, or for GPUs that need not be
         here, with what would happen there. `lacks`: what the request still lacks, such as a prompt."""
         try:
-            name, count = read_text("The GPU", gpu), read_whole("GPUs", gpus)
-            machine = elsewhere(hardware.detect(), name, count if name != THIS else 1)
-            if machine is not None:
-                results = self.bench.check(request, machine)
+            results, there = checked_there(self.bench, request, results, gpu, gpus)
         except InputError as error:
             return self.code.none(str(error))
-        paths, said = self.bench.local_paths and machine is None, list[str]()
-        updates: Updates = {}
+        updates: Updates = {self.code.there: there}
         every = zip(request.arms, self.code.short, self.code.whole, results.values(), strict=True)
         for asked, code, whole, result in every:
+            paths = self.bench.local_paths and not there
             short, all_of_it = code_texts(result, facts, request.workload, paths, lacks)
             updates[code] = named_code(request.model, asked, short)
             updates[whole] = named_code(request.model, asked, all_of_it, "standalone-")
-            if machine is not None:
-                said.append(f"{asked.name}: {check_document(request, facts, result, machine).summary}")
-        return updates | {self.code.there: "\n".join([*said, machine.assumed] if machine is not None else [])}
+        return updates
 
     def check_chosen(self, preset: object, shown: Any, said: object, *values: Any) -> Updates:
         """The same when a preset was chosen: it may come to what was set before, and only its notes are new."""
