@@ -23,7 +23,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit import table as fit_table
 from tokendyno.backend.fit.device import device_of
 from tokendyno.backend.fit.view import answer_view
-from tokendyno.backend.models import DEFAULT_MODEL
+from tokendyno.backend.models import DEFAULT_MODEL, download_bytes
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.run import Run
@@ -118,9 +118,11 @@ class Api:
 
         def checked() -> dict[str, Any]:
             request = self._request(model, {"A": arm}, work)
-            lacking = self._bench.obstacle(self._bench.facts(request.model))
+            facts = self._bench.facts(request.model)
+            lacking = self._bench.obstacle(facts)
             found = self._bench.check(request)["A"].refused(lacking)
-            return _plain(check_document(request.model, found))
+            size = 0 if lacking else download_bytes(facts.source)
+            return _plain(check_document(request, facts, found, self._bench.machine(), size))
 
         return await asyncio.to_thread(checked)
 

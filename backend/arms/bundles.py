@@ -67,12 +67,20 @@ def granted_arm(name: str, preset: ArmPreset, facts: ModelFacts, machine: Machin
     return ArmRequest(name, dict(grant(preset, facts, machine, workload).choices), preset.name)
 
 
-def written_arm(name: str, text: str, model: str, workload: Workload, facts: Callable[[], ModelFacts]) -> ArmRequest:
-    """An arm as it is written on the command line; of a bundle what `facts`, the model, and this machine can run."""
+def written_arm(
+    name: str,
+    text: str,
+    model: str,
+    workload: Workload,
+    facts: Callable[[], ModelFacts],
+    machine: Machine | None = None,
+) -> ArmRequest:
+    """An arm as it is written on the command line; of a bundle what `facts`, the model, and the machine can run: this
+    one unless one is given."""
     wished = bundle(text.strip())
     if wished is None:
         return ArmRequest(name, dict(parse_arm(model, text).choices))
-    return granted_arm(name, wished, facts(), hardware.detect(), workload)
+    return granted_arm(name, wished, facts(), machine or hardware.detect(), workload)
 
 
 def gave_way(arm: ArmRequest, facts: ModelFacts, machine: Machine, workload: Workload) -> tuple[Verdict, ...]:

@@ -26,11 +26,15 @@ from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.predict.weights import itemsize
 from tokendyno.backend.traffic import Traffic
 
+ELSEWHERE = "machine"
+"""In place of an axis: what is taken for granted of a machine that is not here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
     """An arm after the rules. `requested` and `planned` name the choice of every axis; `room_bytes`: free memory of its
-    device, of which it needs `needed_bytes`: what is held by workers that would end counts as free."""
+    device, of which it needs `needed_bytes`: what is held by workers that would end counts as free; `details`: by axis,
+    what choices come to."""
 
     requested: Mapping[str, str]
     planned: Mapping[str, str]
@@ -39,6 +43,7 @@ class Checked:
     itemsize: int
     memory: MemoryEstimate
     room_bytes: int
+    details: Mapping[str, str]
 
     @property
     def needed_bytes(self) -> int:
@@ -54,6 +59,11 @@ class Checked:
         if not reason:
             return self
         return replace(self, verdicts=(Verdict("blocked", "model", reason), *self.verdicts))
+
+    @property
+    def assumed(self) -> str:
+        """What is taken for granted of a machine that is not here; "" of this one."""
+        return next((verdict.reason for verdict in self.verdicts if verdict.axis == ELSEWHERE), "")
 
     def of(self, source: ModelSource) -> "Checked":
         """The same arm with its files from `source`."""
@@ -101,7 +111,11 @@ def check(
         verdicts.append(_too_large(facts, memory, needed, machine, room, fix, fixed))
     elif untried := _untried(requested, verdicts, machine):
         verdicts.append(untried)
-    return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory, room)
+    if machine.assumed:
+        verdicts.append(Verdict("note", ELSEWHERE, machine.assumed, {}, "presets/gpus.toml"))
+    subject = Subject(facts, machine, planned, workload.batch_size)
+    details = {axis.name: said for axis in all_axes() if (said := axis.details(plan, subject))}
+    return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory, room, details)
 
 
 def _plan(

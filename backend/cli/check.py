@@ -6,7 +6,7 @@ from pathlib import Path
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.cli.files import check_folder, check_writable, give, write_text
 from tokendyno.backend.cli.main import BAD_INPUT, OK
-from tokendyno.backend.cli.options import Add, add_arm, add_repeats, add_workload, request_of
+from tokendyno.backend.cli.options import Add, add_arm, add_elsewhere, add_repeats, add_workload, request_of
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history, add_history_option, find_records
 from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table
@@ -14,11 +14,12 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.export.script import script
 from tokendyno.backend.export.short import short_script
-from tokendyno.backend.models import check_loadable, resolve
+from tokendyno.backend.fit.device import elsewhere
+from tokendyno.backend.models import check_loadable, download_bytes, resolve
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.recordings.files import ENDING, write_recording
 from tokendyno.backend.units import bytes_text
-from tokendyno.backend.views.check_document import check_document
+from tokendyno.backend.views.check_document import CheckDocument, check_document
 
 _LEVELS = {"blocked": "red", "fallback": "yellow", "note": "cyan"}
 
@@ -26,23 +27,27 @@ _LEVELS = {"blocked": "red", "fallback": "yellow", "note": "cyan"}
 def check(options: argparse.Namespace) -> int:
     """Check an arm against the rules and the free memory."""
     check_writable(options.json)
-    checked = checked_arm(options)
-    found = check_document(options.model, checked)
-    give(options, check_blocks(checked, options.all), found)
+    checked, found = checked_arm(options)
+    give(options, check_blocks(checked, found, options.all), found)
     return OK if found.runnable else BAD_INPUT
 
 
-def checked_arm(options: argparse.Namespace) -> Checked:
-    """The arm after the rules, and after what keeps its model from being loaded."""
+def checked_arm(options: argparse.Namespace) -> tuple[Checked, CheckDocument]:
+    """The arm after the rules, and after what keeps its model from being loaded on this machine, if it is meant; and
+    its document."""
     check_folder(options.models_dir)
-    request = request_of(options, {"A": options.arm})
     bench = open_bench(None, options.models_dir)
-    lacking = bench.obstacle(resolve(options.model, options.models_dir))
-    return bench.check(request)["A"].refused(lacking)
+    there = elsewhere(bench.machine(), options.gpu, options.gpus)
+    request = request_of(options, {"A": options.arm}, machine=there)
+    facts = resolve(options.model, options.models_dir)
+    lacking = "" if there else bench.obstacle(facts)
+    checked = bench.check(request, there)["A"].refused(lacking)
+    size = 0 if there or lacking else download_bytes(facts.source)
+    return checked, check_document(request, facts, checked, there or bench.machine(), size)
 
 
-def check_blocks(checked: Checked, everything: bool) -> list[Block]:
-    """Whether the arm would run, its memory, choices that are no defaults or are planned otherwise, every verdict."""
+def check_blocks(checked: Checked, found: CheckDocument, everything: bool) -> list[Block]:
+    """Whether the arm would run, memory and bound, choices that are no defaults or are planned otherwise, verdicts."""
     defaults = {axis.name: axis.default for axis in all_axes()}
     planned = checked.planned
     rows = [
@@ -52,20 +57,24 @@ def check_blocks(checked: Checked, everything: bool) -> list[Block]:
     ]
     predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, checked.room_bytes))
     margin = f" \u00b1 {checked.memory.margin:.0%}" if checked.memory.margin else ""
-    refused = Styled("This arm would be refused.", "bold red")
-    runs = refused if checked.blocked else Styled("This arm would run.", "bold green")
+    there = f" on {found.where}" if found.assumed else ""
+    refused = Styled(f"This arm would be refused{there}.", "bold red")
+    runs = refused if checked.blocked else Styled(f"This arm would run{there}.", "bold green")
+    more = [f"Roofline bound: {found.bound.words}."] if found.bound else []
+    if found.download_bytes:
+        more.append(f"Download: {' '.join(bytes_text(found.download_bytes))} from the Hub, before the first run.")
     choices: list[Line] = [Table([Column("axis"), Column("requested"), Column("planned")], rows)] if rows else []
     rest = len(checked.requested) - len(rows)
     if rest:
         choices.append(Styled(f"{rest} more axes are at their defaults; --all shows them.", "dim"))
-    blocks: list[Block] = [[runs, f"Memory: {predicted}{margin} predicted, {free} free."], choices]
+    blocks: list[Block] = [[runs, f"Memory: {predicted}{margin} predicted, {free} free.", *more], choices]
     for verdict in checked.verdicts:
         fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
         said = ": " + " ".join(
             filter(None, [verdict.reason, fix and f"Fix: {fix}.", verdict.source and f"Source: {verdict.source}"])
         )
         blocks.append([Styled(verdict.level, _LEVELS.get(verdict.level, "bold"), said)])
-    return blocks
+    return blocks + [[Styled(axis, "cyan", f": {said}")] for axis, said in checked.details.items()]
 
 
 def export(options: argparse.Namespace) -> int:
@@ -74,13 +83,15 @@ def export(options: argparse.Namespace) -> int:
         return _export_run(options)
     check_writable(options.output, "--output")
     check_folder(options.models_dir)
-    request = request_of(options, {"A": options.arm})
-    checked = open_bench(None, options.models_dir).check(request)["A"]
+    bench = open_bench(None, options.models_dir)
+    there = elsewhere(bench.machine(), options.gpu, options.gpus)
+    request = request_of(options, {"A": options.arm}, machine=there)
+    checked = bench.check(request, there)["A"]
     checked.require_runnable()
     facts = resolve(options.model, options.models_dir)
     check_loadable(facts)
     write = script if options.standalone else short_script
-    write_text(options.output, write(checked, facts, request.workload), "--output")
+    write_text(options.output, write(checked, facts, request.workload, paths=there is None), "--output")
     return OK
 
 
@@ -98,6 +109,7 @@ def add_commands(add: Add) -> None:
     sub = add("check", check, "check an arm without running it; exit code 2 if refused", more, json=True)
     add_arm(sub)
     add_workload(sub)
+    add_elsewhere(sub)
     add_repeats(sub, hidden=True)
     add_history_option(sub, hidden=True)
     sub.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
@@ -117,5 +129,6 @@ def add_commands(add: Add) -> None:
         help="write every record of this run as one file instead, without who ran it",
     )
     add_history(sub)
+    add_elsewhere(sub)
     add_workload(sub)
     sub.set_defaults(repeats=1)

@@ -22,6 +22,8 @@ from tokendyno.backend.hardware.compilers import INSTALL
 from tokendyno.backend.hosting.limits import LIMITS, Limits
 from tokendyno.backend.hosting.limits import rows as limit_rows
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
+from tokendyno.backend.models.files.hub_files import CachedRepository, cached_repositories
+from tokendyno.backend.units import bytes_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,9 +47,17 @@ class ChoiceEntry(msgspec.Struct, frozen=True):
     why: str
 
 
+class Cached(msgspec.Struct, frozen=True):
+    """A model or a kernel in the Hub's cache."""
+
+    kind: str
+    repo: str
+    bytes: int
+
+
 class DoctorDocument(msgspec.Struct, frozen=True):
     """The machine and what it can run. `bandwidth` is None where none was measured; `limits`: what visitors may do in
-    each mode, null where there is no limit."""
+    each mode, null where there is no limit; `cached`: what was downloaded from the Hub."""
 
     machine: dict[str, str]
     versions: dict[str, str]
@@ -55,6 +65,7 @@ class DoctorDocument(msgspec.Struct, frozen=True):
     choices: list[ChoiceEntry]
     bandwidth: Bandwidth | None
     limits: dict[str, Limits]
+    cached: list[Cached]
     kind: str = "doctor"
     schema: int = 3
 
@@ -74,12 +85,21 @@ class Report:
     bandwidth: Bandwidth | None = None
     bandwidth_problem: str = ""
     bandwidth_note: str = ""
+    cached: Sequence[CachedRepository] = ()
 
     def document(self) -> DoctorDocument:
         """For programs."""
         choices = [ChoiceEntry(row.axis, row.choice, row.usable, row.why) for row in self.choices]
         limits = {str(mode): limits for mode, limits in LIMITS.items()}
-        return DoctorDocument(self.machine, self.versions, self.problems, choices, self.bandwidth, limits)
+        return DoctorDocument(
+            self.machine,
+            self.versions,
+            self.problems,
+            choices,
+            self.bandwidth,
+            limits,
+            [Cached(*one) for one in self.cached],
+        )
 
 
 def doctor(options: argparse.Namespace) -> int:
@@ -111,7 +131,8 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
         problems.append(str(error))
     else:
         rows = usable_choices(facts, machine)
-    return Report(machine.describe(), hardware.versions(), problems, rows, found, failed, peak_rates.remark(machine))
+    remark, cached = peak_rates.remark(machine), cached_repositories()
+    return Report(machine.describe(), hardware.versions(), problems, rows, found, failed, remark, cached)
 
 
 # --- a screenful ----------------------------------------------------------------------------------
@@ -125,6 +146,7 @@ def screenful(report: Report, console: "Console") -> list[Block]:
         ["cpu", f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, {machine.get('memory', '?')}"],
         ["gpu", _gpus(machine)],
         ["bandwidth", _bandwidth(report)],
+        *([["downloads", _downloads(report.cached)]] if report.cached else []),
     ]
     first: Block = [Table(_PAIRS, rows)]
     last: Block = [*_unusable(report), Styled("Every version, choice and reason: tokendyno doctor --verbose", "dim")]
@@ -151,6 +173,16 @@ def _bandwidth(report: Report) -> str:
     if report.bandwidth is not None:
         return f"{report.bandwidth.read_bytes_per_s / 1e9:,.4g} GB/s read from memory, measured"
     return report.bandwidth_problem or "not measured yet: tokendyno doctor --bandwidth"
+
+
+def _downloads(cached: Sequence[CachedRepository]) -> str:
+    """How many models and kernels the Hub's cache holds, and their bytes."""
+    said = []
+    for kind in ("model", "kernel"):
+        sizes = [one.size_bytes for one in cached if one.kind == kind]
+        if sizes:
+            said.append(f"{len(sizes)} {kind}{'s' * (len(sizes) > 1)}, {' '.join(bytes_text(sum(sizes)))}")
+    return "; ".join(said)
 
 
 def _unusable(report: Report) -> list[Line]:
@@ -201,6 +233,8 @@ def everything(report: Report) -> list[Block]:
         blocks.append([report.bandwidth_note])
     limits = [["", *LIMITS], *([name, *cells] for name, cells in limit_rows())]
     blocks.append(section("Limits of visitors, by mode", limits, [Column()] * (1 + len(LIMITS))))
+    sizes: list[Row] = [[one.kind, one.repo, " ".join(bytes_text(one.size_bytes))] for one in report.cached]
+    blocks.append(section("In the Hub's cache", sizes or [["", "none", ""]], [Column(), Column(), Column(right=True)]))
     choices: list[Row] = [
         [f"{row.axis}={row.choice}", Styled("yes", "green") if row.usable else Styled("no", "yellow"), row.why]
         for row in report.choices

@@ -20,11 +20,9 @@ tokendyno fit --model Llama-3-8B --gpu RTX-4090  # what fits on a GPU
 tokendyno doctor  # what runs on this machine
 
 tokendyno compare --b cache=static,compile=default  # the defaults against a compiled arm
-tokendyno compare --a dtype=float32 --b dtype=bfloat16 --seconds 20  # pairs until they decide
 tokendyno compare --model random:gpt2 --b lowest-memory --json out.json  # a preset; no download
 
 tokendyno run  # the embedded model as it comes
-tokendyno run --model gpt2 --prompt 'The future of AI is' --max-new-tokens 64  # another model and prompt
 tokendyno run --arm cache=static --prompt-tokens 512 --all  # a synthetic prompt; every figure and row
 tokendyno run --arm parallel=tensor-4 --nnodes 2 --rdzv-endpoint node1:29500  # two machines
 
@@ -32,7 +30,7 @@ tokendyno start --b cache=static,compile=default  # from how many tokens on comp
 tokendyno start --model random:gpt2 --json start.json  # where the start of one arm goes, as a document
 
 tokendyno check --model gpt-oss-20b --arm attention=sdpa  # verdicts, without running
-tokendyno check --arm compiled --all  # what every axis is planned as
+tokendyno check --arm compiled --gpu H100-SXM --gpus 2  # on GPUs that are not here
 
 tokendyno export --arm lowest-latency           # a few lines for your own code
 tokendyno export --arm compiled --standalone -o compiled.py  # all of it: needs torch and transformers only
@@ -41,8 +39,7 @@ tokendyno export --run 3f2a9c1b5d7e8a60b1c2d3e4 -o run.dyno  # a run as one file
 tokendyno replay run.dyno  # a run from a file, as fast as it was
 tokendyno replay 3f2a9c1b5d7e8a60b1c2d3e4 --speed 4  # a run of the history, four times as fast
 
-tokendyno report run.dyno --html report.html  # one file with charts, figures, ledger and scripts
-tokendyno report launch-bound --csv series.csv --json run.json  # a recording that comes with tokendyno
+tokendyno report launch-bound --html report.html  # one file with charts, figures, ledger and scripts
 
 tokendyno story  # the list
 tokendyno story sliding-window  # what a sliding window saves, as it was recorded
@@ -59,9 +56,8 @@ tokendyno ablate --add cache=static --journal ablation.jsonl  # goes on where it
 
 tokendyno sweep --over batch_size=1,4,16  # one arm over batch sizes
 tokendyno sweep --over prompt_tokens=128,512 cache=dynamic,static  # every combination
-tokendyno sweep --over batch_size=1,8 --journal s.jsonl --csv s.csv  # goes on where it was ended
 
-tokendyno claims  # each claim with its verdict, a line each
+tokendyno claims  # each claim with its verdict
 tokendyno claims compile-static-cache  # one in detail: source, figures, commands
 tokendyno claims kv-cache --run  # measure again what this machine can; exit code 3 on drift
 

@@ -22,6 +22,7 @@ from tokendyno.backend.config import (
     checked_price,
 )
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
 
 ARM_HELP = "axis=choice,axis=choice or a preset of presets/arms"
@@ -188,15 +189,27 @@ def workload(options: argparse.Namespace, repeats: int | None = None) -> Workloa
     )
 
 
-def written_arms(options: argparse.Namespace, texts: Mapping[str, str], work: Workload) -> list[ArmRequest]:
-    """An arm for each text, by name; of a bundle what the model can do on this machine. InputError where one cannot be
-    read."""
+def written_arms(
+    options: argparse.Namespace, texts: Mapping[str, str], work: Workload, machine: Machine | None = None
+) -> list[ArmRequest]:
+    """An arm for each text, by name; of a bundle what the model can do on the machine: this one unless one is given.
+    InputError where one cannot be read."""
     model, folder = options.model, options.models_dir
-    return [written_arm(name, text, model, work, lambda: resolve(model, folder)) for name, text in texts.items()]
+    return [
+        written_arm(name, text, model, work, lambda: resolve(model, folder), machine) for name, text in texts.items()
+    ]
 
 
-def request_of(options: argparse.Namespace, arms: Mapping[str, str], repeats: int | None = None) -> Request:
+def request_of(
+    options: argparse.Namespace, arms: Mapping[str, str], repeats: int | None = None, machine: Machine | None = None
+) -> Request:
     """The run that a prompt and arms ask for."""
     work = workload(options, repeats)
     proof = not getattr(options, "no_proof", False)  # export and sweeps have no such option
-    return Request(options.model, written_arms(options, arms, work), work, proof=proof)
+    return Request(options.model, written_arms(options, arms, work, machine), work, proof=proof)
+
+
+def add_elsewhere(sub: argparse.ArgumentParser) -> None:
+    """GPUs that are not here."""
+    sub.add_argument("--gpu", metavar="NAME", help="on a GPU of the catalogue (default: this machine)")
+    sub.add_argument("--gpus", type=int, default=1, metavar="N", help="as many of them")

@@ -136,7 +136,6 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
         fits_slots=static and slots,
         fits_pages=pages,
         shared_inputs=shared_inputs(model),
-        note=_note(values, model, encoder),
         workspace=count_workspace(read_config(values), encoder),
     )
 
@@ -146,6 +145,11 @@ def read_config(values: dict[str, Any]) -> Any:
     name = values.get("model_type")
     if not isinstance(name, str) or name not in CONFIG_MAPPING_NAMES:
         raise Refused(f"transformers {transformers.__version__} has no model_type {str(name)[:60]!r}")
+    if getattr(AutoConfig.for_model(name, **_plain(copy.deepcopy(values))), "is_encoder_decoder", False):
+        raise Refused(
+            "it is an encoder-decoder model, whose decoder attends to what an encoder made of the prompt, and only "
+            "decoders and encoders are measured"
+        )
     if name not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not is_encoder(name):
         raise Refused("it is neither among transformers' causal language models nor a known encoder")
     if name == "cpmant":
@@ -158,7 +162,7 @@ def read_config(values: dict[str, Any]) -> Any:
 
 def _decodes(config: Any) -> bool:
     """Whether a type that may be either generates text."""
-    return bool(getattr(config, "is_decoder", False) or config.is_encoder_decoder)
+    return bool(getattr(config, "is_decoder", False))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
@@ -189,12 +193,6 @@ def _float32(model: Any) -> dict[str, int]:
     strict, loose = set(model._keep_in_fp32_modules_strict or ()), set(model._keep_in_fp32_modules or ())
     built = sum(p.numel() for p in model.parameters() if p.dtype == torch.float32)
     return {"bfloat16": held(strict), "float16": held(strict | loose), "built": built}
-
-
-def _note(values: dict[str, Any], model: Any, encoder: bool) -> str:
-    if values.get("is_encoder_decoder") or model.config.is_encoder_decoder:
-        return "Only its decoder is counted and loaded, without the encoder."
-    return ""
 
 
 def _number(config: Any, names: tuple[str, ...], default: int = 0) -> int:

@@ -195,9 +195,10 @@ class Bench:
         barred = (entry.gated and not self.limits.owner_token) or self.machine().hub_offline
         return not any(one.blocked for one in arms.values()) and (fetched or not barred)
 
-    def check(self, request: Request) -> dict[str, Checked]:
-        """Check each arm of a request without running it. InputError if the request cannot be understood."""
-        return self._judge(request)[1]
+    def check(self, request: Request, machine: Machine | None = None) -> dict[str, Checked]:
+        """Check each arm of a request without running it, as it would be on a machine: this one unless one is given.
+        InputError if the request cannot be understood."""
+        return self._judge(request, machine)[1]
 
     def kept(self, arms: Mapping[str, Checked]) -> list[str]:
         """Of these arms, those whose worker is likely to be kept: it holds the model from an earlier run."""
@@ -212,9 +213,9 @@ class Bench:
         """Why a model cannot be loaded here now, and what to do; "" if nothing is known to prevent it."""
         return obstacle(facts, self.machine().hub_offline)
 
-    def _judge(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
-        facts, machine = self.facts(request.model), self.machine()
-        held = self.pool.held_bytes(memory_key(machine.device))
+    def _judge(self, request: Request, elsewhere: Machine | None = None) -> tuple[ModelFacts, dict[str, Checked]]:
+        facts, machine = self.facts(request.model), elsewhere or self.machine()
+        held = 0 if elsewhere else self.pool.held_bytes(memory_key(machine.device))
         work, arms = request.workload, {}
         for arm in request.arms:
             checked = check(make_config(request.model, arm.choices), facts, machine, work, held, request.traffic)

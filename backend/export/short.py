@@ -4,7 +4,6 @@ this program as a library."""
 import re
 from collections.abc import Iterator, Sequence
 
-from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import STOCK_SENTENCE, Workload
 from tokendyno.backend.export.printer import Printer
@@ -18,12 +17,13 @@ MOST_LINES = 15
 
 
 def short_script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
-    """The text, of at most `MOST_LINES` lines; the standalone script for what neither can do: compiled or captured
-    passes of an encoder, and several ranks. `checked` must be runnable; without `paths` no folder is named."""
+    """The text, of at most `MOST_LINES` lines besides what is taken for granted of another machine; the standalone
+    script for what neither can do: compiled or captured passes of an encoder, and several ranks. `checked` must be
+    runnable; without `paths` no folder is named."""
     parts = parts_of(checked)
     if _suffices(parts, checked):
         text = _Transformers(checked, facts, workload, parts, paths).text()
-        if text.count("\n") <= MOST_LINES:
+        if text.count("\n") <= MOST_LINES + len(comment(checked.assumed)):
             return text
     if facts.kind == "encoder" or checked.plan.load.parallel.ranks > 1:
         return script(checked, facts, workload, paths)
@@ -40,11 +40,7 @@ class _Short(Printer):
     """What both ways share: the prompt as it is given."""
 
     def _title(self, says: str) -> list[str]:
-        found = hardware.versions()
-        versions = ", ".join(
-            f"{name} {found[name]}" for name in ("tokendyno", "transformers", "torch") if name in found
-        )
-        return comment(f"{says} {versions}.")
+        return comment(f"{says} {', '.join(self._versions())}. {self.checked.assumed}".rstrip())
 
     @property
     def _text(self) -> str:

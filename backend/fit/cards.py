@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.arm import FitArm, refused
-from tokendyno.backend.fit.device import card_machine
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hardware.elsewhere import card_machine
 from tokendyno.backend.hardware.gpu_specs import GpuSpec, gpus
 from tokendyno.backend.predict import parallel
 from tokendyno.backend.predict.setup import Setup

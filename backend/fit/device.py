@@ -5,10 +5,11 @@ import re
 from dataclasses import dataclass
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.hardware import PACKAGES, Machine, peak_rates
-from tokendyno.backend.hardware.gpu_specs import GpuSpec, find_gpu
-from tokendyno.backend.hardware.nvidia import Gpu
+from tokendyno.backend.hardware import Machine, peak_rates
+from tokendyno.backend.hardware.elsewhere import card_machine, machine_like
+from tokendyno.backend.hardware.gpu_specs import find_gpu
 from tokendyno.backend.hardware.peak_rates import PeakRates
+from tokendyno.backend.predict.parallel import check_number
 
 THIS = "this machine"
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -74,10 +75,20 @@ def device_of(machine: Machine, gpu: str | None = None, vram: str | None = None,
     if vram is not None:
         size = parse_size(vram)
         note = "Only its size is known, so there are no roofline bounds. Name a GPU of the catalogue with --gpu."
-        like = _like(machine, "a GPU", size, (9, 0))
+        like = machine_like(machine, "a GPU", size, (9, 0))
         return Device(f"a GPU of {vram.strip()}", size, like, False, machine, free, note)
     name = machine.gpus[0].name if machine.gpus else machine.cpu
     return Device(name, free, machine, True, machine, free, peak_rates.remark(machine))
+
+
+def elsewhere(machine: Machine, gpu: str | None, gpus: int = 1) -> Machine | None:
+    """A machine with so many GPUs of the catalogue; None where no GPU, or this machine, is named."""
+    if gpu is None or gpu.strip().casefold() == THIS:
+        if gpus != 1:
+            raise InputError(f"{gpus:,} GPUs of which kind? Name one of the catalogue with --gpu, such as H100-SXM.")
+        return None
+    check_number(gpus)
+    return card_machine(machine, find_gpu(gpu), gpus)
 
 
 def several(device: Device, gpus: int) -> Device:
@@ -91,24 +102,7 @@ def several(device: Device, gpus: int) -> Device:
     return dataclasses.replace(device, memory_bytes=min(device.memory_bytes, *(g.free_bytes for g in there[1:gpus])))
 
 
-def card_machine(machine: Machine, spec: GpuSpec) -> Machine:
-    """This machine with that GPU."""
-    return _like(machine, spec.name, spec.memory_bytes, spec.capability)
-
-
-def _like(machine: Machine, name: str, memory: int, capability: tuple[int, int]) -> Machine:
-    """This machine with another GPU and every package: what is not installed here may be installed there."""
-    gpu = Gpu(0, name, memory, memory, capability)
-    return stocked(dataclasses.replace(machine, gpus=(gpu,), gpu_problem=""))
-
-
 def roomy(machine: Machine) -> Machine:
     """That machine with unlimited free memory."""
     free = tuple(dataclasses.replace(gpu, free_bytes=1 << 60) for gpu in machine.gpus)
     return dataclasses.replace(machine, gpus=free, free_bytes=1 << 60)
-
-
-def stocked(machine: Machine) -> Machine:
-    """That machine with every package installed."""
-    packages = dict.fromkeys(PACKAGES, "999") | dict(machine.packages)
-    return dataclasses.replace(machine, packages=tuple(sorted(packages.items())), hub_offline=False)

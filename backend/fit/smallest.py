@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from tokendyno.backend.arms.check import Checked, needed_bytes
 from tokendyno.backend.fit.arm import FitArm, refused
-from tokendyno.backend.fit.device import Device, several, stocked
+from tokendyno.backend.fit.device import Device, several
 from tokendyno.backend.fit.row import Margin, margin_of
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.predict import parallel

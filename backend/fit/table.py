@@ -10,9 +10,10 @@ from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.arm import FitArm, refused
 from tokendyno.backend.fit.cards import cards
-from tokendyno.backend.fit.device import Device, several, stocked
+from tokendyno.backend.fit.device import Device, several
 from tokendyno.backend.fit.row import FitRow, compute_dtype, fit_row, unloadable, why_none
 from tokendyno.backend.fit.smallest import Smallest, smallest
+from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.hardware.peak_rates import PeakRates
 from tokendyno.backend.models import ModelFacts, resolve
 from tokendyno.backend.optimizations import Optimization, all_axes

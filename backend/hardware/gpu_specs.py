@@ -112,6 +112,7 @@ def find_gpu(name: str) -> GpuSpec:
     near = near or [names[key] for key in difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)]
     hint = f" Did you mean {' or '.join(near[:3])}?" if near else ""
     raise InputError(
-        f"The catalogue has no GPU {shown(name)!r}.{hint} Known: {', '.join(spec.name for spec in gpus())}. For any "
-        "other GPU give its memory, such as --vram 24GiB. To measure this machine's GPU: tokendyno doctor --bandwidth."
+        f"The catalogue has no GPU {shown(name)!r}.{hint} Known: {', '.join(spec.name for spec in gpus())}. fit "
+        "takes any other GPU by its memory, such as --vram 24GiB. To measure this machine's GPU: "
+        "tokendyno doctor --bandwidth."
     )

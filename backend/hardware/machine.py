@@ -41,6 +41,7 @@ class Machine:
     no_compiler    what torch.compile lacks here (`hardware/compilers.py`); "" if nothing
     zero_gpu       the GPU is lent for a call at a time (`hardware/zero_gpu.py`)
     hosts          machines that share a model, this one included; the others are taken to be like it
+    assumed        of a machine that is not here (`hardware/elsewhere.py`): what is taken for granted, in a sentence
     """
 
     cpu: str
@@ -63,6 +64,7 @@ class Machine:
     no_compiler: str = ""
     zero_gpu: bool = False
     hosts: int = 1
+    assumed: str = ""
 
     @property
     def cpu_name(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tokendyno.backend.hardware import Machine, bandwidth
-from tokendyno.backend.hardware.gpu_specs import GpuSpec, find_by_nvml_name
+from tokendyno.backend.hardware.gpu_specs import GpuSpec, find_by_nvml_name, find_gpu
 
 log = logging.getLogger("tokendyno")
 
@@ -32,7 +32,10 @@ THROUGH_MEMORY = "processes on a CPU exchange through its memory"
 
 
 def of_machine(machine: Machine, dtype: str) -> PeakRates | None:
-    """Rates of the device in use. A bandwidth measured here wins over the data sheet's; None if neither is known."""
+    """Rates of the device in use. A bandwidth measured here wins over the data sheet's; None if neither is known. Of a
+    machine that is not here those of the data sheet."""
+    if machine.assumed:
+        return of_gpu(find_gpu(machine.name), dtype)
     spec = find_by_nvml_name(machine.gpus[0].name) if machine.gpus else None
     flops = spec.flops_per_s.get(dtype) if spec else None
     found = bandwidth.recall(machine)

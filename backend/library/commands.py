@@ -22,7 +22,6 @@ from tokendyno.backend.library.arm import Arm, arm_text
 from tokendyno.backend.library.results import CheckResult, FitResult, QualityResult, RunResult, SweepResult
 from tokendyno.backend.models import DEFAULT_MODEL
 from tokendyno.backend.runs.gate import gate_of
-from tokendyno.backend.views.check_document import check_document
 from tokendyno.backend.views.quality_document import quality_document
 
 _OF_TERMINALS = {"help", "json", "color", "csv", "all", "sharding", "act", "command"}
@@ -91,8 +90,8 @@ def check(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, *
     """What the rules say of an arm, without running it. `options`: those of `tokendyno check`. Raises InputError where
     the arm cannot be understood; one that would be refused is a result."""
     with _asked("check", progress, options, model=model, arm=arm) as given:
-        found = checked_arm(given)
-        return CheckResult(check_document(model, found), found)
+        checked, found = checked_arm(given)
+        return CheckResult(found, checked)
 
 
 @contextlib.contextmanager

@@ -171,7 +171,8 @@ class CheckResult(Result[CheckDocument]):
     @property
     def verdict(self) -> str:
         """That it would run, or every reason why not with its fix."""
-        return self._refusal or "This arm would run."
+        there = f" on {self.document.where}" if self.document.assumed else ""
+        return self._refusal or f"This arm would run{there}."
 
     def _rows(self) -> Rows:
         return [msgspec.to_builtins(verdict) for verdict in self.document.verdicts]

@@ -4,7 +4,7 @@ import msgspec
 
 from tokendyno.backend.models.facts import CacheLayers, Matrix, ModelKind
 
-VERSION = 7
+VERSION = 8
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""
 
 
@@ -13,7 +13,6 @@ class Counted(msgspec.Struct, frozen=True):
 
     float32_in   parameters that stay in float32 where the rest is loaded in a half precision, by its name; "built":
                  where the model is built with random weights
-    note         a remark for the user
     workspace    by number format what a pass over B prompts of S tokens takes beside weights and cache: factors, in
                  bytes, of S, of B S, of S^2 and of B S^2; without formats that could not be counted
     """
@@ -40,7 +39,6 @@ class Counted(msgspec.Struct, frozen=True):
     fits_slots: bool = True
     fits_pages: bool = True
     shared_inputs: int | None = None
-    note: str = ""
     workspace: dict[str, list[float]] = {}
 
 

@@ -92,7 +92,6 @@ def counted_facts(config: dict[str, Any], found: Counted, where: str = "the conf
         fits_slots=found.fits_slots,
         fits_pages=found.fits_pages,
         shared_inputs=found.shared_inputs,
-        note=found.note,
         matrices=tuple(found.matrices),
         float32_in=tuple(found.float32_in.items()),
         counted_cache=tuple(found.cache),

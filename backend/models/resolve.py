@@ -202,7 +202,7 @@ def _facts(
     """`here`: the folder with its files, as far as they are on this machine."""
     known, fields = describe(config, where), Fields(config, where)
     dtype = _dtype(fields, here)
-    notes = [RANDOM_NOTE * (source.kind == "random"), known.note]
+    notes = [RANDOM_NOTE * (source.kind == "random")]
     if known.stored and known.stored.layout == "unknown" and weights is None:
         how = f" with {known.quantization}" if known.quantization else ""
         do = (

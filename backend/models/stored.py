@@ -5,10 +5,10 @@ is packed. What cannot be told apart here is refused with a reason, never taken 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tokendyno.backend.errors import InputError
+from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.models.files.config_fields import Fields, show
 
 Layout = Literal["choice", "gptq", "awq", "fp8", "decompressed", "mxfp4", "unknown"]
@@ -54,6 +54,9 @@ warning (`AutoHfQuantizer.supports_quant_method`); tests compare with it."""
 HALF = {"gptq": "float16", "awq": "float16"}
 """Methods whose scales, and with them all that stays dense, are usually in float16; others' are in bfloat16."""
 
+MOST_SAID = 16
+"""Fields of a `quantization_config` that are repeated."""
+
 EXPERTS_STAY = ("gptq", "awq", "bitsandbytes", "torchao", "quanto")
 """Libraries that pack linear layers only, while transformers 5 stacks experts: it cannot load their packed experts."""
 
@@ -70,6 +73,7 @@ class StoredFormat:
     block    rows and columns that share a scale (fp8); (0, 0): all of them
     vision_dense  the matrices that no step over text uses were left dense
     reason   why the bytes are unknown, with layout "unknown"
+    says     what `quantization_config` states, as name=value, cut where it is long
     """
 
     method: str
@@ -80,6 +84,7 @@ class StoredFormat:
     block: tuple[int, int] = (0, 0)
     vision_dense: bool = False
     reason: str = ""
+    says: str = field(default="", compare=False)
 
 
 def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
@@ -88,6 +93,12 @@ def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
     if part is None:
         _refuse_unread(config)
         return None
+    named = [name for name in part if part.has(name)]
+    says = ", ".join(f"{shown(name)}={shown(part.raw(name))}" for name in named[:MOST_SAID])
+    return replace(_format(part, config, experts), says=says + (", ..." if len(named) > MOST_SAID else ""))
+
+
+def _format(part: Fields, config: Fields, experts: bool) -> StoredFormat:
     method, architecture = quant_method(part), config.text("model_type")
     if method not in METHODS:
         said = (

@@ -120,6 +120,11 @@ class Optimization(ABC):
         """The choice that one such as "auto" stands for with this subject."""
         return name
 
+    def details(self, plan: Plan, subject: Subject) -> str:
+        """What a plan's choice comes to, in values that its name does not say, as a sentence; "" where there are none.
+        `subject` has the planned choices."""
+        return ""
+
     @abstractmethod
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         """The plan with that choice in it."""

@@ -165,23 +165,27 @@ def replays_graphs(s: Subject) -> bool:
 
 # --- kernels and experts --------------------------------------------------------------------------
 
-_REPOSITORIES = {
-    "gpt_oss": ("megablocks", "liger-kernels", "rotary"),
-    "gpt2": ("activation",),
-    "bert": ("activation",),
-    "gemma3_text": ("activation", "rotary"),
+_MAPPED = {
+    "gpt_oss": {"MegaBlocksMoeMLP": "megablocks", "RMSNorm": "liger-kernels", "rotary_pos_emb": "rotary"},
+    "gpt2": {"NewGELU": "activation"},
+    "bert": {"GeLU": "activation"},
+    "gemma3_text": {"GeluTanh": "activation", "rotary_pos_emb": "rotary"},
 }
-"""Repositories of kernels-community that transformers maps to layers of an architecture on CUDA."""
+"""Layers of an architecture -> repositories of kernels-community to which transformers maps them on CUDA."""
 
-_USUAL_REPOSITORIES = ("liger-kernels", "activation", "rotary")
+_USUALLY_MAPPED = {"RMSNorm": "liger-kernels", "SiLU": "activation", "rotary_pos_emb": "rotary"}
+
+
+def hub_kernel_layers(s: Subject) -> dict[str, str]:
+    """Layers of this model -> repositories of the Hub with kernels for them on this device."""
+    layers = _MAPPED.get(s.facts.architecture, _USUALLY_MAPPED)
+    on_cpu = () if s.cuda else ("MegaBlocksMoeMLP",)
+    return {layer: f"{kernel_packages.PUBLISHER}/{name}" for layer, name in layers.items() if s.cuda or layer in on_cpu}
 
 
 def hub_kernel_repositories(s: Subject) -> tuple[str, ...]:
     """Repositories of the Hub with kernels for this model on this device."""
-    names = _REPOSITORIES.get(s.facts.architecture, _USUAL_REPOSITORIES)
-    if not s.cuda:
-        names = ("megablocks",) if s.facts.architecture == "gpt_oss" else ()
-    return tuple(f"{kernel_packages.PUBLISHER}/{name}" for name in names)
+    return tuple(hub_kernel_layers(s).values())
 
 
 def takes_hub_kernels(s: Subject) -> bool:

@@ -2,8 +2,15 @@
 
 import msgspec
 
-from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.arms.check import Checked, prompt_tokens
+from tokendyno.backend.config import Request
 from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.hardware import Machine, peak_rates
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.predict import roofline
+from tokendyno.backend.predict.setup import setup_of
+from tokendyno.backend.predict.weights import resolved_dtype
+from tokendyno.backend.units import bytes_text, seconds_text
 
 
 class PredictedBytes(msgspec.Struct, frozen=True):
@@ -16,9 +23,24 @@ class PredictedBytes(msgspec.Struct, frozen=True):
     margin: float
 
 
+class StepBound(msgspec.Struct, frozen=True):
+    """The roofline bound of a run's last token, or of an encoder's pass, in words too: see `predict/roofline.py`."""
+
+    seconds: float
+    words: str
+
+
 class CheckDocument(msgspec.Struct, frozen=True):
-    """An arm after the rules. `requested` and `planned` name every axis; `free_bytes`: of the device it would use, by
-    which it was checked."""
+    """An arm after the rules.
+
+    requested, planned  the choice of every axis
+    free_bytes      of the device it would use, by which it was checked, and of which it needs `needed_bytes`
+    bound           null where the bandwidth is unknown
+    details         by axis, what choices come to
+    download_bytes  of files that a run here would fetch from the Hub
+    device, gpus    the device and how many of it, 0 for a CPU
+    assumed         what is taken for granted of a machine that is not here, "" for this one
+    """
 
     model: str
     runnable: bool
@@ -27,20 +49,69 @@ class CheckDocument(msgspec.Struct, frozen=True):
     verdicts: list[Verdict]
     predicted_bytes: PredictedBytes
     free_bytes: int
+    needed_bytes: int
+    bound: StepBound | None
+    details: dict[str, str]
+    download_bytes: int
+    device: str
+    gpus: int
+    assumed: str
     kind: str = "check"
     schema: int = 3
 
+    @property
+    def summary(self) -> str:
+        """Whether and where it would run, what it then needs, and what else happens, with each fix."""
+        needed, free = (" ".join(bytes_text(size)) for size in (self.needed_bytes, self.free_bytes))
+        found = f"would {'run' if self.runnable else 'be refused'} on {self.where}, {needed} predicted of {free} free"
+        found += f", at least {self.bound.words}." if self.bound else "."
+        for verdict in self.verdicts:
+            if verdict.level in ("blocked", "fallback"):
+                fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
+                found += f" {verdict.reason}" + (f" Set {fix}." if fix else "")
+        return found
 
-def check_document(model: str, checked: Checked) -> CheckDocument:
-    """The document."""
+    @property
+    def where(self) -> str:
+        """The device, or how many of them."""
+        return f"{self.gpus} x {self.device}" if self.gpus > 1 else self.device
+
+
+def step_bound(request: Request, facts: ModelFacts, checked: Checked, machine: Machine) -> StepBound | None:
+    """The bound at the longest context that the request asks for; None where the bandwidth is unknown, and
+    of many requests, whose steps differ."""
+    work, setup = request.workload, setup_of(checked.plan, machine)
+    rates = peak_rates.of_machine(machine, resolved_dtype(facts, setup.dtype))
+    if rates is None or request.traffic is not None:
+        return None
+    encoder, length = facts.kind == "encoder", prompt_tokens(work)
+    length += 0 if encoder else work.max_new_tokens
+    step = roofline.bound(facts, setup, length, work.batch_size, rates)
+    time, what = " ".join(seconds_text(step.seconds)), "pass over" if encoder else "token at a context of"
+    words = f"{time} per {what} {length:,} tokens: {roofline.work(step, rates)}, {roofline.basis(step, rates)}"
+    return StepBound(step.seconds, words)
+
+
+def check_document(
+    request: Request, facts: ModelFacts, checked: Checked, machine: Machine, download_bytes: int = 0
+) -> CheckDocument:
+    """The document of an arm that was checked for this machine, or for one that is not here. `download_bytes`: what a
+    run would download."""
     memory = checked.memory
     predicted = PredictedBytes(memory.weights, memory.kv, memory.total, 100 * memory.margin)
     return CheckDocument(
-        model=model,
+        model=request.model,
         runnable=not checked.blocked,
         requested=dict(checked.requested),
         planned=dict(checked.planned),
         verdicts=list(checked.verdicts),
         predicted_bytes=predicted,
         free_bytes=checked.room_bytes,
+        needed_bytes=checked.needed_bytes,
+        bound=step_bound(request, facts, checked, machine),
+        details=dict(checked.details),
+        download_bytes=download_bytes,
+        device=machine.name,
+        gpus=len(machine.gpus),
+        assumed=machine.assumed,
     )

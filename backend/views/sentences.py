@@ -54,6 +54,13 @@ def interference_of(run: Snapshot, name: str, summary: Summary) -> list[str]:
     return interference(arm.interference, summary, sum(end.wall_s for end in arm.finishes.values()), run.unit)
 
 
+LOCK_CLOCKS = (
+    "Clocks below what power and temperature allow stay as they are locked: sudo nvidia-smi --lock-gpu-clocks=MHZ,MHZ, "
+    "undone by --reset-gpu-clocks."
+)
+"""https://docs.nvidia.com/deploy/nvidia-smi/index.html"""
+
+
 def interference(
     found: Iterable[tuple[int, Annotation]], s: Summary, measured_s: float, unit: Unit = "token"
 ) -> list[str]:
@@ -66,6 +73,8 @@ def interference(
     for repeat, mark in found:
         by_cause.setdefault(mark.text, []).append((repeat, mark))
     sentences = [_interference(text, marks, measured_s, unit) for text, marks in by_cause.items()]
+    if any(mark.kind == "throttle" for marks in by_cause.values() for _, mark in marks):
+        sentences.append(LOCK_CLOCKS)
     if s.run_cv is not None and s.run_cv > NOISY_CV:
         sentences.append(
             f"Noisy: the runs of this arm vary by {three(100 * s.run_cv)}% (coefficient of variation of their mean "

@@ -19,11 +19,13 @@ FOREIGN = {
     "--extra-index-url",
     "--help",
     "--network",
+    "--flavor",
     "--folder",
     "--node-rank",
     "--nproc-per-node",
     "--pip-args",
     "--torch-backend",
+    "--with",
 }  # options of other programs, and of every one
 
 

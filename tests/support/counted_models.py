@@ -48,7 +48,8 @@ COUNTED: dict[str, dict[str, Any]] = {
         "attention_chunk_size": 8,
     },
     "an encoder's decoder": {
-        "model_type": "bart", "vocab_size": 512, "d_model": 64, "encoder_layers": 2, "decoder_layers": 2,
+        "model_type": "bart", "is_encoder_decoder": False, "is_decoder": True, "vocab_size": 512, "d_model": 64,
+        "encoder_layers": 2, "decoder_layers": 2,
         "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128,
         "max_position_embeddings": 512, "dtype": "float32",
     },

@@ -1,7 +1,7 @@
 """The Batching page: the same requests to two arms, one live panel. Wiring only: handlers call functions of other
 modules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from tokendyno.ui.batching.request import (
     traffic_values,
 )
 from tokendyno.ui.batching.traffic_row import TrafficRow, traffic_row
-from tokendyno.ui.compare.code import code_panel, named_code, no_code
+from tokendyno.ui.compare.code import CodePanels, checked_there, code_panels, named_code, no_code
 from tokendyno.ui.compare.request import within
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
 from tokendyno.ui.components.axis_values import all_known
@@ -77,7 +77,7 @@ def batching_page(bench: Bench) -> BatchControls:
     message = text_line("batch-message", role="alert", classes="td-failure")
     older = stale_line("batch-live", "batch-stale")
     live = batch_panel(bench.runs, queue_line(bench), bench.limits.runs)
-    _Page(bench, row, arms, message, older, live, code_panel(ARMS, "batch-code")).wire()
+    _Page(bench, row, arms, message, older, live, code_panels(ARMS, "batch-code", whole=False)).wire()
     return BatchControls(row.fields, arms[0].axes, arms[1].axes, live, row.run, row.stop)
 
 
@@ -92,11 +92,12 @@ class _Page(RunPage):
         message: gr.HTML,
         older: gr.HTML,
         live: gr.HTML,
-        codes: list[gr.Code],
+        code: CodePanels,
     ) -> None:
         super().__init__(bench, message, live)
-        self.row, self.arms, self.stale, self.codes = row, arms, older, codes
+        self.row, self.arms, self.stale, self.code = row, arms, older, code
         self.inputs: list[Any] = [*row.fields.values(), *(axis for arm in arms for axis in arm.axes)]
+        self.asked: list[Any] = [*self.inputs, code.gpu, code.gpus]
 
     def wire(self) -> None:
         """Connect every event."""
@@ -107,24 +108,24 @@ class _Page(RunPage):
             self.message,
             self.row.summary.line,
             self.stale,
-            *self.codes,
+            *self.code.texts,
             *(part for arm in self.arms for part in (arm.verdicts, *_leading(arm).values())),
         ]
         typed = self.row.fields["trace"]
-        changes = [part.change for part in self.inputs if part is not typed] + [typed.blur]
+        changes = [part.change for part in self.asked if part is not typed] + [typed.blur]
         model = self.row.fields["model"]
         wire_counting(model, self.message, self.bench, safe, quiet)  # before the check that it announces
         gr.on(
             changes,
             safe(self.check_on_change),
-            [self.live, self.message, *self.inputs],
+            [self.live, self.message, *self.asked],
             checked,
             trigger_mode="always_last",
             **quiet,
         )
         summary = self.row.summary
         put_back = summary.line.back(safe(summary.put_back), None, [*summary.controls.values(), self.message], **quiet)
-        put_back.then(safe(self.check), [self.live, *self.inputs], checked, **quiet)
+        put_back.then(safe(self.check), [self.live, *self.asked], checked, **quiet)
         for arm in self.arms:
             arm.verdicts.fix(
                 safe(fixes(batch_axes(), arm.axes)),
@@ -146,7 +147,7 @@ class _Page(RunPage):
         context = gr.context.Context.root_block
         assert context is not None
         opened = context.load(safe(self.attach), None, [*self.inputs, self.live, *buttons, self.message], **quiet)
-        opened.then(safe(self.check_first), [self.live, *self.inputs], checked, **quiet)
+        opened.then(safe(self.check_first), [self.live, *self.asked], checked, **quiet)
 
     # --- arms -------------------------------------------------------------------------------------
 
@@ -180,20 +181,32 @@ class _Page(RunPage):
             machine = hardware.detect()
             lacking = self.bench.obstacle(facts)
             updates[self.message] = lacking
-            results = self.bench.check(request).values()
-            for arm, asked, found, code in zip(self.arms, chosen, results, self.codes, strict=True):
-                text = batch_code(found, facts, request, self.bench.local_paths)
-                updates[code] = named_code(request.model, asked, text)
+            results = self.bench.check(request)
+            updates |= self.scripts(request, facts, results, *values[-2:])
+            for arm, asked, found in zip(self.arms, chosen, results.values(), strict=True):
                 refused = found.refused(lacking)
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, refused, recorded)
                 leading = offered(found.requested, facts, machine)
                 updates |= {part: gr.update(visible=name in leading) for name, part in _leading(arm).items()}
         except InputError as error:
-            updates |= {self.message: str(error)} | {code: no_code(str(error)) for code in self.codes}
+            updates |= {self.message: str(error)} | self.code.none(str(error))
             if recorded:
                 updates |= {self.message: "", self.row.summary.line: said(f"{NOT_RECORDED_HERE} {error}")}
             for arm, asked in zip(self.arms, chosen, strict=True):
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
+        return updates
+
+    def scripts(
+        self, request: Request, facts: ModelFacts, results: Mapping[str, Checked], gpu: object, gpus: object
+    ) -> Updates:
+        """Each arm as a script for this machine, or for GPUs that need not be here, with what would happen there."""
+        try:
+            results, there = checked_there(self.bench, request, results, gpu, gpus)
+        except InputError as error:
+            return self.code.none(str(error))
+        paths, updates = self.bench.local_paths and not there, dict[Any, Any]({self.code.there: there})
+        for asked, code, found in zip(request.arms, self.code.short, results.values(), strict=True):
+            updates[code] = named_code(request.model, asked, batch_code(found, facts, request, paths))
         return updates
 
     # --- runs -------------------------------------------------------------------------------------

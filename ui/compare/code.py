@@ -1,18 +1,25 @@
 """Each arm as a script, in a part of the page that is closed at first and follows the controls."""
 
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
 from tokendyno.backend.arms.check import Checked
-from tokendyno.backend.config import ArmRequest, Workload
+from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.export.script import script
 from tokendyno.backend.export.short import short_script
+from tokendyno.backend.fit.device import THIS, elsewhere
+from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.script.source import comment
+from tokendyno.backend.views.check_document import check_document
+from tokendyno.ui.components.inputs import number_input, read_text, read_whole
+from tokendyno.ui.components.text_line import text_line
 
 MAX_PROMPT_CHARACTERS = 20_000
 """A longer prompt is not sent back to the browser with every change of a control."""
@@ -26,18 +33,53 @@ TOO_LONG = "The prompt has {:,} characters, too many to show here. Use tokendyno
 ALL = "All of it: with warm-up and times, without tokendyno"
 
 
-def code_panel(arms: tuple[str, ...], elem_id: str = "code") -> list[gr.Code]:
-    """One read-only text per arm, highlighted by the browser; its content reaches the page as text only."""
+class CodePanels(NamedTuple):
+    """Scripts of each arm; the GPUs that they are for, which need not be here, and a line that says what would happen
+    on them. whole: the standalone scripts, closed at first; none where the first ones are."""
+
+    gpu: gr.Dropdown
+    gpus: gr.Number
+    there: gr.HTML
+    short: list[gr.Code]
+    whole: list[gr.Code]
+
+    @property
+    def texts(self) -> list[Any]:
+        """What events update."""
+        return [self.there, *self.short, *self.whole]
+
+    def none(self, reason: str) -> dict[Any, str]:
+        """Updates where no script can be written."""
+        return {self.there: ""} | dict.fromkeys([*self.short, *self.whole], no_code(reason))
+
+
+def code_panels(arms: tuple[str, ...], elem_id: str = "code", whole: bool = True) -> CodePanels:
+    """A read-only text per arm, highlighted by the browser; its content reaches the page as text only."""
     with gr.Accordion("Code: each arm as a Python script", open=False, elem_id=elem_id):
-        return _texts(arms, elem_id)
+        with gr.Row(elem_classes=["td-code-for"]):
+            names = [(THIS.capitalize(), THIS), *((spec.name, spec.name) for spec in gpus())]
+            gpu = gr.Dropdown(names, value=THIS, label="For", elem_id=f"{elem_id}-gpu", min_width=160, scale=0)
+            count = number_input("GPUs", 1, f"{elem_id}-gpus")
+        there = text_line(f"{elem_id}-there", role="status", classes="td-code-there")
+        short = _texts(arms, elem_id)
+        if not whole:
+            return CodePanels(gpu, count, there, short, [])
+        with gr.Accordion(ALL, open=False, elem_id=f"{elem_id}-all"):
+            return CodePanels(gpu, count, there, short, _texts(arms, f"{elem_id}-all"))
 
 
-def code_panels(arms: tuple[str, ...]) -> tuple[list[gr.Code], list[gr.Code]]:
-    """The same for short scripts, and below them, closed at first, for the standalone ones."""
-    with gr.Accordion("Code: each arm as a Python script", open=False, elem_id="code"):
-        short = _texts(arms, "code")
-        with gr.Accordion(ALL, open=False, elem_id="code-all"):
-            return short, _texts(arms, "code-all")
+def checked_there(
+    bench: Bench, request: Request, results: Mapping[str, Checked], gpu: object, gpus: object
+) -> tuple[Mapping[str, Checked], str]:
+    """Each arm as it would be on GPUs that need not be here, and what would happen, a line an arm; for this machine
+    `results` and "". InputError where no such GPUs can be meant."""
+    name = read_text("The GPU", gpu)
+    machine = elsewhere(bench.machine(), name, 1 if name == THIS else read_whole("GPUs", gpus))
+    if machine is None:
+        return results, ""
+    facts, there = bench.facts(request.model), bench.check(request, machine)
+    said = [f"{arm}: {check_document(request, facts, found, machine).summary}" for arm, found in there.items()]
+    return there, "\n".join([*said, machine.assumed])
 
 
 def _texts(arms: tuple[str, ...], elem_id: str) -> list[gr.Code]:

@@ -13,13 +13,13 @@ from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models import ModelFacts, download_bytes
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.arm_column import ArmControls, folded, titles
-from tokendyno.ui.compare.code import code_texts, named_code, no_code
+from tokendyno.ui.compare.code import CodePanels, checked_there, code_texts, named_code
 from tokendyno.ui.compare.fair_line import Same, fair_value
 from tokendyno.ui.compare.palette import Taken
 from tokendyno.ui.compare.palette import entries as offers
@@ -60,23 +60,21 @@ class Handlers(RunPage):
         older: gr.HTML,
         offered: gr.HTML,
         live: gr.HTML,
-        codes: list[gr.Code],
-        whole_codes: list[gr.Code],
+        code: CodePanels,
         courses: Courses,
     ) -> None:
         super().__init__(bench, message, live)
-        self.arms, self.codes, self.whole_codes = arms, codes, whole_codes
+        self.arms, self.code = arms, code
         self.work, self.facts, self.will, self.filled = row.work, row.facts, row.will, row.filled
         self.run_button, self.stop_button = row.run, row.stop
         self.same, self.stale = same, older
         self.palette = offered
         self.courses = courses
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
-        self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
+        self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms), code.gpu, code.gpus]
         self.buttons_shown: list[Any] = [self.run_button, self.stop_button]
         checked_of_arms = [part for arm in arms for part in (arm.preset, arm.fold, arm.verdicts)]
-        texts = [*codes, *whole_codes]
-        self.checked: list[Any] = [self.facts, self.will.line, same, message, older, *checked_of_arms, *texts]
+        self.checked: list[Any] = [self.facts, self.will.line, same, message, older, *checked_of_arms, *code.texts]
 
     def buttons(self, state: Buttons) -> Updates:
         """Run and Stop."""
@@ -105,26 +103,41 @@ class Handlers(RunPage):
                 raise InputError(lacks)
             facts, machine = self.bench.facts(request.model), hardware.detect()
             lacking = self.bench.obstacle(facts)
-            updates[self.facts] = model_line(facts, lacking)
+            updates[self.facts] = model_line(facts, lacking, 0 if lacking else download_bytes(facts.source))
             for arm, found in zip(self.arms, chosen, strict=True):
                 updates[arm.preset] = matching_preset(found.choices, found.preset, facts, machine)
             results = self.bench.check(request)
             updates[self.same] = self.fair(request, results, facts)
             if not lacks:  # else what Run said of the missing prompt stays
                 updates[self.message] = ""
-            every = zip(self.arms, chosen, self.codes, self.whole_codes, results.values(), strict=True)
-            for arm, asked, code, whole, result in every:
+            for arm, asked, result in zip(self.arms, chosen, results.values(), strict=True):
                 updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
                 shown_result = result.refused(NOT_HERE if lacking else "")
                 updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, recorded)
-                short, all_of_it = code_texts(result, facts, request.workload, self.bench.local_paths, lacks)
-                updates[code] = named_code(request.model, asked, short)
-                updates[whole] = named_code(request.model, asked, all_of_it, "standalone-")
+            updates |= self.scripts(request, facts, results, lacks, *values[-2:])
         except InputError as error:
-            elsewhere = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
-            updates |= {self.message: "" if recorded else str(error), self.facts: elsewhere}
+            why = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
+            updates |= {self.message: "" if recorded else str(error), self.facts: why}
             updates |= {arm.verdicts: unchecked(asked) for arm, asked in zip(self.arms, chosen, strict=True)}
-            updates |= {code: no_code(str(error)) for code in (*self.codes, *self.whole_codes)}
+            updates |= self.code.none(str(error))
+        return updates
+
+    def scripts(
+        self, request: Request, facts: ModelFacts, results: Mapping[str, Checked], lacks: str, gpu: object, gpus: object
+    ) -> Updates:
+        """Each arm as a script for this machine, where `results` are what was checked, or for GPUs that need not be
+        here, with what would happen there. `lacks`: what the request still lacks, such as a prompt."""
+        try:
+            results, there = checked_there(self.bench, request, results, gpu, gpus)
+        except InputError as error:
+            return self.code.none(str(error))
+        updates: Updates = {self.code.there: there}
+        every = zip(request.arms, self.code.short, self.code.whole, results.values(), strict=True)
+        for asked, code, whole, result in every:
+            paths = self.bench.local_paths and not there
+            short, all_of_it = code_texts(result, facts, request.workload, paths, lacks)
+            updates[code] = named_code(request.model, asked, short)
+            updates[whole] = named_code(request.model, asked, all_of_it, "standalone-")
         return updates
 
     def check_chosen(self, preset: object, shown: Any, said: object, *values: Any) -> Updates:

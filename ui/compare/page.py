@@ -85,7 +85,7 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     older = stale_line("live", "stale")
     offered = palette_dialog(bench, first)
     live = live_panel(bench.runs, why, queue_line(bench), acts=bench.limits.runs)
-    page = Handlers(bench, row, arms, same, message, older, offered, live, *code_panels(ARMS), courses)
+    page = Handlers(bench, row, arms, same, message, older, offered, live, code_panels(ARMS), courses)
     gr.Button("What is each choice worth? Sweeps", size="sm", elem_id="to-worth").click(
         None, None, None, js=TO_WORTH, **QUIET
     )
@@ -103,6 +103,7 @@ def _wire_choices(page: Handlers) -> None:
     wire_counting(page.work.model, page.message, page.bench, safe, QUIET)
     texts = (page.work.prompt, page.work.system)
     changes = [part.change for part in page.inputs if part not in texts] + [part.blur for part in texts]
+    changes += [page.code.gpu.change, page.code.gpus.change]
     gr.on(
         changes,
         safe(page.check_on_change),

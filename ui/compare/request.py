@@ -91,9 +91,9 @@ def read_draft(values: Sequence[object]) -> tuple[Request, str]:
 
 
 def read_arms(values: Sequence[object]) -> list[ArmRequest]:
-    """Each arm, from the axes of all arms; the presets that the arms show may follow."""
+    """Each arm, from the axes of all arms; the presets that the arms show may follow, and more."""
     width = len(prompt_axes())
-    shown = values[len(ARMS) * width :] or [""] * len(ARMS)
+    shown = values[len(ARMS) * width :][: len(ARMS)] or [""] * len(ARMS)
     choices = [read_choices(values[i * width : (i + 1) * width]) for i in range(len(ARMS))]
     wished = [name if isinstance(name, str) and bundle(name) else "" for name in shown]
     return [ArmRequest(*arm) for arm in zip(ARMS, choices, wished, strict=True)]

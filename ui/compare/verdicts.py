@@ -131,6 +131,7 @@ def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: s
         for verdict in checked.verdicts
         if verdict.level != "ok" and verdict not in settled  # those stand with the memory
     ]
+    lines += [VerdictLine("note", f"{axis_title(axis)}: {said}", "", {}, "") for axis, said in checked.details.items()]
     worst = {v.axis: v.level for v in sorted(checked.verdicts, key=lambda v: _LEVELS.index(v.level))}
     chips = _chips(arm.choices, worst)
     share = needed / max(1, room_bytes)

@@ -11,8 +11,9 @@ NOT_HERE = "The model cannot be loaded here now: the line under the model says w
 """A verdict on both arms."""
 
 
-def model_line(facts: ModelFacts, lacking: str = "") -> str:
-    """The facts of a model. `lacking`: why it cannot be loaded here, which comes first."""
+def model_line(facts: ModelFacts, lacking: str = "", download_bytes: int = 0) -> str:
+    """The facts of a model. `lacking`: why it cannot be loaded here, which comes first; `download_bytes`: what a run
+    downloads."""
     fixed = facts.layer_kinds.count("fixed")
     if facts.kind == "decoder" and (facts.sliding_layers or fixed):
         sliding = f"{facts.sliding_layers} sliding (window {facts.window:,}), " if facts.window else ""
@@ -30,6 +31,8 @@ def model_line(facts: ModelFacts, lacking: str = "") -> str:
     parts.append(f"{facts.max_positions:,} positions")
     if facts.kind == "encoder":
         parts.append("New tokens counts forward passes over the prompt")
+    if download_bytes:
+        parts.append(f"a run downloads {' '.join(bytes_text(download_bytes))}")
     if facts.note:
         parts.append(facts.note)
     line = BETWEEN.join(parts)

@@ -103,6 +103,26 @@ def no_safetensors(repo: str) -> InputError:
     )
 
 
+class CachedRepository(NamedTuple):
+    """A repository in the Hub's cache: "model" or "kernel", its name, its bytes on disk."""
+
+    kind: str
+    repo: str
+    size_bytes: int
+
+
+def cached_repositories() -> list[CachedRepository]:
+    """Models and kernels that were downloaded from the Hub, the largest first."""
+    from huggingface_hub import constants, scan_cache_dir
+
+    found = set[CachedRepository]()
+    for place in {constants.HF_HUB_CACHE, os.environ.get("KERNELS_CACHE") or constants.HF_HUB_CACHE}:
+        if Path(place).expanduser().is_dir():
+            repos = scan_cache_dir(place).repos
+            found |= {CachedRepository(one.repo_type, one.repo_id, one.size_on_disk) for one in repos}
+    return sorted((one for one in found if one.kind in ("model", "kernel")), key=lambda one: -one.size_bytes)
+
+
 def free_cache_bytes() -> int:
     """Free bytes of the disk that downloads go to."""
     from huggingface_hub import constants

@@ -93,6 +93,9 @@ _CONTINUOUS = (
 )
 
 
+FOR_EVALUATION = "generate_batch is for evaluation and experiments; vLLM and SGLang serve in production."
+
+
 class Batching(ManyRequests):
     """Static batches are told by what the model received; continuous batching by its steps and layers."""
 
@@ -107,6 +110,7 @@ class Batching(ManyRequests):
         "static": ("padding",),
         "continuous": ("generate_batch", "ContinuousBatchingConfig", "paged", "PagedAttention", "serving"),
     }
+    elsewhere = {("vllm", "sglang", "tensorrt-llm", "tgi"): FOR_EVALUATION}
     choices = (
         Choice("off", "off", "One request after the other."),
         Choice(
@@ -122,6 +126,9 @@ class Batching(ManyRequests):
             _CONTINUOUS,
         ),
     )
+
+    def details(self, plan: Plan, subject: Subject) -> str:
+        return FOR_EVALUATION if plan.generate.batch.continuous else ""
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         kind = cast(Literal["off", "static", "continuous"], name)

@@ -56,6 +56,39 @@ class Pieces:
         return self._decoder.step(self._tokenizer, token) or ""
 
 
+HARMONY = ("<|start|>", "<|channel|>", "<|message|>")
+"""Special tokens of gpt-oss's chats (https://github.com/openai/harmony): who speaks, in which channel, and what."""
+MOST_HEADER = 80
+"""Characters before a message; longer ones are text, of a model that does not keep to the format."""
+
+
+class ChannelPieces(Pieces):
+    """The same with its channel before each message, such as [analysis] and [final], where the tokenizer has
+    gpt-oss's special tokens."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(tokenizer)
+        known = tokenizer.get_added_vocab()
+        self._marks = {known[name]: name for name in HARMONY} if all(name in known for name in HARMONY) else {}
+        self._header: str | None = None
+        self._begun = False
+
+    def piece(self, token: int) -> str:
+        """What the next token adds to the text as it is shown."""
+        added, mark = super().piece(token), self._marks.get(token)
+        if mark == "<|message|>" and self._header is not None:
+            added, self._header = f"[{self._header.strip()}] ", None
+            added = f"\n\n{added}" if self._begun else added
+        elif mark is not None:
+            self._header = ""
+        elif self._header is not None:
+            self._header, added = self._header + added, ""
+            if len(self._header) > MOST_HEADER:
+                added, self._header = self._header, None
+        self._begun = self._begun or bool(added)
+        return added
+
+
 class Streamer(Sender):
     """Sends the tokens of one prompt.
 
@@ -67,7 +100,7 @@ class Streamer(Sender):
     ) -> None:
         super().__init__()
         self._meter, self._sampler, self._channel, self._annotations = meter, sampler, channel, annotations
-        self._pieces = Pieces(tokenizer) if tokenizer is not None else None
+        self._pieces = ChannelPieces(tokenizer) if tokenizer is not None else None
         self._sent = 0
         self._last_s = 0.0
         self._times_s: list[float] = []

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.support.machines import CPU
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.cli.main import main
+from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.models import catalogue
 from tokendyno.backend.optimizations import all_axes, axis_names
@@ -112,6 +114,58 @@ def test_check_says_would_run_only_of_what_can_be_loaded(
     code, shown = main(["check", "--model", model]), capsys.readouterr()
     assert code == 2 and says in shown.out + shown.err and "would run" not in shown.out
     assert main(["check", "--model", f"random:{model}"]) == 0
+
+
+ELSEWHERE = ["--model", "Llama-3-8B", "--arm", "kernels=local,cache=static,cuda_graphs=manual,loop=own"]
+
+
+def test_an_arm_is_checked_and_written_for_gpus_that_are_not_here(
+    room: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    poor = replace(CPU, packages=(("torch", "2.13.0+cpu"), ("transformers", "5.22.2")), no_compiler="there is none")
+    monkeypatch.setattr(hardware, "detect", lambda: poor)
+    assert main(["check", *ELSEWHERE]) == main(["export", *ELSEWHERE]) == 2
+    capsys.readouterr()
+    assert main(["check", *ELSEWHERE, "--gpu", "h200 sxm", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (spec,) = [gpu for gpu in gpus() if gpu.name == "H200-SXM"]
+    assert (found["device"], found["gpus"], found["free_bytes"]) == (spec.name, 1, spec.memory_bytes)
+    assert "data sheet of H200-SXM" in found["bound"]["words"]
+    assert found["verdicts"][-1]["reason"] == found["assumed"] != ""
+    for options in ([], ["--standalone"]):
+        assert main(["export", *ELSEWHERE, "--gpu", "H200-SXM", *options]) == 0
+        script = capsys.readouterr().out
+        compile(script, "script", "exec")
+        assert found["assumed"] in script.replace("\n# ", " ")
+        assert not any(here in script for here in ("+cpu", str(kernel_packages.BUNDLED)))
+    assert 'DEVICE = "cuda"' in script
+
+
+def test_on_a_card_its_own_rules_and_memory_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    arm = ["check", "--model", "Llama-3-8B", "--arm"]
+    assert main([*arm, "attention=flash_attention_2", "--gpu", "T4"]) == 2
+    shown = capsys.readouterr().out
+    assert "refused on T4" in shown and "capability 8.0" in shown and "Fix: attention=auto" in shown
+    assert main([*arm, "parallel=tensor-2", "--gpu", "T4"]) == 2
+    assert "2 GPUs" in capsys.readouterr().out
+    assert main([*arm, "parallel=tensor-2", "--gpu", "T4", "--gpus", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "would run on 2 x T4" in shown and "on each rank" in shown
+
+
+@pytest.mark.parametrize("command", ["check", "export"])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--gpu", "H100"], "Did you mean H100-SXM"),
+        (["--gpus", "2"], "Name one of the catalogue with --gpu"),
+        (["--gpu", "T4", "--gpus", "0"], "give a whole number from 1 to"),
+    ],
+)
+def test_gpus_that_cannot_be_meant_are_a_sentence(
+    capsys: pytest.CaptureFixture[str], command: str, options: list[str], says: str
+) -> None:
+    assert says in sentence(main([command, *options]), *capsys.readouterr())
 
 
 def test_fit_is_a_table_and_a_document(capsys: pytest.CaptureFixture[str]) -> None:

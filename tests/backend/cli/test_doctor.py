@@ -122,3 +122,21 @@ def test_it_takes_one_screen_and_the_rest_is_there_on_demand(name: str, problems
     whole = text_of(everything(report), 80)
     assert max(map(cell_len, whole.splitlines())) <= 80
     assert whole.count("Something is wrong") == problems * 4
+
+
+def test_downloads_are_listed_with_their_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, size in (("models--org--small", 3 << 20), ("kernels--kernels-community--rotary", 1 << 20)):
+        snapshot = tmp_path / name / "snapshots" / "abc"
+        snapshot.mkdir(parents=True)
+        (snapshot / "file").write_bytes(bytes(size))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.delenv("KERNELS_CACHE", raising=False)
+    assert main(["doctor", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["cached"] == [
+        {"kind": "model", "repo": "org/small", "bytes": 3 << 20},
+        {"kind": "kernel", "repo": "kernels-community/rotary", "bytes": 1 << 20},
+    ]
+    assert main(["doctor"]) == 0
+    assert "1 model, 3.00 MiB; 1 kernel, 1.00 MiB" in capsys.readouterr().out

@@ -107,6 +107,8 @@ def test_an_encoder_has_no_cache_and_is_built_without_a_head() -> None:
 REFUSED = [
     ({"model_type": "recurrent_gemma", "num_hidden_layers": 3}, "recurrent"),
     ({"model_type": "xmod"}, "encoder"),
+    ({"model_type": "t5"}, "encoder-decoder model"),
+    ({"model_type": "bart", "is_encoder_decoder": True}, "encoder-decoder model"),
     ({"model_type": "llava"}, "neither"),
     ({"model_type": "evil", "auto_map": {"AutoModel": "x.Y"}}, "no model_type"),
     ({"model_type": ["llama"]}, "no model_type"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
+import tokendyno as td
 from tests.support.command_line import POCKET
 from tests.support.fake_hub import fake_hub
 from tests.support.scripted_executor import SCRIPTED
@@ -23,6 +24,8 @@ from tokendyno.backend.models import download_bytes, obstacle, pinned, resolve
 from tokendyno.backend.models.files import hub, hub_files
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.paths import ROOT
+from tokendyno.backend.units import bytes_text
+from tokendyno.ui.components.summary import model_line
 
 CHECKED, MOVED = "a" * 40, "b" * 40
 
@@ -111,6 +114,9 @@ def test_the_size_of_a_download_is_known_before_it_begins(monkeypatch: pytest.Mo
         assert obstacle(facts, offline=False) == ""
         size = download_bytes(pinned(facts))
         assert size == sum(f.stat().st_size for f in folder.iterdir() if f.suffix != ".mp4")
+        assert td.check("org/model").document.download_bytes == size
+        assert td.check("org/model", gpu="T4").document.download_bytes == 0  # what that machine holds is not known
+        assert f"a run downloads {' '.join(bytes_text(size))}" in model_line(facts, download_bytes=size)
         work = request({"dtype": "bfloat16"})  # auto may settle for float32, which is twice as large
         bench = Bench(lambda plan: SCRIPTED, limits=Limits("public", model_bytes=size - 1))
         with pytest.raises(InputError, match=r"a download of .*, over the limit of .* smaller model"):

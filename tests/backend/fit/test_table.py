@@ -15,11 +15,12 @@ from tokendyno.backend.cli.fit import fit_blocks
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit import text as fit_text
-from tokendyno.backend.fit.device import THIS, device_of, parse_size, stocked
+from tokendyno.backend.fit.device import THIS, device_of, parse_size
 from tokendyno.backend.fit.row import FitRow, margin_of
 from tokendyno.backend.fit.table import Fit, fit
 from tokendyno.backend.fit.view import view
 from tokendyno.backend.hardware import bandwidth
+from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes

@@ -278,10 +278,10 @@ def test_interference_in_any_repeat_is_reported_and_only_annotations_of_the_firs
         )
     run.append(ArmEvent("A", 1, 2.0, Annotation("gc", 1, 0.1, 0.5, "Python collected garbage")))
     now = run.snapshot()
-    (sentence,) = interference_of(now, "A", now.summary("A"))
+    sentence, lock = interference_of(now, "A", now.summary("A"))
     assert "power cap" in sentence and "1.00 of 2.00 s" in sentence and "in 2 runs" in sentence
     a, b = head(run).arms
-    assert len(a.annotations) == 1 and a.interference == [sentence] and b.interference == []
+    assert len(a.annotations) == 1 and a.interference == [sentence, lock] and b.interference == []
 
 
 def predicted(**more: Any) -> Run:

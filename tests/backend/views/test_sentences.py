@@ -22,10 +22,12 @@ def mark(
 
 
 def test_each_cause_is_one_sentence_over_all_runs() -> None:
-    marks = [(0, mark()), (0, mark(seconds=1.0)), (1, mark()), (1, mark("the GPU lowered its clocks (power cap)", 2.0))]
-    a, b = interference(marks, summary([1.0, 0.1]), 40.0)
+    marks = [(0, mark()), (0, mark(seconds=1.0)), (1, mark())]
+    marks.append((1, mark("the GPU lowered its clocks (power cap)", 2.0, kind="throttle")))
+    a, b, c = interference(marks, summary([1.0, 0.1]), 40.0)
     assert a == "Possible interference: other programs took the CPU for 2.00 of 40.0 s, in 2 runs."
     assert b == "Possible interference: the GPU lowered its clocks (power cap) for 2.00 of 40.0 s, from token 7 on."
+    assert "nvidia-smi --lock-gpu-clocks" in c
 
 
 def test_a_quiet_run_has_nothing_to_say() -> None:

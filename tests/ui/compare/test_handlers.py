@@ -6,10 +6,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import msgspec
 import pytest
 
+from tests.support.machines import CPU
 from tests.support.runs import arm_records, created, ended
+from tokendyno.backend import hardware
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
@@ -30,8 +33,7 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
         store.add("measured", record)
     store.close()
     bench = open_bench(history, None, LIMITS["local"], "subprocess")
-    handlers = [one.fn for one in build(bench).fns.values() if one.fn]
-    (opened,) = [fn for fn in handlers if getattr(inspect.unwrap(fn), "__qualname__", "") == "Handlers.attach"]
+    opened = event(build(bench), "Handlers.attach", "live").fn
 
     def ask(**query: str) -> dict[str, Any]:
         updates = opened(SimpleNamespace(query_params=query, scope={KEY: LOCAL_USER}))
@@ -39,6 +41,35 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
 
     yield ask
     bench.close()
+
+
+def event(page: gr.Blocks, name: str, part: str) -> Any:
+    """The event with that handler which reads or updates the component with that id."""
+    every = (one for one in page.fns.values() if getattr(inspect.unwrap(one.fn or id), "__qualname__", "") == name)
+    return next(one for one in every if part in {known.elem_id for known in (*one.inputs, *one.outputs)})
+
+
+def test_code_is_for_gpus_that_are_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "detect", lambda: CPU)
+    bench = open_bench(None)
+    page = build(bench)
+    asked = {"axis-a-attention": "flash_attention_2", "axis-a-dtype": "bfloat16", "prompt": "Hello"}
+
+    def shown(more: dict[str, Any], page_of: str = "code") -> dict[str, Any]:
+        check = event(page, "RunPage.check_on_change", f"{page_of}-gpu")
+        values = [(asked | more).get(part.elem_id, part.value) for part in check.inputs]
+        return {part.elem_id: update for part, update in check.fn(*values).items()}
+
+    here, there = shown({}), shown({"code-gpu": "H100-SXM", "code-gpus": 2})
+    assert "FlashAttention" in here["code-a"]["value"] and not here["code-there"]
+    assert "flash" in there["code-a"]["value"] and "from_pretrained" in there["code-a"]["value"]
+    assert 'DEVICE = "cuda"' in there["code-all-b"]["value"]
+    assert "A: would run on 2 x H100-SXM" in there["code-there"] and "nothing was measured" in there["code-there"]
+    assert "cannot run" in there["verdicts-a"]  # what Run would do stays that of this machine
+    assert "GPUs is 0" in shown({"code-gpu": "T4", "code-gpus": 0})["code-a"]
+    batch = shown({"batch-code-gpu": "T4"}, "batch-code")
+    assert "B: would run on T4" in batch["batch-code-there"] and 'DEVICE = "cuda"' in batch["batch-code-b"]["value"]
+    bench.store.close()
 
 
 def test_a_page_comes_back_with_its_newest_run(attach: Callable[..., dict[str, Any]]) -> None:

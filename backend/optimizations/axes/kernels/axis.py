@@ -11,9 +11,9 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.optimizations.axes.kernels.alone import silent_norms
 from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers, measured, own_names
-from tokendyno.backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES, stored_by_rows
+from tokendyno.backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES, may_replace, stored_by_rows
 from tokendyno.backend.optimizations.base import Choice, Optimization
-from tokendyno.backend.optimizations.conditions import compiles
+from tokendyno.backend.optimizations.conditions import compiles, hub_kernel_layers
 from tokendyno.backend.optimizations.proof import Observation, coverage, hides
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.tensor_bytes import has_packed_weights
@@ -62,6 +62,20 @@ class Kernels(Optimization):
             kernels_rows=kind == "local" and stored_by_rows(subject),
         )
         return msgspec.structs.replace(plan, load=load)
+
+    def details(self, plan: Plan, subject: Subject) -> str:
+        load = plan.load
+        if load.kernels == "hub":
+            by = ", ".join(f"{layer} by {repo}" for layer, repo in hub_kernel_layers(subject).items())
+            return f"transformers maps layers of this model to kernels of the Hub: {by}."
+        if load.kernels == "off":
+            return ""
+        by_package: dict[str, list[str]] = {}
+        for layer, package in kernel_packages.layers(Path(load.kernels_path), load.device).items():
+            if may_replace(layer, subject):
+                by_package.setdefault(package.name, []).append(layer)
+        by = "; ".join(f"{', '.join(layers)} by {package}" for package, layers in by_package.items())
+        return f"The kernel folder has layers for this model: {by}." if by else ""
 
     def write(self, script: Script, plan: Plan) -> None:
         load = plan.load

@@ -62,6 +62,22 @@ def stored_by_rows(s: Subject) -> bool:
     return s.facts.architecture == "gpt2" and ROWS in s.machine.kernel_layers and uses_own_loop(s) and dense
 
 
+def may_replace(layer: str, s: Subject) -> bool:
+    """Whether a layer of a kernel folder can take the place of one of this model, as far as its name tells."""
+    if layer.startswith("DecoderLayer"):
+        wanted = "DecoderLayerOfGemma" if s.facts.architecture == "gemma3_text" else "DecoderLayer"
+        return layer == ROWS if stored_by_rows(s) else _fused_whole(s) and layer == wanted
+    if layer.startswith(("Summed", "Gathered")):  # of ranks
+        return s.choices["parallel"] != "off"
+    if layer == "StepEnd":
+        return uses_own_loop(s)
+    if layer.endswith("RotaryEmbedding"):
+        return layer == "RotaryEmbedding" and s.facts.architecture not in ("gpt2", "bert", *ENCODERS)
+    if layer == "OffsetRMSNorm":
+        return s.facts.architecture.startswith("gemma")
+    return layer != "RMSNorm" or s.facts.architecture not in NO_NORMS
+
+
 _OFF = (("kernels", "off"),)
 _NO_PACKAGE = blocked(
     lambda s: not s.machine.has("kernels"),

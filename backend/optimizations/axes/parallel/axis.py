@@ -80,7 +80,14 @@ class Parallel(Optimization):
             )
             for size in SIZES
         },
-        **{f"device-map-{size}": ("device_map", "accelerate") for size in SIZES},
+        **{f"device-map-{size}": ("device_map", "accelerate", "balanced") for size in SIZES},
+    }
+    elsewhere = {
+        (
+            "sequential",
+            "balanced_low_0",
+        ): 'Of device_map only "auto" is offered, which is "balanced": "sequential" fills '
+        'one GPU before the next, and "balanced_low_0" leaves room on the first.'
     }
     wishes = dict.fromkeys((f"device-map-{size}" for size in SIZES), "memory")
     costs = dict.fromkeys(("tensor-2", "expert-2"), "an exchange between all ranks after each half of a layer") | {

@@ -15,8 +15,10 @@ from tokendyno.backend.optimizations.axes.quantization.settings import (
     needs_cpu_device_map,
     quantization_config,
     unpacks_with_torch,
+    values_text,
 )
 from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.conditions import compute_dtype
 from tokendyno.backend.optimizations.proof import Observation
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.tensor_bytes import (
@@ -181,6 +183,11 @@ class Quantization(Optimization):
 
     def resolve(self, name: str, subject: Subject) -> str:
         return "mxfp4" if name == "none" and subject.facts.quantization == "mxfp4" else name
+
+    def details(self, plan: Plan, subject: Subject) -> str:
+        said = values_text(plan.load, compute_dtype(subject))
+        stored = subject.facts.stored
+        return said if stored is None else f"{said} The checkpoint's quantization_config: {stored.says}.".strip()
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve(self.default, subject):

@@ -31,6 +31,41 @@ def quantization_config(load: LoadPlan) -> Construct | None:
             raise NotImplementedError(load.quantization)
 
 
+_BNB_4BIT = {"bnb_4bit_use_double_quant": "False", "bnb_4bit_quant_storage": "uint8"}
+_BY_ITSELF = {
+    "bnb-int8": (
+        {"llm_int8_threshold": "6.0"},
+        "a float32 scale for each row; inputs with a larger activation are multiplied in 16 bits",
+    ),
+    "bnb-nf4": (_BNB_4BIT, "a float32 scale for 64 weights"),
+    "bnb-nf4-double": (_BNB_4BIT, "an 8-bit scale for 64 weights, a float32 scale for 256 of those"),
+    "bnb-fp4": (_BNB_4BIT, "a float32 scale for 64 weights"),
+    "bnb-fp4-double": (_BNB_4BIT, "an 8-bit scale for 64 weights, a float32 scale for 256 of those"),
+    "torchao-int8": ({}, "a float32 scale for each row, products in the dtype of activations"),
+    "torchao-fp8": ({}, "a float32 scale for each row, products in the dtype of activations"),
+    "torchao-int4": ({}, "a bfloat16 scale and zero point for each group, products in bfloat16"),
+    "quanto-int8": ({}, "a scale for each row, products in the dtype of activations"),
+    "quanto-int4": ({}, "a scale and zero point for up to 128 columns, products in the dtype of activations"),
+    "mxfp4": ({"dequantize": "False"}, "an 8-bit scale for 32 weights of the experts, products in bfloat16"),
+}
+"""By choice: arguments that the library sets by itself, and how weights are packed and multiplied
+(`predict/quantized.py`)."""
+
+
+def values_text(load: LoadPlan, dtype: str) -> str:
+    """The arguments of a choice, given or not, how it packs, and what stays as it is; "" where nothing is packed.
+    `dtype`: of the activations."""
+    config, known = quantization_config(load), _BY_ITSELF.get(load.quantization)
+    if config is None or known is None:
+        return ""
+    inner = [one for one in config.args if isinstance(one, Construct)]
+    given = {**config.keywords, **{name: value for one in inner for name, value in one.keywords.items()}}
+    values = {name: dtype if isinstance(one, Name) else str(one) for name, one in given.items()}
+    values |= {name: value for name, value in known[0].items() if name not in values}
+    said = ", ".join(f"{name}={value}" for name, value in values.items())
+    return f"{said}; {known[1]}. Embeddings, the output head, norms, biases and routers stay as they are."
+
+
 def needs_cpu_device_map(load: LoadPlan) -> bool:
     """Whether the load must be told to stay on the CPU: bitsandbytes uses a GPU if there is one."""
     return load.quantization.startswith("bnb") and load.device == "cpu"

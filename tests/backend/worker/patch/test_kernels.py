@@ -3,7 +3,6 @@
 import inspect
 import json
 import logging
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -206,7 +205,7 @@ class rotary_pos_emb(nn.Module):
 
 def test_the_rules_know_what_transformers_maps() -> None:
     from tests.support.machines import CPU, H200, facts
-    from tokendyno.backend.optimizations.conditions import hub_kernel_repositories
+    from tokendyno.backend.optimizations.conditions import hub_kernel_layers
 
     names = {
         "llama": "random:Llama-3-8B",
@@ -221,12 +220,12 @@ def test_the_rules_know_what_transformers_maps() -> None:
     for architecture, name in names.items():
         points = kernels.replaceable_layers(build(architecture))
         for device, machine in (("cpu", CPU), ("cuda", H200)):
-            mapped: Counter[str] = Counter()
+            mapped: dict[str, str] = {}
             for point in points:
                 for kind, mode, repo in kernels._repositories(known.get(point, {})):
                     if kind == device and Mode.INFERENCE in mode and isinstance(repo, LayerRepository):
-                        mapped[repo._repo_id] += 1
-            assert set(hub_kernel_repositories(subject_of(facts(name), machine, {}))) == set(mapped), (
+                        mapped[point] = repo._repo_id
+            assert hub_kernel_layers(subject_of(facts(name), machine, {})) == mapped, (
                 architecture,
                 device,
             )
