@@ -231,6 +231,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     prefill_graphs  the pass over the prompt is captured for each length, and replayed (in the custom loop)
     prefill_compiled  that pass is compiled, in the mode of the step (in the custom loop)
     prompt_lookup  draft tokens per step (`prompt_lookup_num_tokens`), 0: none
+    compile_module  `generate` is called on what torch.compile(model) returned
     batch          how many requests share the model (`tokendyno batch`)
     """
 
@@ -244,6 +245,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     prefill_graphs: bool = False
     prefill_compiled: bool = False
     prompt_lookup: int = 0
+    compile_module: bool = False
     batch: BatchPlan = BatchPlan()
 
 

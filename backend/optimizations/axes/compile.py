@@ -71,6 +71,28 @@ _LIKE_DEFAULT = fallback(
     becomes="default",
     fix=(("compile", "default"),),
 )
+_MODULE_CODE = "torch 2.13: OptimizedModule.__getattr__; transformers 5.22: GenerationMixin._sample"
+_MODULE_RULES = (
+    _ZERO_GPU,
+    blocked(
+        lambda s: not s.decoder,
+        "An encoder's forward pass is compiled by torch.compile(model) as by the mode default.",
+        _MODULE_CODE,
+        fix=(("compile", "default"),),
+    ),
+    blocked(
+        lambda s: s.decoder and uses_own_loop(s),
+        "torch.compile(model) is followed by generate, which the custom decode loop does not call.",
+        _MODULE_CODE,
+        fix=(("loop", "generate"),),
+    ),
+    note(
+        lambda s: s.decoder,
+        "generate is a method of the model inside the compiled module, and calls that model: nothing is compiled. "
+        "To compile the decode step, set compile=default and cache=static.",
+        _MODULE_CODE,
+    ),
+)
 
 
 def _grows_plainly(s: Subject) -> bool:
@@ -94,7 +116,10 @@ class Compile(Optimization):
     off = "off"
     order = 40
     leading = True
-    aliases = {"": ("fullgraph", "CompileConfig", "compile_config", "inductor", "dynamo")}
+    aliases = {
+        "": ("fullgraph", "CompileConfig", "compile_config", "inductor", "dynamo"),
+        "module": ("torch.compile(model)", "OptimizedModule"),
+    }
     costs = {
         "default": "seconds to a minute to compile",
         "reduce-overhead": "time to compile, memory for graphs",
@@ -122,15 +147,25 @@ class Compile(Optimization):
             "Autotuned kernels, launched one by one.",
             (*_CACHE_RULES, _SKIPPED, _LIKE_DEFAULT),
         ),
+        Choice(
+            "module",
+            "torch.compile(model)",
+            "The model wrapped outside of generate, as guides write it: generate compiles nothing then.",
+            _MODULE_RULES,
+        ),
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        mode = None if name == "off" else name
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, compile_mode=mode))
+        module = name == "module"
+        mode = None if module or name == "off" else name
+        made = msgspec.structs.replace(plan.generate, compile_mode=mode, compile_module=module)
+        return msgspec.structs.replace(plan, generate=made)
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop compiles its step itself: see `loop`."""
         made = plan.generate
+        if made.compile_module:
+            script.patch.append("model = torch.compile(model)")
         if made.compile_mode is None or made.loop == "own":
             return
         dynamic = ", dynamic=True" if made.shapes == "dynamic" else ""
@@ -147,10 +182,13 @@ class Compile(Optimization):
         counts, trace = observation.counts, observation.trace()
         steps, reached = int(counts.counted_steps or 0), int(counts.compiled_matrices or 0)
         expected = steps * int(counts.matrices or 0)
-        planned = observation.plan.generate.compile_mode
+        made = observation.plan.generate
+        planned = made.compile_mode
         if planned and counts.counted_steps == 0 and not reached:
             none = "the only token came from the pass over the prompt: no decode step ran that could be compiled"
             return Finding(self.name, planned, none, outcome="not_applicable")
+        if made.compile_module and not reached:
+            return Finding(self.name, "module", f"{_WRAPPED.format(steps)} {_FIX}", outcome="no_effect")
         if not reached:
             told = f"in {steps} steps no weight of the model reached code of Inductor"
             others = compiled_calls(trace).total()
@@ -159,7 +197,7 @@ class Compile(Optimization):
         graphs = (counts.replayed_steps or 0) > 0
         tuned = (counts.tuned_kernels or 0) > 0
         names = {(False, False): "default", (False, True): "reduce-overhead", (True, True): "max-autotune"}
-        mode = names.get((tuned, graphs), "max-autotune-no-cudagraphs")
+        mode = "module" if made.compile_module else names.get((tuned, graphs), "max-autotune-no-cudagraphs")
         proof = (
             f"compiled code of Inductor received {reached:,} of {expected:,} matrices "
             f"({counts.compiled_share or 0:.1%} of the bytes) in {counts.compiled_steps or 0:.0f} of {steps} steps"
@@ -170,6 +208,13 @@ class Compile(Optimization):
         # weights that no graph received are products outside already: others are those of attention
         missed = outside if reached == expected else 0
         return Finding(self.name, mode, f"{proof}; {_history(observation)}", reached, expected + missed)
+
+
+_WRAPPED = (
+    "in {} steps no weight of the model reached compiled code: torch.compile(model) compiles calls of what it returns, "
+    "and generate calls the model inside."
+)
+_FIX = "To compile the decode step, set compile=default and cache=static."
 
 
 def _history(observation: Observation) -> str:
