@@ -66,7 +66,7 @@ def section() -> Iterator[str]:
     yield (
         f"The calls of the documents' samples, with the printed arguments, and what transformers {__version__} does "
         "with them. Each is run by a test with a tiny model under the printed name, and so are the lines that replace "
-        'it; what needs a GPU is run by `pytest -m gpu`. "Without the Hub" is what a machine says that cannot reach it.\n'
+        'it; what needs a GPU is run by `pytest -m gpu`. "Without the Hub": what a machine says that cannot reach it.\n'
     )
     for document, title in DOCUMENTS.items():
         yield f"### {title}\n"
