@@ -21,8 +21,9 @@ def first_line(text: str) -> str:
 
 
 def break_places(records: Sequence[Any]) -> dict[str, str]:
-    """Reason of a graph break -> "file.py:line", for each place with that reason. `records`: Dynamo's, in order: code
-    after a break is compiled as a function named by its line; where none follows, the line is its function's first."""
+    """Reason of a graph break -> "file.py:line" of each frame that it broke, the innermost last. `records`: in order.
+    Code after a break is compiled as a function named by its line; where none follows, the line is its function's
+    first."""
     found: dict[str, dict[str, None]] = {}
     for record, after in itertools.zip_longest(records, records[1:]):
         resumed = _RESUMED.match(after.co_name or "") if after and after.co_filename == record.co_filename else None
