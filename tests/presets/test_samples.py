@@ -19,8 +19,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripts]:
 
 
 def marked(sample: Sample) -> object:
-    """Compiling, several ranks, and the cache of continuous batching, which takes what memory there is, take long."""
-    long = sample.graphs or sample.ranks > 1 or "generate_batch" in sample.calls
+    """What compiles, generates or starts several ranks takes long."""
+    long = sample.graphs is not None or sample.ranks > 1 or "generate" in sample.calls
     return pytest.param(sample, id=sample.name, marks=pytest.mark.full if long else pytest.mark.slow)
 
 
