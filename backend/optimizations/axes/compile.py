@@ -64,8 +64,20 @@ _TWO_SHAPES = blocked(
     "torch.compile(dynamic=...)",
     fix=(("shapes", "exact"),),
 )
+_COUNTS_TOKENS = note(
+    lambda s: (
+        s.values.get("compile", {}).get("dynamic") == "false"
+        and s.decoder
+        and kv_cache(s).fixed
+        and "sliding" in s.facts.layer_kinds
+    ),
+    "A static cache counts the tokens of a sliding window in a whole number: with dynamic=false the step is compiled "
+    "again for each token, and after 8 times no more. fullgraph=true makes that an error.",
+    "measured with torch 2.13, transformers 5.22: cumulative_length_int of the cache's layers is a guard",
+)
 _CACHE_RULES = (
     _ZERO_GPU,
+    _COUNTS_TOKENS,
     _VALUES_IN_GENERATE,
     _TWO_SHAPES,
     _NO_COMPILER,
