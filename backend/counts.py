@@ -179,6 +179,7 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
 
     # the machine during the run
     step_busy_s: float | None = None
+    step_launches: float | None = None  # of kernels and CUDA graphs in a traced step after the first
     sm_clock_mhz: float | None = None
     sm_clock_low_mhz: float | None = None
     temperature_c: float | None = None

@@ -215,6 +215,14 @@ class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.kind == "continuous"
 
 
+class CompileValues(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Arguments of torch.compile beside its mode. `dynamic`: None leaves symbolic shapes to torch."""
+
+    fullgraph: bool = False
+    backend: str = "inductor"
+    dynamic: bool | None = None
+
+
 class GeneratePlan(msgspec.Struct, frozen=True):
     """How tokens are generated.
 
@@ -231,6 +239,8 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     prefill_graphs  the pass over the prompt is captured for each length, and replayed (in the custom loop)
     prefill_compiled  that pass is compiled, in the mode of the step (in the custom loop)
     prompt_lookup  draft tokens per step (`prompt_lookup_num_tokens`), 0: none
+    compile_values  further arguments of torch.compile, in `generate`
+    compile_module  `generate` is called on what torch.compile(model) returned
     batch          how many requests share the model (`tokendyno batch`)
     """
 
@@ -244,6 +254,8 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     prefill_graphs: bool = False
     prefill_compiled: bool = False
     prompt_lookup: int = 0
+    compile_module: bool = False
+    compile_values: CompileValues = CompileValues()
     batch: BatchPlan = BatchPlan()
 
 

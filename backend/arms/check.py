@@ -18,7 +18,8 @@ from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Optimization, Subject, all_axes, defaults
+from tokendyno.backend.optimizations import Optimization, all_axes, defaults, subject_of
+from tokendyno.backend.optimizations.base import divided, joined
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.lengths import cache_places, rounded
 from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
@@ -122,7 +123,7 @@ def _plan(
     requested: Mapping[str, str], facts: ModelFacts, machine: Machine, batch_size: int
 ) -> tuple[list[Verdict], dict[str, str], Plan]:
     """The verdicts of every axis, the choice each one will run, and the plan."""
-    subject = Subject(facts, machine, requested, batch_size)
+    subject = subject_of(facts, machine, requested, batch_size)
     verdicts: list[Verdict] = []
     planned: dict[str, str] = {}
     routed = facts.experts_per_token if facts.experts else 0
@@ -133,10 +134,17 @@ def _plan(
         else:
             found = axis.verdicts(requested[axis.name], subject)
         verdicts += found
-        choice = next((v.becomes for v in found if v.level == "fallback"), requested[axis.name])
+        choice = next((v.becomes for v in found if v.level == "fallback"), "")
+        choice = _with_values(axis, choice, requested[axis.name]) if choice else requested[axis.name]
         planned[axis.name] = axis.resolve(choice, subject)
         plan = axis.edit(plan, planned[axis.name], subject)
     return verdicts, planned, plan
+
+
+def _with_values(axis: Optimization, choice: str, requested: str) -> str:
+    """A choice that runs in place of the requested one, with those of its values that it takes too."""
+    values, takes = divided(requested)[1], axis.choice(choice).values
+    return joined(choice, {key: value for key, value in values.items() if value in takes.get(key, ())})
 
 
 def _untried(requested: Mapping[str, str], verdicts: list[Verdict], machine: Machine) -> Verdict | None:

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import Config
 from tokendyno.backend.errors import InputError, shown, unknown
-from tokendyno.backend.optimizations import Optimization, all_axes, axis_names, choices_called
+from tokendyno.backend.optimizations import Choice, Optimization, all_axes, axis_names, choices_called
+from tokendyno.backend.optimizations.base import divided, joined
 
 
 def parse_arm(model: str, text: str) -> Config:
-    """The Config of `axis=choice,...`, a preset's name, or "" (all defaults). InputError suggests the nearest name."""
+    """The Config of `axis=choice,axis=choice:key=value;key=value`, a preset's name, or "" (all defaults). InputError
+    suggests the nearest name."""
     text = text.strip()
     if not text:
         return make_config(model, {})
@@ -47,7 +49,8 @@ def make_config(model: str, choices: Mapping[str, str]) -> Config:
     for name, choice in choices.items():
         if name not in known:
             raise _called_otherwise("axis", name, choice) or unknown("axis", name, known, "docs/axes.md")
-        axis = known[name]
+        axis, written = known[name], choice
+        choice, values = divided(written)
         if choice not in {c.name for c in axis.choices}:
             meant = _choice_of(axis, choice)
             raise (
@@ -56,8 +59,24 @@ def make_config(model: str, choices: Mapping[str, str]) -> Config:
                 else unknown(f"{name} choice", choice, (c.name for c in axis.choices))
             )
         if choice != axis.default:
-            kept.append((name, choice))
+            kept.append((name, joined(choice, _given(written, axis.choice(choice), values))))
+        elif values:
+            raise InputError(f"{name}={choice} takes no values. Write {name}={choice}.")
     return Config(model, tuple(sorted(kept)))
+
+
+def _given(written: str, choice: Choice, values: Mapping[str, str]) -> dict[str, str]:
+    """Those that are not the default. InputError for a key or a value that the choice does not take."""
+    if written != choice.name and written.count(";") + 1 != len(values):
+        raise InputError(f"Cannot parse {shown(written)}. Write {choice.name}:key=value;key=value, each key once.")
+    for key, value in values.items():
+        if not choice.values:
+            raise InputError(f"{choice.name!r} takes no values. Write {choice.name} instead of {shown(written)}.")
+        if key not in choice.values:
+            raise unknown(f"value of {choice.name}", key, choice.values)
+        if value not in choice.values[key]:
+            raise unknown(f"{key} of {choice.name}", value, choice.values[key])
+    return {key: value for key, value in values.items() if value != choice.values[key][0]}
 
 
 def _called_otherwise(what: str, name: str, choice: str = "") -> InputError | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice, Optimization, divided
 from tokendyno.backend.optimizations.proof import Observation
 from tokendyno.backend.optimizations.subject import Rule, Subject
 
@@ -67,7 +67,9 @@ def axis_title(name: str) -> str:
 def choice_title(axis: str, name: str) -> str:
     """What the page calls a choice; its name where there is no such choice any more."""
     known = (choice for one in all_axes() if one.name == axis for choice in one.choices)
-    return next((choice.title for choice in known if choice.name == name), name)
+    plain, values = divided(name)
+    title = next((choice.title for choice in known if choice.name == plain), plain)
+    return ", ".join([title, *(f"{key}={value}" for key, value in sorted(values.items()))])
 
 
 def choices_called(alias: str) -> list[tuple[str, str]]:
@@ -90,4 +92,6 @@ def titles_text(choices: Mapping[str, str]) -> str:
 
 def subject_of(facts: "ModelFacts", machine: Machine, choices: Mapping[str, str], batch_size: int = 1) -> Subject:
     """The subject of an arm's rules: these choices, and the default of every other axis."""
-    return Subject(facts, machine, defaults() | dict(choices), batch_size)
+    parts = {axis: divided(choice) for axis, choice in (defaults() | dict(choices)).items()}
+    values = {axis: given for axis, (_, given) in parts.items() if given}
+    return Subject(facts, machine, {axis: choice for axis, (choice, _) in parts.items()}, batch_size, values)

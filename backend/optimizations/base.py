@@ -6,7 +6,7 @@ ledger and the command line all come from that declaration; nothing outside `axe
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -27,6 +27,9 @@ Wish = Literal["faster", "memory", "context", "start", "numerics", "reference"]
 """What a user wants who takes a choice: speed, less memory, a longer context, a quicker start, other numbers, or
 something to compare with."""
 
+Values = Mapping[str, tuple[str, ...]]
+"""Of a choice, by key: what each may be, the default first."""
+
 MOST_LOSS = 1_000
 """Sorts after every declared loss."""
 
@@ -39,6 +42,7 @@ class Choice:
               The tens say what is lost, the ones order what loses the same:
               0 nothing, 10 nothing (only experts), 20 time, 30 float32 precision, 40 down to 8 bits, 50 down to 4
     combines  choices of other axes, as (axis, choice), to be suggested together with it where it alone is not enough
+    values    that may be given with it
     tried_on_several_gpus  whether a model was run with it, split over several GPUs
     """
 
@@ -49,6 +53,19 @@ class Choice:
     loss: int | None = None
     combines: tuple[tuple[str, str], ...] = ()
     tried_on_several_gpus: bool = True
+    values: Values = field(default_factory=dict)
+
+
+def divided(written: str) -> tuple[str, dict[str, str]]:
+    """A choice as it is written, `choice:key=value;key=value`: its name, and its values by key."""
+    name, _, rest = written.partition(":")
+    pairs = (one.partition("=") for one in rest.split(";") if one)
+    return name, {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def joined(name: str, values: Mapping[str, str]) -> str:
+    """The same the other way round, keys in order."""
+    return name + ":" * bool(values) + ";".join(f"{key}={values[key]}" for key in sorted(values))
 
 
 class Optimization(ABC):
@@ -91,9 +108,9 @@ class Optimization(ABC):
         return facts.kind == "decoder" or not self.decoders_only
 
     def choice(self, name: str) -> Choice:
-        """The choice of that name; KeyError if there is none."""
+        """The choice of that name, with values or without; KeyError if there is none."""
         for choice in self.choices:
-            if choice.name == name:
+            if choice.name == divided(name)[0]:
                 return choice
         raise KeyError(name)
 

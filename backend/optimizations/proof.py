@@ -56,6 +56,7 @@ class Trace:
     seconds  how long the passes took under the profiler
     collectives, collective_s  exchanges between ranks by kind ("all_reduce"), and the seconds that they took
     step     where the time of a step went; None with the reason in `no_step`
+    launches  of kernels and CUDA graphs by the host in a step after the first, the mean; None on a CPU
     """
 
     ops: Counter[str]
@@ -72,6 +73,7 @@ class Trace:
     step: StepTime | None = None
     no_step: str = ""
     read: Counter[str] = field(default_factory=Counter)
+    launches: float | None = None
 
     def matching(self, *parts: str) -> Counter[str]:
         """Operators and kernels whose name contains any of `parts`, ignoring case."""
@@ -192,3 +194,15 @@ def regions(trace: Trace, wanted: Callable[[Any], bool]) -> Counter[str]:
 
     known = {str(graph.compile_id): wanted(graph) for graph in get_compilation_metrics()}
     return Counter({name: n for name, n in found.items() if known.get(name, wanted(_UNKNOWN))})
+
+
+def symbolic_graphs(trace: Trace) -> tuple[list[str], int]:
+    """Graphs in the profile of a few extra tokens: those whose guards have symbolic shapes, and how many there are.
+    Dynamo makes symbolic ones by itself, too, once a size has changed."""
+    ran = compiled_calls(trace)
+    if not ran:
+        return [], 0
+    from torch._dynamo.utils import get_compilation_metrics
+
+    symbolic = {m.compile_id for m in get_compilation_metrics() if m.compile_id in ran and m.shape_env_guard_count}
+    return sorted(symbolic), len(ran)

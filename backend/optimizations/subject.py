@@ -1,7 +1,7 @@
 """What rules look at, and a rule."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tokendyno.backend.evidence import Level
@@ -16,13 +16,14 @@ class Subject:
     """What rules look at: the model, the machine, the choice of every axis and the batch.
 
     `choices` names every axis, so that no rule needs to know another axis's default: build one with
-    `tokendyno.backend.optimizations.subject_of`.
+    `tokendyno.backend.optimizations.subject_of`. `values`: by axis, those of its choice, by key.
     """
 
     facts: "ModelFacts"
     machine: Machine
     choices: Mapping[str, str]
     batch_size: int
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def decoder(self) -> bool:

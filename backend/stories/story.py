@@ -63,7 +63,7 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     order: int
     recording: str
-    number: Literal["speed", "growth", "memory", "roofline", "pays", "useful"]
+    number: Literal["speed", "growth", "memory", "roofline", "pays", "useful", "graphs"]
     headline: str
     why: str
     claim: str

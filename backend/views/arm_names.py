@@ -2,7 +2,7 @@
 
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import ArmRequest
-from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations import all_axes, choice_title
 from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.records import OfRun
 
@@ -65,7 +65,7 @@ def _choice_name(axis: Optimization, choice: str) -> str:
     for preset in arm_presets():
         if preset.choices == {axis.name: choice}:
             return lowered(preset.title)
-    title = axis.choice(choice).title
+    title = choice_title(axis.name, choice)
     if axis.name == "batching" and title != axis.off:
         return f"{title} batching"
     return title if axis.name in NAMED_BY_CHOICE else f"{title} {lowered(axis.title)}"

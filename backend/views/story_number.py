@@ -11,10 +11,10 @@ from tokendyno.backend.runs.statistics import median
 from tokendyno.backend.units import times
 from tokendyno.backend.views.start import crossing
 
-NumberKind = Literal["speed", "growth", "memory", "roofline", "pays", "useful"]
+NumberKind = Literal["speed", "growth", "memory", "roofline", "pays", "useful", "graphs"]
 """What of a recording the number is: how fast B is against A; how much more of KV cache A keeps since the prompt; peak
 memory of B against A; B's share of the roofline; tokens from which on waiting for B pays; useful tokens a second of B
-against A."""
+against A; graphs that were compiled for B."""
 
 POINTS = 48
 """Of a small curve."""
@@ -58,6 +58,9 @@ def _figure(run: Snapshot, kind: NumberKind, sittings: Sequence[float]) -> str:
         case "useful":
             rates = [summary.useful_tokens_s for summary in run.batch_summaries.values()]
             return _less(rates[1] / rates[0]) if rates[0] and rates[1] else ""
+        case "graphs":
+            compiled = b.finished.compiled if b.finished else None
+            return f"{len(compiled.graphs) if compiled else 0}"
 
 
 def _grown(sliding: Sequence[int], full: Sequence[int]) -> int:

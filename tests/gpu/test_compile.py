@@ -119,3 +119,20 @@ def test_a_window_that_fills_is_marked_and_compiles_nothing(bench: Bench) -> Non
     assert marks["window"]["token"] == 128 - found["prompt_tokens"]
     assert not {"compile", "recompile", "graph_skip"} & set(marks), marks
     assert found["compile"]["graphs"] == 3
+
+
+def test_a_replayed_step_takes_few_launches_and_the_row_says_how_many(bench: Bench, few_layers: str) -> None:
+    launches = {}
+    for arm in ("cache=static", WHOLE):
+        found = run(bench, arm, few_layers)
+        launches[arm] = found["extra"]["step_launches"]
+        (row,) = (row for row in found["evidence"] if row["axis"] == "compile")
+        assert f"{launches[arm]:,.0f} launches by the host" in row["proof"]
+    assert 0 < launches[WHOLE] < launches["cache=static"] / 4
+
+
+@pytest.mark.parametrize("values", ["fullgraph=true", "backend=aot_eager", "backend=eager"])
+def test_values_of_the_default_mode_are_in_effect(bench: Bench, few_layers: str, values: str) -> None:
+    found = run(bench, f"cache=static,compile=default:{values}", few_layers)
+    rows = {row["axis"]: row for row in found["evidence"]}
+    assert rows["compile"]["status"] == "verified", rows["compile"]

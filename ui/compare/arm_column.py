@@ -53,6 +53,7 @@ def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: "Titl
                     value=value,
                     label=axis.title,
                     min_width=96,
+                    allow_custom_value=any(choice.values for choice in axis.choices),
                     elem_id=f"axis-{arm}-{axis.name}",
                 )
                 for axis, choice_titles, value in zip(prompt_axes(), titles.choices, values, strict=True)

@@ -154,10 +154,16 @@ _LEVELS: tuple[Level, ...] = ("ok", "note", "fallback", "blocked")
 def _chips(choices: Mapping[str, str], worst: Mapping[str, Level]) -> list[Chip]:
     """In the order of the axes."""
     return [
-        Chip(axis.name, axis.title, found.title, found.summary, axis.default, worst.get(axis.name, ""))
+        Chip(
+            axis.name,
+            axis.title,
+            choice_title(axis.name, written),
+            axis.choice(written).summary,
+            axis.default,
+            worst.get(axis.name, ""),
+        )
         for axis in prompt_axes()
-        if choices.get(axis.name, axis.default) != axis.default
-        for found in [axis.choice(choices[axis.name])]
+        if (written := choices.get(axis.name, axis.default)) != axis.default
     ]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import gradio as gr
 
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.optimizations.base import Optimization
+from tokendyno.backend.optimizations.base import Optimization, divided
 from tokendyno.ui.components.inputs import read_text
 from tokendyno.ui.errors import Updates
 
@@ -24,7 +24,7 @@ def values_of(axes: Sequence[Optimization], choices: Mapping[str, str]) -> list[
 def all_known(axes: Sequence[Optimization], choices: Mapping[str, str]) -> bool:
     """Whether the controls can show these choices: those of an old run may no longer exist."""
     known = {axis.name: {choice.name for choice in axis.choices} for axis in axes}
-    return all(choice in known.get(axis, ()) for axis, choice in choices.items())
+    return all(divided(choice)[0] in known.get(axis, ()) for axis, choice in choices.items())
 
 
 def edited(

@@ -1,15 +1,17 @@
 """Whether the decode step is compiled by torch.compile, and in which mode."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice, Optimization, divided, joined
+from tokendyno.backend.optimizations.compile_log import break_places, first_line, guard
 from tokendyno.backend.optimizations.conditions import kv_cache, needs_compiler, skips_compilation, uses_own_loop
-from tokendyno.backend.optimizations.proof import Observation, compiled_calls, products
+from tokendyno.backend.optimizations.proof import Observation, compiled_calls, products, symbolic_graphs
 from tokendyno.backend.optimizations.subject import Subject, blocked, fallback, note
-from tokendyno.backend.plan import Plan
+from tokendyno.backend.plan import CompileValues, Plan
 from tokendyno.backend.script.parts import Script
 
 _DOCS = "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and-torchcompile"
@@ -49,7 +51,40 @@ _RECOMPILES = note(
     "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
 )
 _NO_COMPILER = needs_compiler(lambda s: not skips_compilation(s), (("compile", "off"),))
-_CACHE_RULES = (_ZERO_GPU, _NO_COMPILER, _LOOP_NEEDS_STATIC, _NOT_GROWING, _RECOMPILES)
+_VALUES_IN_GENERATE = blocked(
+    lambda s: s.decoder and uses_own_loop(s) and "compile" in s.values,
+    "fullgraph, backend and dynamic are what generate hands to torch.compile; the custom decode loop compiles a step "
+    "of its own.",
+    "backend/worker/loop/loop.py",
+    fix=(("loop", "generate"),),
+)
+_TWO_SHAPES = blocked(
+    lambda s: s.choices["shapes"] == "dynamic" and s.values.get("compile", {}).get("dynamic") == "false",
+    "shapes=dynamic asks for symbolic shapes, and dynamic=false for none.",
+    "torch.compile(dynamic=...)",
+    fix=(("shapes", "exact"),),
+)
+_COUNTS_TOKENS = note(
+    lambda s: (
+        s.values.get("compile", {}).get("dynamic") == "false"
+        and s.decoder
+        and kv_cache(s).fixed
+        and "sliding" in s.facts.layer_kinds
+    ),
+    "A static cache counts the tokens of a sliding window in a whole number: with dynamic=false the step is compiled "
+    "again for each token, and after 8 times no more. fullgraph=true makes that an error.",
+    "measured with torch 2.13, transformers 5.22: cumulative_length_int of the cache's layers is a guard",
+)
+_CACHE_RULES = (
+    _ZERO_GPU,
+    _COUNTS_TOKENS,
+    _VALUES_IN_GENERATE,
+    _TWO_SHAPES,
+    _NO_COMPILER,
+    _LOOP_NEEDS_STATIC,
+    _NOT_GROWING,
+    _RECOMPILES,
+)
 _UNTUNED_INT8 = note(
     lambda s: s.cuda and s.choices["quantization"] == "torchao-int8",
     "Without coordinate descent tuning, which the modes max-autotune turn on, torch.compile computes torchao's int8 "
@@ -71,6 +106,32 @@ _LIKE_DEFAULT = fallback(
     becomes="default",
     fix=(("compile", "default"),),
 )
+_MODULE_CODE = "torch 2.13: OptimizedModule.__getattr__; transformers 5.22: GenerationMixin._sample"
+_MODULE_RULES = (
+    _ZERO_GPU,
+    blocked(
+        lambda s: not s.decoder,
+        "An encoder's forward pass is compiled by torch.compile(model) as by the mode default.",
+        _MODULE_CODE,
+        fix=(("compile", "default"),),
+    ),
+    blocked(
+        lambda s: s.decoder and uses_own_loop(s),
+        "torch.compile(model) is followed by generate, which the custom decode loop does not call.",
+        _MODULE_CODE,
+        fix=(("loop", "generate"),),
+    ),
+    note(
+        lambda s: s.decoder,
+        "generate is a method of the model inside the compiled module, and calls that model: nothing is compiled. "
+        "To compile the decode step, set compile=default and cache=static.",
+        _MODULE_CODE,
+    ),
+)
+
+
+_MODE_VALUES = {"fullgraph": ("false", "true"), "dynamic": ("auto", "true", "false")}
+_VALUES = {**_MODE_VALUES, "backend": ("inductor", "aot_eager", "eager")}  # a mode is Inductor's alone
 
 
 def _grows_plainly(s: Subject) -> bool:
@@ -94,7 +155,10 @@ class Compile(Optimization):
     off = "off"
     order = 40
     leading = True
-    aliases = {"": ("fullgraph", "CompileConfig", "compile_config", "inductor", "dynamo")}
+    aliases = {
+        "": ("fullgraph", "CompileConfig", "compile_config", "inductor", "dynamo"),
+        "module": ("torch.compile(model)", "OptimizedModule"),
+    }
     costs = {
         "default": "seconds to a minute to compile",
         "reduce-overhead": "time to compile, memory for graphs",
@@ -103,39 +167,65 @@ class Compile(Optimization):
     }
     choices = (
         Choice("off", "off", "Eager: every operator is launched from Python."),
-        Choice("default", "default", "Inductor kernels, no CUDA graphs.", (*_CACHE_RULES, _SKIPPED, _UNTUNED_INT8)),
+        Choice(
+            "default",
+            "default",
+            "Inductor kernels, no CUDA graphs.",
+            (*_CACHE_RULES, _SKIPPED, _UNTUNED_INT8),
+            values=_VALUES,
+        ),
         Choice(
             "reduce-overhead",
             "reduce-overhead",
             "Inductor kernels replayed as CUDA graphs.",
             (*_CACHE_RULES, _GRAPHS_NEED_STATIC, _SKIPPED, _LIKE_DEFAULT, _UNTUNED_INT8),
+            values=_MODE_VALUES,
         ),
         Choice(
             "max-autotune",
             "max-autotune",
             "Autotuned kernels replayed as CUDA graphs; takes minutes to compile.",
             (*_CACHE_RULES, _GRAPHS_NEED_STATIC, _SKIPPED, _LIKE_DEFAULT),
+            values=_MODE_VALUES,
         ),
         Choice(
             "max-autotune-no-cudagraphs",
             "max-autotune, no CUDA graphs",
             "Autotuned kernels, launched one by one.",
             (*_CACHE_RULES, _SKIPPED, _LIKE_DEFAULT),
+            values=_MODE_VALUES,
+        ),
+        Choice(
+            "module",
+            "module",
+            "torch.compile(model) outside of generate, as guides write it: generate compiles nothing then.",
+            _MODULE_RULES,
         ),
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        mode = None if name == "off" else name
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, compile_mode=mode))
+        name, values = divided(name)
+        module = name == "module"
+        mode = None if module or name == "off" else name
+        made = msgspec.structs.replace(
+            plan.generate, compile_mode=mode, compile_module=module, compile_values=_given(values)
+        )
+        return msgspec.structs.replace(plan, generate=made)
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop compiles its step itself: see `loop`."""
         made = plan.generate
+        if made.compile_module:
+            script.patch.append("model = torch.compile(model)")
         if made.compile_mode is None or made.loop == "own":
             return
-        dynamic = ", dynamic=True" if made.shapes == "dynamic" else ""
+        given = made.compile_values
+        dynamic = True if made.shapes == "dynamic" else given.dynamic
+        more = f", dynamic={dynamic}" if dynamic is not None else ""
+        more += ", fullgraph=True" if given.fullgraph else ""
+        more += f', backend="{given.backend}"' if given.backend != "inductor" else ""
         script.imports.add("from transformers import CompileConfig")
-        script.patch.append(f'compile_config = CompileConfig(mode="{made.compile_mode}"{dynamic})')
+        script.patch.append(f'compile_config = CompileConfig(mode="{made.compile_mode}"{more})')
         if plan.load.device == "cpu" and made.cache.fixed:
             script.patch.append(
                 "compile_config._compile_all_devices = True  # otherwise generate skips compilation on a CPU"
@@ -147,19 +237,26 @@ class Compile(Optimization):
         counts, trace = observation.counts, observation.trace()
         steps, reached = int(counts.counted_steps or 0), int(counts.compiled_matrices or 0)
         expected = steps * int(counts.matrices or 0)
-        planned = observation.plan.generate.compile_mode
+        made = observation.plan.generate
+        planned = made.compile_mode
         if planned and counts.counted_steps == 0 and not reached:
             none = "the only token came from the pass over the prompt: no decode step ran that could be compiled"
             return Finding(self.name, planned, none, outcome="not_applicable")
+        if made.compile_module and not reached:
+            return Finding(self.name, "module", f"{_WRAPPED.format(steps)} {_FIX}", outcome="no_effect")
+        launches = "" if trace.launches is None else f"; {trace.launches:,.0f} launches by the host in a traced step"
         if not reached:
-            told = f"in {steps} steps no weight of the model reached code of Inductor"
+            told = f"in {steps} steps no weight of the model reached code of Inductor{launches}"
             others = compiled_calls(trace).total()
             told += f"; {others} compiled graphs were called in the profile, of another backend" if others else ""
+            if others and made.compile_values.backend != "inductor":
+                told = f"{told}; {_history(observation)}"
+                return Finding(self.name, joined("default", _seen(observation, _other_backend())), told)
             return Finding(self.name, "off", told)
         graphs = (counts.replayed_steps or 0) > 0
         tuned = (counts.tuned_kernels or 0) > 0
         names = {(False, False): "default", (False, True): "reduce-overhead", (True, True): "max-autotune"}
-        mode = names.get((tuned, graphs), "max-autotune-no-cudagraphs")
+        mode = "module" if made.compile_module else names.get((tuned, graphs), "max-autotune-no-cudagraphs")
         proof = (
             f"compiled code of Inductor received {reached:,} of {expected:,} matrices "
             f"({counts.compiled_share or 0:.1%} of the bytes) in {counts.compiled_steps or 0:.0f} of {steps} steps"
@@ -169,21 +266,63 @@ class Compile(Optimization):
             proof += f"; {outside} products of matrices ran outside of compiled graphs in the profile"
         # weights that no graph received are products outside already: others are those of attention
         missed = outside if reached == expected else 0
-        return Finding(self.name, mode, f"{proof}; {_history(observation)}", reached, expected + missed)
+        mode = joined(mode, _seen(observation, "inductor"))
+        return Finding(self.name, mode, f"{proof}; {_history(observation)}{launches}", reached, expected + missed)
+
+
+_WRAPPED = (
+    "in {} steps no weight of the model reached compiled code: torch.compile(model) compiles calls of what it returns, "
+    "and generate calls the model inside."
+)
+_MOST_LINES = 3
+"""Of graph breaks and of guards in the row."""
+_FIX = "To compile the decode step, set compile=default and cache=static."
+
+
+def _given(values: Mapping[str, str]) -> CompileValues:
+    """As torch.compile takes them."""
+    symbolic = {"true": True, "false": False}.get(values.get("dynamic", ""))
+    return CompileValues(values.get("fullgraph") == "true", values.get("backend", "inductor"), symbolic)
+
+
+def _seen(observation: Observation, backend: str) -> dict[str, str]:
+    """The values that were in effect, of those that were asked for."""
+    given, counts = observation.plan.generate.compile_values, observation.counts
+    seen = {"backend": backend} if backend != "inductor" else {}
+    if given.fullgraph and not counts.graph_breaks:
+        seen["fullgraph"] = "true"
+    if given.dynamic is not None and given.dynamic == bool(symbolic_graphs(observation.trace())[0]):
+        seen["dynamic"] = str(given.dynamic).lower()
+    return seen
+
+
+def _other_backend() -> str:
+    """Which of the two that generate no code: AOTAutograd counts the graphs that it traced."""
+    from torch._dynamo.utils import counters
+
+    return "aot_eager" if counters["aot_autograd"]["total"] else "eager"
 
 
 def _history(observation: Observation) -> str:
     """What was compiled for these settings so far."""
-    from torch._dynamo.utils import counters
+    from torch._dynamo.utils import counters, get_compilation_metrics
 
-    counts = observation.counts
+    counts, records = observation.counts, get_compilation_metrics()
+    places = break_places(records)
+    reasons = [(_short(reason), places.get(first_line(reason), "")) for reason in counters["graph_break"]]
+    breaks = [f"{reason} at {place}" if place else reason for reason, place in reasons] if counts.graph_breaks else []
+    guards = [guard(one.recompile_reason) for one in records if one.recompile_reason] if counts.recompiles else []
     told = [f"{counts.graphs or 0:.0f} graphs compiled, compile time (cold) {counts.compile_cold_s or 0:.1f} s"]
-    breaks, reasons = counts.graph_breaks or 0, counters["graph_break"]
-    told.append(f"{breaks:.0f} graph breaks" + (f" ({_short(next(iter(reasons)))})" if breaks and reasons else ""))
-    told.append(f"{counts.recompiles or 0:.0f} recompile{'s' * (counts.recompiles != 1)}")
+    told.append(f"{counts.graph_breaks or 0:.0f} graph breaks{_first(breaks)}")
+    told.append(f"{counts.recompiles or 0:.0f} recompile{'s' * (counts.recompiles != 1)}{_first(guards)}")
     if counts.cudagraph_skips:
         told.append(f"{counts.cudagraph_skips:.0f} CUDA graphs skipped")
     return ", ".join(told)
+
+
+def _first(lines: Sequence[str]) -> str:
+    """The first few of them, in brackets; the document of the run has all."""
+    return f" ({'; '.join(lines[:_MOST_LINES])}{'; ...' * (len(lines) > _MOST_LINES)})" if lines else ""
 
 
 def _short(text: Any) -> str:

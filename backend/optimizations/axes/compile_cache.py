@@ -94,8 +94,9 @@ class CompileCache(Optimization):
     def find(self, observation: Observation) -> Finding:
         """By what was counted since these settings were first used in this worker."""
         counts = observation.counts
-        if observation.plan.generate.compile_mode is None:
-            return Finding(self.name, "torch", "nothing was compiled", outcome="not_applicable")
+        made = observation.plan.generate
+        if made.compile_mode is None or made.compile_values.backend != "inductor":
+            return Finding(self.name, "torch", "Inductor compiled nothing", outcome="not_applicable")
         hits, misses = int(counts.fx_cache_hits or 0), int(counts.fx_cache_misses or 0)
         told = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s or 0:.1f} s"
         loaded, saved = counts.artefacts_loaded_bytes or 0, counts.artefacts_saved_bytes or 0

@@ -7,7 +7,7 @@ import msgspec
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation, uses_own_loop
-from tokendyno.backend.optimizations.proof import Observation, compiled_calls
+from tokendyno.backend.optimizations.proof import Observation, symbolic_graphs
 from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import GRAPH_MODES, Plan, ShapesKind
 from tokendyno.backend.predict.lengths import LAST_DOUBLED, PADDED, rounded
@@ -118,7 +118,7 @@ class Shapes(Optimization):
         if slots:
             proof += f", and a static cache of {slots:,} slots"
         same = [kind for kind in ("exact", "padded", "buckets") if _fits(observation, kind, positions, padding, slots)]
-        symbolic, graphs = _graphs(observation)
+        symbolic, graphs = symbolic_graphs(observation.trace()) if observation.counts.compiled_matrices else ([], 0)
         if symbolic:
             proof += f"; compiled with symbolic shapes: graph {', '.join(symbolic)}"
         planned = observation.plan.generate.shapes
@@ -143,18 +143,6 @@ def _static_slots(cache: Any) -> int:
     static = [layer for layer in layers if type(layer).__name__.startswith("Static") and layer.keys is not None]
     full = [layer for layer in static if "Sliding" not in type(layer).__name__ and "Ring" not in type(layer).__name__]
     return max((int(layer.keys.shape[2]) for layer in full), default=0)
-
-
-def _graphs(observation: Observation) -> tuple[list[str], int]:
-    """Graphs of the model in the profile of a few extra tokens: those whose guards have symbolic shapes, and how many
-    there are. Dynamo makes symbolic ones by itself, too, once a size has changed."""
-    if not observation.counts.compiled_matrices:
-        return [], 0
-    from torch._dynamo.utils import get_compilation_metrics
-
-    ran = compiled_calls(observation.trace())
-    symbolic = {m.compile_id for m in get_compilation_metrics() if m.compile_id in ran and m.shape_env_guard_count}
-    return sorted(symbolic), len(ran)
 
 
 AXIS = Shapes()

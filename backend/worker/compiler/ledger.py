@@ -6,7 +6,6 @@ whenever the settings change, everything compiled before is reset and counting s
 
 import contextlib
 import os
-import re
 import sys
 import threading
 import time
@@ -33,6 +32,7 @@ from transformers import CompileConfig
 from tokendyno.backend import paths
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import Compiled, CompiledGraph
+from tokendyno.backend.optimizations.compile_log import break_places, first_line, guard
 from tokendyno.backend.plan import GRAPH_MODES, CompileCacheKind, GeneratePlan, Plan
 from tokendyno.backend.worker.channel import Steps
 from tokendyno.backend.worker.compiler import artefacts, own_cache
@@ -47,7 +47,9 @@ def compile_config(plan: GeneratePlan) -> CompileConfig | None:
     """How `generate` compiles its decode step; None: not at all."""
     if plan.compile_mode is None:
         return None
-    config = CompileConfig(mode=plan.compile_mode, dynamic=True if plan.shapes == "dynamic" else None)
+    given = plan.compile_values
+    dynamic = True if plan.shapes == "dynamic" else given.dynamic
+    config = CompileConfig(given.fullgraph, dynamic, given.backend, plan.compile_mode)
     config._compile_all_devices = True  # otherwise CPUs are silently skipped
     return config
 
@@ -95,6 +97,7 @@ class Compiling:
         self._key = artefacts.key_of(plan, batch_size, length) if made.compile_cache == "artefacts" else ""
         settings = (
             made.compile_mode,
+            made.compile_values,
             made.shapes,
             made.loop,
             made.cuda_graphs,
@@ -210,7 +213,7 @@ class Compiling:
         found = replace(
             self._new if self._start == _Start() else Compiled(0.0, [], {}, {}, 0, 0, 0),
             graphs=graphs,
-            breaks=dict(now.breaks - self._start.breaks + failed),
+            breaks=_placed(now.breaks - self._start.breaks, every) | failed,
             skips=dict(+skips),
             hits=cache["hit"],
             misses=cache["miss"],
@@ -238,6 +241,12 @@ class Compiling:
                 own_code_files=float(own),
             )
         )
+
+
+def _placed(breaks: Counter[str], records: Sequence[CompilationMetrics]) -> dict[str, int]:
+    """Each reason with where it was met."""
+    places = break_places(records)
+    return {f"{reason} at {places[reason]}" if reason in places else reason: n for reason, n in breaks.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +324,3 @@ def watching(begin: Callable[[Any], None], end: Callable[[Any], None]) -> Iterat
         with contextlib.suppress(ValueError):  # removed by `torch._dynamo.reset`
             _callbacks.remove_start_callback(begin)
             _callbacks.remove_end_callback(end)
-
-
-def guard(reason: str | None) -> str:
-    """The guard that failed, without its source location: Dynamo's full text is pages long."""
-    return re.sub(r"^\d+/\d+: ", "", first_line(reason or "")).partition("  # ")[0][:300]
-
-
-def first_line(text: str) -> str:
-    """The first line that is not blank."""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:300]

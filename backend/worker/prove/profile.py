@@ -21,6 +21,9 @@ _INDUCTOR_CALL = "## Call CompiledFxGraph"
 """Inductor's own range around each call of a graph. That of Dynamo ("Torch-Compiled Region") is around a whole frame,
 and so around what runs eagerly at a graph break, too."""
 
+_LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch")
+"""How calls of the CUDA runtime and driver begin that launch a kernel, or a captured graph of them."""
+
 _COLLECTIVES = {False: ("gloo:",), True: ("nccl", DIRECT)}
 """How the events of collectives begin, on the host and on a GPU."""
 
@@ -64,6 +67,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     begun, operators = array("q"), list[str]()
     regions: list[tuple[int, int]] = []
     ends: list[int] = []
+    launched: list[int] = []
     shapes: Counter[ShapedCall] = Counter()
     formats: Counter[tuple[Shape, str]] = Counter()
     batched: Counter[tuple[tuple[Shape, ...], str]] = Counter()
@@ -88,6 +92,8 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
             thread = event.start_thread_id()
         elif name.startswith(_INDUCTOR_CALL):
             regions.append((event.start_ns(), event.start_ns() + event.duration_ns()))
+        elif name.startswith(_LAUNCHES):
+            launched.append(event.start_ns())
         elif name.startswith("aten::"):
             begun.append(event.start_ns())
             operators.append(name)
@@ -126,6 +132,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         step,
         no_step,
         +read,
+        sum(begin > first_end for begin in launched) / (len(ends) - 1) if cuda and len(ends) > 1 else None,
     )
 
 

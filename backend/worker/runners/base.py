@@ -417,6 +417,7 @@ class MeasuredRunner(ABC):
             return Proof(findings, None, f"the trace failed: {type(error).__name__}: {error}"[:300])
         finally:
             extra.profiler_attached = self._detach_profiler()
+        extra.step_launches = seen.launches if self.equal_steps else None
         if seen.step is not None and seen.step.gpu and self.equal_steps:
             idle_s = sum(seen.step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
             extra.step_busy_s = seen.step.seconds - idle_s

@@ -13,6 +13,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate, Probed, Score
 from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device
+from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.quality.texts import MIN_POSITIONS
 from tokendyno.backend.worker.channel import Channel
@@ -61,6 +62,7 @@ class GenerateRunner(MeasuredRunner):
         self._given: Takes | None = None  # of a text that is given to the model, while it is
         self._read: Callable[[], None] | None = None  # told of each of its positions
         self._passes: PassCounter | None = None  # of the latest run
+        self._module: Any = None  # of torch.compile, around the model
         self._along: Along | None = None  # who reads along, and nothing is measured
         self._texts: Any = None  # ids (B, P and more) of the latest generation, and of the latest run
         self._measured_texts: Any = None
@@ -73,7 +75,7 @@ class GenerateRunner(MeasuredRunner):
         drafts = best_of_drafts(self._best, task.prompt.tokens) if plan.prompt_lookup else contextlib.nullcontext()
         chunks = recompile_limit_kept() if plan.prefill_chunk else contextlib.nullcontext()
         with torch.inference_mode(), symbolic_sizes(plan.shapes), self._compiling.whole_model(plan), drafts, chunks:
-            self._texts = self.model.model.generate(
+            self._texts = self._generating(plan).generate(
                 task.prompt.ids,
                 attention_mask=task.prompt.mask,
                 past_key_values=cache,
@@ -81,6 +83,14 @@ class GenerateRunner(MeasuredRunner):
                 stopping_criteria=StoppingCriteriaList([meter]),
                 logits_processor=self._choosing(task),
             )
+
+    def _generating(self, plan: GeneratePlan) -> Any:
+        """The model, or what torch.compile(model) returns."""
+        if not plan.compile_module:
+            return self.model.model
+        if self._module is None:
+            self._module = torch.compile(self.model.model)
+        return self._module
 
     def _choosing(self, task: Task) -> LogitsProcessorList:
         """What sees the scores of each step: nothing where several tokens are chosen at once."""

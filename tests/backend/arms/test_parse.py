@@ -23,6 +23,8 @@ from tokendyno.backend.optimizations import all_axes
         ("cache=dynamic,attention=auto", ()),
         ("cache=static", (("cache", "static"),)),
         (" cache = static , compile=default ", (("cache", "static"), ("compile", "default"))),
+        ("compile=default:fullgraph=true;backend=eager", (("compile", "default:backend=eager;fullgraph=true"),)),
+        ("compile=default:fullgraph=false", (("compile", "default"),)),
         ("compile=default,cache=static", (("cache", "static"), ("compile", "default"))),
     ],
 )
@@ -58,6 +60,14 @@ def test_reads(text: str, choices: tuple[tuple[str, str], ...]) -> None:
         ),
         ("compiled,loop=own", "Write out its choices instead: cache=static,compile=default."),
         ("cache=static,nothing", "Cannot parse 'nothing'"),
+        ("compile=default:full=true", "Unknown value of default 'full'. Did you mean 'fullgraph'?"),
+        ("compile=default:fullgraph=yes", "Unknown fullgraph of default 'yes'. Valid: false, true."),
+        ("compile=default:fullgraph=true;fullgraph=false", "each key once."),
+        ("compile=default:", "Write default:key=value;key=value"),
+        ("compile=default:fullgraph=" + "x" * 100_000, "(100,000 characters)"),
+        ("compile=max-autotune:backend=eager", "Unknown value of max-autotune 'backend'."),
+        ("compile=off:backend=eager", "compile=off takes no values."),
+        ("cache=static:bits=4", "'static' takes no values."),
     ],
 )
 def test_refuses(text: str, says: str) -> None:

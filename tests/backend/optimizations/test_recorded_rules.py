@@ -173,7 +173,17 @@ def subject(number: int) -> Subject:
     for axis in all_axes():
         if known(axis) and chance.often(f"set {axis.name}", 0.4):
             choices[axis.name] = chance.of(axis.name, [choice.name for choice in known(axis)])
-    return Subject(model(chance), machine(chance), choices, chance.of("batch", (1, 2)))
+    return Subject(model(chance), machine(chance), choices, chance.of("batch", (1, 2)), values(chance))
+
+
+def values(chance: Chance) -> dict[str, dict[str, str]]:
+    """By axis those of some keys that any of its choices takes."""
+    found: dict[str, dict[str, str]] = {}
+    for axis in all_axes():
+        for key, several in {key: all_of for one in axis.choices for key, all_of in one.values.items()}.items():
+            if chance.often(f"value {axis.name} {key}", 0.2):
+                found.setdefault(axis.name, {})[key] = chance.of(f"{axis.name} {key}", several[1:])
+    return found
 
 
 def outcome(axis: Optimization) -> list[str]:

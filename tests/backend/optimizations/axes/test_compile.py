@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from torch._inductor import list_mode_options
 
@@ -13,17 +15,20 @@ from tests.support.proof import claimed
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.export.script import script
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, all_axes, subject_of
+from tokendyno.backend.optimizations.compile_log import break_places
 from tokendyno.backend.optimizations.conditions import skips_compilation
 from tokendyno.backend.optimizations.proof import Trace
-from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.plan import STATIC, CompileValues, GeneratePlan, LoadPlan, Plan
 
 AXIS = {axis.name: axis for axis in all_axes()}
 PLAN = Plan(LoadPlan(ModelSource("random"), device="cuda"), GeneratePlan(STATIC, "default"))
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 LLAMA = "random:Qwen3-0.6B"
+WORK = Workload(prompt="Once")
 
 
 def checked(machine: Any = H200, model: str = LLAMA, **choices: str) -> Checked:
@@ -143,6 +148,58 @@ def seen(eager: Sequence[str] = (), decode: Sequence[str] = (), calls: int = 0, 
 
 IN_GRAPHS: dict[str, Any] = {"compiled_matrices": EVERY, "compiled_steps": STEPS, "compiled_share": 1.0}
 REPLAYED = IN_GRAPHS | {"replayed_matrices": EVERY, "replayed_steps": STEPS}
+
+
+def asked(look: Observation, **changes: Any) -> Observation:
+    """The same of an arm with these fields of its generation."""
+    made = msgspec.structs.replace(PLAN.generate, **changes)
+    return replace(look, plan=msgspec.structs.replace(PLAN, generate=made))
+
+
+def test_a_module_compiled_outside_of_generate_is_without_effect_and_the_row_says_what_to_do() -> None:
+    wrapped = {"compile_mode": None, "compile_module": True}
+    found = AXIS["compile"].find(asked(seen(), **wrapped))
+    assert Evidence("module", "module", found).status == "no_effect"
+    assert "set compile=default and cache=static" in found.proof
+    later = AXIS["compile"].find(asked(seen(**IN_GRAPHS), **wrapped))  # of a version that compiles it
+    assert Evidence("module", "module", later).status == "verified"
+
+
+@pytest.mark.parametrize(
+    ("written", "given", "look", "status"),
+    [
+        ("default:backend=eager", {"backend": "eager"}, seen(calls=12), "verified"),
+        ("default:backend=eager", {"backend": "eager"}, seen(**IN_GRAPHS), "failed"),
+        ("default:backend=eager", {"backend": "eager"}, seen(), "failed"),
+        ("default:fullgraph=true", {"fullgraph": True}, seen(**IN_GRAPHS), "verified"),
+        ("default:fullgraph=true", {"fullgraph": True}, seen(**IN_GRAPHS, graph_breaks=1.0), "failed"),
+        ("default:dynamic=true", {"dynamic": True}, seen(**IN_GRAPHS), "failed"),
+        ("default:dynamic=false", {"dynamic": False}, seen(**IN_GRAPHS), "verified"),
+    ],
+)
+def test_a_value_that_had_no_effect_turns_the_row(
+    written: str, given: dict[str, Any], look: Observation, status: str
+) -> None:
+    found = AXIS["compile"].find(asked(look, compile_values=CompileValues(**given)))
+    assert Evidence(written, written, found).status == status
+
+
+def test_values_reach_the_plan_and_the_script_and_stay_where_a_mode_falls_back() -> None:
+    found = checked(CPU, compile="reduce-overhead:fullgraph=true;dynamic=false", cache="static")
+    assert found.planned["compile"] == "default:dynamic=false;fullgraph=true"
+    assert found.plan.generate.compile_values == CompileValues(fullgraph=True, dynamic=False)
+    assert 'CompileConfig(mode="default", dynamic=False, fullgraph=True)' in script(found, facts(LLAMA), WORK)
+    refused = checked(compile="default:backend=eager", cache="static", loop="own")
+    assert ("blocked", {"loop": "generate"}) in verdicts(refused, "compile")
+
+
+def test_where_a_graph_broke_is_the_line_at_which_its_code_goes_on() -> None:
+    def record(name: str, line: int, *reasons: str) -> Any:
+        return SimpleNamespace(co_name=name, co_filename="/x/a.py", co_firstlineno=line, restart_reasons=set(reasons))
+
+    records = [record("f", 3, "print\n hint"), record("torch_dynamo_resume_in_f_at_5", 5), record("g", 9, "item")]
+    assert break_places(records) == {"print": "a.py:5", "item": "a.py:9"}
+    assert break_places([]) == {}
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_a_graph_break_is_recorded_with_its_reason(folder: Path) -> None:
     assert finished.compiled is not None and sum(finished.compiled.breaks.values()) > 0
     assert len(finished.compiled.graphs) > 1
     (reason, *_) = finished.compiled.breaks
-    assert "graph_break" in reason.replace(" ", "_")
+    assert "graph_break" in reason.replace(" ", "_") and "test_ledger.py:" in reason
     found = finding(finished, "compile")
     assert found.effective == "default" and f"{sum(finished.compiled.breaks.values())} graph breaks" in found.proof
 

@@ -1,0 +1,102 @@
+"""The code samples of the documents, as this version of transformers takes them: `python -m tools.samples` prints the
+section "Their calls in this version"."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from tokendyno.backend.claims.declared import DOCUMENTS
+from tokendyno.backend.files.toml import read_toml
+from tokendyno.backend.paths import PRESETS
+from tools.figures import table
+
+FILE = PRESETS / "samples.toml"
+NEEDS = {"": "", "hub": "the Hub", "cuda": "a GPU"}
+
+
+class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One sample.
+
+    place    where it stands in the document
+    calls    what is called, with the printed arguments; `shell`: a command
+    graphs   compiled by them; None: they compile nothing and do not say so
+    error    the exception, and `says` some of its words; `warns`: words of a warning or of the log
+    then     an expression that is true afterwards
+    instead  lines that work, without the error or warning, and compile where the sample compiles 0 graphs
+    needs    what is not here; with "hub" the error is that of a machine without the Hub
+    ranks    processes of torchrun
+    does     more about it, in words
+    arm      that does the same here
+    """
+
+    name: str
+    document: str
+    place: str
+    calls: str
+    shell: bool = False
+    graphs: int | None = None
+    error: str = ""
+    says: str = ""
+    warns: str = ""
+    then: str = ""
+    instead: str = ""
+    needs: Literal["", "hub", "cuda"] = ""
+    ranks: int = 1
+    does: str = ""
+    arm: str = ""
+
+
+class _Samples(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file."""
+
+    sample: list[Sample]
+
+
+def samples() -> list[Sample]:
+    """Every sample, in the order of the documents."""
+    return read_toml(FILE, _Samples).sample
+
+
+def section() -> Iterator[str]:
+    """The section, as Markdown."""
+    from transformers import __version__
+
+    yield "## Their calls in this version\n"
+    yield (
+        f"The calls of the documents' samples, with the printed arguments, and what transformers {__version__} does "
+        "with them. Each is run by a test with a tiny model under the printed name, and so are the lines that replace "
+        'it; what needs a GPU is run by `pytest -m gpu`. "Without the Hub": what a machine says that cannot reach it.\n'
+    )
+    for document, title in DOCUMENTS.items():
+        yield f"### {title}\n"
+        rows = [
+            (one.place, _code(one.calls), _outcome(one), _code(one.instead), f"`{one.arm}`" if one.arm else "")
+            for one in samples()
+            if one.document == document
+        ]
+        yield from table("place | calls | in this version | write instead | arm", rows)
+
+
+def _outcome(sample: Sample) -> str:
+    found = []
+    if sample.needs == "cuda":
+        found.append("Needs a GPU.")
+    if sample.error:
+        found.append(f"{'Without the Hub: ' * (sample.needs == 'hub')}{sample.error}: {sample.says}.")
+    elif sample.needs == "hub":
+        found.append("Needs the Hub.")
+    if sample.warns:
+        found.append(f"Says: {sample.warns.rstrip('.')}.")
+    if sample.graphs is not None:
+        found.append(f"Compiles {sample.graphs} graph{'s' * (sample.graphs != 1)}.")
+    return " ".join([*(found or ["Runs."]), *([sample.does] if sample.does else [])])
+
+
+def _code(lines: str) -> str:
+    """In a cell, line by line."""
+    return "<br>".join(f"`{line}`" for line in lines.strip().splitlines())
+
+
+if __name__ == "__main__":
+    print("\n".join(section()))
