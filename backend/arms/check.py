@@ -29,9 +29,12 @@ from tokendyno.backend.traffic import Traffic
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An arm after the rules. `requested` and `planned` name the choice of every axis; `room_bytes`: free memory of its
-    device, of which it needs `needed_bytes`: what is held by workers that would end counts as free."""
+    """An arm of a model and a workload after the rules. `requested` and `planned` name the choice of every axis;
+    `room_bytes`: free memory of its device, of which it needs `needed_bytes`: what is held by workers that would end
+    counts as free."""
 
+    facts: ModelFacts
+    workload: Workload
     requested: Mapping[str, str]
     planned: Mapping[str, str]
     verdicts: tuple[Verdict, ...]
@@ -101,7 +104,8 @@ def check(
         verdicts.append(_too_large(facts, memory, needed, machine, room, fix, fixed))
     elif untried := _untried(requested, verdicts, machine):
         verdicts.append(untried)
-    return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory, room)
+    size = itemsize(facts, dtype)
+    return Checked(facts, workload, requested, planned, tuple(verdicts), plan, size, memory, room)
 
 
 def _plan(

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tokendyno.backend.arms.arguments import Arguments, arguments_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.evidence import Verdict
 
@@ -18,7 +19,7 @@ class PredictedBytes(msgspec.Struct, frozen=True):
 
 class CheckDocument(msgspec.Struct, frozen=True):
     """An arm after the rules. `requested` and `planned` name every axis; `free_bytes`: of the device it would use, by
-    which it was checked."""
+    which it was checked; `arguments`: what transformers' calls get."""
 
     model: str
     runnable: bool
@@ -27,6 +28,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
     verdicts: list[Verdict]
     predicted_bytes: PredictedBytes
     free_bytes: int
+    arguments: Arguments
     kind: str = "check"
     schema: int = 3
 
@@ -43,4 +45,5 @@ def check_document(model: str, checked: Checked) -> CheckDocument:
         verdicts=list(checked.verdicts),
         predicted_bytes=predicted,
         free_bytes=checked.room_bytes,
+        arguments=arguments_of(checked),
     )

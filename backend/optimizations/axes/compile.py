@@ -94,7 +94,18 @@ class Compile(Optimization):
     off = "off"
     order = 40
     leading = True
-    aliases = {"": ("fullgraph", "CompileConfig", "compile_config", "inductor", "dynamo")}
+    aliases = {
+        "": (
+            "fullgraph",
+            "CompileConfig",
+            "compile_config",
+            "disable_compile",
+            "torch.compile",
+            "model.compile",
+            "inductor",
+            "dynamo",
+        )
+    }
     costs = {
         "default": "seconds to a minute to compile",
         "reduce-overhead": "time to compile, memory for graphs",

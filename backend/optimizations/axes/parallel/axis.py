@@ -80,7 +80,12 @@ class Parallel(Optimization):
             )
             for size in SIZES
         },
-        **{f"device-map-{size}": ("device_map", "accelerate") for size in SIZES},
+        **{f"device-map-{size}": ("device_map", "max_memory", "accelerate") for size in SIZES},
+    }
+    renamed = {
+        "tp_plan": "distributed_config=DistributedConfig(tp_size=N)",
+        "tp_size": "distributed_config=DistributedConfig(tp_size=N)",
+        "enable_expert_parallel": "distributed_config=DistributedConfig(tp_size=N, ep_size=N)",
     }
     wishes = dict.fromkeys((f"device-map-{size}" for size in SIZES), "memory")
     costs = dict.fromkeys(("tensor-2", "expert-2"), "an exchange between all ranks after each half of a layer") | {
@@ -134,8 +139,11 @@ class Parallel(Optimization):
                 found = ParallelPlan(kind, devices=devices, layers=subject.facts.layers)
             case _:
                 expert = devices if kind == "expert" else 1
-                counted = sharded(subject.facts, devices, expert), exchanges(subject.facts, devices)
-                found = ParallelPlan(kind, devices, *counted, hosts=subject.machine.hosts)
+                facts, even = subject.facts, not uneven(_named(name), subject.facts)
+                found = ParallelPlan(kind, devices, hosts=subject.machine.hosts)
+                if even:
+                    counted = {"sharded": sharded(facts, devices, expert), "exchanges": exchanges(facts, devices)}
+                    found = msgspec.structs.replace(found, **counted)
         return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, parallel=found))
 
     def write(self, script: Script, plan: Plan) -> None:
@@ -158,6 +166,9 @@ class Parallel(Optimization):
         kind = json.loads(plan.load.source.config_json)["model_type"] if plan.load.source.config_json else ""
         model_type = repr(kind) if kind else "AutoConfig.from_pretrained(MODEL).model_type"
         script.load["distributed_config"] = f"distributed_config({model_type}, {found.tensor}, {found.expert})"
+        shared = f", ep_size={found.expert}, ep_plan=shared_experts(model_type)" if found.expert > 1 else ""
+        own = ", tp_plan=ATTENTION" if kind == "gpt_oss" else ""
+        script.shown["distributed_config"] = f"DistributedConfig(tp_size={found.tensor}{shared}{own})"
         if plan.load.projections == "fused" or plan.load.kernels == "local":
             script.define("worker/patch/shards.py", "make_local")
             script.patch.insert(0, "make_local(model)")
