@@ -40,7 +40,12 @@ STATIC = (
     ),
 )
 COMPILES_BY_ITSELF = note(
-    lambda s: s.decoder and s.cuda and not (asks_to_compile(s) or uses_own_loop(s) or skips_compilation(s)),
+    lambda s: (
+        s.decoder
+        and s.cuda
+        and s.choices["cuda_graphs"] != "manual"
+        and not (asks_to_compile(s) or uses_own_loop(s) or skips_compilation(s))
+    ),
     "With a static cache on a GPU, generate compiles its forward pass by default (mode reduce-overhead). This arm gets "
     "disable_compile=True, so that the cache alone is seen.",
     "transformers 5.22: GenerationMixin._valid_auto_compile_criteria, CompileConfig.mode",
