@@ -97,7 +97,7 @@ def of_recordings() -> Iterator[Row]:
             size(asked.model, 0 if asked.traffic else asked.workload.prompt_tokens, asked.workload.batch_size),
             short(machine_name(run.created.machine)),
             Bounds(found.ratio, *((found.low, found.high) if found.bounded else (None, None))) if found else None,
-            SPEEDS["useful_tokens_s"] if asked.traffic else "",
+            (SPEEDS["useful_tokens_s"] if asked.traffic else "") + ("" if found and found.decided else ", undecided"),
             share(*(one.peak_memory_bytes for one in of_arms)),
             share(*(one.kv_bytes for one in of_arms)),
             ("same text" if a.ids == b.ids else "other text") if real else "",
@@ -145,7 +145,8 @@ def techniques() -> Iterator[str]:
     yield "## What each technique gives\n"
     yield (
         "An arm with these choices against the same without: how many times as fast per token (or as said; 95% "
-        "interval), its peak memory as a share, its text or the tokens that agree, KL in nats. Figures lead to their runs.\n"
+        "interval), its peak memory as a share, its text or the tokens that agree, KL in nats. Figures lead to their "
+        "runs.\n"
     )
     order = [axis.name for axis in all_axes()]
     found = [*of_recordings(), *of_claims()]
@@ -161,8 +162,8 @@ def claims() -> Iterator[str]:
     counts = ", ".join(f"{count} {word}" for word, count in document.counts.items() if count)
     yield "## Claims\n"
     yield (
-        f"What was claimed, and what was measured with its 95% interval. Of {len(document.claims)} claims: {counts}. "
-        "`tokendyno claims NAME` shows source and commands; with `--run` it measures again.\n"
+        f"Measured with 95% intervals. Of {len(document.claims)} claims: {counts}. `tokendyno claims NAME` shows source "
+        "and commands; with `--run` it measures again.\n"
     )
     rows, measured = [], set[tuple[str, str]]()
     for claim, declared in zip(document.claims, known.claims, strict=True):

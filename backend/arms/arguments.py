@@ -145,7 +145,11 @@ def _shown(parts: Script, given: Mapping[str, str], facts: ModelFacts, plan: Pla
     for name, value in given.items():
         text = _one_line(named.get(value, value)).replace("DEVICE", quoted(plan.load.device))
         text = _CHECKPOINT_DTYPE.sub(f"torch.{facts.dtype}", text)
-        more = [line.partition(".")[2].split("  #")[0] for line in parts.patch if line.startswith(f"{name}.")]
+        more = [
+            line.partition(".")[2].split("  #")[0].replace(" = ", "=")
+            for line in parts.patch
+            if line.startswith(f"{name}.")
+        ]
         found.append(" with ".join([f"{name}={text}", *more]))
     return found
 

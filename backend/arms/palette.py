@@ -140,8 +140,8 @@ def _elsewhere(facts: ModelFacts, machine: Machine) -> list[Entry]:
     batching = [
         Entry(
             group,
-            axis.title,
-            choice.title if named else "",
+            axis.title if named else "",
+            choice.title if named else axis.title,
             f"{choice.summary if named else axis.summary} On the page Batching.",
             "",
             "runs",
