@@ -162,8 +162,8 @@ def claims() -> Iterator[str]:
     counts = ", ".join(f"{count} {word}" for word, count in document.counts.items() if count)
     yield "## Claims\n"
     yield (
-        f"Measured with 95% intervals. Of {len(document.claims)} claims: {counts}. `tokendyno claims NAME` shows source "
-        "and commands; with `--run` it measures again.\n"
+        f"Measured with 95% intervals. Of {len(document.claims)} claims: {counts}. `tokendyno claims NAME` shows "
+        "source and commands; with `--run` it measures again.\n"
     )
     rows, measured = [], set[tuple[str, str]]()
     for claim, declared in zip(document.claims, known.claims, strict=True):

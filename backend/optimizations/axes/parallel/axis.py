@@ -27,6 +27,9 @@ COMPILED = (
 )
 
 
+OWN_PLAN = "transformers has no tensor-parallel plan for gpt-oss: DistributedConfig gets one of tokendyno, as tp_plan."
+
+
 def _named(name: str) -> Named:
     kind, _, devices = name.rpartition("-")
     match kind:
@@ -111,6 +114,8 @@ class Parallel(Optimization):
             )
             return [Verdict("note", self.name, said, {}, _MAPS)]
         compiled = [] if subject.choices["compile"] == "off" else [Verdict("note", self.name, COMPILED, {}, _SEEN)]
+        if subject.facts.architecture == "gpt_oss":
+            compiled.append(Verdict("note", self.name, OWN_PLAN, {}, _PLANS))
         if subject.cuda:
             return compiled
         whose = "the machines' cores" if subject.machine.hosts > 1 else "this CPU's cores"
