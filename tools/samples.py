@@ -1,5 +1,4 @@
-"""The code samples of the documents, as this version of transformers takes them: `python -m tools.samples` prints the
-section "Their calls in this version"."""
+"""The code samples of the documents, as this version of transformers takes them: a section of docs/documents.md."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -58,7 +57,7 @@ def samples() -> list[Sample]:
     return read_toml(FILE, _Samples).sample
 
 
-def section() -> Iterator[str]:
+def calls() -> Iterator[str]:
     """The section, as Markdown."""
     from transformers import __version__
 
@@ -96,7 +95,3 @@ def _outcome(sample: Sample) -> str:
 def _code(lines: str) -> str:
     """In a cell, line by line."""
     return "<br>".join(f"`{line}`" for line in lines.strip().splitlines())
-
-
-if __name__ == "__main__":
-    print("\n".join(section()))

@@ -33,10 +33,12 @@ ELSEWHERE = "machine"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An arm after the rules. `requested` and `planned` name the choice of every axis; `room_bytes`: free memory of its
-    device, of which it needs `needed_bytes`: what is held by workers that would end counts as free; `details`: by axis,
-    what choices come to."""
+    """An arm of a model and a workload after the rules. `requested` and `planned` name the choice of every axis;
+    `room_bytes`: free memory of its device, of which it needs `needed_bytes`: what is held by workers that would end
+    counts as free; `details`: by axis, what choices come to."""
 
+    facts: ModelFacts
+    workload: Workload
     requested: Mapping[str, str]
     planned: Mapping[str, str]
     verdicts: tuple[Verdict, ...]
@@ -114,9 +116,10 @@ def check(
         verdicts.append(untried)
     if machine.assumed:
         verdicts.append(Verdict("note", ELSEWHERE, machine.assumed, {}, "presets/gpus.toml"))
-    subject = Subject(facts, machine, planned, workload.batch_size)
+    subject = subject_of(facts, machine, planned, workload.batch_size)
     details = {axis.name: said for axis in all_axes() if (said := axis.details(plan, subject))}
-    return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory, room, details)
+    size = itemsize(facts, dtype)
+    return Checked(facts, workload, requested, planned, tuple(verdicts), plan, size, memory, room, details)
 
 
 def _plan(

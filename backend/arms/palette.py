@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from tokendyno.backend.arms.arguments import argument_of
 from tokendyno.backend.arms.bundles import grant
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
@@ -17,10 +18,8 @@ from tokendyno.backend.arms.usable import Usable, usable_choices
 from tokendyno.backend.config import Workload
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import Choice, Optimization, all_axes, prompt_axes, subject_of, titles_text
+from tokendyno.backend.optimizations import Choice, Optimization, all_axes, prompt_axes, titles_text
 from tokendyno.backend.optimizations.base import Wish
-from tokendyno.backend.plan import LoadPlan, Plan
-from tokendyno.backend.script.parts import Script
 
 GROUPS: Mapping[Wish | Literal["preset", "elsewhere"], str] = {
     "preset": "Presets: replace the whole arm",
@@ -37,8 +36,6 @@ GROUPS: Mapping[Wish | Literal["preset", "elsewhere"], str] = {
 FOUND_BY: Mapping[Wish, str] = {"faster": "speed latency", "memory": "vram smaller", "start": "startup loading"}
 """What else people type who look for a group."""
 
-LONGEST_ARGUMENT = 160
-
 State = Literal["runs", "falls back", "cannot run"]
 
 
@@ -52,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True):
     name     of the choice or the preset, as on the command line; `axis_name`: of its axis
     aliases  what else it is called, such as the argument of transformers that sets it
     words    by which it can be found besides, as by its group and summary
-    argument what it is in transformers, where that is short: as the exported script has it
+    argument what it is in transformers, or that it is no argument
     page     the page on which it is set, "" for this one; what sets nothing and is on no page only says where it is
     """
 
@@ -85,7 +82,7 @@ def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
         for choice in axis.choices
         if choice.name != axis.default and axis.matters(facts)
     ]
-    entries += _elsewhere(facts)
+    entries += _elsewhere(facts, machine)
     groups = list(GROUPS.values())
     return sorted(entries, key=lambda entry: (groups.index(entry.group), entry.state == "cannot run"))
 
@@ -107,23 +104,8 @@ def _of_choice(axis: Optimization, choice: Choice, row: Usable, facts: ModelFact
         axis.name,
         _aliases(axis, choice),
         f"{axis.summary} {FOUND_BY.get(wish, '')}",
-        argument="" if row.blocked else _argument(axis, choice, facts, machine),
+        argument=argument_of(axis, choice, facts, machine),
     )
-
-
-def _argument(axis: Optimization, choice: Choice, facts: ModelFacts, machine: Machine) -> str:
-    """The arguments of `from_pretrained` and `generate` that the choice comes to. "" where they are long, where it
-    takes other code, and where it is what this model has anyway."""
-    parts, plan = Script(), Plan(LoadPlan(facts.source, device=machine.device))
-    axis.write(parts, axis.edit(plan, choice.name, subject_of(facts, machine, {axis.name: choice.name})))
-    given = {**parts.load, **parts.generate}
-    if parts.cache and not parts.loop:
-        given["past_key_values"] = parts.cache
-    lines = [*parts.prepare, *parts.patch, *parts.inputs]
-    made = dict(line.split(" = ", 1) for line in lines if " = " in line)
-    shown = [f"{name}={made.get(value, value)}" for name, value in given.items() if value != "DEVICE"]
-    text = " ".join(", ".join(shown).split()).replace("( ", "(").replace(" )", ")")
-    return text if len(text) <= LONGEST_ARGUMENT and not parts.definitions else ""
 
 
 def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
@@ -152,29 +134,31 @@ def _aliases(axis: Optimization, choice: Choice) -> list[str]:
     return [*axis.aliases.get(choice.name, ()), *axis.aliases.get("", ())]
 
 
-def _elsewhere(facts: ModelFacts) -> list[Entry]:
+def _elsewhere(facts: ModelFacts, machine: Machine) -> list[Entry]:
     """What is chosen on the Batching page, and names of what is no choice of an arm."""
     group = GROUPS["elsewhere"]
     batching = [
         Entry(
             group,
-            axis.title,
-            choice.title,
-            f"{choice.summary} On the page Batching.",
+            axis.title if named else "",
+            choice.title if named else axis.title,
+            f"{choice.summary if named else axis.summary} On the page Batching.",
             "",
             "runs",
             "",
             {},
             False,
-            choice.name,
+            choice.name if named else "",
             axis.name,
             _aliases(axis, choice),
             axis.summary,
             "batching",
+            argument_of(axis, choice, facts, machine),
         )
         for axis in all_axes()
-        for choice in axis.choices
-        if axis.many_requests and choice.name in axis.aliases and axis.matters(facts)
+        if axis.many_requests and axis.matters(facts)
+        for named in sorted(axis.aliases)
+        for choice in [axis.choice(named) if named else axis.choices[-1]]
     ]
     told = [
         Entry(group, "", names[0], sentence, "", "runs", "", {}, False, "", "", names, "")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import Config
 from tokendyno.backend.errors import InputError, shown, unknown
-from tokendyno.backend.optimizations import Choice, Optimization, all_axes, axis_names, choices_called
+from tokendyno.backend.optimizations import Choice, Optimization, all_axes, axis_names, choices_called, said_of
 from tokendyno.backend.optimizations.base import divided, joined
 
 
@@ -81,8 +81,8 @@ def _given(written: str, choice: Choice, values: Mapping[str, str]) -> dict[str,
 
 def _called_otherwise(what: str, name: str, choice: str = "") -> InputError | None:
     """The InputError for a name by which an axis or a choice is known elsewhere; None if it is none."""
-    found = choices_called(name)
-    if not found:
+    found, said = choices_called(name), said_of(name)
+    if not found and not said:
         return None
     axes = {axis.name: axis for axis in all_axes()}
     written = []
@@ -91,9 +91,8 @@ def _called_otherwise(what: str, name: str, choice: str = "") -> InputError | No
         written.append(f"{axis}={meant or 'choice'}")
         if not meant:
             written[-1] += f" (choices: {', '.join(one.name for one in axes[axis].choices)})"
-    return InputError(
-        f"Unknown {what} {shown(name)!r}. Here it is the axis {found[0][0]}: write {' or '.join(written)}."
-    )
+    here = f"Here it is the axis {found[0][0]}: write {' or '.join(written)}." if found else ""
+    return InputError(" ".join(filter(None, [f"Unknown {what} {shown(name)!r}.", here, said])))
 
 
 def _choice_of(axis: Optimization, written: str) -> str:

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from tokendyno.backend.arms.arguments import arguments_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.cli.files import check_folder, check_writable, give, write_text
 from tokendyno.backend.cli.main import BAD_INPUT, OK
@@ -68,6 +69,7 @@ def check_blocks(checked: Checked, found: CheckDocument, everything: bool) -> li
     if rest:
         choices.append(Styled(f"{rest} more axes are at their defaults; --all shows them.", "dim"))
     blocks: list[Block] = [[runs, f"Memory: {predicted}{margin} predicted, {free} free.", *more], choices]
+    blocks.append([Styled(line, "dim") for line in arguments_of(checked).lines()])
     for verdict in checked.verdicts:
         fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
         said = ": " + " ".join(

@@ -6,11 +6,12 @@ batching is used as its users do, through the manager and its thread; the worker
 
 from collections.abc import Iterator
 
+from tokendyno.backend.arms.arguments import continuous_settings, keeps_uncompiled, parts_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.arms.requests import of_arm
 from tokendyno.backend.config import Workload
 from tokendyno.backend.export.printer import Printer
-from tokendyno.backend.export.script import parts_of, without_paths
+from tokendyno.backend.export.script import without_paths
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.plan import CACHE_SIZES
 from tokendyno.backend.predict.pages import pages_of
@@ -182,8 +183,8 @@ class _Static(_Batch):
     def _keywords(self) -> dict[str, str]:
         keywords = {"past_key_values": "cache"} if self.parts.cache else {}
         keywords |= {"max_new_tokens": "most", "do_sample": "False", "eos_token_id": "eos or None"}
-        if self.plan.generate.cache.static and self.plan.generate.compile_mode is None:
-            keywords["disable_compile"] = "True"  # on a GPU, generate compiles with a static cache by default
+        if keeps_uncompiled(self.plan):
+            keywords["disable_compile"] = "True"
         return keywords | self.parts.generate
 
     def _run(self) -> Iterator[str]:
@@ -208,16 +209,10 @@ class _Continuous(_Batch):
             yield "lengths = sorted((len(ids) + tokens for _, _, tokens, ids in requests), reverse=True)"
             yield f"pages = pages_needed(lengths[:CONCURRENT], {batch.page_tokens})"
             pages = "pages"
-        settings = {
-            "page_size": str(batch.page_tokens),
+        settings = continuous_settings(batch) | {
             "num_blocks": pages,
             "max_batch_tokens": str(max(batch.step_tokens, self.work.batch_size)),
             "max_requests_per_batch": "CONCURRENT",
-            "scheduler_type": quoted(batch.scheduler),
-            "use_async_batching": str(batch.asynchronous),
-            "use_cuda_graph": str(batch.graphs),
-            "allow_block_sharing": "False",
-            "auto_switch_to_flash": "False",
         }
         if batch.graphs:
             settings["kv_padding_interval_size"] = f"-(-{pages} * {batch.page_tokens} // {CACHE_SIZES})"

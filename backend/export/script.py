@@ -8,15 +8,14 @@ its first line names the versions.
 from collections.abc import Iterator
 from pathlib import Path
 
+from tokendyno.backend.arms.arguments import keeps_uncompiled, parts_of, sampling
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.export.printer import LENGTH, Printer
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.predict.kv import GROUP
 from tokendyno.backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
-from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import call
 
 _CLOCK = '''class Clock(StoppingCriteria):
@@ -87,18 +86,6 @@ def script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool 
     kind = _Encoder if facts.kind == "encoder" else _Decoder
     text = kind(checked, facts, workload, parts_of(checked), paths).text()
     return text if paths else without_paths(text, checked)
-
-
-def parts_of(checked: Checked) -> Script:
-    """The parts of an arm's script, as its axes fill them in."""
-    parts, load = Script(), checked.plan.load
-    if load.device != "cpu" and load.loading != "plain":
-        parts.load["device_map"] = "DEVICE"
-    if load.source.kind == "random":
-        parts.define("worker/load/random_model.py", "initialize", "byte_tokenizer")
-    for axis in all_axes():
-        axis.write(parts, checked.plan)
-    return parts
 
 
 def without_paths(text: str, checked: Checked) -> str:
@@ -210,14 +197,11 @@ class _Decoder(Printer):
 
     def _keywords(self) -> dict[str, str]:
         keywords = {"past_key_values": "cache"} if self.parts.cache else {}
-        keywords |= {"max_new_tokens": "tokens", "do_sample": str(self.work.temperature > 0)}
+        keywords |= {"max_new_tokens": "tokens"} | sampling(self.work)
         if not self.work.ignore_eos:
             keywords["eos_token_id"] = "(eos or None) if given is inputs else None" if self._window else "eos or None"
-        if self.work.temperature > 0:
-            keywords["temperature"] = repr(float(self.work.temperature))
-            keywords |= {"top_k": str(self.work.top_k), "top_p": repr(float(self.work.top_p))}
-        if self.plan.generate.cache.static and self.plan.generate.compile_mode is None:
-            keywords["disable_compile"] = "True"  # on a GPU, generate compiles with a static cache by default
+        if keeps_uncompiled(self.plan):
+            keywords["disable_compile"] = "True"
         return keywords | self.parts.generate | {"stopping_criteria": "[clock]"}
 
 

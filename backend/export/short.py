@@ -4,10 +4,11 @@ this program as a library."""
 import re
 from collections.abc import Iterator, Sequence
 
+from tokendyno.backend.arms.arguments import keeps_uncompiled, parts_of, sampling
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import STOCK_SENTENCE, Workload
 from tokendyno.backend.export.printer import Printer
-from tokendyno.backend.export.script import parts_of, script
+from tokendyno.backend.export.script import script
 from tokendyno.backend.models import ModelFacts, catalogue
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.script.parts import Script
@@ -100,16 +101,14 @@ class _Transformers(_Short):
 
     def _generation(self) -> Iterator[str]:
         made, work = self.plan.generate, self.work
-        keywords = {"max_new_tokens": str(work.max_new_tokens), "do_sample": str(work.temperature > 0)}
+        keywords = {"max_new_tokens": str(work.max_new_tokens)} | sampling(work)
         if work.temperature > 0:
             yield f"torch.manual_seed({work.seed})"
-            keywords |= {"temperature": repr(float(work.temperature)), "top_k": str(work.top_k)}
-            keywords["top_p"] = repr(float(work.top_p))
         if self.parts.cache:
             length = f'inputs["input_ids"].shape[1] + {work.max_new_tokens}'
             yield f"cache = {self.parts.cache.replace('MAX_LENGTH', length)}"
             keywords["past_key_values"] = "cache"
-        if made.cache.static and made.compile_mode is None and self.cuda:
+        if keeps_uncompiled(self.plan):
             keywords["disable_compile"] = "True"
         generate = dict(self.parts.generate)
         if not made.cache.fixed and (compiled := generate.pop("compile_config", None)):

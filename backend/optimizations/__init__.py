@@ -27,6 +27,7 @@ __all__ = [
     "choices_called",
     "defaults",
     "prompt_axes",
+    "said_of",
     "subject_of",
     "titles_text",
 ]
@@ -74,14 +75,29 @@ def choice_title(axis: str, name: str) -> str:
 
 def choices_called(alias: str) -> list[tuple[str, str]]:
     """What goes by another name, such as that of an argument of transformers: each axis with its choice, "" for the
-    axis as a whole."""
+    axis as a whole. A choice that is no default also goes by its own name."""
     asked = alias.casefold()
     return [
         (axis.name, choice)
         for axis in all_axes()
-        for choice, names in axis.aliases.items()
-        if asked in {form.casefold() for name in names for form in (name, name.partition("(")[0])}
+        for choice in ("", *(one.name for one in axis.choices))
+        if asked
+        in {form.casefold() for name in axis.aliases.get(choice, ()) for form in (name, name.partition("(")[0])}
+        or (asked == choice.casefold() and choice not in ("", axis.default))
     ]
+
+
+def said_of(alias: str) -> str:
+    """What transformers 5.22 takes in place of a name, or where else that is set; "" where nothing is known."""
+    asked = alias.casefold()
+    for axis in all_axes():
+        for name, new in axis.renamed.items():
+            if name.casefold() == asked:
+                return f"In transformers 5.22: {new}."
+        for names, sentence in axis.elsewhere.items():
+            if asked in {name.casefold() for name in names}:
+                return sentence
+    return ""
 
 
 def titles_text(choices: Mapping[str, str]) -> str:

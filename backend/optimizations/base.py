@@ -82,6 +82,7 @@ class Optimization(ABC):
     wish           what its choices serve, but for those that `wishes` names
     costs          by choice: what it costs besides, in a few words
     aliases        by choice, "" for the axis: what else it is called, such as the argument of transformers that sets it
+    renamed        of these other names those that transformers 5.22 refuses, ignores or warns of, and what it takes
     elsewhere      what people look for here and find in another place: names, and where
     """
 
@@ -101,6 +102,7 @@ class Optimization(ABC):
     wishes: Mapping[str, Wish] = MappingProxyType({})
     costs: Mapping[str, str] = MappingProxyType({})
     aliases: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    renamed: Mapping[str, str] = MappingProxyType({})
     elsewhere: Mapping[tuple[str, ...], str] = MappingProxyType({})
 
     def matters(self, facts: "ModelFacts") -> bool:

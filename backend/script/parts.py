@@ -22,6 +22,7 @@ class Script:
     definitions  (file, name) of functions and classes of this package to print, with all that they need
     prepare      lines before the model is loaded
     load         keyword of `from_pretrained` -> expression; on a GPU `device_map` is there already, to be removed
+    shown        keyword of `from_pretrained` -> what users pass for it, where the script calls a function instead
     empty        lines after a random model's architecture is built on the meta device, before it has memory
     state        expressions of further weights by name, for random weights that are quantized or dequantized
     patch        lines after the model is loaded and before anything runs
@@ -37,6 +38,7 @@ class Script:
     definitions: list[tuple[str, str]] = field(default_factory=list)
     prepare: list[str] = field(default_factory=list)
     load: dict[str, str] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
     state: list[str] = field(default_factory=list)
     patch: list[str] = field(default_factory=list)

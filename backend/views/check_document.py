@@ -2,6 +2,7 @@
 
 import msgspec
 
+from tokendyno.backend.arms.arguments import Arguments, arguments_of
 from tokendyno.backend.arms.check import Checked, prompt_tokens
 from tokendyno.backend.config import Request
 from tokendyno.backend.evidence import Verdict
@@ -34,6 +35,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
     """An arm after the rules.
 
     requested, planned  the choice of every axis
+    arguments       what transformers' calls get
     free_bytes      of the device it would use, by which it was checked, and of which it needs `needed_bytes`
     bound           null where the bandwidth is unknown
     details         by axis, what choices come to
@@ -50,6 +52,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
     predicted_bytes: PredictedBytes
     free_bytes: int
     needed_bytes: int
+    arguments: Arguments
     bound: StepBound | None
     details: dict[str, str]
     download_bytes: int
@@ -108,6 +111,7 @@ def check_document(
         predicted_bytes=predicted,
         free_bytes=checked.room_bytes,
         needed_bytes=checked.needed_bytes,
+        arguments=arguments_of(checked),
         bound=step_bound(request, facts, checked, machine),
         details=dict(checked.details),
         download_bytes=download_bytes,

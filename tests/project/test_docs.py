@@ -11,10 +11,10 @@ from tokendyno import app
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.paths import ROOT
-from tools import cli_docs, figures, js_types
+from tools import cli_docs, documents, figures, js_types
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "figures.md")
+DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page not in (figures.FILE, documents.FILE))
 FOREIGN = {
     "--extra-index-url",
     "--help",
@@ -127,5 +127,6 @@ def test_sections_that_rules_name_as_their_source_exist() -> None:
 
 
 def test_the_figures_are_those_of_their_files() -> None:
-    """`python -m tools.figures` writes the page."""
-    assert figures.FILE.read_text(encoding="utf-8") == figures.text()
+    """`python -m tools.figures` and `python -m tools.documents` write the pages."""
+    for page in (figures, documents):
+        assert page.FILE.read_text(encoding="utf-8") == page.text()

@@ -10,6 +10,7 @@ import gradio as gr
 import msgspec
 
 from tokendyno.backend import units
+from tokendyno.backend.arms.arguments import arguments_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import ArmRequest
@@ -49,6 +50,7 @@ class Verdicts(msgspec.Struct):
     key     how ids of the page call the arm
     offers  whether the page has a palette for it
     share   predicted memory as a fraction of what is free
+    gets    what transformers' calls get, one line each
     """
 
     arm: str
@@ -60,6 +62,7 @@ class Verdicts(msgspec.Struct):
     parts: str
     share: float
     verdicts: list[VerdictLine]
+    gets: list[str] = []
 
 
 def verdict_box(elem_id: str, value: str) -> gr.HTML:
@@ -135,7 +138,7 @@ def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: s
     worst = {v.axis: v.level for v in sorted(checked.verdicts, key=lambda v: _LEVELS.index(v.level))}
     chips = _chips(arm.choices, worst)
     share = needed / max(1, room_bytes)
-    return Verdicts(arm.name, key, offers, title, chips, text, parts, share, lines)
+    return Verdicts(arm.name, key, offers, title, chips, text, parts, share, lines, arguments_of(checked).lines())
 
 
 def unchecked(arm: ArmRequest) -> str:

@@ -11,6 +11,7 @@ declare namespace Arm {
     parts: string;
     share: number;
     verdicts: VerdictLine[];
+    gets: string[];
   }
   interface Chip {
     name: string;

@@ -27,6 +27,7 @@ class AsyncBatching(ManyRequests):
     default = "off"
     off = "off"
     order = 70
+    aliases = {"on": ("use_async_batching",)}
     choices = (
         Choice("off", "off", "A step is prepared when the one before it is done."),
         Choice(

@@ -46,6 +46,7 @@ class BatchGraphs(ManyRequests):
     default = "off"
     off = "off"
     order = 72
+    aliases = {"on": ("use_cuda_graph",)}
     choices = (
         Choice("off", "off", "The kernels of a step are launched one by one."),
         Choice(

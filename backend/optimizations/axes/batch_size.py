@@ -27,6 +27,7 @@ class BatchSize(ManyRequests):
     summary = "Requests in work at once: rows of a static batch, or requests in a step of continuous batching."
     default = AUTO
     order = 61
+    aliases = {"": ("max_requests_per_batch",)}
     choices = (
         Choice(AUTO, AUTO, "As many as the run allows at once, for both arms."),
         *(Choice(str(n), str(n), f"At most {n} at once.", _RULES) for n in (1, 2, 4, 8, 16, 32, 64, 128, 256)),

@@ -18,6 +18,7 @@ class BatchTokens(ManyRequests):
     summary = "Tokens that one step may process, those of prompts included: long prompts are cut into several steps."
     default = "512"
     order = 66
+    aliases = {"": ("max_batch_tokens",)}
     choices = (
         Choice("512", "512", "Prompts of more tokens are cut into steps of 512."),
         *(

@@ -156,7 +156,16 @@ class Compile(Optimization):
     order = 40
     leading = True
     aliases = {
-        "": ("fullgraph", "CompileConfig", "compile_config", "inductor", "dynamo"),
+        "": (
+            "fullgraph",
+            "CompileConfig",
+            "compile_config",
+            "disable_compile",
+            "torch.compile",
+            "model.compile",
+            "inductor",
+            "dynamo",
+        ),
         "module": ("torch.compile(model)", "OptimizedModule"),
     }
     costs = {

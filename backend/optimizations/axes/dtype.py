@@ -134,6 +134,7 @@ class Dtype(Optimization):
         "float16": ("fp16", "half"),
         "float32": ("fp32", "full precision"),
     }
+    renamed = {"torch_dtype": "dtype"}
     costs = {
         "bfloat16": "precision: 8 bits of it",
         "float16": "range: values past 65,504 overflow",

@@ -193,7 +193,9 @@ class Experts(Optimization):
                 script.prepare.append("read_packed(True)")
         elif load.experts is not None:
             script.define("worker/patch/apply.py", "set_experts")
-            script.patch.append(f"set_experts(model, {plan.load.experts!r})")
+            script.patch.append(f"set_experts(model, {load.experts!r})")
+            if load.experts != "grouped_mm" or load.device == "cpu":  # else `generate` decodes with batched_mm
+                script.shown["experts_implementation"] = repr(load.experts)
 
     def find(self, observation: Observation) -> Finding:
         """Counts in the trace in which way each mixture computed its experts in each pass."""

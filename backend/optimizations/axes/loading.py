@@ -50,6 +50,7 @@ class Loading(Optimization):
     default = "device_map"
     order = 5
     aliases = {"": ("low_cpu_mem_usage",)}
+    renamed = {"low_cpu_mem_usage": "ignored, since it always loads so"}
     wish = "start"
     wishes = {"no-warmup": "reference", "plain": "reference"}
     costs = {"no-warmup": "a slower load", "plain": "host memory for the whole model"}

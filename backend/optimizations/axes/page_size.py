@@ -18,6 +18,7 @@ class PageSize(ManyRequests):
     summary = "Tokens in a page of the KV cache: small pages waste less room at the end of a request."
     default = "256"
     order = 64
+    aliases = {"": ("block_size",)}
     choices = (
         Choice("256", "256 tokens", "The page size of transformers; what FlashAttention 2 needs."),
         *(Choice(str(n), f"{n} tokens", f"Pages of {n} tokens.", _RULES) for n in (16, 32, 64, 128)),

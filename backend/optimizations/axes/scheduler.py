@@ -18,6 +18,7 @@ class Scheduler(ManyRequests):
     summary = "Who comes first when a step of continuous batching cannot take everybody."
     default = "fifo"
     order = 68
+    aliases = {"": ("scheduler_type",)}
     choices = (
         Choice("fifo", "first in, first out", "Requests that decode come first, so that their tokens are not delayed."),
         Choice(

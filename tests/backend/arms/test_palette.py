@@ -1,15 +1,17 @@
 """What can be added to an arm: grouped, with costs and reasons, and found by the words that people type."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.palette import GROUPS, Entry, palette
-from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.parse import make_config, parse_arm
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import all_axes, prompt_axes
 
 
@@ -60,6 +62,55 @@ def test_groups_follow_one_another_and_what_cannot_run_comes_last_in_its_group(o
 )
 def test_what_people_type_finds_what_it_should(on_cpu: list[Entry], word: str, titles: set[str]) -> None:
     assert titles <= found(on_cpu, word)
+
+
+@pytest.mark.parametrize(
+    ("name", "axis", "argument"),
+    [
+        ("attn_implementation", "attention", 'attn_implementation="sdpa"'),
+        ("torch_dtype", "dtype", "dtype=torch.float16"),
+        ("fp16", "dtype", "dtype=torch.float16"),
+        ("bf16", "dtype", "dtype=torch.bfloat16"),
+        ("load_in_4bit", "quantization", 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="fp4"'),
+        ("load_in_8bit", "quantization", "quantization_config=BitsAndBytesConfig(load_in_8bit=True)"),
+        ("BitsAndBytesConfig", "quantization", "quantization_config=BitsAndBytesConfig(load_in_8bit=True)"),
+        ("cache_implementation", "cache", "past_key_values=StaticCache("),
+        ("StaticCache", "cache", "past_key_values=StaticCache("),
+        ("compile_config", "compile", 'compile_config=CompileConfig(mode="reduce-overhead")'),
+        ("fullgraph", "compile", 'compile_config=CompileConfig(mode="reduce-overhead")'),
+        ("disable_compile", "compile", 'compile_config=CompileConfig(mode="reduce-overhead")'),
+        ("prompt_lookup_num_tokens", "speculation", "prompt_lookup_num_tokens=5"),
+        ("prefill_chunk_size", "prefill", "prefill_chunk_size=2048"),
+        ("experts_implementation", "experts", 'experts_implementation="eager"'),
+        ("use_kernels", "kernels", "model.set_use_kernels(True"),
+        ("device_map", "parallel", 'device_map="auto"'),
+        ("tp_plan", "parallel", "distributed_config=DistributedConfig(tp_size=2)"),
+        ("DistributedConfig", "parallel", "distributed_config=DistributedConfig(tp_size=2)"),
+        ("enable_expert_parallel", "parallel", "distributed_config=DistributedConfig(tp_size=2, ep_size=2"),
+        ("ep_size", "parallel", "distributed_config=DistributedConfig(tp_size=2, ep_size=2"),
+        ("generate_batch", "batching", "continuous_batching_config=ContinuousBatchingConfig("),
+        ("continuous", "batching", "continuous_batching_config=ContinuousBatchingConfig("),
+        ("paged", "batching", "continuous_batching_config=ContinuousBatchingConfig("),
+        ("use_cuda_graph", "batch_graphs", "ContinuousBatchingConfig(use_cuda_graph=True)"),
+        ("max_batch_tokens", "batch_tokens", "ContinuousBatchingConfig(max_batch_tokens="),
+        ("gguf", "", ""),
+        ("awq", "", ""),
+        ("gptq", "", ""),
+    ],
+)
+def test_names_of_transformers_are_found_and_answered_with_what_it_takes_today(
+    name: str, axis: str, argument: str
+) -> None:
+    """On the page as on the command line, whatever runs here."""
+    entries = [entry for machine in (CPU, H200) for entry in palette(facts("Qwen3-0.6B"), machine)]
+    entries += palette(replace(facts("pocket"), dtype="float32"), CPU)
+    named = [one for one in entries if name.lower() in " ".join((*one.aliases, one.name, one.words)).lower()]
+    assert [one for one in named if one.axis_name == axis and argument in one.argument]
+    with pytest.raises(InputError) as refused:
+        parse_arm("m", f"{name}=True")
+    assert (f"Here it is the axis {axis}: write {axis}=" if axis else " packed so " * (name != "gguf")) in str(
+        refused.value
+    )
 
 
 def test_an_entry_says_why_it_cannot_run_and_one_that_runs_is_not_refused(on_cpu: list[Entry]) -> None:

@@ -24,6 +24,13 @@ def test_a_blocked_arm_says_why_and_offers_the_fix(warm_bench: Any) -> None:
     assert line["reason"] and line["source"]
 
 
+def test_a_default_arm_says_what_transformers_gets_and_no_more() -> None:
+    checked = check(make_config("pocket", {}), facts("pocket"), CPU, Workload(prompt="x"))
+    found = json.loads(describe(ArmRequest("A"), "baseline", checked))
+    assert found["gets"] == ["from_pretrained gets nothing more", "generate gets do_sample=False"]
+    assert found["verdicts"] == []
+
+
 def test_a_fallback_offers_what_will_run(warm_bench: Any) -> None:
     (line,) = [v for v in described(warm_bench, attention="sdpa")["verdicts"] if v["level"] == "fallback"]
     assert line["fix"] == {"attention": "eager"}

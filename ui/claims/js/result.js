@@ -13,7 +13,8 @@ function draw() {
   if (!props.value) return;
   /** @type {Claims.ClaimsDocument} */
   const found = JSON.parse(props.value);
-  if (chosen === null) chosen = new URL(location.href).searchParams.get('name') || '';
+  const opens = chosen === null;
+  if (opens) chosen = new URL(location.href).searchParams.get('name') || '';
   const focused = focusWithin(element)?.dataset ?? {};
   const name = focused.name, word = focused.word;
   counts.replaceChildren();
@@ -34,6 +35,7 @@ function draw() {
   const again = name !== undefined ? [...rows.querySelectorAll('button')].find((one) => one.dataset.name === name)
     : word !== undefined ? [...counts.querySelectorAll('button')].find((one) => one.dataset.word === word) : null;
   again?.focus();
+  if (opens && chosen) rows.querySelector('[data-name="' + CSS.escape(chosen) + '"]')?.scrollIntoView({ block: 'center' });
 }
 onTheme(draw);
 draw();

@@ -47,6 +47,7 @@ const show = () => {
     open(found.arm, button);
   }).dataset.press = 'copy';
   if (focused) box.querySelector('[data-press="' + CSS.escape(focused) + '"]')?.focus();
+  for (const line of found.gets) add(box, 'p', 'td-gets', line);
   for (const one of found.verdicts) {
     const line = add(box, 'p', 'td-verdict ' + one.level);
     add(line, 'span', '', (labels[one.level] || one.level) + ': ' + one.reason);

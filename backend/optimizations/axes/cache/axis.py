@@ -47,11 +47,18 @@ class Cache(Optimization):
     in_fit_table = True
     aliases = {
         "": ("cache_implementation", "past_key_values", "cache_config"),
-        "static": ("StaticCache",),
+        "dynamic": ("DynamicCache(config=model.config)",),
+        "unwindowed": ("DynamicCache()", "sliding_window"),
+        "static": ("StaticCache", "max_cache_len"),
         "offloaded": ("OffloadedCache", "DynamicCache(offloading=True)"),
         "offloaded_static": ("OffloadedStaticCache", "StaticCache(offloading=True)"),
+        "quantized-fp8": ("QuantizedCache", "float8", "8-bit"),
         "quantized-hqq4": ("QuantizedCache", "4bit", "4-bit"),
         "quantized-quanto4": ("QuantizedCache", "4bit", "4-bit"),
+    }
+    renamed = {
+        "OffloadedCache": "past_key_values=DynamicCache(offloading=True)",
+        "OffloadedStaticCache": "past_key_values=StaticCache(offloading=True)",
     }
     wish = "context"
     wishes = {"static": "faster", "unwindowed": "reference"}
@@ -75,7 +82,7 @@ class Cache(Optimization):
         ),
         Choice(
             "static", "static", "Allocated once at its full length: shapes stay fixed, so steps compile.",
-            rules.STATIC, loss=3,
+            (*rules.STATIC, rules.COMPILES_BY_ITSELF), loss=3,
         ),
         Choice(
             "static-fp8", "static, fp8",

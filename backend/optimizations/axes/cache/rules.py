@@ -1,7 +1,7 @@
 """When each KV cache can run."""
 
 from tokendyno.backend.models.facts import CacheLayers
-from tokendyno.backend.optimizations.conditions import asks_to_compile, half_precision, uses_own_loop
+from tokendyno.backend.optimizations.conditions import asks_to_compile, half_precision, skips_compilation, uses_own_loop
 from tokendyno.backend.optimizations.subject import Rule, Subject, blocked, note
 from tokendyno.backend.predict.kv import GROUP
 
@@ -38,6 +38,18 @@ STATIC = (
         "transformers 5.22: `generate` over a StaticCache without values (backend/counter/forms.py)",
         fix=(("cache", "dynamic"),),
     ),
+)
+COMPILES_BY_ITSELF = note(
+    lambda s: (
+        s.decoder
+        and s.cuda
+        and s.choices["cuda_graphs"] != "manual"
+        and not (asks_to_compile(s) or uses_own_loop(s) or skips_compilation(s))
+    ),
+    "With a static cache on a GPU, generate compiles its forward pass by default (mode reduce-overhead). This arm gets "
+    "disable_compile=True, so that the cache alone is seen.",
+    "transformers 5.22: GenerationMixin._valid_auto_compile_criteria, CompileConfig.mode",
+    fix=(("compile", "reduce-overhead"),),
 )
 OFFLOADED = (_needs_gpu("dynamic"), _MOVES)
 OFFLOADED_STATIC = (

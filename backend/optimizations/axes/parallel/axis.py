@@ -27,6 +27,9 @@ COMPILED = (
 )
 
 
+OWN_PLAN = "transformers has no tensor-parallel plan for gpt-oss: DistributedConfig gets one of tokendyno, as tp_plan."
+
+
 def _named(name: str) -> Named:
     kind, _, devices = name.rpartition("-")
     match kind:
@@ -80,14 +83,19 @@ class Parallel(Optimization):
             )
             for size in SIZES
         },
-        **{f"device-map-{size}": ("device_map", "accelerate", "balanced") for size in SIZES},
+        **{f"device-map-{size}": ("device_map", "max_memory", "accelerate", "balanced") for size in SIZES},
     }
     elsewhere = {
         (
             "sequential",
             "balanced_low_0",
         ): 'Of device_map only "auto" is offered, which is "balanced": "sequential" fills '
-        'one GPU before the next, and "balanced_low_0" leaves room on the first.'
+        'one GPU before the next, and "balanced_low_0" leaves room on the first.',
+    }
+    renamed = {
+        "tp_plan": "distributed_config=DistributedConfig(tp_size=N)",
+        "tp_size": "distributed_config=DistributedConfig(tp_size=N)",
+        "enable_expert_parallel": "distributed_config=DistributedConfig(tp_size=N, ep_size=N)",
     }
     wishes = dict.fromkeys((f"device-map-{size}" for size in SIZES), "memory")
     costs = dict.fromkeys(("tensor-2", "expert-2"), "an exchange between all ranks after each half of a layer") | {
@@ -113,6 +121,8 @@ class Parallel(Optimization):
             )
             return [Verdict("note", self.name, said, {}, _MAPS)]
         compiled = [] if subject.choices["compile"] == "off" else [Verdict("note", self.name, COMPILED, {}, _SEEN)]
+        if subject.facts.architecture == "gpt_oss":
+            compiled.append(Verdict("note", self.name, OWN_PLAN, {}, _PLANS))
         if subject.cuda:
             return compiled
         whose = "the machines' cores" if subject.machine.hosts > 1 else "this CPU's cores"
@@ -141,8 +151,11 @@ class Parallel(Optimization):
                 found = ParallelPlan(kind, devices=devices, layers=subject.facts.layers)
             case _:
                 expert = devices if kind == "expert" else 1
-                counted = sharded(subject.facts, devices, expert), exchanges(subject.facts, devices)
-                found = ParallelPlan(kind, devices, *counted, hosts=subject.machine.hosts)
+                facts, even = subject.facts, not uneven(_named(name), subject.facts)
+                found = ParallelPlan(kind, devices, hosts=subject.machine.hosts)
+                if even:
+                    counted = {"sharded": sharded(facts, devices, expert), "exchanges": exchanges(facts, devices)}
+                    found = msgspec.structs.replace(found, **counted)
         return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, parallel=found))
 
     def write(self, script: Script, plan: Plan) -> None:
@@ -165,6 +178,9 @@ class Parallel(Optimization):
         kind = json.loads(plan.load.source.config_json)["model_type"] if plan.load.source.config_json else ""
         model_type = repr(kind) if kind else "AutoConfig.from_pretrained(MODEL).model_type"
         script.load["distributed_config"] = f"distributed_config({model_type}, {found.tensor}, {found.expert})"
+        shared = f", ep_size={found.expert}, ep_plan=shared_experts(model_type)" if found.expert > 1 else ""
+        own = ", tp_plan=ATTENTION" if kind == "gpt_oss" else ""
+        script.shown["distributed_config"] = f"DistributedConfig(tp_size={found.tensor}{shared}{own})"
         if plan.load.projections == "fused" or plan.load.kernels == "local":
             script.define("worker/patch/shards.py", "make_local")
             script.patch.insert(0, "make_local(model)")

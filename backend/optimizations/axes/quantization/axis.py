@@ -110,6 +110,9 @@ class Quantization(Optimization):
         "mxfp4": ("4bit", "4-bit", "Mxfp4Config()"),
         "mxfp4-dequantized": ("Mxfp4Config(dequantize=True)",),
     }  # fmt: skip
+    renamed = {
+        f"load_in_{bits}bit": f"quantization_config=BitsAndBytesConfig(load_in_{bits}bit=True)" for bits in (4, 8)
+    }
     elsewhere = {
         ("gguf", "llama.cpp"): "A GGUF file is a model: write the path of a local one under Model. It is dequantized "
         "while it is loaded.",

@@ -1,0 +1,173 @@
+"""An arm in transformers' own terms: what `from_pretrained` and `generate` get, read from the parts that the axes write
+into its script, and the choices that no argument makes."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import Workload
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import Choice, Optimization, all_axes, subject_of
+from tokendyno.backend.plan import BatchPlan, LoadPlan, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import quoted
+
+NO_ARGUMENT = "no argument of transformers"
+ALREADY = "no argument: this model has it anyway"
+
+_CHECKPOINT_DTYPE = re.compile(r"AutoConfig\.from_pretrained\(MODEL[^)]*\)\.dtype")
+
+
+class Arguments(msgspec.Struct, frozen=True):
+    """Arguments as Python source.
+
+    then    calls after the load that transformers and torch have
+    called  what generates: `generate`, or what stands in its place
+    own     choices that take code of tokendyno, since transformers has no argument for them, as axis=choice
+    """
+
+    from_pretrained: list[str]
+    then: list[str]
+    called: str
+    generate: list[str]
+    own: list[str]
+
+    def lines(self) -> list[str]:
+        """Two sentences for people."""
+        first = [f"from_pretrained gets {_listed(self.from_pretrained)}", *(f"then {call}" for call in self.then)]
+        first += [f"by code of tokendyno, without an argument: {', '.join(self.own)}"] if self.own else []
+        return ["; ".join(first), f"{self.called} gets {_listed(self.generate)}"]
+
+
+def _listed(arguments: list[str]) -> str:
+    return ", ".join(arguments) or "nothing more"
+
+
+def parts_of(checked: Checked) -> Script:
+    """The parts of an arm's script, as its axes fill them in."""
+    parts, load = Script(), checked.plan.load
+    if load.device != "cpu" and load.loading != "plain":
+        parts.load["device_map"] = "DEVICE"
+    if load.source.kind == "random":
+        parts.define("worker/load/random_model.py", "initialize", "byte_tokenizer")
+    for axis in all_axes():
+        axis.write(parts, checked.plan)
+    return parts
+
+
+def arguments_of(checked: Checked) -> Arguments:
+    """Those of an arm."""
+    parts, plan, facts = parts_of(checked), checked.plan, checked.facts
+    called, given = "generate", sampling(checked.workload)
+    if plan.generate.batch.continuous:
+        called, given = "generate_batch", _batching(continuous_settings(plan.generate.batch))
+    elif facts.kind == "encoder":
+        called, given = "forward", {}
+    elif parts.loop:
+        called, given = f"in place of generate, tokendyno's {_one_line(parts.loop)}", {}
+    if parts.cache and not plan.generate.batch.continuous:
+        given["past_key_values"] = parts.cache
+    if keeps_uncompiled(plan) and called == "generate":
+        given["disable_compile"] = "True"
+    if not plan.generate.cache.fixed and (compiled := parts.generate.pop("compile_config", "")):
+        start = "torch.compile(model, " if facts.kind == "encoder" else "model.compile("
+        parts.patch.append(_named(parts)[compiled].replace("CompileConfig(", start))
+    first, second = (_shown(parts, one, facts, plan) for one in (parts.load | parts.shown, given | parts.generate))
+    return Arguments(first, _calls(parts, plan), called, second, _own(checked))
+
+
+def sampling(work: Workload) -> dict[str, str]:
+    """Keywords of `generate`: a checkpoint's own settings, which may sample, do not count."""
+    if not work.temperature:
+        return {"do_sample": "False"}
+    given = {"do_sample": "True", "temperature": repr(float(work.temperature)), "top_k": str(work.top_k)}
+    return given | {"top_p": repr(float(work.top_p))}
+
+
+def keeps_uncompiled(plan: Plan) -> bool:
+    """Whether `generate` must be told not to compile: on a GPU it does by default with a static cache."""
+    made = plan.generate
+    return plan.load.device == "cuda" and made.cache.static and made.compile_mode is None
+
+
+def continuous_settings(batch: BatchPlan) -> dict[str, str]:
+    """Arguments of transformers' `ContinuousBatchingConfig` but for sizes that depend on the requests. Blocks are not
+    shared, and attention stays as the arm has it: transformers would do otherwise by default."""
+    return {
+        "page_size": str(batch.page_tokens),
+        "max_batch_tokens": str(batch.step_tokens),
+        **({"max_requests_per_batch": str(batch.rows)} if batch.rows else {}),
+        "scheduler_type": quoted(batch.scheduler),
+        "use_async_batching": str(batch.asynchronous),
+        "use_cuda_graph": str(batch.graphs),
+        "allow_block_sharing": "False",
+        "auto_switch_to_flash": "False",
+    }
+
+
+def _batching(settings: Mapping[str, str]) -> dict[str, str]:
+    listed = ", ".join(f"{name}={value}" for name, value in settings.items())
+    return {"continuous_batching_config": f"ContinuousBatchingConfig({listed})"}
+
+
+def argument_of(axis: Optimization, choice: Choice, facts: ModelFacts, machine: Machine) -> str:
+    """The same of one choice alone."""
+    parts, plain = Script(), Plan(LoadPlan(facts.source, device=machine.device))
+    plan = axis.edit(plain, choice.name, subject_of(facts, machine, {axis.name: choice.name}))
+    axis.write(parts, plan)
+    given = parts.load | parts.shown | parts.generate
+    if parts.cache and not parts.loop:
+        given["past_key_values"] = parts.cache
+    before = continuous_settings(plain.generate.batch)
+    changed = {name: one for name, one in continuous_settings(plan.generate.batch).items() if before.get(name) != one}
+    if changed or plan.generate.batch.continuous:
+        given |= _batching(changed)
+    found = [*_shown(parts, given, facts, plan), *_calls(parts, plan)]
+    return ", ".join(found) or (ALREADY if plan == plain else NO_ARGUMENT)
+
+
+def _named(parts: Script) -> dict[str, str]:
+    """What the script gives a name before it is passed."""
+    lines = [*parts.prepare, *parts.patch, *parts.inputs]
+    return dict(line.split(" = ", 1) for line in lines if re.match(r"\w+ = ", line))
+
+
+def _one_line(source: str) -> str:
+    return re.sub(r",? \)", ")", re.sub(r"\s+", " ", source).replace("( ", "(")).replace("'", '"')
+
+
+def _shown(parts: Script, given: Mapping[str, str], facts: ModelFacts, plan: Plan) -> list[str]:
+    """Keywords on one line each, with what stands behind a name in its place."""
+    named, found = _named(parts), []
+    for name, value in given.items():
+        text = _one_line(named.get(value, value)).replace("DEVICE", quoted(plan.load.device))
+        text = _CHECKPOINT_DTYPE.sub(f"torch.{facts.dtype}", text)
+        more = [
+            line.partition(".")[2].split("  #")[0].replace(" = ", "=")
+            for line in parts.patch
+            if line.startswith(f"{name}.")
+        ]
+        found.append(" with ".join([f"{name}={text}", *more]))
+    return found
+
+
+def _calls(parts: Script, plan: Plan) -> list[str]:
+    """What is called after the load and is no code of ours."""
+    own = [line for line in parts.patch if line.startswith(("model.", "torch.compile("))]
+    return [line.partition("  #")[0].replace("DEVICE", quoted(plan.load.device)) for line in own]
+
+
+def _own(checked: Checked) -> list[str]:
+    """Choices whose part of the script is code of tokendyno, or more than arguments."""
+    found = []
+    for axis in all_axes():
+        choice, alone = checked.planned[axis.name], Script()
+        axis.write(alone, checked.plan)
+        arguments = alone.load or alone.shown or alone.generate or alone.cache or _calls(alone, checked.plan)
+        code = [*alone.prepare, *alone.patch, *alone.inputs, *alone.forward]
+        if choice != axis.default and not alone.loop and (alone.definitions or (code and not arguments)):
+            found += [] if alone.shown else [f"{axis.name}={choice}"]
+    return found
