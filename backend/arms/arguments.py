@@ -43,7 +43,7 @@ class Arguments(msgspec.Struct, frozen=True):
 
 
 def _listed(arguments: list[str]) -> str:
-    return ", ".join(arguments) or "nothing more"
+    return ", ".join(arguments) or "no arguments"
 
 
 def parts_of(checked: Checked) -> Script:

@@ -39,10 +39,10 @@ class Names(dict[str, Any]):
 @pytest.mark.parametrize(
     ("machine", "arm", "load", "generate"),
     [
-        (CPU, "", "from_pretrained gets nothing more", "generate gets do_sample=False"),
+        (CPU, "", "from_pretrained gets no arguments", "generate gets do_sample=False"),
         (H200, "", 'from_pretrained gets device_map="cuda"', "generate gets do_sample=False"),
         (
-            H200, "loading=plain", 'from_pretrained gets nothing more; then model.to("cuda")',
+            H200, "loading=plain", 'from_pretrained gets no arguments; then model.to("cuda")',
             "generate gets do_sample=False",
         ),
         (
@@ -54,7 +54,7 @@ class Names(dict[str, Any]):
         (
             CPU,
             "cache=static,compile=default",
-            "from_pretrained gets nothing more",
+            "from_pretrained gets no arguments",
             f'generate gets do_sample=False, {STATIC}, compile_config=CompileConfig(mode="default") with '
             "_compile_all_devices=True",
         ),
@@ -89,7 +89,7 @@ def test_two_lines_say_what_transformers_gets(machine: Machine, arm: str, load: 
 def test_an_encoder_has_no_generate_and_sampling_is_said() -> None:
     compiled = check(parse_arm("m", "compile=default"), facts("bert-base-uncased"), H200, Workload(prompt="x"))
     assert arguments_of(compiled).then == ['torch.compile(model, mode="default")']
-    assert arguments_of(compiled).lines()[1] == "forward gets nothing more"
+    assert arguments_of(compiled).lines()[1] == "forward gets no arguments"
     sampled = check(parse_arm("m", ""), facts(), CPU, Workload(prompt="x", temperature=0.5, top_k=7))
     assert arguments_of(sampled).generate == ["do_sample=True", "temperature=0.5", "top_k=7", "top_p=1.0"]
 

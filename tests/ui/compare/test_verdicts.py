@@ -27,7 +27,7 @@ def test_a_blocked_arm_says_why_and_offers_the_fix(warm_bench: Any) -> None:
 def test_a_default_arm_says_what_transformers_gets_and_no_more() -> None:
     checked = check(make_config("pocket", {}), facts("pocket"), CPU, Workload(prompt="x"))
     found = json.loads(describe(ArmRequest("A"), "baseline", checked))
-    assert found["gets"] == ["from_pretrained gets nothing more", "generate gets do_sample=False"]
+    assert found["gets"] == ["from_pretrained gets no arguments", "generate gets do_sample=False"]
     assert found["verdicts"] == []
 
 
