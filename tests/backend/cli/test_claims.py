@@ -153,7 +153,10 @@ def test_drift_is_told_of_every_figure_whose_tests_were_all_measured_again() -> 
     """A quotient of two tests leaves its interval too, once both were measured."""
     known = shipped_claims()
     before = {
-        name: one for name, found in read_results(known.tests).items() for one in found if one.on == "NVIDIA H100 80GB HBM3"
+        name: one
+        for name, found in read_results(known.tests).items()
+        for one in found
+        if one.on == "NVIDIA H100 80GB HBM3"
     }
     names = ("reduce-overhead-8b", "default-8b")
     assert command._drifts(known, before, {name: before[name] for name in names}) == []
