@@ -234,8 +234,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument(
         "--traffic",
         metavar="NAME",
-        help="many requests, as of batch; requests, concurrent or batching swept: "
-        f"{traffic_presets()[0].name} unless given",
+        help=f"draw many requests, as batch does (default where they are swept: {traffic_presets()[0].name})",
     )
     add_trial_options(sub, "point", "each point's choices with those of the first point")
     sub.add_argument("--csv", metavar="FILE", help="write the points as CSV; - is standard output")
