@@ -22,6 +22,7 @@ from tokendyno.backend.quality.presets import shipped_texts
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.statistics import mean
+from tokendyno.backend.traffic import Traffic
 
 log = logging.getLogger("tokendyno")
 
@@ -37,12 +38,14 @@ class Tasks(NamedTuple):
     works     workloads of those that have one of their own
     readings  arms that read texts, by name; the first is what the others are compared with
     titles    what is shown of arms that differ in more than their choices
+    traffics  requests of arms that serve many
     """
 
     choices: dict[str, dict[str, str]]
     works: Mapping[str, Workload]
     readings: dict[str, dict[str, str]]
     titles: Mapping[str, str] = {}
+    traffics: Mapping[str, Traffic | None] = {}
 
 
 class Course:
@@ -130,9 +133,18 @@ class Course:
         self.doing, self.message, self.state = "", message, state
 
     def _carry_out(self, visitor: Visitor) -> None:
-        heading, (choices, works, readings, titles) = self.heading, self._tasks
+        heading, (choices, works, readings, titles, traffics) = self.heading, self._tasks
         tasks = trial_tasks(
-            heading.model, [*choices], choices, heading.workload, heading.rounds, self.journal, self.id, works, titles
+            heading.model,
+            [*choices],
+            choices,
+            heading.workload,
+            heading.rounds,
+            self.journal,
+            self.id,
+            works,
+            titles,
+            traffics,
         )
         if heading.positions:
             asked = Quality(shipped_texts(), positions=heading.positions)

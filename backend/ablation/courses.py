@@ -11,7 +11,7 @@ from pathlib import Path
 from tokendyno.backend.ablation.journal import Heading, heading_of
 from tokendyno.backend.ablation.kinds import SWEEP, Ablation, Sweep, course_of
 from tokendyno.backend.ablation.steps import KINDS
-from tokendyno.backend.ablation.sweep import SIZES
+from tokendyno.backend.ablation.sweep import SIZES, traffic_of
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.allowed import check_runs
 from tokendyno.backend.engine.bench import Bench
@@ -56,7 +56,11 @@ class Courses:
             )
         if quality and (facts := self._bench.facts(asked.model)).kind == "encoder":
             raise InputError(f"{facts.label} is an encoder: it predicts no text. Turn quality off.")
-        return self._begin(asked, arm.choices, changes, [SWEEP], POSITIONS if quality else 0, visitor)
+        traffic = traffic_of({**over, **arm.choices})
+        if quality and traffic:
+            raise InputError("Quality is read with one prompt at a time, and many requests are swept. Turn it off.")
+        positions = POSITIONS if quality else 0
+        return self._begin(asked, arm.choices, changes, [SWEEP], positions, visitor, traffic)
 
     def _begin(
         self,
@@ -66,6 +70,7 @@ class Courses:
         kinds: list[str],
         positions: int,
         visitor: Visitor,
+        traffic: str = "",
     ) -> Ablation | Sweep:
         check_runs(self._bench.limits)
         most = self._bench.limits.trials
@@ -78,6 +83,7 @@ class Courses:
             rounds=ROUNDS,
             positions=positions,
             owner=visitor.owner,
+            traffic=traffic,
         ).begun(self._bench.machine())
         with self._lock:
             self._require_idle(visitor)

@@ -25,6 +25,7 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
                        each time it is called
     owner              whose ablation it is, where visitors are told apart
     machine            its GPU, or its CPU with the number of cores
+    traffic            the preset that requests are drawn from, with the workload's seed; "": one prompt
     """
 
     model: str
@@ -38,6 +39,7 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
     positions: int = 0
     owner: str = ""
     machine: str = ""
+    traffic: str = ""
 
     def begun(self, machine: Machine) -> "Heading":
         """The same as it would begin now, on that machine."""
@@ -59,7 +61,10 @@ def _differ(one: Heading, other: Heading, package: str) -> bool:
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial", tag_field="line"):
     """One run of one arm. `latency_s`: of each step; `ids`: what it generated; `doubtful`: axes that its ledger does
-    not show as planned, with their status; `gpu`: UUID of the card, "" on a CPU; `node`: machine, "" for this one."""
+    not show as planned, with their status; `gpu`: UUID of the card, "" on a CPU; `node`: machine, "" for this one.
+
+    Of many requests, `latency_s` is the TTFT and the time per output token of the middle ones, and `useful_tokens_s` is
+    known."""
 
     arm: str
     round: int
@@ -71,6 +76,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial"
     doubtful: dict[str, str] = {}
     gpu: str = ""
     node: str = ""
+    useful_tokens_s: float | None = None
 
 
 class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality", tag_field="line"):
@@ -108,6 +114,7 @@ _ASKED = {
     "rounds": "the rounds",
     "positions": "the positions of texts",
     "owner": "the owner",
+    "traffic": "the requests",
 }
 """Fields of a heading that a command decides, in words."""
 

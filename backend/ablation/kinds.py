@@ -44,7 +44,7 @@ class Sweep(Course):
     def __init__(self, bench: Bench, course_id: str, heading: Heading, path: Path | None) -> None:
         """InputError where no point of it can run here, or its journal cannot be used."""
         self.over = {name: values.split(",") for name, values in heading.changes}
-        self.points = plan_points(heading.model, heading.base, self.over, heading.workload)
+        self.points = plan_points(heading.model, heading.base, self.over, heading.workload, heading.traffic)
         self.refused = admit_points(bench, heading.model, self.points)
         left = [point for point in self.points if point.name not in self.refused]
         tasks = Tasks(
@@ -52,6 +52,7 @@ class Sweep(Course):
             {point.name: point.workload for point in left},
             {point.arm: point.choices for point in left},
             {point.name: point.title for point in left},
+            {point.name: point.traffic for point in left},
         )
         super().__init__(bench, course_id, heading, path, tasks)
 

@@ -1,8 +1,9 @@
-"""A sweep: one arm at every combination of some lengths, batch sizes and choices, as lines with intervals."""
+"""A sweep: one arm at every combination of some lengths, batch sizes and choices, as lines with intervals; of one
+prompt, or of many requests."""
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,15 +12,19 @@ import msgspec
 from tokendyno.backend.ablation.journal import Cost, Journal, Trial
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.config import ArmRequest, Request, Workload
+from tokendyno.backend.config import ArmRequest, Request, Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.optimizations import all_axes, axis_title, choice_title
 from tokendyno.backend.runs.statistics import estimate, mean
+from tokendyno.backend.traffic import Traffic
+from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
 
-SIZE_TITLES = {"batch_size": "Batch size", "prompt_tokens": "Prompt tokens", "max_new_tokens": "New tokens"}
+PROMPT_SIZES = {"batch_size": "Batch size", "prompt_tokens": "Prompt tokens", "max_new_tokens": "New tokens"}
+TRAFFIC_SIZES = {"requests": "Requests", "concurrent": "Concurrency"}
+SIZE_TITLES = PROMPT_SIZES | TRAFFIC_SIZES
 SIZES = tuple(SIZE_TITLES)
-"""What can be swept besides axes."""
+"""What can be swept besides axes: sizes of one prompt, or of many requests."""
 
 MAX_POINTS = 64
 
@@ -33,6 +38,7 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, str]
     choices: dict[str, str]
     workload: Workload
+    traffic: Traffic | None = None
 
     @property
     def name(self) -> str:
@@ -53,9 +59,10 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was measured at one point; null where nothing was.
 
-    latency_mean_s           mean time of a decode step of a trial, geometric mean over trials (`statistics.estimate`)
-    tokens_per_s             the same as tokens of all sequences a second
-    ttft_s                   time to first token, likewise
+    latency_mean_s           mean time of a decode step of a trial, geometric mean over trials (`statistics.estimate`);
+                             of many requests the middle one's time per output token
+    tokens_per_s             the same as tokens of all sequences a second; of many requests useful tokens a second
+    ttft_s                   time to first token, likewise; of many requests the middle one's, from its arrival on
     peak_memory_bytes        the largest of all trials
     ..._low, ..._high        95% interval of each, null below two trials; of memory, the smallest of all trials
     doubtful                 axes that a ledger does not show as planned, with their status
@@ -84,7 +91,8 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A sweep as it is now. `over`: what was varied, and its values; `complete`: whether every trial has run."""
+    """A sweep as it is now. `over`: what was varied, and its values; `complete`: whether every trial has run;
+    `traffic`: the preset that requests were drawn from, "" for one prompt, which is `workload`."""
 
     kind: Literal["sweep"]
     schema: Literal[3]
@@ -98,6 +106,7 @@ class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rounds: int
     complete: bool
     points: list[PointResult]
+    traffic: str = ""
 
 
 def title_of(name: str) -> str:
@@ -117,10 +126,27 @@ def settings_title(settings: Mapping[str, str]) -> str:
     return ", ".join(f"{title_of(name)}: {value_title(name, value)}" for name, value in settings.items())
 
 
-def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[str]], work: Workload) -> list[Point]:
-    """Every combination, the last one varying fastest. InputError where a value is none, or there are too many."""
+def traffic_of(over: Iterable[str], given: str | None = None) -> str:
+    """The preset from which a sweep over these draws its requests: the one that is given, else the first where they are
+    about many requests; "" for one prompt. InputError where it is unknown."""
+    many = {*TRAFFIC_SIZES, *(axis.name for axis in all_axes() if axis.many_requests)}
+    if given is None and not many.difference(PROMPT_SIZES).intersection(over):  # batch_size is an axis of theirs, too
+        return ""
+    return traffic_preset(given or traffic_presets()[0].name).name
+
+
+def plan_points(
+    model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[str]], work: Workload, traffic: str = ""
+) -> list[Point]:
+    """Every combination, the last one varying fastest. `traffic`: see `traffic_of`; of the workload then only its seed
+    counts. InputError where a value is none, or there are too many."""
     axes = {axis.name for axis in all_axes()}
     for name, values in over.items():
+        if name in PROMPT_SIZES and traffic:
+            raise InputError(
+                f"{name} is swept of one prompt, and this sweep is of many requests. Sweep over "
+                f"{' or '.join(TRAFFIC_SIZES)}, or leave out what is about many requests."
+            )
         if name not in SIZES and name not in axes:
             raise unknown("axis or size", name, {*SIZES, *axes}, "docs/axes.md")
         if len(values) < 2 or len(set(values)) < len(values):
@@ -134,14 +160,31 @@ def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[
         sizes = {name: _whole(name, value) for name, value in settings.items() if name in SIZES}
         changes = {name: value for name, value in settings.items() if name not in SIZES}
         choices = dict(make_config(model, {**arm, **changes}).choices)
-        points.append(Point(settings, choices, _with(work, sizes)))
+        if traffic:
+            requests = _requests(traffic, sizes, work.seed)
+            points.append(Point(settings, choices, workload_of(requests, work.seed, ignore_eos=True), requests))
+        else:
+            points.append(Point(settings, choices, _with(work, sizes)))
     return points
+
+
+def _requests(traffic: str, sizes: Mapping[str, int], seed: int) -> Traffic:
+    preset = traffic_preset(traffic)
+    shape = msgspec.structs.replace(preset.draw, requests=sizes.get("requests", preset.draw.requests))
+    shape.__post_init__()
+    return drawn(shape, seed, sizes.get("concurrent", preset.concurrent), limits=preset.limits)
 
 
 def _such_as(name: str) -> str:
     """Values that may be swept over."""
     axis = next((one for one in all_axes() if one.name == name), None)
-    return "1,8,32" if name in SIZES or axis is None else ",".join(choice.name for choice in axis.choices[:3])
+    return (
+        "4,12,24"
+        if name in TRAFFIC_SIZES
+        else "1,8,32"
+        if name in SIZES or axis is None
+        else ",".join(choice.name for choice in axis.choices[:3])
+    )
 
 
 def _with(work: Workload, sizes: Mapping[str, int]) -> Workload:
@@ -165,7 +208,7 @@ def admit_points(bench: Bench, model: str, points: Sequence[Point]) -> dict[str,
     """Check every point before any is run: point -> why it cannot run. InputError if none can."""
     refused = {}
     for point in points:
-        checked = bench.check(Request(model, [ArmRequest("A", point.choices)], point.workload))["A"]
+        checked = bench.check(Request(model, [ArmRequest("A", point.choices)], point.workload, point.traffic))["A"]
         if checked.blocked:
             refused[point.name] = " ".join(verdict.reason for verdict in checked.blocked)
     if len(refused) == len(points):
@@ -195,7 +238,8 @@ def _result(point: Point, refused: str, trials: Sequence[Trial], quality: Cost |
     means = [found for trial in trials if (found := mean(trial.latency_s[1:])) is not None]
     step_s, step_low_s, step_high_s = estimate(means) or _NONE
     ttft_s, ttft_low_s, ttft_high_s = estimate([trial.ttft_s for trial in trials]) or _NONE
-    rate, rate_low, rate_high = estimate([point.workload.batch_size / one for one in means if one]) or _NONE
+    rates = [trial.useful_tokens_s for trial in trials if trial.useful_tokens_s]
+    rate, rate_low, rate_high = estimate(rates or [point.workload.batch_size / one for one in means if one]) or _NONE
     peaks = [trial.peak_memory_bytes for trial in trials]
     return PointResult(
         settings=point.settings,

@@ -10,6 +10,7 @@ from tokendyno.backend.ablation.headline import sweep_headline
 from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.ablation.sweep import SIZES, PointResult, settings_title, title_of, value_title
 from tokendyno.backend.optimizations import axis_title, titles_text
+from tokendyno.backend.traffic.presets import traffic_preset
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
 from tokendyno.backend.views.gate import cost_remark
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
@@ -48,7 +49,7 @@ class SweepView(msgspec.Struct, frozen=True):
     """What the page gets.
 
     headline     what was found
-    note         on what quality means here
+    note         on what quality means here, and which requests were served
     arm          the arm that is swept, by its titles; "" for every default
     over         what is varied, with its values as they are typed
     horizontal   what the lines run over: its title and values; `numbers`: whether these are lengths
@@ -98,21 +99,30 @@ def sweep_view(course: Sweep) -> SweepView:
     first = next((name for name in over if name in SIZES), next(iter(over)))
     others = [name for name in over if name != first]
     two = [*over] if len(over) == 2 else []
+    figures = (_RATE, *(one for one in _FIGURES if one is not _RATE)) if course.heading.traffic else _FIGURES
     return SweepView(
         course=course_view(course),
         headline=sweep_headline(found),
-        note=quality_note(course.heading),
+        note=_note(course),
         arm=titles_text(course.heading.base) if course.heading.base else "",
         over=[(name, ", ".join(values)) for name, values in over.items()],
         horizontal=title_of(first),
         places=[value_title(first, value) for value in over[first]],
         numbers=first in SIZES,
-        charts=[_chart(figure, found, first, over[first], others) for figure in _FIGURES],
+        charts=[_chart(figure, found, first, over[first], others) for figure in figures],
         across=title_of(two[1]) if two else "",
         down=title_of(two[0]) if two else "",
-        heats=[_heat(figure, found, two, over) for figure in _HEATED] if two else [],
+        heats=[_heat(figure, found, two, over) for figure in (figures[0], _MEMORY)] if two else [],
         pareto=_pareto(course, found, kls),
         table=_table(course, found, kls),
+    )
+
+
+def _note(course: Sweep) -> str:
+    if not course.heading.traffic:
+        return quality_note(course.heading)
+    return (
+        f"{traffic_preset(course.heading.traffic).summary} What varies takes the place of that; tokens are useful ones."
     )
 
 
@@ -131,15 +141,15 @@ _TIME = _Figure("Time per token", "ms", 1e3, "latency_mean_s", "latency_low_s", 
 _MEMORY = _Figure(
     "Peak memory", "MiB", 2**-20, "peak_memory_bytes", "peak_memory_low_bytes", "peak_memory_bytes", bytes_text
 )
+_RATE = _Figure(
+    "Tokens per second, all sequences", "tok/s", 1.0, "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high", _rate
+)
 _FIGURES = (
     _TIME,
-    _Figure(
-        "Tokens per second, all sequences", "tok/s", 1.0, "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high", _rate
-    ),
+    _RATE,
     _Figure("Time to first token", "ms", 1e3, "ttft_s", "ttft_low_s", "ttft_high_s", seconds_text),
     _MEMORY,
 )
-_HEATED = (_TIME, _MEMORY)
 
 
 def _chart(

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from tokendyno.backend.ablation.bootstrap import mean_interval
 from tokendyno.backend.ablation.journal import Cost, Journal, Trial
 from tokendyno.backend.ablation.steps import Step
@@ -16,6 +18,7 @@ from tokendyno.backend.quality import Quality
 from tokendyno.backend.runs.gate import finer_arm
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.views.quality import cost_of, is_random
 
 DOUBTFUL = ("partial", "no_effect", "fallback", "failed")
@@ -100,15 +103,22 @@ def trial_tasks(
     ablation: str = "",
     works: Mapping[str, Workload] | None = None,
     titles: Mapping[str, str] | None = None,
+    traffics: Mapping[str, Traffic | None] | None = None,
 ) -> list[Task]:
-    """Every arm once a round. `arms`: what can run, the base first; `ablation`: its id, which each run names; `works`:
-    workloads of arms that have one of their own; `titles`: what the user is told of arms that differ in more than their
-    choices."""
+    """Every arm once a round. `arms`: what can run, the base first; `ablation`: its id, which each run names; `works`,
+    `traffics`: workloads and requests of arms that have their own; `titles`: what the user is told of arms that differ
+    in more than their choices."""
     return [
         Task(
             arm,
             number,
-            Request(model, [ArmRequest("A", choices[arm])], (works or {}).get(arm, work), trial=ablation),
+            Request(
+                model,
+                [ArmRequest("A", choices[arm])],
+                (works or {}).get(arm, work),
+                (traffics or {}).get(arm),
+                trial=ablation,
+            ),
             f"round {number + 1} of {rounds}: {(titles or {}).get(arm) or titles_text(choices[arm])}",
         )
         for number in range(rounds)
@@ -187,4 +197,12 @@ def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
     memory, ttft_s = summary.peak_memory_bytes or 0, summary.ttft_s or 0.0
     doubtful: dict[str, str] = {row.finding.axis: row.status for row in run.ledger("A") if row.status in DOUBTFUL}
     gpu = run.created.machine.get("uuid", "")
-    return Trial(arm, number, series.latency_s, ttft_s, memory, summary.kv_bytes, series.ids, doubtful, gpu, node)
+    found = Trial(arm, number, series.latency_s, ttft_s, memory, summary.kv_bytes, series.ids, doubtful, gpu, node)
+    if run.request.traffic is None:
+        return found
+    served = run.snapshot().batch_summaries["A"]
+    first_s, token_s = served.ttft.median_s or 0.0, served.token.median_s
+    times_s = [first_s] if token_s is None else [first_s, token_s]
+    return msgspec.structs.replace(
+        found, latency_s=times_s, ttft_s=first_s, useful_tokens_s=served.useful_tokens_s, ids=[]
+    )

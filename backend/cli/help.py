@@ -55,7 +55,7 @@ tokendyno ablate --add cache=static loop=own --steps stair --quality  # with wha
 tokendyno ablate --add cache=static --journal ablation.jsonl  # goes on where it was ended
 
 tokendyno sweep --over batch_size=1,4,16  # one arm over batch sizes
-tokendyno sweep --over prompt_tokens=128,512 cache=dynamic,static  # every combination
+tokendyno sweep --over requests=8,24,100 batching=static,continuous  # every combination
 
 tokendyno claims  # each claim with its verdict
 tokendyno claims compile-static-cache  # one in detail: source, figures, commands

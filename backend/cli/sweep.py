@@ -1,21 +1,24 @@
-"""`tokendyno sweep`: one arm over batch sizes, lengths and choices."""
+"""`tokendyno sweep`: one arm over batch sizes, lengths and choices, or over many requests."""
 
 import argparse
 import csv
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.headline import sweep_headline
 from tokendyno.backend.ablation.journal import Heading, Journal
 from tokendyno.backend.ablation.sweep import (
     MAX_POINTS,
+    SIZES,
     Point,
     PointResult,
     SweepDocument,
     admit_points,
     plan_points,
     point_results,
+    traffic_of,
 )
 from tokendyno.backend.ablation.trials import Task, reading_tasks, trial_tasks
 from tokendyno.backend.cli.files import check_writable, give, write_text
@@ -30,10 +33,15 @@ from tokendyno.backend.cli.trials import (
     measured,
     trial_arm,
 )
+from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import resolve
+from tokendyno.backend.traffic.presets import traffic_preset, traffic_presets
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
 from tokendyno.backend.views.gate import cost_remark
+
+PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
+"""What is swept unless options say otherwise."""
 
 
 def sweep(options: argparse.Namespace) -> int:
@@ -56,14 +64,19 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Measured]:
         if name in over:
             raise InputError(f"--over names {name} twice. Give all of its values at once: {name}=VALUE,VALUE.")
         over[name] = values
-    points = plan_points(options.model, arm, over, work)
+    traffic = traffic_of({**over, **arm}, options.traffic)
+    if traffic and replace(work, seed=0, repeats=1, ignore_eos=False) != PROMPT:
+        raise InputError("Many requests have prompts of their own. Leave out the options of a prompt but --seed.")
+    points = plan_points(options.model, arm, over, work, traffic)
+    if options.quality and traffic:
+        raise InputError("--quality reads with one prompt at a time, and many requests are swept. Leave it out.")
     if options.quality and len({point.arm for point in points}) == 1:
         raise InputError("--quality compares choices, and --over varies none. Sweep over an axis too, or leave it out.")
     with bench_of(options) as bench:
         refused = admit_points(bench, options.model, points)
         machine = bench.machine()
         changes = [(name, ",".join(values)) for name, values in over.items()]
-        heading = Heading(options.model, arm, changes, ["sweep"], work).begun(machine)
+        heading = Heading(options.model, arm, changes, ["sweep"], work, traffic=traffic).begun(machine)
         admitted = [point for point in points if point.name not in refused]
         found = measured(bench, options, heading, lambda journal: trials_of(options, admitted, journal))
     points_found = point_results(points, refused, found.journal)
@@ -82,6 +95,7 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Measured]:
         options.rounds,
         complete,
         points_found,
+        traffic,
     )
     return document, found
 
@@ -93,7 +107,18 @@ def trials_of(options: argparse.Namespace, points: Sequence[Point], journal: Jou
     arms = {point.arm: point.choices for point in points}
     first = points[0].workload
     titles = {point.name: point.title for point in points}
-    tasks = trial_tasks(options.model, [*choices], choices, first, options.rounds, journal, works=works, titles=titles)
+    traffics = {point.name: point.traffic for point in points}
+    tasks = trial_tasks(
+        options.model,
+        [*choices],
+        choices,
+        first,
+        options.rounds,
+        journal,
+        works=works,
+        titles=titles,
+        traffics=traffics,
+    )
     if options.quality:
         tasks += reading_tasks(options.model, [*arms], arms, given_texts(), journal)
     return tasks
@@ -131,6 +156,7 @@ def sweep_blocks(found: SweepDocument) -> list[Block]:
             *([Styled(headline, "bold")] if headline else []),
             f"{found.model_label}: sweep, {trials} of {found.rounds} rounds",
             f"Arm: {arm}",
+            *([f"Traffic: {traffic_preset(found.traffic).title}, but for what varies"] if found.traffic else []),
         ],
         [Table(columns, [_row(point, read) for point in found.points])],
     ]
@@ -194,7 +220,7 @@ def csv_text(found: SweepDocument) -> str:
 
 def add_commands(add: Add) -> None:
     """The command's options."""
-    sub = add("sweep", sweep, "one arm over batch sizes, lengths and choices, with intervals", json=True)
+    sub = add("sweep", sweep, "one arm over batch sizes, lengths, requests and choices, with intervals", json=True)
     add_arm(sub, what="the arm: ")
     sub.add_argument(
         "--over",
@@ -202,9 +228,14 @@ def add_commands(add: Add) -> None:
         action="extend",
         required=True,
         metavar="NAME=VALUES",
-        help="batch_size, prompt_tokens, max_new_tokens or an axis, with its values: batch_size=1,8,32; several are "
-        f"combined, to at most {MAX_POINTS} points",
+        help=f"{', '.join(SIZES)} or an axis, with its values: batch_size=1,8,32; several are combined, to at most "
+        f"{MAX_POINTS} points",
+    )
+    sub.add_argument(
+        "--traffic",
+        metavar="NAME",
+        help=f"draw many requests, as batch does (default where they are swept: {traffic_presets()[0].name})",
     )
     add_trial_options(sub, "point", "each point's choices with those of the first point")
     sub.add_argument("--csv", metavar="FILE", help="write the points as CSV; - is standard output")
-    sub.set_defaults(prompt_tokens=128)
+    sub.set_defaults(prompt_tokens=PROMPT.prompt_tokens)

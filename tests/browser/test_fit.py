@@ -73,6 +73,7 @@ def test_chart_and_table_are_what_is_computed(open_page: Open) -> None:
         "(one => [[...one.x], [...one.y]])(document.querySelector('.td-fit-curve .js-plotly-plot').data[0])"
     )
     assert drawn[0] == curve.contexts and drawn[1] == pytest.approx([size / 2**30 for size in curve.bytes])
+    user.wait("document.querySelectorAll('.td-fit-windows .scatterlayer .trace').length === 6")
     page.locator(".td-fit-tools .td-all").click()
     assert len(page.evaluate(SHOWN)) == len(expected.rows) > len(main)
 

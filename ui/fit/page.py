@@ -54,6 +54,7 @@ RESULT = """
   <p class="td-fit-tools"><button type="button" class="td-all" aria-pressed="false"></button>
     <span class="td-fit-hint"></span></p>
   <div class="td-fit-rows" role="region" tabindex="0" aria-label="What fits: every figure of the chart as text"></div>
+  <figure class="td-fit-windows"></figure>
 </div>
 """
 
@@ -164,9 +165,9 @@ def amounts_input() -> gr.HTML:
 
 
 def fit_result() -> gr.HTML:
-    """The measured run of what fits, its memory over the context, a chart of bars against lines of memory, and the
-    table, which says the same in text. The value is JSON (`FitView`), "" for none. "Run this" fires "take" with the
-    row's choices."""
+    """The measured run of what fits, its memory over the context, a chart of bars against lines of memory, the table,
+    which says the same in text, and what sliding windows save. The value is JSON (`FitView`), "" for none. "Run this"
+    fires "take" with the row's choices."""
     return gr.HTML(
         value="",
         html_template=RESULT,

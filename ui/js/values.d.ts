@@ -327,6 +327,7 @@ declare namespace Fit {
     not_here: string;
     run: string;
     measured: string;
+    windows: WindowCurve[];
   }
   interface AnswerView {
     words: string;
@@ -360,6 +361,13 @@ declare namespace Fit {
     memory_bytes: number;
     size: string;
     chosen: boolean;
+  }
+  interface WindowCurve {
+    title: string;
+    contexts: number[];
+    windowed: number[];
+    unwindowed: number[];
+    said: string;
   }
   interface Amounts {
     context: any;

@@ -14,7 +14,7 @@ from tokendyno.backend.ablation.sweep_view import sweep_view
 from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations import prompt_axes, titles_text
+from tokendyno.backend.optimizations import all_axes, titles_text
 from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.compare.request import ARMS, read_arms, read_request
 from tokendyno.ui.components.pulls import refusal
@@ -139,7 +139,13 @@ class _Handlers:
 # `tokendyno.ui.live.panel`, the browser pulls, and the server keeps no state for a viewer.
 
 
-FIRST_SIZES = {"batch_size": "1, 4, 16", "prompt_tokens": "64, 256, 1024", "max_new_tokens": "16, 64"}
+FIRST_SIZES = {
+    "batch_size": "1, 4, 16",
+    "prompt_tokens": "64, 256, 1024",
+    "max_new_tokens": "16, 64",
+    "requests": "4, 12, 24",
+    "concurrent": "1, 4, 8",
+}
 """Values that a size has when it is chosen."""
 
 FORM = """
@@ -214,7 +220,8 @@ def sweep_panel(courses: Courses) -> gr.HTML:
     sizes = [{"name": name, "title": SIZE_TITLES[name], "values": FIRST_SIZES[name]} for name in SIZES]
     axes = [
         {"name": axis.name, "title": axis.title, "values": ", ".join(choice.name for choice in axis.choices)}
-        for axis in prompt_axes()
+        for axis in all_axes()
+        if axis.name not in SIZES
     ]
     return _panel(courses, SWEEP, sweep_template(FORM), varied=[*sizes, *axes])
 

@@ -95,6 +95,7 @@ def test_what_cannot_be_ablated_is_a_sentence(tmp_path: Path) -> None:
     one = Request("pocket", [ArmRequest("A", {})], WORK)
     for over, quality, why in (
         ({"batch_size": ["1", "2"]}, True, "only sizes vary"),
+        ({"requests": ["4", "8"], "cache": ["dynamic", "static"]}, True, "many requests are swept"),
         ({"batch_size": ["1"]}, False, "two different values"),
         ({"cache": ["offloaded", "offloaded_static"]}, False, "No point can run here"),
         ({"batch_size": ["1", "2", "3", "4", "5"]}, False, "takes 15 runs"),

@@ -3,12 +3,14 @@
 import pytest
 
 from tokendyno.backend.ablation.journal import Heading, Journal, Trial
-from tokendyno.backend.ablation.sweep import SIZES, plan_points, point_results
-from tokendyno.backend.ablation.trials import reading_tasks, trial_tasks
+from tokendyno.backend.ablation.sweep import PROMPT_SIZES, plan_points, point_results, traffic_of
+from tokendyno.backend.ablation.trials import Task, keep, reading_tasks, trial_tasks
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.runs.run import folded
 from tokendyno.backend.runs.statistics import estimate
 
 WORK = Workload(prompt_tokens=16, max_new_tokens=4)
@@ -60,7 +62,7 @@ def test_trials_are_kept_by_names_and_told_by_titles() -> None:
         ({"batch_size": ["1", "2000"]}, "batch_size is"),
         ({"cache": ["dynamic", "statik"]}, "Did you mean"),
         ({"batch_size": [str(n) for n in range(1, 66)]}, "at most 64"),
-        ({name: [str(n) for n in range(1, 30_000)] for name in SIZES}, "at most 64"),
+        ({name: [str(n) for n in range(1, 30_000)] for name in PROMPT_SIZES}, "at most 64"),
     ],
 )
 def test_what_cannot_be_swept_is_said(over: dict[str, list[str]], why: str) -> None:
@@ -77,6 +79,28 @@ def test_a_point_is_summed_up_over_its_own_trials_only() -> None:
     assert (one.trials, one.latency_mean_s, one.refused) == (0, None, "why")
     assert (eight.latency_mean_s, eight.latency_low_s, eight.latency_high_s) == estimate([0.2, 0.3])
     assert (eight.trials, eight.peak_memory_bytes) == (2, 71) and eight.ttft_s == pytest.approx(9.0)
+
+
+def test_requests_and_concurrency_are_sizes_of_many_requests() -> None:
+    over = {"requests": ["4", "9"], "concurrent": ["2", "8"]}
+    assert traffic_of(over) == traffic_of({"batching": []}) == "small" and traffic_of({"cache": []}) == ""
+    points = plan_points("pocket", {}, over, WORK, "at-once")
+    served = [point.traffic for point in points]
+    assert [(len(one.requests), one.concurrent) for one in served if one] == [(4, 2), (4, 8), (9, 2), (9, 8)]
+    assert [point.workload.batch_size for point in points] == [2, 4, 2, 8]
+    with pytest.raises(InputError, match="batch_size is swept of one prompt"):
+        plan_points("pocket", {}, over | {"batch_size": ["1", "2"]}, WORK, "small")
+
+
+def test_a_trial_of_many_requests_has_their_useful_tokens_and_middle_times() -> None:
+    run = folded(shipped_records("recorded-batching"))
+    points = plan_points("pocket", {}, {"requests": ["4", "9"]}, WORK, "small")
+    journal = Journal(None, Heading("pocket", {}, [], ["sweep"], WORK, "cpu", {}, traffic="small"))
+    keep(Task(points[0].name, 0, run.request, ""), run, journal)
+    found, served = point_results(points, {}, journal)[0], run.snapshot().batch_summaries["A"]
+    assert found.tokens_per_s and found.tokens_per_s == pytest.approx(served.useful_tokens_s)
+    assert (found.ttft_s, found.latency_mean_s) == pytest.approx((served.ttft.median_s, served.token.median_s))
+    assert found.peak_memory_bytes
 
 
 def test_every_figure_of_a_point_is_of_one_estimator_and_has_an_interval() -> None:

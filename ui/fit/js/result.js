@@ -5,6 +5,7 @@ import { onTheme } from '../../components/js/theme.js';
 import { drawChart } from './chart.js';
 import { drawCurve } from './curve.js';
 import { drawTable } from './table.js';
+import { drawWindows } from './windows.js';
 
 let all = false, width = 0;
 const everything = element.querySelector('.td-all');
@@ -32,6 +33,7 @@ function draw() {
   drawCurve(found);
   drawChart(found, main);
   drawTable(found, rows);
+  drawWindows(found);
 }
 
 const redraw = afterPress(element, draw);

@@ -1,0 +1,31 @@
+"""What a sliding window saves, against arithmetic by hand."""
+
+import pytest
+
+from tokendyno.backend.fit.windows import window_curves
+from tokendyno.backend.models import resolve
+
+LAST = 32_768
+
+
+@pytest.mark.parametrize(
+    ("title", "layer_bytes", "full", "sliding", "window"),
+    [  # bytes of a layer and token: keys and values of each KV head, 2 bytes a number
+        ("gpt-oss 20B", 2 * 8 * 64 * 2, 12, 12, 128),
+        ("Mistral 7B v0.1", 2 * 8 * 128 * 2, 0, 32, 4_096),
+        ("Gemma 3 1B", 2 * 1 * 256 * 2, 4, 22, 512),
+    ],
+)
+def test_curves_end_at_what_their_layers_keep(
+    title: str, layer_bytes: int, full: int, sliding: int, window: int
+) -> None:
+    curve = next(one for one in window_curves(resolve("gpt2")) if one.title == title)
+    assert curve.contexts == [1, window - 1, LAST]
+    assert curve.windowed[-1] == layer_bytes * (full * LAST + sliding * (window - 1))
+    assert curve.unwindowed[-1] == layer_bytes * (full + sliding) * LAST
+
+
+def test_the_chosen_model_comes_first_where_it_has_a_window() -> None:
+    first, *others = window_curves(resolve("pocket"))
+    assert first.title == "Pocket, 5M" and len(others) == 3
+    assert len(window_curves(resolve("gpt-oss-20b"))) == len(window_curves(resolve("gpt2"))) == 3
