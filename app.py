@@ -82,7 +82,7 @@ def refuse(sentence: str) -> NoReturn:
 
 
 def add_options(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
-    """Every option. Its default is what the environment says, else that of docs/settings.md."""
+    """Every option. Its default is what the environment says, else that of docs/cli.md."""
     space = bool(env.get("SPACE_ID"))
     host = env.get("TOKENDYNO_HOST") or env.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if space else "127.0.0.1")
     port = env.get("TOKENDYNO_PORT") or env.get("GRADIO_SERVER_PORT") or str(DEFAULT_PORT)

@@ -63,9 +63,9 @@ def calls() -> Iterator[str]:
 
     yield "## Their calls in this version\n"
     yield (
-        f"The calls of the documents' samples, with the printed arguments, and what transformers {__version__} does "
-        "with them. Each is run by a test with a tiny model under the printed name, and so are the lines that replace "
-        'it; what needs a GPU is run by `pytest -m gpu`. "Without the Hub": what a machine says that cannot reach it.\n'
+        f"What transformers {__version__} does with the calls of the documents' samples. Each is run by a test with a "
+        "tiny model under the printed name, and so are the lines that replace it; what needs a GPU is run by `pytest "
+        '-m gpu`. "Without the Hub": what a machine says that cannot reach it.\n'
     )
     for document, title in DOCUMENTS.items():
         yield f"### {title}\n"
