@@ -161,7 +161,7 @@ def test_open_serves_the_page_on_an_ipv6_address_and_opens_it(tmp_path: Path) ->
             link.request("GET", "/config")
             assert link.getresponse().status == 200
         assert app_.address == f"http://[::1]:{app_.port}"
-        wait_for(seen.exists, what="the browser to be opened")
+        wait_for(lambda: seen.exists() and seen.read_text(), what="the browser to be opened")
         assert seen.read_text() == app_.address
 
 

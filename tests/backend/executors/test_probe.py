@@ -8,7 +8,7 @@ from tests.support.worker import request
 from tokendyno.backend.engine.bench import Bench
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_gap_at_the_token_where_two_texts_part_is_that_of_a_bare_forward(make_bench: Callable[..., Bench]) -> None:
     import torch
     from transformers import AutoModelForCausalLM
