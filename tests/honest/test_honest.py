@@ -17,7 +17,7 @@ RUNS = [
     ("qwen3_next", "default"),
     ("deepseek_v3", "batch of 3"),
     ("gpt_oss", "fused"),
-    ("bigbird_pegasus", "own loop"),
+    ("xglm", "own loop"),
     ("doge", "default"),
     ("inkling_text", "default"),
     ("mllama", "static"),
