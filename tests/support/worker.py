@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from tests.support.processes import wait_for
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
@@ -46,6 +47,8 @@ class Talk:
         self.inbox: Inbox = Inbox()
         self.worker = ForkedWorker(self.inbox)
         self.ready = self.until(Ready)[-1] if wait else None
+        if wait:  # the worker may say so before the process that forked it tells that it was born
+            wait_for(lambda: self.worker.pids, what="the worker to be born")
 
     def send(self, command: Command) -> None:
         self.worker.send(command)
