@@ -47,14 +47,6 @@ class ChoiceEntry(msgspec.Struct, frozen=True):
     why: str
 
 
-class Cached(msgspec.Struct, frozen=True):
-    """A model or a kernel in the Hub's cache."""
-
-    kind: str
-    repo: str
-    bytes: int
-
-
 class DoctorDocument(msgspec.Struct, frozen=True):
     """The machine and what it can run. `bandwidth` is None where none was measured; `limits`: what visitors may do in
     each mode, null where there is no limit; `cached`: what was downloaded from the Hub."""
@@ -65,7 +57,7 @@ class DoctorDocument(msgspec.Struct, frozen=True):
     choices: list[ChoiceEntry]
     bandwidth: Bandwidth | None
     limits: dict[str, Limits]
-    cached: list[Cached]
+    cached: list[CachedRepository]
     kind: str = "doctor"
     schema: int = 3
 
@@ -98,7 +90,7 @@ class Report:
             choices,
             self.bandwidth,
             limits,
-            [Cached(*one) for one in self.cached],
+            list(self.cached),
         )
 
 
@@ -179,7 +171,7 @@ def _downloads(cached: Sequence[CachedRepository]) -> str:
     """How many models and kernels the Hub's cache holds, and their bytes."""
     said = []
     for kind in ("model", "kernel"):
-        sizes = [one.size_bytes for one in cached if one.kind == kind]
+        sizes = [one.bytes for one in cached if one.kind == kind]
         if sizes:
             said.append(f"{len(sizes)} {kind}{'s' * (len(sizes) > 1)}, {' '.join(bytes_text(sum(sizes)))}")
     return "; ".join(said)
@@ -233,7 +225,7 @@ def everything(report: Report) -> list[Block]:
         blocks.append([report.bandwidth_note])
     limits = [["", *LIMITS], *([name, *cells] for name, cells in limit_rows())]
     blocks.append(section("Limits of visitors, by mode", limits, [Column()] * (1 + len(LIMITS))))
-    sizes: list[Row] = [[one.kind, one.repo, " ".join(bytes_text(one.size_bytes))] for one in report.cached]
+    sizes: list[Row] = [[one.kind, one.repo, " ".join(bytes_text(one.bytes))] for one in report.cached]
     blocks.append(section("In the Hub's cache", sizes or [["", "none", ""]], [Column(), Column(), Column(right=True)]))
     choices: list[Row] = [
         [f"{row.axis}={row.choice}", Styled("yes", "green") if row.usable else Styled("no", "yellow"), row.why]

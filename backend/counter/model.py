@@ -145,7 +145,8 @@ def read_config(values: dict[str, Any]) -> Any:
     name = values.get("model_type")
     if not isinstance(name, str) or name not in CONFIG_MAPPING_NAMES:
         raise Refused(f"transformers {transformers.__version__} has no model_type {str(name)[:60]!r}")
-    if getattr(AutoConfig.for_model(name, **_plain(copy.deepcopy(values))), "is_encoder_decoder", False):
+    config = AutoConfig.for_model(name, **_plain(copy.deepcopy(values)))
+    if getattr(config, "is_encoder_decoder", False):
         raise Refused(
             "it is an encoder-decoder model, whose decoder attends to what an encoder made of the prompt, and only "
             "decoders and encoders are measured"
@@ -154,7 +155,6 @@ def read_config(values: dict[str, Any]) -> Any:
         raise Refused("it is neither among transformers' causal language models nor a known encoder")
     if name == "cpmant":
         raise Refused("it puts tokens of its own before the prompt, and takes the token 0 for padding")
-    config = AutoConfig.for_model(name, **_plain(copy.deepcopy(values)))
     if name in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not is_encoder(name) and not _decodes(config):
         raise Refused("it is an encoder that is not known here")
     return config

@@ -42,5 +42,4 @@ def free(compiled: bool) -> None:
     if compiled:
         torch._dynamo.reset()
     if torch.cuda.is_initialized():
-        torch._C._cuda_clearCublasWorkspaces()  # one of 32 MiB for each stream that something was captured on
         torch.cuda.empty_cache()

@@ -49,6 +49,7 @@ def test_the_tokens_are_those_of_a_run_and_the_memory_is_given_back(name: str, a
         assert torch.cuda.memory_allocated() - before >= model.memory.weight_bytes
     assert here[0] == here[1] == run.arms["A"].ids
     gc.collect()
+    torch._C._cuda_clearCublasWorkspaces()  # one a stream, which graphs of other models may use: they are not freed
     assert torch.cuda.memory_allocated() - before < MIB
 
 

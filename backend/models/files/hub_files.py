@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models.files import folder, hub, tokenizer_files
 
@@ -103,12 +105,12 @@ def no_safetensors(repo: str) -> InputError:
     )
 
 
-class CachedRepository(NamedTuple):
+class CachedRepository(msgspec.Struct, frozen=True):
     """A repository in the Hub's cache: "model" or "kernel", its name, its bytes on disk."""
 
     kind: str
     repo: str
-    size_bytes: int
+    bytes: int
 
 
 def cached_repositories() -> list[CachedRepository]:
@@ -120,7 +122,7 @@ def cached_repositories() -> list[CachedRepository]:
         if Path(place).expanduser().is_dir():
             repos = scan_cache_dir(place).repos
             found |= {CachedRepository(one.repo_type, one.repo_id, one.size_on_disk) for one in repos}
-    return sorted((one for one in found if one.kind in ("model", "kernel")), key=lambda one: -one.size_bytes)
+    return sorted((one for one in found if one.kind in ("model", "kernel")), key=lambda one: -one.bytes)
 
 
 def free_cache_bytes() -> int:
