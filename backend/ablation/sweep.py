@@ -171,7 +171,6 @@ def plan_points(
 def _requests(traffic: str, sizes: Mapping[str, int], seed: int) -> Traffic:
     preset = traffic_preset(traffic)
     shape = msgspec.structs.replace(preset.draw, requests=sizes.get("requests", preset.draw.requests))
-    shape.__post_init__()  # which replace leaves out
     return drawn(shape, seed, sizes.get("concurrent", preset.concurrent), limits=preset.limits)
 
 
