@@ -20,6 +20,7 @@ const ENTRIES = {
   palette: 'ui/compare/js/palette.js',
   report: 'ui/report/js/start.js',
   setting_chips: 'ui/components/js/setting_chips.js',
+  settled: 'ui/components/js/settled.js',
   sharding: 'ui/fit/js/sharding.js',
   stale_line: 'ui/components/js/stale_line.js',
   story: 'ui/stories/js/story.js',

@@ -26,6 +26,7 @@ from tokendyno.ui.api import endpoints
 from tokendyno.ui.batching.page import batching_page, wanted_run
 from tokendyno.ui.claims.page import claims_page
 from tokendyno.ui.compare.page import compare_page, device_line
+from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates
@@ -39,9 +40,6 @@ from tokendyno.ui.stories.page import stories_page
 from tokendyno.ui.stories.run_here import run_here
 from tokendyno.ui.visitor import visitor_of
 from tokendyno.ui.worth.page import worth_page
-
-QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-"""What listens on the whole page."""
 
 
 def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:

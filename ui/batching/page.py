@@ -35,6 +35,7 @@ from tokendyno.ui.compare.request import within
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
 from tokendyno.ui.components.axis_values import all_known
 from tokendyno.ui.components.counting import wire_counting
+from tokendyno.ui.components.events import QUIET, Settled
 from tokendyno.ui.components.queue_line import queue_line
 from tokendyno.ui.components.stale_line import stale_line
 from tokendyno.ui.components.text_line import text_line
@@ -102,7 +103,6 @@ class _Page(RunPage):
     def wire(self) -> None:
         """Connect every event."""
         safe = shows_errors(self.message)
-        quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
         buttons = [self.row.run, self.row.stop]
         checked = [
             self.message,
@@ -114,40 +114,40 @@ class _Page(RunPage):
         typed = self.row.fields["trace"]
         changes = [part.change for part in self.asked if part is not typed] + [typed.blur]
         model = self.row.fields["model"]
-        wire_counting(model, self.message, self.bench, safe, quiet)  # before the check that it announces
-        gr.on(
-            changes,
+        wire_counting(model, self.message, self.bench, safe)  # before the check that it announces
+        settled = Settled("batching")
+        settled.after(changes)(
             safe(self.check_on_change),
             [self.live, self.message, *self.asked],
             checked,
             trigger_mode="always_last",
-            **quiet,
+            **QUIET,
         )
         summary = self.row.summary
-        put_back = summary.line.back(safe(summary.put_back), None, [*summary.controls.values(), self.message], **quiet)
-        put_back.then(safe(self.check), [self.live, *self.asked], checked, **quiet)
+        put_back = summary.line.back(safe(summary.put_back), None, [*summary.controls.values(), self.message], **QUIET)
+        put_back.then(None, None, None, js=settled.changed, **QUIET)
         for arm in self.arms:
             arm.verdicts.fix(
                 safe(fixes(batch_axes(), arm.axes)),
                 arm.axes,
                 [*arm.axes, self.message],
                 trigger_mode="multiple",
-                **quiet,
+                **QUIET,
             )
         started = self.row.run.click(
             safe(self.run),
             [self.live, *self.inputs],
             [self.live, self.message, *buttons],
             trigger_mode="always_last",
-            **quiet,
+            **QUIET,
         )
-        started.success(safe(self.compare), [self.live, *self.inputs], [self.stale, self.message], **quiet)
-        self.row.stop.click(safe(self.stop), self.live, [self.message], **quiet)
-        self.live.finished(safe(self.finished), self.live, [*buttons, self.message], **quiet)
+        started.success(safe(self.compare), [self.live, *self.inputs], [self.stale, self.message], **QUIET)
+        self.row.stop.click(safe(self.stop), self.live, [self.message], **QUIET)
+        self.live.finished(safe(self.finished), self.live, [*buttons, self.message], **QUIET)
         context = gr.context.Context.root_block
         assert context is not None
-        opened = context.load(safe(self.attach), None, [*self.inputs, self.live, *buttons, self.message], **quiet)
-        opened.then(safe(self.check_first), [self.live, *self.asked], checked, **quiet)
+        opened = context.load(safe(self.attach), None, [*self.inputs, self.live, *buttons, self.message], **QUIET)
+        opened.then(safe(self.check_first), [self.live, *self.asked], checked, **QUIET)
 
     # --- arms -------------------------------------------------------------------------------------
 

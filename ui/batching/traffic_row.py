@@ -9,6 +9,7 @@ import msgspec
 from tokendyno.backend.models.catalogue import CatalogueEntry
 from tokendyno.backend.traffic.presets import traffic_presets
 from tokendyno.ui.batching.request import ARRIVALS, Fields, draw_values
+from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.inputs import model_input, number_input, pairs_inputs
 from tokendyno.ui.components.setting_chips import SettingChips
 
@@ -113,7 +114,7 @@ def traffic_row(offered: Sequence[CatalogueEntry], runs: bool) -> TrafficRow:
             made["seconds"], made["price"] = pairs_inputs("batch-")
     summary.watch(made)
     _connect(preset, made)
-    more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
+    more.click(None, None, None, js=_TOGGLE, **QUIET)
     return TrafficRow({field: made[field] for field in Fields._fields}, preset, run, stop, summary)
 
 
@@ -131,12 +132,4 @@ def _connect(preset: gr.Dropdown, made: dict[str, Any]) -> None:
     known = {one.name: [*draw_values(one.draw).values(), one.concurrent, ""] for one in traffic_presets()}
     fill = f"(name) => ({msgspec.json.encode(known).decode()})[name]"
     # "select", not "input": Gradio also sends "input" when the focus leaves the list
-    preset.select(
-        None,
-        preset,
-        [made[name] for name in names],
-        js=fill,
-        show_progress="hidden",
-        queue=False,
-        api_visibility="private",
-    )
+    preset.select(None, preset, [made[name] for name in names], js=fill, **QUIET)

@@ -12,6 +12,7 @@ from tokendyno.backend.claims.results import read_results
 from tokendyno.backend.claims.view import claims_document
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.redact import redact
+from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
@@ -52,14 +53,7 @@ def claims_page(opened: gr.Tab) -> ClaimsControls:
         except InputError as error:
             return {message: redact(str(error)), result: ""}
 
-    opened.select(
-        shows_errors(message)(show),
-        None,
-        [message, result],
-        queue=False,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    opened.select(shows_errors(message)(show), None, [message, result], **QUIET)
     return ClaimsControls(result, message, show)
 
 

@@ -140,10 +140,6 @@ class Handlers(RunPage):
             updates[whole] = named_code(request.model, asked, all_of_it, "standalone-")
         return updates
 
-    def check_chosen(self, preset: object, shown: Any, said: object, *values: Any) -> Updates:
-        """The same when a preset was chosen: it may come to what was set before, and only its notes are new."""
-        return {} if preset == CUSTOM else self.check_on_change(shown, said, *values)
-
     def show_unsupported(self, model: object) -> Updates:
         """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
         try:

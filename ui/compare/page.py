@@ -16,6 +16,7 @@ from tokendyno.ui.compare.palette import palette_dialog
 from tokendyno.ui.compare.request import ARMS
 from tokendyno.ui.compare.work_row import WorkControls, work_row
 from tokendyno.ui.components.counting import wire_counting
+from tokendyno.ui.components.events import QUIET, Settled
 from tokendyno.ui.components.queue_line import queue_line
 from tokendyno.ui.components.stale_line import stale_line
 from tokendyno.ui.components.summary import machine_line
@@ -41,10 +42,6 @@ FIRST = {
 
 TO_WORTH = "() => { document.querySelector('#pages [data-tab-id=worth]').click(); return []; }"
 """Opens the page of ablations and sweeps, whose tab is not shown, with the arms as they are here."""
-
-QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-"""Of every event of the page. None goes through Gradio's queue: its client does not open a stream of answers while it
-believes the last one open, so that a press whose answer was late by milliseconds was never answered."""
 
 
 class CompareControls(NamedTuple):
@@ -89,23 +86,23 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     gr.Button("What is each choice worth? Sweeps", size="sm", elem_id="to-worth").click(
         None, None, None, js=TO_WORTH, **QUIET
     )
-    for wire in (_wire_choices, _wire_arms, _wire_runs):
-        wire(page)
+    settled = Settled("compare")
+    _wire_choices(page, settled)
+    _wire_arms(page, settled)
+    _wire_runs(page)
     opened = _wire_opening(page)
     buttons = [row.run, row.stop]
     return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons, page.inputs, page.asked, opened)
 
 
-def _wire_choices(page: Handlers) -> None:
-    """What is typed or chosen is checked. Gradio answers the events of one change one after the other, so that what
-    announces a check comes before it."""
+def _wire_choices(page: Handlers, settled: Settled) -> None:
+    """What is typed or chosen is checked, a moment after the last change: what announces a check comes before it."""
     safe = shows_errors(page.message)
-    wire_counting(page.work.model, page.message, page.bench, safe, QUIET)
+    wire_counting(page.work.model, page.message, page.bench, safe)
     texts = (page.work.prompt, page.work.system)
     changes = [part.change for part in page.inputs if part not in texts] + [part.blur for part in texts]
     changes += [page.code.gpu.change, page.code.gpus.change]
-    gr.on(
-        changes,
+    settled.after(changes)(
         safe(page.check_on_change),
         [page.live, page.message, *page.asked],
         page.checked,
@@ -116,14 +113,14 @@ def _wire_choices(page: Handlers) -> None:
         safe(page.will.put_back), None, [*page.will.controls.values(), page.message], **QUIET
     )
     for filled in (page.filled, put_back):  # texts may be all that it has changed
-        filled.then(safe(page.check), [page.live, *page.asked], page.checked, **QUIET)
+        filled.then(None, None, None, js=settled.changed, **QUIET)
     dropdowns = [part for arm in page.arms for part in (arm.preset, *arm.axes)]
     page.work.model.change(
         safe(page.show_unsupported), page.work.model, [*dropdowns, page.palette, page.message], **QUIET
     )
 
 
-def _wire_arms(page: Handlers) -> None:
+def _wire_arms(page: Handlers, settled: Settled) -> None:
     """Presets, fixes, "A and one more", the palette, and "use the same"."""
     safe = shows_errors(page.message)
     for arm in page.arms:
@@ -131,7 +128,7 @@ def _wire_arms(page: Handlers) -> None:
         chosen = arm.preset.select(
             safe(page.choose_preset(arm)), [arm.preset, page.work.model, *arm.axes], changed, **QUIET
         )
-        chosen.then(safe(page.check_chosen), [arm.preset, page.live, page.message, *page.asked], page.checked, **QUIET)
+        chosen.then(None, None, None, js=settled.changed, **QUIET)  # only its notes may be new
         arm.verdicts.fix(safe(fixes(prompt_axes(), arm.axes)), arm.axes, changed, trigger_mode="multiple", **QUIET)
     first, *others = page.arms
     for arm in others:

@@ -9,6 +9,7 @@ import msgspec
 from tokendyno.backend.arms.presets import prompts
 from tokendyno.backend.config import EFFORTS, THINKING, Request
 from tokendyno.backend.models.catalogue import CatalogueEntry
+from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.inputs import model_input, number_input, pairs_inputs
 from tokendyno.ui.components.setting_chips import SettingChips
 from tokendyno.ui.components.text_line import text_line
@@ -124,7 +125,7 @@ def work_row(offered: Sequence[CatalogueEntry], runs: bool) -> WorkRow:
     )
     will.watch({**work._asdict(), "preset": preset})
     filled = _connect(preset, work)
-    more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
+    more.click(None, None, None, js=_TOGGLE, **QUIET)
     return WorkRow(work, run, stop, facts, will, filled)
 
 
@@ -147,7 +148,7 @@ def _connect(preset: gr.Dropdown, work: WorkControls) -> Any:
     }
     fill = f"(name) => ({msgspec.json.encode(known).decode()})[name]"
     # "select", not "input": Gradio also sends "input" when the focus leaves the list
-    return preset.select(None, preset, filled, js=fill, show_progress="hidden", queue=False, api_visibility="private")
+    return preset.select(None, preset, filled, js=fill, **QUIET)
 
 
 def _prompt_preset() -> gr.Dropdown:

@@ -11,6 +11,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import must_count
 from tokendyno.backend.models.counting import progress
 from tokendyno.backend.views.waits import duration
+from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.errors import Updates
 
 COUNTING = (
@@ -25,7 +26,6 @@ def wire_counting(
     message: gr.HTML,
     bench: Bench,
     safe: Callable[[Callable[..., Updates]], Callable[..., Updates]],
-    quiet: dict[str, Any],
 ) -> None:
     """Say so before the facts of another model take a while, and how long that has taken. What checks the model
     replaces the sentence; it listens to the same change after this."""
@@ -37,8 +37,8 @@ def wire_counting(
     def count_on(chosen: object, said: object) -> Updates:
         return next_sentence(chosen, said, bench, message, timer)
 
-    model.change(safe(announce), model, [message, timer], **quiet)
-    timer.tick(safe(count_on), [model, message], [message, timer], **quiet)
+    model.change(safe(announce), model, [message, timer], **QUIET)
+    timer.tick(safe(count_on), [model, message], [message, timer], **QUIET)
 
 
 def next_sentence(chosen: object, said: object, bench: Bench, message: gr.HTML, timer: gr.Timer) -> Updates:

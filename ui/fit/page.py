@@ -18,6 +18,7 @@ from tokendyno.backend.history.measured import measured
 from tokendyno.backend.models import catalogue
 from tokendyno.backend.redact import redact
 from tokendyno.ui.components.counting import wire_counting
+from tokendyno.ui.components.events import QUIET, Settled
 from tokendyno.ui.components.inputs import model_input, number_input, read_text, read_whole
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.text_line import text_line
@@ -115,13 +116,7 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
             result: msgspec.json.encode(shown).decode(),
         }
 
-    wire_counting(
-        model,
-        message,
-        bench,
-        shows_errors(message),
-        {"queue": False, "show_progress": "hidden", "api_visibility": "private"},
-    )
+    wire_counting(model, message, bench, shows_errors(message))
 
     def show_opened(request: gr.Request, read: object, *values: Any) -> Updates:
         return show(request, *values) if read else {}
@@ -131,20 +126,10 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
         shows_errors(message)(show_opened),
         [address, *asked],
         outputs,
-        show_progress="hidden",
-        queue=False,
-        api_visibility="private",
+        **QUIET,
     )
-    gr.on(
-        [model.change, gpu.change, count.change, amounts.input],
-        safe,
-        asked,
-        outputs,
-        show_progress="hidden",
-        trigger_mode="always_last",
-        queue=False,
-        api_visibility="private",
-    )
+    changes = [model.change, gpu.change, count.change, amounts.input]
+    Settled("fit").after(changes)(safe, asked, outputs, trigger_mode="always_last", **QUIET)
     return FitControls(model, gpu, count, amounts, message, result, outputs, safe)
 
 
@@ -205,9 +190,7 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
         return {message: "", table: encode(split(bench, kind, name, count), (name, count))}
 
     for kind, button in buttons.items():
-        button.click(
-            lambda: (WORKING, ""), None, [message, table], queue=False, show_progress="hidden", api_visibility="private"
-        ).then(
+        button.click(lambda: (WORKING, ""), None, [message, table], **QUIET).then(
             shows_errors(message)(functools.partial(show, kind)),
             [model, gpus],
             [message, table],
@@ -216,15 +199,7 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
             concurrency_id="sharding",
             api_visibility="private",
         )
-    gr.on(
-        [model.change, gpus.change],
-        unless_of,
-        [model, gpus, table],
-        [message, table],
-        queue=False,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    gr.on([model.change, gpus.change], unless_of, [model, gpus, table], [message, table], **QUIET)
 
 
 def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:

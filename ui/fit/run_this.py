@@ -1,12 +1,11 @@
 """ "Run this": a row of the Fit page becomes arm B of the Compare page, with its model and batch size."""
 
-from typing import Any
-
 import gradio as gr
 
 from tokendyno.backend.errors import InputError
 from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.compare.request import choice_values
+from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.inputs import read_text, read_whole
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.fit.page import FitControls
@@ -39,7 +38,6 @@ def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None
         updates |= {compare.batch_size: batch, fit.message: ""}
         return updates | dict(zip(compare.arm_b, choice_values(choices), strict=True))
 
-    quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     outputs = [pages, compare.model, compare.batch_size, *compare.arm_b, fit.message]
-    taken = fit.result.take(shows_errors(fit.message)(take), [fit.model, fit.amounts], outputs, **quiet)
-    taken.success(None, None, None, js=FOCUS_RUN, **quiet)
+    taken = fit.result.take(shows_errors(fit.message)(take), [fit.model, fit.amounts], outputs, **QUIET)
+    taken.success(None, None, None, js=FOCUS_RUN, **QUIET)

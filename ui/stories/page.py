@@ -1,6 +1,6 @@
 """The Stories page: guided pages whose recording plays at once. Wiring only: `tokendyno.backend.stories` reads them."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gradio as gr
 
@@ -14,6 +14,7 @@ from tokendyno.backend.stories import Story, first_story, stories, story
 from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.origin import device_name, whole_note
 from tokendyno.backend.views.story_number import story_number
+from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.live.panel import live_panel
@@ -55,8 +56,7 @@ def stories_page(bench: Bench) -> StoryControls:
     def choose(event: gr.EventData) -> Updates:
         return controls.open(name_of(event), recording_of(event)) | {message: ""}
 
-    quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-    view.choose(shows_errors(message)(choose), None, [view, panel, message], trigger_mode="multiple", **quiet)
+    view.choose(shows_errors(message)(choose), None, [view, panel, message], trigger_mode="multiple", **QUIET)
     return controls
 
 

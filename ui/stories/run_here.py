@@ -2,7 +2,6 @@
 GPU can run it, else with the embedded model."""
 
 from dataclasses import replace
-from typing import Any
 
 import gradio as gr
 import msgspec
@@ -20,6 +19,7 @@ from tokendyno.ui.batching.page import BatchControls
 from tokendyno.ui.batching.traffic_row import TTFT_LIMIT_S
 from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.compare.request import choice_values, within
+from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.fit.run_this import FOCUS_RUN
 from tokendyno.ui.live.panel import RUN_ID
@@ -60,7 +60,6 @@ def run_here(
         updates |= {button: gr.update(interactive=False) for button in starting}
         return updates | {stop: gr.update(interactive=True), target.live: begun}
 
-    quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     outputs = [
         pages,
         controls.message,
@@ -77,8 +76,8 @@ def run_here(
         batching.stop,
     ]
     shown = [compare.live, batching.live]
-    taken = controls.view.take(shows_errors(controls.message)(take), shown, outputs, **quiet)
-    taken.success(None, None, None, js=FOCUS_RUN, **quiet)
+    taken = controls.view.take(shows_errors(controls.message)(take), shown, outputs, **QUIET)
+    taken.success(None, None, None, js=FOCUS_RUN, **QUIET)
 
 
 def request_here(bench: Bench, told: Story) -> Request:

@@ -17,6 +17,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import all_axes, titles_text
 from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.compare.request import ARMS, read_arms, read_request
+from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.pulls import refusal
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.text_line import text_line
@@ -24,8 +25,6 @@ from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.live.plotly import plotly_address
 from tokendyno.ui.visitor import REFUSED, visitor_of
 from tokendyno.ui.worth.sources import sweep_template, worth_template
-
-QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 TO_COMPARE = "() => { document.querySelector('#pages [data-tab-id=compare]').click(); return []; }"
 
