@@ -10,6 +10,7 @@ from tests.browser.access import obstacles
 from tests.browser.driver import Driver
 from tests.support.served import served
 from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.optimizations import axis_title, choice_title
 from tokendyno.backend.stories import stories
 
 Open = Callable[..., Driver]
@@ -48,9 +49,11 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     page.locator("#run").wait_for(state="visible")
     user.wait(f"document.querySelector('#prompt textarea').value === {last.here.prompt!r}")
     assert page.locator("#max-new-tokens input").input_value() == str(last.here.max_new_tokens)
-    choices = dict(parse_arm(last.here.model, last.here.b).choices)
-    user.wait(f"document.querySelectorAll('#verdicts-b .td-chip').length === {len(choices)}")
-    assert f"Dtype {choices['dtype']}" in user.chips("b")
+    choices = parse_arm(last.here.model, last.here.b).choices
+    chips = [f"{axis_title(axis)} {choice_title(axis, choice)}" for axis, choice in choices]
+    for chip in chips:
+        page.locator("#verdicts-b .td-chip", has_text=chip).wait_for()
+    assert sorted(user.chips("b")) == sorted(chips)
     user.wait("!document.querySelector('#stop').disabled")
     user.wait("new URL(location.href).searchParams.get('run')")
     run_id = user.shown()

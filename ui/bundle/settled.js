@@ -1,1 +1,1 @@
-"use strict";(()=>{var e=0;document.addEventListener(settings.change,()=>{clearTimeout(e),e=setTimeout(()=>trigger("settled"),40)});})();
+"use strict";(()=>{var e=0,t=()=>{window.tokendynoChanged?.delete(settings.page)&&(clearTimeout(e),e=setTimeout(()=>trigger("settled"),40))};document.addEventListener("tokendyno-changed",t);t();})();

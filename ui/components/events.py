@@ -12,6 +12,13 @@ QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibil
 believes the last one open, so that a press whose answer was late by milliseconds was never answered."""
 
 
+CHANGED = """() => {
+  (window.tokendynoChanged ??= new Set()).add('PAGE');
+  document.dispatchEvent(new Event('tokendyno-changed'));
+  return [];
+}"""
+
+
 class Settled:
     """One event for all controls of a page that change at about the same time, as when a story or a run sets them.
 
@@ -23,12 +30,11 @@ class Settled:
     """
 
     def __init__(self, page: str) -> None:
-        change = f"tokendyno-changed-{page}"
-        self.changed = f"() => {{ document.dispatchEvent(new Event({change!r})); return []; }}"
+        self.changed = CHANGED.replace("PAGE", page)
         self.box = gr.HTML(
             value="",
             html_template="",
-            js_on_load=bundle("settled", change=change),
+            js_on_load=bundle("settled", page=page),
             apply_default_css=False,
             elem_id=f"settled-{page}",
         )

@@ -33,6 +33,8 @@ interface Window {
     title: string; claim: string; chart: string; place: number; count: number;
     before?: { name: string; title: string }; after?: { name: string; title: string }; open(name: string): void;
   } | null;
+  /** Pages whose controls have changed since they were checked (ui/components/events.py). */
+  tokendynoChanged?: Set<string>;
   tokendynoFit?: { context: number; most: number; label: string; encoder: boolean };
   /** Of benches: told of what came and what is shown. */
   tokendynoProbe?: { arrived(tokens: number[]): void; painted(ms: number): void; shows(tokens: number[]): void };
