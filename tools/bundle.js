@@ -6,6 +6,7 @@ import { build } from 'esbuild';
 
 const ENTRIES = {
   address: 'ui/js/address.js',
+  advise: 'ui/advise/js/advise.js',
   arm: 'ui/compare/js/arm.js',
   batching: 'ui/batching/js/panel.js',
   claims: 'ui/claims/js/result.js',

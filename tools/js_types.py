@@ -8,6 +8,7 @@ import json
 import msgspec
 from msgspec import inspect
 
+from tokendyno.backend.ablation.advise.view import AdviceView
 from tokendyno.backend.ablation.sweep_view import SweepView
 from tokendyno.backend.ablation.view import WorthView
 from tokendyno.backend.claims.view import ClaimsDocument
@@ -29,6 +30,7 @@ from tokendyno.ui.stories.view import Shown
 
 FILE = ROOT / "ui" / "js" / "values.d.ts"
 VALUES: dict[str, tuple[type[msgspec.Struct], ...]] = {
+    "Advise": (AdviceView,),
     "Arm": (Verdicts, Fold, Stale),
     "Batch": (BatchDelta,),
     "Chips": (ChipLine,),

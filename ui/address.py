@@ -11,9 +11,9 @@ import msgspec
 from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.ui.components.scripts import bundle
 
-PAGES = ("compare", "batching", "fit", "stories", "history", "claims", "worth")
+PAGES = ("compare", "advise", "batching", "fit", "stories", "history", "claims", "worth")
 
-MODEL_PAGES = PAGES[:3]
+MODEL_PAGES = PAGES[:4]
 """Pages with a model of their own; the others leave it as it is."""
 
 MAX_TEXT = 300

@@ -22,6 +22,7 @@ from tokendyno.backend.recordings.shelf import shipped_id
 from tokendyno.backend.stories import first_story, stories
 from tokendyno.backend.views.share import shared
 from tokendyno.ui.address import MODEL_PAGES, address_bar, enter, read_address, tell
+from tokendyno.ui.advise.page import advise_page
 from tokendyno.ui.api import endpoints
 from tokendyno.ui.batching.page import batching_page, wanted_run
 from tokendyno.ui.claims.page import claims_page
@@ -61,6 +62,8 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
                 told = stories_page(bench)
             with gr.Tab("Compare", id="compare", render_children=True) as compare_tab:
                 compare = compare_page(bench, courses)
+            with gr.Tab("Advise", id="advise", render_children=True) as advise_tab:
+                advise = advise_page(bench, courses)
             with gr.Tab("Batching", id="batching", render_children=True) as batching_tab:
                 batching = batching_page(bench)
             with gr.Tab("Fit", id="fit", render_children=True) as fit_tab:
@@ -73,7 +76,8 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             with gr.Tab("Worth", id="worth", alignment="right", render_children=True) as worth_tab:
                 worth_page(bench, courses, compare, worth_tab)
 
-        models, tabs = [compare.model, batching.model, fit.model], [compare_tab, batching_tab, fit_tab]
+        models = [compare.model, advise.model, batching.model, fit.model]
+        tabs = [compare_tab, advise_tab, batching_tab, fit_tab]
         for page, tab in (
             ("stories", stories_tab),
             ("history", history_tab),
@@ -100,7 +104,9 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             if first:  # "" until `opened` has answered: the browser also tells which tab is selected at first
                 bench.expect_run()
 
-        gr.on([compare_tab.select, batching_tab.select, worth_tab.select], expect, address, None, **QUIET)
+        gr.on(
+            [tab.select for tab in (compare_tab, advise_tab, batching_tab, worth_tab)], expect, address, None, **QUIET
+        )
 
         def opened(request: gr.Request) -> Updates:
             asked = read_address(request)
@@ -129,6 +135,8 @@ def opening_page(bench: Bench, request: Any) -> str:
         return named
     if request.query_params.get("worth") or request.query_params.get("sweep"):
         return "worth"
+    if request.query_params.get("advice"):
+        return "advise"
     linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
     return "batching" if linked else first_page(bench, request)
 

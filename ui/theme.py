@@ -7,7 +7,7 @@ import gradio as gr
 
 from tokendyno.ui.sheets import SHEETS
 
-_OWN = ("batching", "fit", "history", "claims", "worth")
+_OWN = ("advise", "batching", "fit", "history", "claims", "worth")
 STYLES = [*SHEETS, *(Path(__file__).resolve().parent / page / "style.css" for page in _OWN)]
 
 _SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")

@@ -82,6 +82,26 @@ class Course:
         return len(self.journal.trials) + len(self.journal.costs)
 
     @property
+    def share(self) -> float:
+        """How far it is, from 0 to 1."""
+        return self.finished / max(1, self.trials)
+
+    @property
+    def count(self) -> str:
+        """The same in words."""
+        return f"{self.finished} of {self.trials} runs"
+
+    @property
+    def outcome(self) -> str:
+        """What it is once nothing is left to do."""
+        return f"{self.trials} runs of {self.heading.rounds} rounds, with 95% intervals."
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.finished >= self.trials
+
+    @property
     def _readings(self) -> int:
         return len(self._tasks.readings) - 1 if self.heading.positions else 0
 

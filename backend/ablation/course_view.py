@@ -1,4 +1,4 @@
-"""How far an ablation or a sweep is, in words."""
+"""How far an ablation, a sweep or advice is, in words."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from tokendyno.backend.views.quality import TOLERANCES
 
 
 class CourseView(msgspec.Struct, frozen=True):
-    """What the page gets of both. `share`: of the runs, from 0 to 1; `doing`: the run in flight; `left`: time left;
+    """What the page gets of each. `share`: of the runs, from 0 to 1; `doing`: the run in flight; `left`: time left;
     `again`: whether it can go on."""
 
     id: str
@@ -30,7 +30,7 @@ def course_view(course: Course) -> CourseView:
         course.state,
         _sentence(course),
         course.message,
-        course.finished / max(1, course.trials),
+        course.share,
         course.doing,
         f"about {_duration(left_s)} left" if left_s is not None else "",
         course.state in ("stopped", "failed") and not course.closed,
@@ -45,12 +45,12 @@ def quality_note(heading: Heading) -> str:
 
 
 def _sentence(course: Course) -> str:
-    count = f"{course.finished} of {course.trials} runs"
+    count = course.count
     match course.state:
         case "running":
             return f"Measuring: {count}."
         case "done":
-            return f"{course.trials} runs of {course.heading.rounds} rounds, with 95% intervals."
+            return course.outcome
         case "stopped":
             return f"Stopped after {count}, which are kept. Go on measures the rest."
         case "failed":

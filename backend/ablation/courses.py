@@ -8,11 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
+from tokendyno.backend.ablation.advise.course import heading_of_advice
+from tokendyno.backend.ablation.advise.steps import GUESS_S
+from tokendyno.backend.ablation.advise.wishes import Limits, Wish
 from tokendyno.backend.ablation.journal import Heading, heading_of
-from tokendyno.backend.ablation.kinds import SWEEP, Ablation, Sweep, course_of
+from tokendyno.backend.ablation.kinds import SWEEP, AnyCourse, course_of
 from tokendyno.backend.ablation.steps import KINDS
 from tokendyno.backend.ablation.sweep import SIZES, traffic_of
-from tokendyno.backend.config import Request
+from tokendyno.backend.config import Request, Workload
 from tokendyno.backend.engine.allowed import check_runs
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -34,10 +39,10 @@ class Courses:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._folder = ablation_folder(bench.store.path) if bench.store.path is not None else None
-        self._known: dict[str, Ablation | Sweep] = {}
+        self._known: dict[str, AnyCourse] = {}
         self._lock = threading.Lock()
 
-    def begin(self, asked: Request, visitor: Visitor) -> Ablation | Sweep:
+    def begin(self, asked: Request, visitor: Visitor) -> AnyCourse:
         """Ablate what two arms differ in. InputError says what is wrong and what to do."""
         a, b = (arm.choices for arm in asked.arms)
         changes = changes_of(a, b)
@@ -46,7 +51,7 @@ class Courses:
 
     def begin_sweep(
         self, asked: Request, over: Mapping[str, Sequence[str]], quality: bool, visitor: Visitor
-    ) -> Ablation | Sweep:
+    ) -> AnyCourse:
         """Sweep the only arm of a request. InputError says what is wrong and what to do."""
         (arm,) = asked.arms
         changes = [(name, ",".join(values)) for name, values in over.items()]
@@ -62,6 +67,17 @@ class Courses:
         positions = POSITIONS if quality else 0
         return self._begin(asked, arm.choices, changes, [SWEEP], positions, visitor, traffic)
 
+    def begin_advice(
+        self, model: str, work: Workload, wish: Wish, limits: Limits, budget_s: float, visitor: Visitor
+    ) -> AnyCourse:
+        """Seek advice about a model. InputError says what is wrong and what to do."""
+        check_runs(self._bench.limits)
+        most = self._bench.limits.trials
+        if most is not None and budget_s > most * GUESS_S:
+            raise InputError(f"Advice may take {most * GUESS_S:g} s here. Choose a smaller budget.")
+        heading = heading_of_advice(model, work, wish, limits, (), visitor.owner, budget_s)
+        return self._take_up(msgspec.structs.replace(heading, positions=POSITIONS), visitor)
+
     def _begin(
         self,
         asked: Request,
@@ -71,9 +87,8 @@ class Courses:
         positions: int,
         visitor: Visitor,
         traffic: str = "",
-    ) -> Ablation | Sweep:
+    ) -> AnyCourse:
         check_runs(self._bench.limits)
-        most = self._bench.limits.trials
         heading = Heading(
             asked.model,
             dict(base),
@@ -84,12 +99,16 @@ class Courses:
             positions=positions,
             owner=visitor.owner,
             traffic=traffic,
-        ).begun(self._bench.machine())
+        )
+        return self._take_up(heading, visitor)
+
+    def _take_up(self, heading: Heading, visitor: Visitor) -> AnyCourse:
+        most = self._bench.limits.trials
         with self._lock:
             self._require_idle(visitor)
             course_id = secrets.token_hex(12)
             path = self._path(course_id)
-            course = course_of(self._bench, course_id, heading, path)
+            course = course_of(self._bench, course_id, heading.begun(self._bench.machine()), path)
             if most is not None and course.trials > most:
                 if path is not None:
                     path.unlink(missing_ok=True)
@@ -98,7 +117,7 @@ class Courses:
             course.begin(visitor)
         return course
 
-    def again(self, course_id: str, visitor: Visitor) -> Ablation | Sweep:
+    def again(self, course_id: str, visitor: Visitor) -> AnyCourse:
         """Go on with one of this visitor that was stopped or failed."""
         course = self.get(course_id)
         with self._lock:
@@ -117,7 +136,7 @@ class Courses:
         course.stop()
         return True
 
-    def get(self, course_id: str) -> Ablation | Sweep | None:
+    def get(self, course_id: str) -> AnyCourse | None:
         """One by its id, read from its journal where it is not in memory. InputError where the journal is of other
         versions or another machine, or cannot be read."""
         if not ID.fullmatch(course_id):
@@ -129,7 +148,7 @@ class Courses:
             if path is None or not path.is_file():
                 return None
             course = course_of(self._bench, course_id, heading_of(path), path)
-            course.state = "done" if course.finished >= course.trials else "stopped"
+            course.state = "done" if course.complete else "stopped"
             why = course.heading.stranger(course.heading.begun(self._bench.machine()))
             if course.state == "stopped" and why:
                 course.state, course.closed = "failed", f"This cannot go on: {why}. Begin it anew."
@@ -137,7 +156,7 @@ class Courses:
             self._keep(course)
             return course
 
-    def newest(self, owner: str, kind: type[Ablation | Sweep]) -> str:
+    def newest(self, owner: str, kind: type[AnyCourse]) -> str:
         """Id of the one of that kind of an owner that was begun or looked at last since the app started; "" without
         one."""
         with self._lock:
@@ -155,7 +174,7 @@ class Courses:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self._folder / f"{course_id}.jsonl"
 
-    def _keep(self, course: Ablation | Sweep) -> None:
+    def _keep(self, course: AnyCourse) -> None:
         self._known[course.id] = course
         for known in [one for one in self._known.values() if not one.live][: max(0, len(self._known) - MAX_KEPT)]:
             del self._known[known.id]

@@ -23,6 +23,7 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
 
     rounds, positions  how often each arm runs, and tokens to predict in each text; 0 where the command decides that
                        each time it is called
+    budget_s           likewise: seconds that advice may take
     owner              whose ablation it is, where visitors are told apart
     machine            its GPU, or its CPU with the number of cores
     traffic            the preset that requests are drawn from, with the workload's seed; "": one prompt
@@ -40,6 +41,7 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
     owner: str = ""
     machine: str = ""
     traffic: str = ""
+    budget_s: float = 0.0
 
     def begun(self, machine: Machine) -> "Heading":
         """The same as it would begin now, on that machine."""
@@ -63,6 +65,8 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial"
     """One run of one arm. `latency_s`: of each step; `ids`: what it generated; `doubtful`: axes that its ledger does
     not show as planned, with their status; `gpu`: UUID of the card, "" on a CPU; `node`: machine, "" for this one.
 
+    spent_s  what it took, start and proof included; start_s: of a fresh worker, from its process to its first token
+
     Of many requests, `latency_s` is the TTFT and the time per output token of the middle ones, and `useful_tokens_s` is
     known."""
 
@@ -77,6 +81,8 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial"
     gpu: str = ""
     node: str = ""
     useful_tokens_s: float | None = None
+    spent_s: float = 0.0
+    start_s: float | None = None
 
 
 class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality", tag_field="line"):
@@ -94,12 +100,32 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality
     cost: str
     kl_interval: tuple[float, float] | None = None
     finer: bool = False
+    spent_s: float = 0.0
 
     @property
     def gains(self) -> bool:
         """Whether a gain of the arm counts: what it costs is within the tolerance."""
         return self.finer or counts(self.cost)
 
+
+class Left(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="left", tag_field="line"):
+    """An arm that advice has given up: why, as a sentence. `tried`: it failed, else its start took too long."""
+
+    arm: str
+    why: str
+    tried: bool
+    spent_s: float = 0.0
+
+
+class Confirmed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="confirmed", tag_field="line"):
+    """The arm that is advised: the run in which it was measured again, beside the base, in fresh workers."""
+
+    arm: str
+    run: str
+    spent_s: float = 0.0
+
+
+Line = Trial | Cost | Left | Confirmed
 
 MAX_HEADING_BYTES = 8 << 20
 MAX_LINE_BYTES = 64 << 20
@@ -115,11 +141,12 @@ _ASKED = {
     "positions": "the positions of texts",
     "owner": "the owner",
     "traffic": "the requests",
+    "budget_s": "the budget",
 }
 """Fields of a heading that a command decides, in words."""
 
 _encode = msgspec.json.Encoder().encode
-_decode: Callable[[bytes], Heading | Trial | Cost] = msgspec.json.Decoder(Heading | Trial | Cost).decode
+_decode: Callable[[bytes], Heading | Line] = msgspec.json.Decoder(Heading | Line).decode
 
 
 def heading_of(path: Path) -> Heading:
@@ -148,6 +175,8 @@ class Journal:
     def __init__(self, path: Path | None, heading: Heading, only_read: bool = False) -> None:
         self.trials: dict[tuple[str, int], Trial] = {}
         self.costs: dict[str, Cost] = {}
+        self.left: dict[str, Left] = {}
+        self.confirmed: Confirmed | None = None
         self._path, self._file = path, None
         if path is not None and only_read:
             with self._opened(path, "rb") as file:
@@ -155,7 +184,7 @@ class Journal:
         elif path is not None:
             self._file = self._held(path, heading)
 
-    def add(self, line: Trial | Cost) -> None:
+    def add(self, line: Line) -> None:
         """Keep a finished trial. InputError on a full disk: what was written before stays."""
         self._take(line)
         if self._file is not None:
@@ -171,12 +200,16 @@ class Journal:
             with contextlib.suppress(OSError):  # the rest of a line that could not be written, as was said then
                 self._file.close()
 
-    def _take(self, line: Trial | Cost) -> None:
+    def _take(self, line: Line) -> None:
         match line:
             case Trial():
                 self.trials[line.arm, line.round] = line
             case Cost():
                 self.costs[line.arm] = line
+            case Left():
+                self.left[line.arm] = line
+            case Confirmed():
+                self.confirmed = line
 
     def _held(self, path: Path, heading: Heading) -> BinaryIO:
         """The file, to be written by this process alone; without a line that was torn when it was written last."""
@@ -231,7 +264,7 @@ class Journal:
             good += len(data)
         return good
 
-    def _line(self, data: bytes, number: int) -> Heading | Trial | Cost:
+    def _line(self, data: bytes, number: int) -> Heading | Line:
         try:
             return _decode(data)
         except UNDECODABLE as error:
@@ -245,7 +278,7 @@ class Journal:
     def _foreign(self) -> InputError:
         return InputError(f"{self._path} is no journal: {_MUST_BEGIN}. It is left as it is. Name another file.")
 
-    def _require_same(self, found: Heading | Trial | Cost, now: Heading) -> None:
+    def _require_same(self, found: Heading | Line, now: Heading) -> None:
         if not isinstance(found, Heading):
             raise self._foreign()
         asked = (name for name in found.__struct_fields__ if name not in ("device", "machine", "versions"))
@@ -260,7 +293,7 @@ class Journal:
                 "another file."
             )
 
-    def _write(self, file: BinaryIO, line: Heading | Trial | Cost) -> None:
+    def _write(self, file: BinaryIO, line: Heading | Line) -> None:
         try:
             file.write(_encode(line) + b"\n")
             file.flush()

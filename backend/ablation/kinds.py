@@ -4,6 +4,9 @@ from pathlib import Path
 
 import msgspec
 
+from tokendyno.backend.ablation.advise.course import Advice
+from tokendyno.backend.ablation.advise.result import AdviceDocument
+from tokendyno.backend.ablation.advise.wishes import Limits, Wish
 from tokendyno.backend.ablation.course import Course, Tasks
 from tokendyno.backend.ablation.journal import Heading, heading_of
 from tokendyno.backend.ablation.result import StepResult, results
@@ -12,6 +15,12 @@ from tokendyno.backend.ablation.sweep import PointResult, admit_points, plan_poi
 from tokendyno.backend.ablation.trials import Admitted, admit
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.quality import Quality, QualityText
+from tokendyno.backend.quality.presets import shipped_texts
+
+ADVICE = "advise"
+"""Likewise of advice; its changes are the wish, the limits, and texts of its own."""
 
 SWEEP = "sweep"
 """The kind in the heading of a sweep; its changes are what is varied, each with its values."""
@@ -61,12 +70,80 @@ class Sweep(Course):
         return point_results(self.points, self.refused, self.journal)
 
 
-def course_of(bench: Bench, course_id: str, heading: Heading, path: Path | None) -> "Ablation | Sweep":
+class AdviceCourse(Course):
+    """What to use, sought within a budget."""
+
+    def __init__(self, bench: Bench, course_id: str, heading: Heading, path: Path | None) -> None:
+        """InputError where nothing can run here, or its journal cannot be used."""
+        super().__init__(bench, course_id, heading, path, Tasks({}, {}, {}))
+        self._document: tuple[int, AdviceDocument] | None = None
+        self.advice = self._advice()
+
+    def _advice(self) -> Advice:
+        heading = self.heading
+        own = [QualityText(f"text {at + 1}", text) for at, (name, text) in enumerate(heading.changes) if name == "text"]
+        texts = Quality(own or shipped_texts(), positions=heading.positions)
+        wish: Wish = msgspec.convert(dict(heading.changes)["for"], Wish)
+        limits = Limits.of_settings(heading.changes)
+        return Advice(self._bench, heading.model, heading.workload, wish, limits, self.journal, texts, self.id)
+
+    @property
+    def share(self) -> float:
+        """Of the budget that is spent."""
+        return min(1.0, self.advice.steps.spent_s / self.heading.budget_s)
+
+    @property
+    def count(self) -> str:
+        """Runs so far: nobody knows how many there will be."""
+        return f"{self.finished} runs"
+
+    @property
+    def outcome(self) -> str:
+        """What was spent."""
+        return f"{self.finished} runs in {self.advice.steps.spent_s:.0f} s."
+
+    @property
+    def finished(self) -> int:
+        """Trials, readings, and arms that were given up."""
+        return len(self.journal.trials) + len(self.journal.costs) + len(self.journal.left)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer is known, or the budget is spent."""
+        steps = self.advice.steps
+        return self.journal.confirmed is not None or steps.next(self.heading.budget_s) is None
+
+    def left_s(self) -> float | None:
+        """Seconds of the budget that are left."""
+        return max(0.0, self.heading.budget_s - self.advice.steps.spent_s) if self.live else None
+
+    def document(self) -> AdviceDocument:
+        """What is known so far."""
+        now = self.finished + (self.journal.confirmed is not None)
+        if self._document is None or self._document[0] != now:
+            self._document = now, self.advice.document(self.heading.budget_s)
+        return self._document[1]
+
+    def _carry_out(self, visitor: Visitor) -> None:
+        self.advice = self._advice()  # of the journal that is now written
+        self.advice.perform(self.heading.budget_s, self._follow(visitor), visitor)
+
+
+AnyCourse = Ablation | Sweep | AdviceCourse
+
+
+def course_of(bench: Bench, course_id: str, heading: Heading, path: Path | None) -> AnyCourse:
     """The course that a heading describes. InputError where nothing of it can run here."""
-    return (Sweep if heading.kinds == [SWEEP] else Ablation)(bench, course_id, heading, path)
+    match heading.kinds:
+        case ["sweep"]:
+            return Sweep(bench, course_id, heading, path)
+        case ["advise"]:
+            return AdviceCourse(bench, course_id, heading, path)
+        case _:
+            return Ablation(bench, course_id, heading, path)
 
 
-def course_of_journal(bench: Bench, path: Path) -> "Ablation | Sweep":
+def course_of_journal(bench: Bench, path: Path) -> AnyCourse:
     """What a journal holds, to be shown. InputError where it cannot be read, or was measured on another machine or
     with other versions, whose plans this machine cannot make."""
     heading = heading_of(path)
@@ -76,5 +153,5 @@ def course_of_journal(bench: Bench, path: Path) -> "Ablation | Sweep":
     if not heading.rounds:  # of a command, which decides them each time: those that were measured
         rounds = max((trial.round + 1 for trial in course.journal.trials.values()), default=0)
         course.heading = msgspec.structs.replace(heading, rounds=rounds, positions=len(course.journal.costs))
-    course.state = "done" if course.finished >= course.trials else "stopped"
+    course.state = "done" if course.complete else "stopped"
     return course

@@ -20,6 +20,7 @@ from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.views.quality import cost_of, is_random
+from tokendyno.backend.views.start import start_of
 
 DOUBTFUL = ("partial", "no_effect", "fallback", "failed")
 """Statuses of a row that is not as it was planned."""
@@ -189,6 +190,7 @@ def _cost(run: Run, arm: str) -> Cost:
         "" if is_random(snapshot) else cost_of(one),
         mean_interval(apart),
         finer_arm(snapshot) == "B",
+        run.elapsed_s,
     )
 
 
@@ -196,8 +198,22 @@ def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
     series, summary = run.arms["A"], run.summary("A")
     memory, ttft_s = summary.peak_memory_bytes or 0, summary.ttft_s or 0.0
     doubtful: dict[str, str] = {row.finding.axis: row.status for row in run.ledger("A") if row.status in DOUBTFUL}
-    gpu = run.created.machine.get("uuid", "")
-    found = Trial(arm, number, series.latency_s, ttft_s, memory, summary.kv_bytes, series.ids, doubtful, gpu, node)
+    gpu, began = run.created.machine.get("uuid", ""), start_of(series, True)
+    start_s = began.total_s if began is not None and began.before != "loaded" else None
+    found = Trial(
+        arm,
+        number,
+        series.latency_s,
+        ttft_s,
+        memory,
+        summary.kv_bytes,
+        series.ids,
+        doubtful,
+        gpu,
+        node,
+        spent_s=run.elapsed_s,
+        start_s=start_s,
+    )
     if run.request.traffic is None:
         return found
     served = run.snapshot().batch_summaries["A"]

@@ -29,6 +29,9 @@ tokendyno run --arm parallel=tensor-4 --nnodes 2 --rdzv-endpoint node1:29500  # 
 tokendyno start --b cache=static,compile=default  # from how many tokens on compiling pays
 tokendyno start --model random:gpt2 --json start.json  # where the start of one arm goes, as a document
 
+tokendyno advise --model pocket  # what should I use here? in ten minutes at most
+tokendyno advise --model random:Qwen3-0.6B --for memory --latency 30ms --budget 20m --journal advice.jsonl
+
 tokendyno check --model gpt-oss-20b --arm attention=sdpa  # verdicts, without running
 tokendyno check --arm compiled --gpu H100-SXM --gpus 2  # on GPUs that are not here
 

@@ -12,8 +12,9 @@ from tokendyno.backend.errors import InputError, near_names, shown
 
 COMMANDS = {
     "compare": "commands", "run": "commands", "start": "start", "check": "check", "export": "check",
-    "ablate": "ablate", "sweep": "sweep", "batch": "batch", "quality": "quality", "replay": "replay",
-    "import": "replay", "story": "story", "report": "report", "claims": "claims", "history": "history", "fit": "fit",
+    "advise": "advise", "ablate": "ablate", "sweep": "sweep", "batch": "batch", "quality": "quality",
+    "replay": "replay", "import": "replay", "story": "story", "report": "report", "claims": "claims",
+    "history": "history", "fit": "fit",
     "list": "list", "models": "list", "open": "page", "serve": ".serving.command", "users": "page", "doctor": "doctor",
 }  # fmt: skip
 """The module of each command, from this folder; its `add_commands` adds it. `serve` stands above it, on the library."""

@@ -70,7 +70,7 @@ def _journal(what: str, history: Path) -> Path | None:
 def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
     if options.html is None or options.csv is not None or options.json is not None:
         raise InputError(
-            "Of an ablation or a sweep, report writes --html FILE only. Its figures: the same ablate or sweep command "
+            "Of an ablation, a sweep or advice, report writes --html FILE only. Its figures: the same command "
             "with --journal and --json."
         )
     bench = open_bench(None, options.models_dir)
@@ -86,7 +86,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument(
         "run",
         metavar="RUN",
-        help=f"{WHAT}; with --html also the journal of an ablation or a sweep, or its id on the page",
+        help=f"{WHAT}; with --html also the journal of an ablation, a sweep or advice, or its id on the page",
     )
     sub.add_argument("--html", metavar="FILE", help="one file that opens offline: charts, figures, ledger, scripts")
     sub.add_argument("--csv", metavar="FILE", help="a line for each token of the first run, and each sample of memory")

@@ -60,7 +60,12 @@ def equal_until(a: Sequence[int], b: Sequence[int]) -> int | None:
 
 def changes_format(a: Mapping[str, str], b: Mapping[str, str]) -> bool:
     """Whether two planned arms compute or keep numbers in different formats."""
-    return bool(_causes("number format", a, b))
+    return bool(format_axes(a, b))
+
+
+def format_axes(a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:
+    """The axes by which two planned arms compute or keep numbers in different formats."""
+    return _causes("number format", a, b)
 
 
 def _causes(cause: str, a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:

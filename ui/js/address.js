@@ -1,8 +1,8 @@
 // The address names the page, its model and what else it needs, so that it can be reloaded, shared, and gone back from.
-const PAGES = ['compare', 'batching', 'fit', 'stories', 'history', 'claims', 'worth'];
+const PAGES = ['compare', 'advise', 'batching', 'fit', 'stories', 'history', 'claims', 'worth'];
 const WITHOUT_MODEL = ['stories', 'history', 'claims', 'worth'];
 const HISTORY_KEYS = ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pins', 'beside'];
-const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name', 'worth', 'sweep', ...HISTORY_KEYS];
+const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name', 'worth', 'sweep', 'advice', ...HISTORY_KEYS];
 /** @type {{ [page: string]: { [key: string]: any } }} */
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
@@ -16,6 +16,7 @@ const askedOfHistory = () => {
 };
 askedOfHistory();
 for (const key of ['worth', 'sweep']) facts.worth[key] = new URL(location.href).searchParams.get(key);
+facts.advise.advice = new URL(location.href).searchParams.get('advice');
 const returning = [];  // pages that Back and Forward led to and whose tabs are still to open, the last one last
 
 const viewOf = () => (new URL(location.href).searchParams.get('view') || '').toLowerCase();

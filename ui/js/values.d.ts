@@ -1,5 +1,61 @@
 // What components take from Python. Written by python -m tools.js_types; a test compares.
 
+declare namespace Advise {
+  interface AdviceView {
+    course: CourseView;
+    headline: string;
+    counts: string;
+    cards: AdviceCard[];
+    pareto: Pareto | null;
+    table: string[][];
+    left: Reasons[];
+  }
+  interface CourseView {
+    id: string;
+    state: "done" | "failed" | "running" | "stopped";
+    sentence: string;
+    message: string;
+    share: number;
+    doing: string;
+    left: string;
+    again: boolean;
+  }
+  interface AdviceCard {
+    label: "memory" | "same format" | "transformers" | "wish";
+    tag: string;
+    title: string;
+    figures: Figure[];
+    gets: string[];
+    script: string;
+    serve: string;
+    serve_note: string;
+    certificate: string[];
+    run: string;
+  }
+  interface Figure {
+    value: string;
+    what: string;
+  }
+  interface Pareto {
+    quality: string;
+    points: ParetoPoint[];
+  }
+  interface ParetoPoint {
+    label: string;
+    latency_s: number;
+    memory_bytes: number;
+    quality: number | null;
+    alike: string;
+    front: boolean;
+    text: string;
+    mark: string;
+  }
+  interface Reasons {
+    title: string;
+    lines: string[];
+  }
+}
+
 declare namespace Arm {
   interface Verdicts {
     arm: string;

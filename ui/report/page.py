@@ -15,13 +15,15 @@ from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend.ablation.kinds import Ablation, Sweep
+from tokendyno.backend.ablation.advise.view import advice_view
+from tokendyno.backend.ablation.kinds import Ablation, AdviceCourse, AnyCourse, Sweep
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.ablation.sweep_view import sweep_view
 from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
 from tokendyno.backend.views.command import command_of
+from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.sources import TEMPLATE, panel_settings
 from tokendyno.ui.sheets import SHEETS
@@ -82,14 +84,16 @@ def report(run: Run, scripts: Mapping[str, str], others: live.OtherRuns = live.N
     )
 
 
-def course_report(course: Ablation | Sweep) -> str:
-    """The file of an ablation or a sweep, as far as it is measured."""
+def course_report(course: AnyCourse) -> str:
+    """The file of an ablation, a sweep or advice, as far as it is measured."""
     heading = course.heading
     match course:
         case Ablation():
             key, template, found = "worth", worth_template(), msgspec.json.encode(worth_view(course))
         case Sweep():
             key, template, found = "sweep", sweep_template(), msgspec.json.encode(sweep_view(course))
+        case AdviceCourse():
+            key, template, found = "advise", ADVISE_TEMPLATE, msgspec.json.encode(advice_view(course))
     trials = course.journal.trials.values()
     facts = {
         "model": heading.model,
@@ -101,7 +105,7 @@ def course_report(course: Ablation | Sweep) -> str:
         "machines": ", ".join(sorted({trial.node for trial in trials if trial.node})),
         **heading.versions,
     }
-    what = "ablation" if key == "worth" else "sweep"
+    what = {"worth": "ablation", "sweep": "sweep", "advise": "advice"}[key]
     return _file(
         f"{heading.model}: {what}",
         template,

@@ -1,0 +1,353 @@
+"""Advice as one document (kind "advise", schema 3): the winners with their certificates, everything that was measured,
+and what was not. Only what was measured is ranked."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from tokendyno.backend import hardware
+from tokendyno.backend.ablation.advise.serve_line import serve_line
+from tokendyno.backend.ablation.advise.space import Candidate, Pruned
+from tokendyno.backend.ablation.advise.steps import EXPLORE, Standing, Steps
+from tokendyno.backend.ablation.advise.wishes import TITLES, Limits, Wish, token_s
+from tokendyno.backend.ablation.journal import Cost, Left
+from tokendyno.backend.arms.arguments import arguments_of
+from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.config import Workload
+from tokendyno.backend.evidence import Evidence, Status
+from tokendyno.backend.export.short import short_script
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.statistics import Estimate, estimate
+from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
+from tokendyno.backend.views.ledger import ledger_rows
+
+Label = Literal["wish", "same format", "transformers", "memory"]
+LABELS: dict[Label, str] = {
+    "wish": "Best for your wish",
+    "same format": "Same number formats",
+    "transformers": "By transformers alone",
+    "memory": "Least memory",
+}
+_DOUBTFUL: tuple[Status, ...] = ("partial", "no_effect", "fallback", "failed")
+
+
+class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An arm that was measured: means over its trials, with 95% intervals where there are two.
+
+    bound_s  its roofline bound; barred: why it may not win, "" if it may; pareto: no arm that may win is better in time
+             and memory; quality: read with it or with the same number formats, None where it has those of the base or
+             nothing was read
+    """
+
+    choices: dict[str, str]
+    title: str
+    trials: int
+    latency_mean_s: float | None
+    latency_low_s: float | None
+    latency_high_s: float | None
+    ttft_s: float | None
+    start_s: float | None
+    peak_memory_bytes: int
+    bound_s: float | None
+    quality: Cost | None
+    barred: str
+    pareto: bool
+
+
+class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An arm that is advised.
+
+    ratio, low, high  how many times as fast as the model as it comes, with the interval over pairs of rounds
+    run               the run that measured it again in fresh workers, "" where its trials are its figure
+    gets              what transformers' calls get, in two lines; script: a short program
+    serve             the command that serves it, serve_note: why it is not `transformers serve`
+    certificate       proof, interval, quality, machine: a sentence each
+    """
+
+    label: Label
+    arm: MeasuredArm
+    ratio: float | None
+    low: float | None
+    high: float | None
+    run: str
+    gets: list[str]
+    script: str
+    serve: str
+    serve_note: str
+    certificate: list[str]
+
+
+class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Advice as it is now.
+
+    limits     what was asked for besides the wish, by name; budget_s, spent_s: seconds that it may take, and took
+    complete   whether nothing is left to do; decided: whether the winner is told from every rival, else `rivals` are
+               those that may be as good
+    not_tried  arms that would have been possible, with the reason
+    """
+
+    kind: Literal["advise"]
+    schema: Literal[3]
+    model: str
+    model_label: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    workload: Workload
+    wish: Wish
+    limits: dict[str, str]
+    budget_s: float
+    spent_s: float
+    complete: bool
+    decided: bool
+    headline: str
+    rivals: list[str]
+    winners: list[Winner]
+    measured: list[MeasuredArm]
+    pruned: list[Pruned]
+    not_tried: list[Pruned]
+
+
+def advice_document(
+    steps: Steps, model: str, work: Workload, wish: Wish, limits: Limits, budget_s: float, runs: RunLog, paths: bool
+) -> AdviceDocument:
+    """Of the steps so far. `paths`: whether scripts may name folders of this machine."""
+    found = _Findings(steps, work, runs, paths, budget_s)
+    winners = found.winners()
+    complete = steps.next(budget_s) is None
+    builder = steps.builder
+    document = AdviceDocument(
+        "advise",
+        3,
+        model,
+        builder.facts.label,
+        builder.machine.describe(),
+        hardware.versions(),
+        work,
+        wish,
+        dict(limits.settings()),
+        budget_s,
+        steps.spent_s,
+        complete,
+        found.now.decided,
+        "",
+        [steps.space.arms[name].title for name in found.now.rivals[1:]],
+        winners,
+        found.measured,
+        [*steps.space.ruled_out(), *found.hopeless()],
+        found.not_tried(complete),
+    )
+    return msgspec.structs.replace(document, headline=headline(document))
+
+
+class _Findings:
+    """What the journal holds, arm by arm."""
+
+    def __init__(self, steps: Steps, work: Workload, runs: RunLog, paths: bool, budget_s: float) -> None:
+        self.steps, self.space, self.now = steps, steps.space, steps.standing()
+        self._work, self._runs, self._paths, self._budget_s = work, runs, paths, budget_s
+        arms = {name: self._measured(self.space.arms[name], self.now) for name in self.now.values}
+        self._arms = {name: msgspec.structs.replace(arm, pareto=_unbeaten(arm, arms)) for name, arm in arms.items()}
+
+    @property
+    def measured(self) -> list[MeasuredArm]:
+        """The fastest first."""
+        return sorted(self._arms.values(), key=lambda arm: arm.latency_mean_s or math.inf)
+
+    def _measured(self, one: Candidate, now: Standing) -> MeasuredArm:
+        trials = self.steps.trials(one.name)
+        times = estimate([found for trial in trials if (found := token_s(trial)) is not None])
+        first = estimate([trial.ttft_s for trial in trials])
+        starts = [trial.start_s for trial in trials if trial.start_s is not None]
+        return MeasuredArm(
+            dict(one.choices),
+            one.title,
+            len(trials),
+            times.value if times else None,
+            times.low if times else None,
+            times.high if times else None,
+            first.value if first else None,
+            min(starts, default=None),
+            max(trial.peak_memory_bytes for trial in trials),
+            one.bound_s,
+            self.steps.cost_of(one.name),
+            now.barred.get(one.name, ""),
+            False,
+        )
+
+    # --- winners ----------------------------------------------------------------------------------
+
+    def winners(self) -> list[Winner]:
+        """The arm that is best for the wish, then the best of each other kind that is another arm."""
+        able = [name for name in self.now.values if name not in self.now.barred and not self.steps.unread(name)]
+        able.sort(key=lambda name: sum(self.now.values[name]) / len(self.now.values[name]))
+        if self.now.leader is None:
+            return []
+        best: dict[Label, str] = {"wish": self._confirmed() or self.now.leader}
+        same = [name for name in able if not self.space.arms[name].recipe]
+        plain = [name for name in able if not arguments_of(self._checked(name)).own and not self._loop(name)]
+        least = sorted(able, key=lambda name: self._arms[name].peak_memory_bytes)
+        for label, names in (("same format", same), ("transformers", plain), ("memory", least)):
+            if names and names[0] not in best.values():
+                best[label] = names[0]  # type: ignore[index]
+        return [self._winner(label, name) for label, name in best.items()]
+
+    def _confirmed(self) -> str:
+        """The arm of the last measurement, as far as its run is known."""
+        last = self.steps.journal.confirmed
+        return last.arm if last is not None and last.arm in self._arms else ""
+
+    def _checked(self, name: str) -> Checked:
+        return self.steps.builder.checked(self.space.arms[name].choices)
+
+    def _loop(self, name: str) -> bool:
+        """Whether something of tokendyno generates in place of transformers."""
+        return arguments_of(self._checked(name)).called.startswith("in place of")
+
+    def _winner(self, label: Label, name: str) -> Winner:
+        one, checked = self._arms[name], self._checked(name)
+        base = self.space.base.name
+        last = self.steps.journal.confirmed
+        run = self._runs.get(last.run) if last is not None and last.arm == name else None
+        ratio: Estimate | None = None
+        certificate: list[str] = []
+        if run is not None:
+            snapshot = run.snapshot()
+            found = snapshot.comparison()
+            ratio = Estimate(found.ratio, found.low, found.high) if found else None
+            summary = snapshot.summary("B")
+            one = msgspec.structs.replace(
+                one,
+                latency_mean_s=summary.latency_mean_s,
+                latency_low_s=summary.latency_interval_s[0] if summary.latency_interval_s else None,
+                latency_high_s=summary.latency_interval_s[1] if summary.latency_interval_s else None,
+                ttft_s=summary.ttft_s,
+                peak_memory_bytes=summary.peak_memory_bytes or one.peak_memory_bytes,
+            )
+            certificate.append(_proof(run.ledger("B")))
+            pairs = found.pairs if found else 0
+            certificate.append(f"Measured again in fresh workers, beside the model as it comes: {pairs} pairs of runs.")
+        elif name != base:
+            behind = self.steps.ratio(base, name)
+            ratio = behind
+            certificate.append(f"Trials while advice was sought: {one.trials}; in effect as planned.")
+        certificate.append(self._quality(name, one))
+        serve, note = serve_line(self.steps.builder.facts, checked)
+        return Winner(
+            label,
+            one,
+            ratio.value if ratio else None,
+            ratio.low if ratio else None,
+            ratio.high if ratio else None,
+            run.id if run else "",
+            arguments_of(checked).lines(),
+            short_script(checked, self.steps.builder.facts, self._work, self._paths),
+            serve,
+            note,
+            certificate,
+        )
+
+    def _quality(self, name: str, arm: MeasuredArm) -> str:
+        if not self.space.arms[name].recipe:
+            return "Quality: the number formats of the model as it comes."
+        if arm.quality is None:
+            return "Quality: unknown; nothing was read."
+        kl = f"KL divergence {three(arm.quality.kl_nats)} nats"
+        return f"Quality: {kl}, the same likeliest token in {100 * arm.quality.top1_agreement:.1f}% of positions."
+
+    # --- what was not measured ----------------------------------------------------------------------
+
+    def _left(self) -> Iterator[tuple[Candidate, str]]:
+        """Arms without a trial that count, and why nothing is to be hoped of them; "" where that is not known."""
+        best_s = self.steps.best_s(self.now)
+        for name, one in self.space.arms.items():
+            if name not in self.now.values and name not in self.steps.journal.left:
+                yield one, self.steps.hopeless(one, best_s)
+
+    def hopeless(self) -> list[Pruned]:
+        """What measurements of other arms rule out."""
+        return _grouped({one.title: why for one, why in self._left() if why})
+
+    def not_tried(self, complete: bool) -> list[Pruned]:
+        """What might have been measured, and what was given up."""
+        rest = "No gain is expected of them by what was measured." if complete else "Not tried so far."
+        if complete and self.steps.spent_s >= EXPLORE * self._budget_s:
+            rest = "The budget ended before them."
+        found = {self.space.arms[name].title: f"{_sentence(left.why)}" for name, left in self._given_up().items()}
+        return _grouped(found | {one.title: rest for one, why in self._left() if not why})
+
+    def _given_up(self) -> Mapping[str, Left]:
+        return {name: one for name, one in self.steps.journal.left.items() if name in self.space.arms}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def _grouped(whys: Mapping[str, str]) -> list[Pruned]:
+    """Arms by reason, the largest group first."""
+    groups: dict[str, list[str]] = {}
+    for title, why in whys.items():
+        groups.setdefault(why, []).append(title)
+    return sorted((Pruned(why, len(arms), arms[:3]) for why, arms in groups.items()), key=lambda one: -one.count)
+
+
+def _unbeaten(arm: MeasuredArm, arms: Mapping[str, MeasuredArm]) -> bool:
+    """Whether no arm that may win takes less time and not more memory, or the other way round."""
+    if arm.barred or arm.latency_mean_s is None:
+        return False
+    here = (arm.latency_mean_s, arm.peak_memory_bytes)
+    able = (one for one in arms.values() if not one.barred and one.latency_mean_s is not None)
+    others = [(one.latency_mean_s or math.inf, one.peak_memory_bytes) for one in able]
+    return not any(time_s <= here[0] and size <= here[1] and (time_s, size) != here for time_s, size in others)
+
+
+def _proof(evidence: Sequence[Evidence]) -> str:
+    """What was in effect, in the words of the ledger."""
+    rows = ledger_rows(evidence)
+    if doubts := [f"{row.axis} ({row.reason or row.proof})" for row in rows if row.status in _DOUBTFUL]:
+        return f"Not as planned: {'; '.join(doubts)}."
+    return f"In effect: {'; '.join(f'{row.axis}: {row.proof}' for row in rows if row.status == 'verified')}."
+
+
+# --- in a sentence ----------------------------------------------------------------------------------
+
+
+def headline(found: AdviceDocument) -> str:
+    """The answer: what to use, how fast and how large it is, and how sure that is."""
+    if not found.winners:
+        return nothing_meets(found)
+    best = found.winners[0]
+    arm = best.arm
+    parts = [arm.title if arm.choices else "leave it as it comes", f"{_time(arm)} a token", _size(arm)]
+    if best.ratio is not None:
+        bounds = f" ({three(best.low)} to {three(best.high)})" if best.low is not None and best.high is not None else ""
+        parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes{bounds}")
+    sure = f" Not told from {' or '.join(found.rivals[:2])}." if found.rivals and not found.decided else ""
+    return f"For {TITLES[found.wish]}: {', '.join(parts)}.{sure}"
+
+
+def nothing_meets(found: AdviceDocument) -> str:
+    """Of a wish that nothing keeps to: the nearest arms, and what would do."""
+    if not found.measured:
+        return "Nothing was measured yet."
+    near = min(found.measured, key=lambda arm: arm.latency_mean_s or math.inf)
+    least = min(found.measured, key=lambda arm: arm.peak_memory_bytes)
+    return (
+        f"Nothing that was measured keeps to the limits. Fastest: {near.title}, {_time(near)} a token in {_size(near)}"
+        f"{_but(near)}. Least memory: {least.title}, {_time(least)} a token in {_size(least)}{_but(least)}. Raise the "
+        "limit that they break."
+    )
+
+
+def _time(arm: MeasuredArm) -> str:
+    return interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
+
+
+def _size(arm: MeasuredArm) -> str:
+    return " ".join(bytes_text(arm.peak_memory_bytes))
+
+
+def _but(arm: MeasuredArm) -> str:
+    return f" ({arm.barred})" if arm.barred else ""

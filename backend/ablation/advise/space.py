@@ -1,0 +1,238 @@
+"""Which arms may answer a wish: combinations of choices, less what cannot be, what is the same, and what needs no run
+to be ruled out."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tokendyno.backend.ablation.advise.search import Arm
+from tokendyno.backend.ablation.advise.wishes import SEEKS, Limits, Wish
+from tokendyno.backend.ablation.steps import arm_text
+from tokendyno.backend.arms.bundles import grant
+from tokendyno.backend.arms.check import Checked, check, prompt_tokens, remedies
+from tokendyno.backend.arms.parse import make_config, parse_arm
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.arms.usable import usable_choices
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import Machine, peak_rates
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes, titles_text
+from tokendyno.backend.predict.roofline import bound
+from tokendyno.backend.predict.setup import setup_of
+from tokendyno.backend.runs.texts import format_axes
+from tokendyno.backend.units import bytes_text, seconds_text
+
+MOST_CHANGES = 3
+"""Of combinations that are listed; what presets combine, and what is near the best arms, comes besides."""
+
+MOST_ARMS = 1_200
+
+SPARE = {"cpu": 1.15, "cuda": 1.05}
+"""How far over a limit predicted memory must be for an arm to be ruled out without a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One arm. `recipe`: the planned choices that change number formats, "" where the base has the same; `bound_s`: the
+    roofline bound of a step, None where no rate is known; `memory_bytes`: its predicted peak."""
+
+    choices: Mapping[str, str]
+    planned: Mapping[str, str]
+    recipe: str
+    bound_s: float | None
+    memory_bytes: int
+
+    @property
+    def name(self) -> str:
+        return arm_text(self.choices)
+
+    @property
+    def title(self) -> str:
+        return titles_text(dict(self.choices))
+
+
+class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Arms that were ruled out for the same reason before a run. `arms`: a few of them, in words."""
+
+    why: str
+    count: int
+    arms: list[str]
+
+
+@dataclass(slots=True)
+class Space:
+    """What may be measured: `arms` by name, the base first. `pruned`: arms in words, by reason."""
+
+    wish: Wish
+    base: Candidate
+    arms: dict[str, Candidate]
+    pruned: dict[str, list[str]] = field(default_factory=dict)
+
+    def seen_as(self) -> list[Arm]:
+        """The arms as the search sees them."""
+        return [self._arm(one) for one in self.arms.values()]
+
+    def _arm(self, one: Candidate) -> Arm:
+        there, here = (self._predicted(of) for of in (self.base, one))
+        changed = frozenset(f"{axis}={choice}" for axis, choice in one.choices.items())
+        return Arm(one.name, changed, math.log(here / there) if there and here else 0.0)
+
+    def _predicted(self, one: Candidate) -> float | None:
+        if self.wish == "memory":
+            return float(one.memory_bytes)
+        return one.bound_s if self.wish in ("latency", "throughput") else None
+
+    def ruled_out(self) -> list[Pruned]:
+        """The reasons, those of most arms first."""
+        found = [Pruned(why, len(arms), arms[:3]) for why, arms in self.pruned.items()]
+        return sorted(found, key=lambda one: -one.count)
+
+
+class Builder:
+    """Makes a space, and widens it. InputError where the model cannot run at all."""
+
+    def __init__(
+        self, bench: Bench, model: str, work: Workload, wish: Wish, limits: Limits, machine: Machine | None = None
+    ):
+        self._model, self._work, self._limits = model, work, limits
+        self.machine, self._held_bytes = machine or bench.machine(), 0 if machine else bench.held_bytes
+        self.facts: ModelFacts = bench.facts(model)
+        self._known = set[bytes]()
+        base = self._base()
+        self.space = Space(wish, base, {base.name: base})
+        self._tried = {base.name}
+        moves = self._moves()
+        for choices in itertools.chain(self._presets(), _combined(moves)):
+            if len(self._tried) >= MOST_ARMS:
+                break
+            self._offer(choices)
+        self._changes = moves
+
+    def widen(self, best: Candidate) -> int:
+        """Add what is one change away from a good arm; how many arms that are."""
+        before = len(self.space.arms)
+        for move in self._changes:
+            self._offer({**best.choices, **move})
+        for axis in best.choices:
+            self._offer({name: choice for name, choice in best.choices.items() if name != axis})
+        return len(self.space.arms) - before
+
+    def add(self, name: str) -> None:
+        """Add an arm that an earlier call came to by widening."""
+        if name not in self.space.arms:
+            self._offer(dict(parse_arm(self._model, name).choices))
+
+    # --- one arm ----------------------------------------------------------------------------------
+
+    def _base(self) -> Candidate:
+        """The model as it comes, or with the least harmful change with which it fits."""
+        for change in ({}, *remedies()):
+            try:
+                choices = dict(make_config(self._model, change).choices)
+            except InputError:  # a remedy of another kind of model
+                continue
+            checked = self.checked(choices)
+            if not checked.blocked:
+                self._known.add(msgspec.json.encode(checked.plan))
+                return self._candidate(choices, checked, checked.planned)
+        raise InputError(self.checked({}).refusal())
+
+    def checked(self, choices: Mapping[str, str]) -> Checked:
+        return check(make_config(self._model, choices), self.facts, self.machine, self._work, self._held_bytes)
+
+    def _candidate(self, choices: Mapping[str, str], checked: Checked, base: Mapping[str, str]) -> Candidate:
+        rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)
+        length = prompt_tokens(self._work) + self._work.max_new_tokens // 2
+        step = rates and bound(self.facts, setup_of(checked.plan, self.machine), length, self._work.batch_size, rates)
+        recipe = arm_text({axis: checked.planned[axis] for axis in format_axes(base, checked.planned)})
+        return Candidate(dict(choices), checked.planned, recipe, step.seconds if step else None, checked.needed_bytes)
+
+    def _offer(self, choices: Mapping[str, str]) -> None:
+        """Take an arm into the space, or note why it is none."""
+        try:
+            config = make_config(self._model, choices)
+        except InputError:
+            return
+        name = arm_text(dict(config.choices))
+        if name in self._tried:
+            return
+        self._tried.add(name)
+        checked = self.checked(dict(config.choices))
+        plan = msgspec.json.encode(checked.plan)
+        title = titles_text(dict(config.choices))
+        shared = checked.plan.load.parallel.ranks > 1 and checked.plan.load.device == "cpu"
+        if shared:
+            self._rule_out("Several processes on the cores of one CPU add no device.", title)
+        elif checked.blocked:
+            self._rule_out(_first_sentence(checked.blocked[0].reason), title)
+        elif plan in self._known:
+            self._rule_out("Does the same here as another arm.", title)
+        else:
+            self._known.add(plan)
+            found = self._candidate(dict(config.choices), checked, self.space.base.planned)
+            if why := self._over(found):
+                self._rule_out(why, title)
+            else:
+                self.space.arms[found.name] = found
+
+    def _over(self, found: Candidate) -> str:
+        """The limit that an arm breaks by what is predicted of it; "" where only a run tells."""
+        limits, spare = self._limits, SPARE["cuda" if self.machine.device == "cuda" else "cpu"]
+        if limits.memory_bytes is not None and found.memory_bytes > spare * limits.memory_bytes:
+            return f"Needs more than {' '.join(bytes_text(limits.memory_bytes))} by its prediction."
+        if limits.latency_s is not None and found.bound_s is not None and found.bound_s > limits.latency_s:
+            return f"Its roofline bound is over {' '.join(seconds_text(limits.latency_s))} a token."
+        return ""
+
+    def _rule_out(self, why: str, title: str) -> None:
+        self.space.pruned.setdefault(why, []).append(title)
+
+    # --- many -------------------------------------------------------------------------------------
+
+    def _moves(self) -> list[dict[str, str]]:
+        """Each choice that serves the wish, with what it cannot be without; the others are ruled out."""
+        axes = {axis.name: axis for axis in all_axes()}
+        moves = []
+        for row in usable_choices(self.facts, self.machine):
+            axis = axes[row.axis]
+            serves = axis.wishes.get(row.choice, axis.wish)
+            if axis.many_requests or not axis.matters(self.facts) or row.choice in (axis.default, axis.off):
+                continue
+            if serves not in SEEKS[self.space.wish]:
+                continue
+            title = titles_text({row.axis: row.choice})
+            if not row.usable:
+                self._rule_out(_first_sentence(row.why), title)
+            elif axis.name == "speculation" and not self._work.prompt.strip():
+                self._rule_out("Its gain depends on the text: give a prompt.", title)
+            else:
+                moves.append({**row.needs, row.axis: row.choice})
+        return moves
+
+    def _presets(self) -> Iterator[dict[str, str]]:
+        """What presets of several choices come to here, and the same without one of them."""
+        for preset in arm_presets():
+            choices = dict(grant(preset, self.facts, self.machine, self._work).choices)
+            if len(choices) > MOST_CHANGES or preset.bundle:
+                yield choices
+                for axis in choices:
+                    yield {name: choice for name, choice in choices.items() if name != axis}
+
+
+def _combined(moves: list[dict[str, str]]) -> Iterator[dict[str, str]]:
+    """One change, then two together, then three, where they do not contradict each other."""
+    for count in range(1, MOST_CHANGES + 1):
+        for chosen in itertools.combinations(moves, count):
+            both: dict[str, str] = {}
+            if all(both.setdefault(axis, choice) == choice for move in chosen for axis, choice in move.items()):
+                yield both
+
+
+def _first_sentence(text: str) -> str:
+    head, stop, _ = text.partition(". ")
+    return f"{head}." if stop else text

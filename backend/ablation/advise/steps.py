@@ -1,0 +1,231 @@
+"""What advice does next, worked out from what its journal holds: so it goes on where it was ended."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from tokendyno.backend.ablation.advise.search import Pair, Search, scatter
+from tokendyno.backend.ablation.advise.space import Builder, Candidate
+from tokendyno.backend.ablation.advise.wishes import Limits, Wish, value_of
+from tokendyno.backend.ablation.journal import Cost, Journal, Line, Trial
+from tokendyno.backend.runs.statistics import Estimate, estimate
+from tokendyno.backend.runs.summary import SMALL
+
+EXPLORE, COMPARE = 0.6, 0.85
+"""Shares of the budget after which no new arm is tried, and after which the best ones are not compared any longer."""
+
+FINALISTS = 5
+MOST_ROUNDS = 9
+NEARLY = 2.5
+"""Standard deviations of the difference of two trials within which an arm that was measured once may be the best."""
+
+GUESS_S = 10.0
+"""A trial, until there was one."""
+
+
+class Step(NamedTuple):
+    """A trial of an arm, a reading of its texts against the base, or the last measurement beside the base."""
+
+    kind: Literal["trial", "reading", "confirm"]
+    arm: Candidate
+    round: int = 0
+    of: int = 0
+
+
+@dataclass(slots=True)
+class Standing:
+    """What is known, in the order of the journal.
+
+    values    by arm, the logarithm of what is to be least, of each trial
+    barred    arms that were measured and may not win, with the reason
+    rivals    arms that are compared, the leader first
+    decided   whether the leader is told from every rival, or does not differ enough to matter
+    """
+
+    values: dict[str, list[float]]
+    barred: dict[str, str]
+    rivals: list[str]
+    decided: bool
+
+    @property
+    def leader(self) -> str | None:
+        """The arm that is best so far."""
+        return self.rivals[0] if self.rivals else None
+
+
+class Steps:
+    """The steps of one piece of advice. `earlier`: what this kind of machine has shown before."""
+
+    def __init__(
+        self, builder: Builder, journal: Journal, wish: Wish, limits: Limits, reads: bool, earlier: Sequence[Pair] = ()
+    ) -> None:
+        self.builder, self.space, self.journal = builder, builder.space, journal
+        self._wish, self._limits, self._reads = wish, limits, reads
+        self._earlier = earlier
+        for name, _ in journal.trials:
+            builder.add(name)
+        self._search, self._size = Search(self.space.seen_as(), earlier), len(self.space.arms)
+        self._widened = set[str]()
+
+    @property
+    def spent_s(self) -> float:
+        """What everything in the journal took."""
+        journal = self.journal
+        lines: list[Line] = [*journal.trials.values(), *journal.costs.values(), *journal.left.values()]
+        lines += [journal.confirmed] if journal.confirmed else []
+        return sum(line.spent_s for line in lines)
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    def trials(self, name: str) -> list[Trial]:
+        """Of an arm that did not fail."""
+        return [] if name in self.journal.left else self.journal.of(name)
+
+    def cost_of(self, name: str) -> Cost | None:
+        """What an arm's number formats cost, read with it or with another arm of the same; None where there is nothing
+        to read, or nothing was read."""
+        recipe = self.space.arms[name].recipe
+        read = (one for arm, one in self.journal.costs.items() if arm in self.space.arms)
+        return next((one for one in read if recipe and self.space.arms[one.arm].recipe == recipe), None)
+
+    def unread(self, name: str) -> bool:
+        """Whether texts must be read before an arm may win."""
+        wanted = self._reads and not self._limits.any_quality and bool(self.space.arms[name].recipe)
+        return wanted and self.cost_of(name) is None
+
+    def barred(self, name: str) -> str:
+        """Why an arm that was measured may not win; "" if it may."""
+        if name in self.journal.left:
+            return self.journal.left[name].why
+        for trial in self.trials(name):
+            if trial.doubtful:
+                rows = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in trial.doubtful.items())
+                return f"not in effect as planned: {rows}"
+            if over := self._limits.over(trial):
+                return over
+        cost = self.cost_of(name)
+        if self.space.arms[name].recipe and not self._limits.any_quality:
+            if not self._reads:
+                return "its quality is unknown: the weights are random"
+            if cost is not None and not self._limits.allows(cost):
+                return f"its quality cost is over the limit: KL {cost.kl_nats:.3g} nats"
+        return ""
+
+    def standing(self) -> Standing:
+        """Who leads, and who may still win."""
+        values: dict[str, list[float]] = {}
+        for name, _ in self.journal.trials:
+            if name in self.space.arms and name not in values:
+                known = [value for trial in self.trials(name) if (value := value_of(trial, self._wish)) is not None]
+                if known:
+                    values[name] = known
+        barred = {name: why for name in values if (why := self.barred(name))}
+        able = sorted((name for name in values if name not in barred), key=lambda name: _middle(values[name]))
+        if not able:
+            return Standing(values, barred, [], False)
+        near = NEARLY * scatter(values) * 2**0.5
+        rivals = [name for name in able if _middle(values[name]) <= _middle(values[able[0]]) + near][:FINALISTS]
+        told = [name for name in rivals[1:] if self._slower(name, rivals[0]) is not None]
+        left = [rivals[0], *(name for name in rivals[1:] if self._slower(name, rivals[0]) != "slower")]
+        return Standing(values, barred, left, len(told) == len(rivals) - 1)
+
+    def ratio(self, name: str, leader: str) -> Estimate | None:
+        """How many times what is to be least an arm has of the leader's, over rounds that both ran."""
+        ours = {trial.round: value_of(trial, self._wish) for trial in self.trials(name)}
+        theirs = {trial.round: value_of(trial, self._wish) for trial in self.trials(leader)}
+        logs = [here - there for at, here in ours.items() if here is not None and (there := theirs.get(at)) is not None]
+        return estimate([math.exp(log) for log in logs])
+
+    def _slower(self, name: str, leader: str) -> Literal["slower", "equal"] | None:
+        """Whether the interval says that an arm is behind the leader, or level with it; None: neither."""
+        found = self.ratio(name, leader)
+        if found is None or found.low is None or found.high is None:
+            return None
+        if found.low > 1:
+            return "slower"
+        return "equal" if found.low >= SMALL[0] and found.high <= SMALL[1] else None
+
+    # --- what comes next --------------------------------------------------------------------------
+
+    def next(self, budget_s: float) -> Step | None:
+        """The next step within a budget; None where there is nothing left to do."""
+        if self.journal.confirmed is not None:
+            return None
+        base = self.space.base
+        if not self.trials(base.name) and base.name not in self.journal.left:
+            return Step("trial", base)
+        now, spent_s = self.standing(), self.spent_s
+        if spent_s < EXPLORE * budget_s and (arm := self._new_arm(now, budget_s)) is not None:
+            return Step("trial", arm)
+        for name in now.rivals:
+            if self.unread(name):
+                return Step("reading", self.space.arms[name])
+        if spent_s < COMPARE * budget_s and not now.decided and (step := self._round(now)) is not None:
+            return step
+        if now.leader is not None and now.leader != base.name and base.name in now.values:
+            return Step("confirm", self.space.arms[now.leader])
+        return None
+
+    def _new_arm(self, now: Standing, budget_s: float) -> Candidate | None:
+        """The arm that is most worth a trial; near the leader where nothing else is."""
+        while True:
+            best_s = self.best_s(now)
+            costs = {
+                name: self._trial_s(one)
+                for name, one in self.space.arms.items()
+                if name not in now.values and name not in self.journal.left and not self.hopeless(one, best_s)
+            }
+            costs = {name: cost_s for name, cost_s in costs.items() if cost_s <= budget_s - self.spent_s}
+            able = [name for name in now.values if name not in now.barred]
+            failed = [name for name in self.journal.left if name in self.space.arms]
+            found = self._searched().propose(now.values, failed, able, costs) if now.values else None
+            if found is not None:
+                return self.space.arms[found]
+            if now.leader is None or now.leader in self._widened:
+                return None
+            self._widened.add(now.leader)
+            if not self.builder.widen(self.space.arms[now.leader]):
+                return None
+
+    def _searched(self) -> Search:
+        if self._size != len(self.space.arms):
+            self._search, self._size = Search(self.space.seen_as(), self._earlier), len(self.space.arms)
+        return self._search
+
+    def best_s(self, now: Standing) -> float | None:
+        """The least time per token of arms that may win, where that is what is wished for."""
+        if self._wish not in ("latency", "throughput") or now.leader is None:
+            return None
+        return math.exp(_middle(now.values[now.leader]))
+
+    def hopeless(self, one: Candidate, best_s: float | None) -> str:
+        """Why an arm needs no run by what others have shown; "" if it does."""
+        if best_s is not None and one.bound_s is not None and one.bound_s > best_s:
+            return "The roofline bound is over what another arm was measured at."
+        cost = self.cost_of(one.name) if self._reads and one.recipe else None
+        return "Quality was read with the same number formats: too low." if not self._limits.allows(cost) else ""
+
+    def _trial_s(self, one: Candidate) -> float:
+        """What a trial will take: of each of its choices the cheapest trial that had it, of these the dearest."""
+        spent = [(self.space.arms[name], trial.spent_s) for (name, _), trial in self.journal.trials.items()]
+        cheapest = dict[str, float]()
+        for arm, spent_s in spent:
+            for choice in arm.choices.items():
+                cheapest[f"{choice}"] = min(spent_s, cheapest.get(f"{choice}", spent_s))
+        common = min((spent_s for _, spent_s in spent), default=GUESS_S)
+        return max([common, *(cheapest.get(f"{choice}", 0.0) for choice in one.choices.items())])
+
+    def _round(self, now: Standing) -> Step | None:
+        """The next trial of the arms that are compared: in rounds, every other one backwards."""
+        counts = {name: len(self.trials(name)) for name in now.rivals}
+        number = min(counts.values())
+        if number >= MOST_ROUNDS or len(now.rivals) < 2:
+            return None
+        order = now.rivals[::-1] if number % 2 else now.rivals
+        name = next(name for name in order if counts[name] == number)
+        return Step("trial", self.space.arms[name], number, MOST_ROUNDS)
+
+
+def _middle(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,115 @@
+"""Advice on the page: cards of the winners, the front of time and memory, what was ruled out and what was not tried."""
+
+import msgspec
+
+from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, Label, MeasuredArm, Winner
+from tokendyno.backend.ablation.advise.space import Pruned
+from tokendyno.backend.ablation.course_view import CourseView, course_view
+from tokendyno.backend.ablation.kinds import AdviceCourse
+from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
+from tokendyno.backend.views.pareto import Cost, Pareto, pareto
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A figure of a card: `value` and what it is."""
+
+    value: str
+    what: str
+
+
+class AdviceCard(msgspec.Struct, frozen=True):
+    """A winner. `run`: id of the run that measured it again; `serve_note`: why its command is not transformers'."""
+
+    label: Label
+    tag: str
+    title: str
+    figures: list[Figure]
+    gets: list[str]
+    script: str
+    serve: str
+    serve_note: str
+    certificate: list[str]
+    run: str
+
+
+class Reasons(msgspec.Struct, frozen=True):
+    """Arms by the reason why they were not measured."""
+
+    title: str
+    lines: list[str]
+
+
+class AdviceView(msgspec.Struct, frozen=True):
+    """What the page gets. `counts`: arms ruled out, measured and not tried, in words."""
+
+    course: CourseView
+    headline: str
+    counts: str
+    cards: list[AdviceCard]
+    pareto: Pareto | None
+    table: list[list[str]]
+    left: list[Reasons]
+
+
+COLUMNS = ["Measured", "Time a token", "First token", "Peak memory", "Its bound", "Quality", ""]
+MOST_REASONS = 8
+
+
+def advice_view(course: AdviceCourse) -> AdviceView:
+    """Advice as it is now."""
+    found = course.document()
+    costs = [Cost(arm.title, arm.latency_mean_s, arm.peak_memory_bytes) for arm in found.measured if not arm.barred]
+    return AdviceView(
+        course_view(course),
+        found.headline if found.measured else "",
+        counts(found),
+        [_card(one) for one in found.winners],
+        pareto(costs, ""),
+        [COLUMNS, *(_row(arm) for arm in found.measured)] if found.measured else [],
+        [Reasons("Ruled out without a run", _lines(found.pruned)), Reasons("Not tried", _lines(found.not_tried))],
+    )
+
+
+def counts(found: AdviceDocument) -> str:
+    """How many arms there were, and what became of them."""
+    pruned, left = (sum(one.count for one in groups) for groups in (found.pruned, found.not_tried))
+    return f"{pruned:,} arms ruled out, {len(found.measured):,} measured, {left:,} not tried"
+
+
+def time_text(arm: MeasuredArm) -> str:
+    """Time a token, with its interval."""
+    return interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
+
+
+def _card(one: Winner) -> AdviceCard:
+    arm = one.arm
+    figures = [Figure(time_text(arm), "a token"), Figure(" ".join(bytes_text(arm.peak_memory_bytes)), "at the peak")]
+    if one.ratio is not None:
+        bounds = f"{three(one.low)} to {three(one.high)}, " if one.low is not None and one.high is not None else ""
+        figures.append(Figure(f"{three(one.ratio)}\u00d7", f"{bounds}as fast as it comes"))
+    if arm.bound_s and arm.latency_mean_s:
+        figures.append(Figure(f"{three(arm.latency_mean_s / arm.bound_s)}\u00d7", "its roofline bound"))
+    title = arm.title if arm.choices else "As it comes"
+    tag = LABELS[one.label]
+    return AdviceCard(
+        one.label, tag, title, figures, one.gets, one.script, one.serve, one.serve_note, one.certificate, one.run
+    )
+
+
+def _row(arm: MeasuredArm) -> list[str]:
+    bound = three(arm.latency_mean_s / arm.bound_s) + "\u00d7" if arm.bound_s and arm.latency_mean_s else ""
+    return [
+        arm.title if arm.choices else "As it comes",
+        time_text(arm),
+        " ".join(seconds_text(arm.ttft_s)) if arm.ttft_s else "",
+        " ".join(bytes_text(arm.peak_memory_bytes)),
+        bound,
+        f"KL {three(arm.quality.kl_nats)}" if arm.quality else "",
+        arm.barred,
+    ]
+
+
+def _lines(groups: list[Pruned]) -> list[str]:
+    shown = [f"{one.count:,}: {one.why} For example {one.arms[0]}." for one in groups[:MOST_REASONS]]
+    rest = sum(one.count for one in groups[MOST_REASONS:])
+    return [*shown, *([f"{rest:,} for other reasons."] if rest else [])]

@@ -1,0 +1,129 @@
+"""What somebody wants of an arm: a wish, limits, and what a trial is worth by them."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import msgspec
+
+from tokendyno.backend.ablation.journal import Cost, Trial
+from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.optimizations.base import Wish as Serves
+from tokendyno.backend.runs.statistics import mean
+from tokendyno.backend.units import bytes_text, seconds_text
+
+Wish = Literal["latency", "memory", "throughput", "quick-start"]
+WISHES: tuple[Wish, ...] = get_args(Wish)
+
+TITLES: dict[Wish, str] = {
+    "latency": "the least time a token",
+    "memory": "the least memory",
+    "throughput": "the most tokens a second",
+    "quick-start": "the quickest start",
+}
+
+SEEKS: dict[Wish, frozenset[Serves]] = {
+    "latency": frozenset(("faster", "memory", "numerics")),
+    "memory": frozenset(("faster", "memory", "numerics", "context")),
+    "throughput": frozenset(("faster", "memory", "numerics")),
+    "quick-start": frozenset(("start", "faster", "memory", "numerics")),
+}
+"""By wish, what the choices that are tried for it serve."""
+
+TIME_FOR_MEMORY = 0.05
+"""Where memory is wished for, the exponent of time beside it: an arm may take 1% more if it is faster by a fifth."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What an arm must keep to.
+
+    memory_bytes, latency_s, ttft_s  at most; None: no limit
+    kl_nats  KL divergence from the base on given texts, at most; None: a cost that is not large (`views/quality.py`)
+    any_quality  quality is not looked at
+    """
+
+    memory_bytes: int | None = None
+    latency_s: float | None = None
+    ttft_s: float | None = None
+    kl_nats: float | None = None
+    any_quality: bool = False
+
+    def over(self, trial: Trial) -> str:
+        """The limits that a trial is over, in words; "" within them."""
+        found = [
+            f"{said} of {' '.join(words(value))} over {' '.join(words(most))}"
+            for said, words, value, most in (
+                ("memory", bytes_text, trial.peak_memory_bytes, self.memory_bytes),
+                ("time a token", seconds_text, token_s(trial), self.latency_s),
+                ("TTFT", seconds_text, trial.ttft_s, self.ttft_s),
+            )
+            if most is not None and value is not None and value > most
+        ]
+        return ", ".join(found)
+
+    def allows(self, cost: Cost | None) -> bool:
+        """Whether an arm with this cost may win; None: nothing was to be read."""
+        if cost is None or self.any_quality or cost.finer:
+            return True
+        return cost.kl_nats <= self.kl_nats if self.kl_nats is not None else cost.cost != "" and cost.gains
+
+    def settings(self) -> list[tuple[str, str]]:
+        """As they stand in a journal, by which it is recognized."""
+        return [
+            (name, str(value)) for name in self.__struct_fields__ if (value := getattr(self, name)) not in (None, False)
+        ]
+
+    @classmethod
+    def of_settings(cls, settings: Sequence[tuple[str, str]]) -> "Limits":
+        """The same from a journal."""
+        known = {name: text for name, text in settings if name in cls.__struct_fields__}
+        return msgspec.convert(known, cls, strict=False)
+
+
+def read_quality(text: str) -> tuple[float | None, bool]:
+    """What `--quality` says: (`kl_nats`, `any_quality`). InputError where it is neither same, any nor a number."""
+    if text in ("same", "any"):
+        return None, text == "any"
+    try:
+        nats = float(text)
+    except ValueError:
+        raise unknown("quality", text, ("same", "any", "0.05")) from None
+    if not 0 <= nats < math.inf:
+        raise InputError(f"The quality {text} is no KL divergence. Give same, any, or a number of nats such as 0.05.")
+    return nats, False
+
+
+UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    """Seconds of a time such as 15ms or 10m. InputError where it is none: the unit is required."""
+    match = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]+)\s*", text)
+    found = float(match[1]) * UNITS_S[match[2]] if match and match[2] in UNITS_S else 0.0
+    if found <= 0:
+        raise InputError(f"Cannot read the time {text!r}. Write a number with a unit, such as 15ms, 1s or 10m.")
+    return found
+
+
+def token_s(trial: Trial) -> float | None:
+    """Mean time of a decode step of a trial."""
+    return mean(trial.latency_s[1:]) or mean(trial.latency_s)
+
+
+def value_of(trial: Trial, wish: Wish) -> float | None:
+    """The logarithm of what is to be least; None where the trial does not say."""
+    step_s = token_s(trial)
+    if not step_s:
+        return None
+    match wish:
+        case "memory":
+            return (
+                math.log(trial.peak_memory_bytes) + TIME_FOR_MEMORY * math.log(step_s)
+                if trial.peak_memory_bytes
+                else None
+            )
+        case "quick-start":
+            return math.log(trial.start_s + sum(trial.latency_s[1:])) if trial.start_s else None
+        case _:
+            return math.log(step_s)

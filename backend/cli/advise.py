@@ -1,0 +1,190 @@
+"""`tokendyno advise`: the best arm for a wish, measured, with a certificate."""
+
+import argparse
+import secrets
+from pathlib import Path
+
+from tokendyno.backend.ablation.advise.course import LEAST_BUDGET_S, Advice, heading_of_advice
+from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, MeasuredArm, Winner
+from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, read_quality, seconds
+from tokendyno.backend.ablation.courses import POSITIONS
+from tokendyno.backend.ablation.journal import Journal
+from tokendyno.backend.ablation.trials import Stopped
+from tokendyno.backend.cli.files import check_folder, check_writable, give, read_prompt
+from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, CommandFailed
+from tokendyno.backend.cli.options import Add, add_workload, workload
+from tokendyno.backend.cli.progress import close, follow, say, say_notes
+from tokendyno.backend.cli.stored import add_history_option, history_of
+from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
+from tokendyno.backend.cli.trials import COMMAND
+from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.fit.device import parse_size
+from tokendyno.backend.quality import Quality
+from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import passages
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
+
+PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
+"""What arms are tried with unless options say otherwise."""
+
+MOST_SHOWN = 12
+
+
+def advise(options: argparse.Namespace) -> int:
+    """Seek advice until it is found or the budget is spent, and show it."""
+    check_writable(options.json)
+    check_folder(options.models_dir)
+    budget_s = seconds(options.budget)
+    if budget_s < LEAST_BUDGET_S:
+        raise InputError(f"--budget is {options.budget}: less than one run takes. Give at least {LEAST_BUDGET_S:g}s.")
+    kl_nats, any_quality = read_quality(options.quality)
+    limits = Limits(
+        parse_size(options.memory) if options.memory else None,
+        seconds(options.latency) if options.latency else None,
+        seconds(options.ttft) if options.ttft else None,
+        kl_nats,
+        any_quality,
+    )
+    work = workload(options, 1)
+    own = [one for path in options.text or [] for one in passages(path.stem, read_prompt(path, "--text"))]
+    texts = Quality(own or shipped_texts(), positions=POSITIONS)
+    bench = open_bench(history_of(options), options.models_dir)
+    code, failure = OK, ""
+    try:
+        say_notes(bench)
+        heading = heading_of_advice(options.model, work, options.wish, limits, own).begun(bench.machine())
+        journal = Journal(options.journal, heading)
+        try:
+            trial = f"{COMMAND}{secrets.token_hex(8)}"
+            advice = Advice(bench, options.model, work, options.wish, limits, journal, texts, trial)
+            say(f"{len(advice.steps.space.arms):,} arms may answer; {budget_s:g} s to find the best")
+            bench.start()
+
+            def watch(run: Run, what: str) -> None:
+                say(what)
+                follow(bench, run)
+
+            try:
+                advice.perform(budget_s, watch)
+            except (Stopped, KeyboardInterrupt):
+                code = STOPPED
+                say("stopped." + (f" What was measured is kept in {options.journal}." if options.journal else ""))
+            except InputError as error:
+                if not journal.trials:
+                    raise
+                code, failure = BAD_INPUT, str(error)
+            document = advice.document(budget_s)
+        finally:
+            journal.close()
+    finally:
+        close(bench)
+    give(options, advice_blocks(document), document)
+    if failure:
+        raise CommandFailed(failure, code)
+    return code
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def advice_blocks(found: AdviceDocument) -> list[Block]:
+    """The answer, a card for each winner, every arm that was measured, and what was not."""
+    pruned = sum(one.count for one in found.pruned)
+    left = sum(one.count for one in found.not_tried)
+    blocks: list[Block] = [
+        [
+            Styled(found.headline, "bold"),
+            f"{found.model_label}: {pruned:,} arms ruled out, {len(found.measured):,} measured, {left:,} not tried; "
+            f"{found.spent_s:.0f} s of {found.budget_s:g}",
+        ]
+    ]
+    blocks += [_winner(one) for one in found.winners]
+    shown = found.measured[:MOST_SHOWN]
+    columns = [
+        Column("Measured"),
+        Column("Time a token", right=True),
+        Column("TTFT", right=True, optional=True),
+        Column("Peak memory", right=True),
+        Column("KL", right=True, optional=True),
+        Column(below=True),
+    ]
+    if shown:
+        blocks.append([Table(columns, [_row(arm) for arm in shown])])
+        if len(found.measured) > len(shown):
+            blocks.append([f"and {len(found.measured) - len(shown)} slower ones (--json has all)."])
+    for title, groups in (("Ruled out without a run", found.pruned), ("Not tried", found.not_tried)):
+        if groups:
+            blocks.append(
+                [Styled(title, "bold"), *(f"{one.count:>5}  {one.why} {_such(one.arms)}" for one in groups[:8])]
+            )
+    return blocks
+
+
+def _such(arms: list[str]) -> str:
+    return f"({arms[0]})" if len(arms) == 1 else f"({arms[0]}, ...)"
+
+
+def _winner(one: Winner) -> Block:
+    arm = one.arm
+    times = interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
+    figures = [f"{times} a token", " ".join(bytes_text(arm.peak_memory_bytes))]
+    if arm.bound_s and arm.latency_mean_s:
+        figures.append(f"{three(arm.latency_mean_s / arm.bound_s)}\u00d7 its bound")
+    if one.ratio is not None:
+        figures.append(f"{three(one.ratio)}\u00d7 as fast as it comes")
+    lines = [f"  {line}" for line in one.gets]
+    return [
+        Styled(f"{LABELS[one.label]}: {arm.title}", "bold"),
+        f"  {', '.join(figures)}",
+        *lines,
+        *(f"  {line}" for line in one.certificate),
+        *([Verbatim(f"  {one.serve}")] if one.serve else []),
+        *([f"  {one.serve_note}"] if one.serve_note else []),
+        *([f"  Run: tokendyno history show {one.run}"] if one.run else []),
+    ]
+
+
+def _row(arm: MeasuredArm) -> list[str]:
+    times = interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
+    return [
+        ("* " if arm.pareto else "  ") + arm.title,
+        times,
+        " ".join(seconds_text(arm.ttft_s)) if arm.ttft_s else "n/a",
+        " ".join(bytes_text(arm.peak_memory_bytes)),
+        three(arm.quality.kl_nats) if arm.quality else "-",
+        arm.barred,
+    ]
+
+
+def add_commands(add: Add) -> None:
+    """The command's options."""
+    more = (
+        "Rules, predicted memory and bounds rule arms out; the rest is tried where a gain is expected, the best are "
+        "compared in rounds, quality is read, and the winner is measured once more in fresh workers. * marks arms that "
+        "nothing beats in both time and memory."
+    )
+    sub = add("advise", advise, "what should I use: the best arm for a wish, measured", more, json=True)
+    wish = "; ".join(f"{name}: {TITLES[name]}" for name in WISHES)
+    sub.add_argument("--for", dest="wish", choices=WISHES, default="latency", metavar="WISH", help=wish)
+    sub.add_argument("--memory", metavar="SIZE", help="at most this much peak memory, such as 24GiB")
+    sub.add_argument("--latency", metavar="TIME", help="at most this much time a token, such as 15ms")
+    sub.add_argument("--ttft", metavar="TIME", help="at most this much time to the first token, such as 1s")
+    sub.add_argument(
+        "--quality",
+        default="same",
+        metavar="WHAT",
+        help="same: no large cost on given texts (default); a number: KL divergence in nats, at most; any",
+    )
+    sub.add_argument(
+        "--text", type=Path, action="append", metavar="FILE", help="read the quality on this text instead; repeatable"
+    )
+    sub.add_argument("--budget", default="10m", metavar="TIME", help="how long it may take (default: 10m)")
+    sub.add_argument(
+        "--journal", type=Path, metavar="FILE", help="keep what was measured there; the same command goes on with it"
+    )
+    add_workload(sub)
+    sub.set_defaults(max_new_tokens=PROMPT.max_new_tokens, prompt_tokens=PROMPT.prompt_tokens)
+    add_history_option(sub)

@@ -1,0 +1,56 @@
+"""Spaces with a known best arm: choices and pairs of choices multiply the time of a token."""
+
+import itertools
+import math
+
+import numpy as np
+
+from tokendyno.backend.ablation.advise.space import Candidate, Space
+from tokendyno.backend.ablation.advise.steps import Step
+from tokendyno.backend.ablation.journal import Trial
+
+NOISE = 0.03
+STRONG = -0.8
+"""Logarithm of what one pair is worth of which neither choice gains anything alone."""
+
+
+class Planted:
+    """A builder of a space of 60 to 240 arms over four or five axes. `times_s`: of each arm. What is predicted is wrong
+    on purpose: worse where a choice gains."""
+
+    def __init__(self, seed: int) -> None:
+        random = self._random = np.random.default_rng(seed)
+        while True:
+            sizes = [int(random.integers(2, 5)) for _ in range(random.integers(4, 6))]
+            if 60 <= math.prod(sizes) <= 240:
+                break
+        choices = [(axis, choice) for axis, size in enumerate(sizes) for choice in range(1, size)]
+        worth = {one: random.normal(-0.05, 0.3) if random.random() < 0.6 else 0.0 for one in choices}
+        pairs = [(a, b) for a, b in itertools.combinations(choices, 2) if a[0] != b[0]]
+        strong = pairs[random.integers(len(pairs))]
+        worth |= {one: abs(random.normal(0.1, 0.05)) for one in strong}
+        beside = {pair: random.normal(0, 0.15) for pair in pairs if random.random() < 0.15} | {strong: STRONG}
+        wrong = {one: random.normal(0, 0.2) - worth[one] for one in choices}
+        self.times_s: dict[str, float] = {}
+        arms = {}
+        for combined in itertools.product(*(range(size) for size in sizes)):
+            has = [(axis, choice) for axis, choice in enumerate(combined) if choice]
+            log = sum(worth[one] for one in has) + sum(gain for (a, b), gain in beside.items() if a in has and b in has)
+            told = {f"axis{axis}": str(choice) for axis, choice in has}
+            arm = Candidate(told, told, "", 1e-6 * math.exp(sum(wrong[one] for one in has)), 1 << 30)
+            self.times_s[arm.name] = 0.01 * math.exp(log)
+            arms[arm.name] = arm
+        base = arms[""]
+        self.space = Space("latency", base, arms)
+
+    def add(self, name: str) -> None:
+        """Everything is there."""
+
+    def widen(self, best: Candidate) -> int:
+        """Likewise."""
+        return 0
+
+    def trial(self, step: Step) -> Trial:
+        """What a trial of an arm would come to, in a second."""
+        step_s = self.times_s[step.arm.name] * math.exp(self._random.normal(0, NOISE))
+        return Trial(step.arm.name, step.round, [0.1, step_s, step_s], 0.1, 1 << 30, None, [], spent_s=1.0)

@@ -1,0 +1,46 @@
+"""Advice finds the best arm of spaces whose best arm is known."""
+
+from typing import Any
+
+import pytest
+
+from tests.backend.ablation.advise.planted import Planted
+from tokendyno.backend.ablation.advise.steps import Steps
+from tokendyno.backend.ablation.advise.wishes import Limits
+from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal
+from tokendyno.backend.config import Workload
+from tokendyno.backend.runs.summary import SMALL
+
+
+def advised(planted: Planted, journal: Journal, budget_s: float) -> Steps:
+    """Seek advice in a planted space, a second a trial."""
+    builder: Any = planted
+    steps = Steps(builder, journal, "latency", Limits(), reads=False)
+    while (step := steps.next(budget_s)) is not None:
+        journal.add(Confirmed(step.arm.name, "run", 1.0) if step.kind == "confirm" else planted.trial(step))
+    return steps
+
+
+def memory() -> Journal:
+    """A journal without a file."""
+    return Journal(None, Heading("pocket", {}, [], ["advise"], Workload("?")))
+
+
+def finds_the_best(seed: int) -> bool:
+    """Whether the advised arm is the best, or differs too little to matter, at a third of the runs that the whole space
+    would take."""
+    planted, journal = Planted(seed), memory()
+    advised(planted, journal, len(planted.times_s) / 3)
+    assert journal.confirmed is not None and len(journal.trials) <= len(planted.times_s) / 3 + 1
+    return planted.times_s[journal.confirmed.arm] <= SMALL[1] * min(planted.times_s.values())
+
+
+def test_finds_the_best_of_planted_spaces_though_the_prediction_is_wrong_and_a_pair_decides() -> None:
+    found = [finds_the_best(seed) for seed in range(12)]
+    assert sum(found) >= 11
+
+
+@pytest.mark.full
+def test_finds_the_best_in_95_of_100_planted_spaces() -> None:
+    found = [finds_the_best(seed) for seed in range(200)]
+    assert sum(found) >= 110

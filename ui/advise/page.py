@@ -1,0 +1,163 @@
+"""The Advise page: a wish, limits and a budget; the answer, with everything that was measured. Wiring only:
+`tokendyno.backend.ablation.advise` finds it."""
+
+from typing import Annotated, Any, NamedTuple
+
+import gradio as gr
+import msgspec
+
+from tokendyno.backend.ablation.advise.view import AdviceView, advice_view
+from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Wish, read_quality, seconds
+from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.kinds import AdviceCourse
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.fit.device import parse_size
+from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
+from tokendyno.ui.components.events import QUIET
+from tokendyno.ui.components.inputs import model_input, number_input, read_text, read_whole
+from tokendyno.ui.components.pulls import refusal
+from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.visitor import REFUSED, visitor_of
+
+BUDGETS = ("2m", "5m", "10m", "20m", "1h")
+PROMPT_TOKENS, NEW_TOKENS = 128, 64
+MISSING = "There is no such advice here."
+
+
+class AdviseControls(NamedTuple):
+    """What another page may set."""
+
+    model: gr.Dropdown
+
+
+def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
+    """Build the page inside the current tab."""
+    with gr.Row(elem_id="advise-ask", elem_classes=["td-work"]):
+        model = model_input(bench.offered, "advise-model")
+        wish = gr.Dropdown(
+            [(TITLES[name], name) for name in WISHES],
+            value=WISHES[0],
+            label="I want",
+            min_width=150,
+            elem_id="advise-wish",
+        )
+        memory = _limit("Peak memory, at most", "24GiB", "advise-memory")
+        latency = _limit("Time a token, at most", "15ms", "advise-latency")
+        ttft = _limit("First token, at most", "1s", "advise-ttft")
+        quality = gr.Dropdown(
+            [("as good", "same"), ("KL at most 0.05", "0.05"), ("any", "any")],
+            value="same",
+            label="Quality",
+            allow_custom_value=True,
+            min_width=110,
+            elem_id="advise-quality",
+        )
+        batch = number_input("Batch size", 1, "advise-batch")
+        budget = gr.Dropdown(
+            [*BUDGETS], value="5m", label="Budget", allow_custom_value=True, min_width=80, elem_id="advise-budget"
+        )
+    message = text_line("advise-message", role="alert", classes="td-failure")
+    panel = _panel(courses)
+    page = _Handlers(bench, courses, panel, message)
+    safe, asked = shows_errors(message), [model, wish, memory, latency, ttft, quality, batch, budget]
+    panel.begin(safe(page.begin), asked, [panel, message], **QUIET)
+    panel.halt(safe(page.stop), panel, [message], **QUIET)
+    panel.again(safe(page.go_on), panel, [panel, message], **QUIET)
+    context = gr.context.Context.root_block
+    assert context is not None
+    context.load(safe(page.opened), None, [panel, message], **QUIET)
+    return AdviseControls(model)
+
+
+def _limit(label: str, such_as: str, elem_id: str) -> gr.Textbox:
+    return gr.Textbox("", label=label, placeholder=f"such as {such_as}", min_width=120, elem_id=elem_id)
+
+
+class _Handlers:
+    """What is done when something is pressed."""
+
+    def __init__(self, bench: Bench, courses: Courses, panel: gr.HTML, message: gr.HTML) -> None:
+        self.bench, self.courses, self.panel, self.message = bench, courses, panel, message
+
+    def begin(self, request: gr.Request, model: object, wish: object, *limits: object) -> Updates:
+        """Find it was pressed."""
+        memory, latency, ttft, quality, batch, budget = limits
+        kl_nats, any_quality = read_quality(read_text("Quality", quality).strip())
+        asked = Limits(
+            parse_size(text) if (text := _text(memory)) else None,
+            seconds(text) if (text := _text(latency)) else None,
+            seconds(text) if (text := _text(ttft)) else None,
+            kl_nats,
+            any_quality,
+        )
+        if wish not in WISHES:
+            raise InputError("Choose what you want.")
+        work = Workload(
+            prompt_tokens=PROMPT_TOKENS, max_new_tokens=NEW_TOKENS, batch_size=read_whole("Batch size", batch)
+        )
+        named = read_text("The model", model).strip()
+        wished: Wish = msgspec.convert(wish, Wish)
+        spend_s = seconds(read_text("The budget", budget))
+        course = self.courses.begin_advice(named, work, wished, asked, spend_s, visitor_of(request))
+        return {self.panel: course.id, self.message: ""}
+
+    def stop(self, request: gr.Request, course_id: Any) -> Updates:
+        """Stop was pressed."""
+        stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
+        return {self.message: "" if stopped else REFUSED}
+
+    def go_on(self, request: gr.Request, course_id: Any) -> Updates:
+        """What was stopped goes on."""
+        course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
+        return {self.panel: course.id, self.message: ""}
+
+    def opened(self, request: gr.Request) -> Updates:
+        """The advice of `?advice=`, else this visitor's newest."""
+        named = request.query_params.get("advice") or ""
+        return {self.panel: named or self.courses.newest(visitor_of(request).owner, AdviceCourse)}
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+# --- panel ----------------------------------------------------------------------------------------
+
+
+class Query(msgspec.Struct, forbid_unknown_fields=True):
+    """A pull: the id of advice."""
+
+    id: Annotated[str, msgspec.Meta(max_length=64)]
+
+
+def answer(courses: Courses, question: object) -> str:
+    """The JSON text for one pull. Nothing of `question` is trusted."""
+    try:
+        course = courses.get(msgspec.convert(question, Query, strict=True).id)
+    except msgspec.ValidationError as error:
+        return refusal(f"This pull cannot be read: {error}.")
+    except InputError as error:
+        return refusal(str(error))
+    if not isinstance(course, AdviceCourse):
+        return refusal(MISSING)
+    found: AdviceView = advice_view(course)
+    return msgspec.json.encode(found).decode()
+
+
+def _panel(courses: Courses) -> gr.HTML:
+    def pull(question: Any) -> str:
+        return answer(courses, question)
+
+    return gr.HTML(
+        value="",
+        html_template=ADVISE_TEMPLATE,
+        js_on_load=bundle("advise", plotly=plotly_address(), key_of_address="advice"),
+        server_functions=[pull],
+        apply_default_css=False,
+        elem_id="advise",
+    )
