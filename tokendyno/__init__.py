@@ -14,7 +14,7 @@ if os.path.islink(f"{_here}/backend") or not os.path.isdir(f"{_here}/backend"):
 
 if TYPE_CHECKING:
     from tokendyno.backend.errors import InputError, RunFailed
-    from tokendyno.backend.library.commands import check, compare, fit, quality, run, sweep
+    from tokendyno.backend.library.commands import advise, check, compare, fit, quality, run, sweep
     from tokendyno.backend.library.model import Model, load
 
 _OFFERED = {
@@ -22,6 +22,7 @@ _OFFERED = {
     "RunFailed": "errors",
     "Model": "library.model",
     "load": "library.model",
+    "advise": "library.commands",
     "check": "library.commands",
     "compare": "library.commands",
     "fit": "library.commands",
@@ -31,7 +32,7 @@ _OFFERED = {
 }
 """Imported when it is asked for: each worker imports this module too."""
 
-__all__ = ["InputError", "Model", "RunFailed", "check", "compare", "fit", "load", "quality", "run", "sweep"]
+__all__ = ["InputError", "Model", "RunFailed", "advise", "check", "compare", "fit", "load", "quality", "run", "sweep"]
 
 
 def __getattr__(name: str) -> object:

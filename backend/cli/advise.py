@@ -1,27 +1,32 @@
 """`tokendyno advise`: the best arm for a wish, measured, with a certificate."""
 
 import argparse
+import contextlib
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 from tokendyno.backend.ablation.advise.course import LEAST_BUDGET_S, Advice, heading_of_advice
-from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, MeasuredArm, Winner
+from tokendyno.backend.ablation.advise.predicted import PredictedArm
+from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, MeasuredArm, Winner, predicted_document
+from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, read_quality, seconds
 from tokendyno.backend.ablation.courses import POSITIONS
 from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.trials import Stopped
 from tokendyno.backend.cli.files import check_folder, check_writable, give, read_prompt
 from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, CommandFailed
-from tokendyno.backend.cli.options import Add, add_workload, workload
-from tokendyno.backend.cli.progress import close, follow, say, say_notes
+from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, workload
+from tokendyno.backend.cli.progress import follow, say, say_notes
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
 from tokendyno.backend.cli.trials import COMMAND
 from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.backend.fit.device import parse_size
-from tokendyno.backend.quality import Quality
+from tokendyno.backend.fit.device import elsewhere, parse_size
+from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.quality.presets import shipped_texts
 from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.run import Run
@@ -35,6 +40,15 @@ MOST_SHOWN = 12
 
 def advise(options: argparse.Namespace) -> int:
     """Seek advice until it is found or the budget is spent, and show it."""
+    document, code, failure = advised(options)
+    give(options, advice_blocks(document), document)
+    if failure:
+        raise CommandFailed(failure, code)
+    return code
+
+
+def advised(options: argparse.Namespace) -> tuple[AdviceDocument, int, str]:
+    """What was found, the exit code, and why it ended early, "" if it did not or was stopped."""
     check_writable(options.json)
     check_folder(options.models_dir)
     budget_s = seconds(options.budget)
@@ -50,41 +64,44 @@ def advise(options: argparse.Namespace) -> int:
     )
     work = workload(options, 1)
     own = [one for path in options.text or [] for one in passages(path.stem, read_prompt(path, "--text"))]
-    texts = Quality(own or shipped_texts(), positions=POSITIONS)
-    bench = open_bench(history_of(options), options.models_dir)
-    code, failure = OK, ""
-    try:
+    with contextlib.closing(open_bench(history_of(options), options.models_dir)) as bench:
         say_notes(bench)
-        heading = heading_of_advice(options.model, work, options.wish, limits, own).begun(bench.machine())
-        journal = Journal(options.journal, heading)
+        if (there := elsewhere(bench.machine(), options.gpu, options.gpus)) is not None:
+            builder = Builder(bench, options.model, work, options.wish, limits, there)
+            return predicted_document(builder, options.gpu, work, options.wish, limits, bench.runs), OK, ""
+        return _measured(bench, options, work, limits, own, budget_s)
+
+
+def _measured(
+    bench: Bench,
+    options: argparse.Namespace,
+    work: Workload,
+    limits: Limits,
+    own: Sequence[QualityText],
+    budget_s: float,
+) -> tuple[AdviceDocument, int, str]:
+    heading = heading_of_advice(options.model, work, options.wish, limits, own).begun(bench.machine())
+    texts = Quality(own or shipped_texts(), positions=POSITIONS)
+    trial, code, failure = f"{COMMAND}{secrets.token_hex(8)}", OK, ""
+    with contextlib.closing(Journal(options.journal, heading)) as journal:
+        advice = Advice(bench, options.model, work, options.wish, limits, journal, texts, trial)
+        say(f"{len(advice.steps.space.arms):,} arms may answer; {budget_s:g} s to find the best")
+        bench.start()
+
+        def watch(run: Run, what: str) -> None:
+            say(what)
+            follow(bench, run)
+
         try:
-            trial = f"{COMMAND}{secrets.token_hex(8)}"
-            advice = Advice(bench, options.model, work, options.wish, limits, journal, texts, trial)
-            say(f"{len(advice.steps.space.arms):,} arms may answer; {budget_s:g} s to find the best")
-            bench.start()
-
-            def watch(run: Run, what: str) -> None:
-                say(what)
-                follow(bench, run)
-
-            try:
-                advice.perform(budget_s, watch)
-            except (Stopped, KeyboardInterrupt):
-                code = STOPPED
-                say("stopped." + (f" What was measured is kept in {options.journal}." if options.journal else ""))
-            except InputError as error:
-                if not journal.trials:
-                    raise
-                code, failure = BAD_INPUT, str(error)
-            document = advice.document(budget_s)
-        finally:
-            journal.close()
-    finally:
-        close(bench)
-    give(options, advice_blocks(document), document)
-    if failure:
-        raise CommandFailed(failure, code)
-    return code
+            advice.perform(budget_s, watch)
+        except (Stopped, KeyboardInterrupt):
+            code = STOPPED
+            say("stopped." + (f" What was measured is kept in {options.journal}." if options.journal else ""))
+        except InputError as error:
+            if not journal.trials:
+                raise
+            code, failure = BAD_INPUT, str(error)
+        return advice.document(budget_s), code, failure
 
 
 # --- what is shown --------------------------------------------------------------------------------
@@ -101,6 +118,15 @@ def advice_blocks(found: AdviceDocument) -> list[Block]:
             f"{found.spent_s:.0f} s of {found.budget_s:g}",
         ]
     ]
+    if found.predicted:
+        blocks[0] = [Styled(found.headline, "bold")]
+        columns = [
+            Column("Arm"),
+            Column("Bound", right=True),
+            Column("Memory", right=True),
+            Column("Recorded", right=True),
+        ]
+        blocks.append([Table(columns, [_predicted(one) for one in found.predicted[:MOST_SHOWN]])])
     blocks += [_winner(one) for one in found.winners]
     shown = found.measured[:MOST_SHOWN]
     columns = [
@@ -121,6 +147,15 @@ def advice_blocks(found: AdviceDocument) -> list[Block]:
                 [Styled(title, "bold"), *(f"{one.count:>5}  {one.why} {_such(one.arms)}" for one in groups[:8])]
             )
     return blocks
+
+
+def _predicted(one: PredictedArm) -> list[str]:
+    return [
+        one.title,
+        " ".join(seconds_text(one.bound_s)) if one.bound_s else "n/a",
+        " ".join(bytes_text(one.memory_bytes)),
+        " ".join(seconds_text(one.recorded_s)) if one.recorded_s else "-",
+    ]
 
 
 def _such(arms: list[str]) -> str:
@@ -168,7 +203,7 @@ def add_commands(add: Add) -> None:
     )
     sub = add("advise", advise, "what should I use: the best arm for a wish, measured", more, json=True)
     wish = "; ".join(f"{name}: {TITLES[name]}" for name in WISHES)
-    sub.add_argument("--for", dest="wish", choices=WISHES, default="latency", metavar="WISH", help=wish)
+    sub.add_argument("--for", "--wish", dest="wish", choices=WISHES, default="latency", metavar="WISH", help=wish)
     sub.add_argument("--memory", metavar="SIZE", help="at most this much peak memory, such as 24GiB")
     sub.add_argument("--latency", metavar="TIME", help="at most this much time a token, such as 15ms")
     sub.add_argument("--ttft", metavar="TIME", help="at most this much time to the first token, such as 1s")
@@ -185,6 +220,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument(
         "--journal", type=Path, metavar="FILE", help="keep what was measured there; the same command goes on with it"
     )
+    add_elsewhere(sub)
     add_workload(sub)
     sub.set_defaults(max_new_tokens=PROMPT.max_new_tokens, prompt_tokens=PROMPT.prompt_tokens)
     add_history_option(sub)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tokendyno.backend.cli.advise import advised
 from tokendyno.backend.cli.check import checked_arm
 from tokendyno.backend.cli.commands import CarriedOut, carried_out, comparison_of, run_document, run_of
 from tokendyno.backend.cli.fit import fit_document, fit_of
@@ -19,7 +20,14 @@ from tokendyno.backend.config import Request
 from tokendyno.backend.errors import InputError, RunFailed, unknown
 from tokendyno.backend.executors.several_machines import Machines
 from tokendyno.backend.library.arm import Arm, arm_text
-from tokendyno.backend.library.results import CheckResult, FitResult, QualityResult, RunResult, SweepResult
+from tokendyno.backend.library.results import (
+    AdviceResult,
+    CheckResult,
+    FitResult,
+    QualityResult,
+    RunResult,
+    SweepResult,
+)
 from tokendyno.backend.models import DEFAULT_MODEL
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.views.quality_document import quality_document
@@ -76,6 +84,18 @@ def sweep(
         if ended.code == STOPPED:
             raise KeyboardInterrupt
         return SweepResult(document)
+
+
+def advise(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any) -> AdviceResult:
+    """What to use: the best arm for a wish, measured. `options`: those of `tokendyno advise`, such as `wish`, `memory`
+    and `budget`. Raises InputError and RunFailed."""
+    with _asked("advise", progress, options, model=model) as given, _alone():
+        document, code, failure = advised(given)
+        if failure:
+            raise RunFailed(failure)
+        if code == STOPPED:
+            raise KeyboardInterrupt
+        return AdviceResult(document)
 
 
 def fit(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any) -> FitResult:

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from tokendyno.backend.ablation.advise.result import AdviceDocument
 from tokendyno.backend.ablation.headline import sweep_headline
 from tokendyno.backend.ablation.sweep import SweepDocument
 from tokendyno.backend.arms.check import Checked
@@ -131,6 +132,32 @@ class SweepResult(Result[SweepDocument]):
             names,
             [point.latency_mean_s for point in points],
             [(point.latency_low_s, point.latency_high_s) for point in points],
+            self.verdict,
+        )
+
+
+class AdviceResult(Result[AdviceDocument]):
+    """Of `advise`."""
+
+    @property
+    def verdict(self) -> str:
+        """What to use, in a sentence."""
+        return self.document.headline
+
+    @property
+    def script(self) -> str:
+        """A short program of the arm that is advised; "" where there is none."""
+        return self.document.winners[0].script if self.document.winners else ""
+
+    def _rows(self) -> Rows:
+        return [msgspec.to_builtins(arm) for arm in self.document.measured or self.document.predicted]
+
+    def _figure(self, figures: Any) -> Any:
+        arms = [arm for arm in self.document.measured if arm.latency_mean_s is not None]
+        return figures.intervals(
+            [arm.title for arm in arms],
+            [arm.latency_mean_s for arm in arms],
+            [(arm.latency_low_s, arm.latency_high_s) for arm in arms],
             self.verdict,
         )
 

@@ -43,10 +43,10 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
             [(TITLES[name], name) for name in WISHES],
             value=WISHES[0],
             label="I want",
-            min_width=150,
+            min_width=190,
             elem_id="advise-wish",
         )
-        memory = _limit("Peak memory, at most", "24GiB", "advise-memory")
+        memory = _limit("Memory, at most", "24GiB", "advise-memory")
         latency = _limit("Time a token, at most", "15ms", "advise-latency")
         ttft = _limit("First token, at most", "1s", "advise-ttft")
         quality = gr.Dropdown(

@@ -52,7 +52,7 @@ class Advice:
         self.facts, self.machine = builder.facts, builder.machine
         random = model.startswith("random:")
         reads = not random and self.facts.kind == "decoder"
-        self.steps = Steps(builder, journal, wish, limits, reads, earlier_pairs(bench, builder.space, model))
+        self.steps = Steps(builder, journal, wish, limits, reads, earlier_pairs(builder, bench.runs))
 
     def perform(self, budget_s: float, follow: Follow, visitor: Visitor = LOCAL_USER) -> None:
         """Carry steps out until the answer is known, or the budget is spent. Raises Stopped where a run was cancelled,

@@ -8,8 +8,9 @@ from typing import Literal
 import msgspec
 
 from tokendyno.backend import hardware
+from tokendyno.backend.ablation.advise.predicted import PredictedArm, predicted
 from tokendyno.backend.ablation.advise.serve_line import serve_line
-from tokendyno.backend.ablation.advise.space import Candidate, Pruned
+from tokendyno.backend.ablation.advise.space import Builder, Candidate, Pruned
 from tokendyno.backend.ablation.advise.steps import EXPLORE, Standing, Steps
 from tokendyno.backend.ablation.advise.wishes import TITLES, Limits, Wish, token_s
 from tokendyno.backend.ablation.journal import Cost, Left
@@ -86,6 +87,7 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     complete   whether nothing is left to do; decided: whether the winner is told from every rival, else `rivals` are
                those that may be as good
     not_tried  arms that would have been possible, with the reason
+    predicted  on a GPU that is not here, where nothing is measured: the arms by bound and memory
     """
 
     kind: Literal["advise"]
@@ -107,6 +109,55 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measured: list[MeasuredArm]
     pruned: list[Pruned]
     not_tried: list[Pruned]
+    predicted: list[PredictedArm] = []
+
+
+def predicted_document(
+    builder: Builder, gpu: str, work: Workload, wish: Wish, limits: Limits, runs: RunLog
+) -> AdviceDocument:
+    """For a GPU that is not here: nothing is measured."""
+    found = AdviceDocument(
+        "advise",
+        3,
+        builder.facts.model,
+        builder.facts.label,
+        builder.machine.describe(),
+        hardware.versions(),
+        work,
+        wish,
+        dict(limits.settings()),
+        0.0,
+        0.0,
+        True,
+        False,
+        "",
+        [],
+        [],
+        [],
+        builder.space.ruled_out(),
+        [],
+        predicted(builder, gpu, runs),
+    )
+    return msgspec.structs.replace(found, headline=_expected(found, gpu))
+
+
+def _expected(found: AdviceDocument, gpu: str) -> str:
+    """What bounds and memory say, with the same number formats and with any."""
+    if not found.predicted:
+        return f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory."
+    same = next((one for one in found.predicted if not one.format), None)
+    best = found.predicted[0]
+    said = [f"in its own number formats {_prediction(same)}"] if same is not None else []
+    said += [f"of all formats {_prediction(best)}, whose quality only a reading tells"] if best is not same else []
+    return (
+        f"Nothing was measured on {gpu}. By bounds and predicted memory, for {TITLES[found.wish]}: {'; '.join(said)}."
+    )
+
+
+def _prediction(one: PredictedArm) -> str:
+    bound = f"at least {' '.join(seconds_text(one.bound_s))} a token, " if one.bound_s else ""
+    recorded = f", {' '.join(seconds_text(one.recorded_s))} in the recording {one.run}" if one.recorded_s else ""
+    return f"{one.title} ({bound}{' '.join(bytes_text(one.memory_bytes))}{recorded})"
 
 
 def advice_document(

@@ -21,8 +21,8 @@ OFFSET, CHOICE, PAIR, REST, SLOPE = 2.0, 0.35, 0.4, 0.05, 0.4
 arm by itself, and of the weight of a prediction. Where strong pairs were planted, 0.4 for pairs found 99% of the best
 arms, 0.15 found 94% (tests/backend/ablation/advise/test_search.py plants them)."""
 
-BELIEF = 0.3
-"""The weight of a prediction before anything is measured: decoding is far from its bound as it comes."""
+BELIEF, SERVES = 0.5, 0.1
+"""Before anything is measured: the weight of a prediction, and what each choice that serves the wish gains."""
 
 NOISE = 0.05
 """Standard deviation of the logarithm of one trial, until repeated ones say more."""
@@ -38,11 +38,14 @@ LEAST_GAIN = 0.003
 
 
 class Arm(NamedTuple):
-    """An arm as the search sees it: its choices as axis=choice, and the logarithm of what is predicted of it."""
+    """An arm as the search sees it: its choices as axis=choice, the logarithm of what is predicted of it, how many of
+    its choices serve the wish, and the chance that it may win once it was measured."""
 
     name: str
     choices: frozenset[str]
     predicted: float
+    serving: int = 0
+    chance: float = 1.0
 
 
 class Pair(NamedTuple):
@@ -73,7 +76,8 @@ class Search:
             + SLOPE**2 * np.outer(predicted, predicted)
             + REST**2 * np.eye(len(arms))
         )
-        self._mean = BELIEF * predicted
+        self._mean = BELIEF * predicted - SERVES * np.array([arm.serving for arm in arms], dtype=np.float64)
+        self._chance = {arm.name: arm.chance for arm in arms}
         self._earlier = [one for one in earlier if one.a in self.index and one.b in self.index and one.a != one.b]
 
     def expected(self, seen: Mapping[str, Sequence[float]], failed: Sequence[str] = ()) -> tuple[Vector, Vector]:
@@ -128,6 +132,7 @@ class Search:
         gains = {
             name: _improvement(best - mean[self.index[name]], deviation[self.index[name]])
             * WORKS ** len(self._choices[name] - worked)
+            * self._chance[name]
             for name in left
         }
         if max(gains.values()) < LEAST_GAIN:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tokendyno.backend.ablation.advise.search import Arm
-from tokendyno.backend.ablation.advise.wishes import SEEKS, Limits, Wish
+from tokendyno.backend.ablation.advise.wishes import SEEKS, SERVING, Limits, Wish
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.bundles import grant
 from tokendyno.backend.arms.check import Checked, check, prompt_tokens, remedies
@@ -22,6 +22,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine, peak_rates
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes, titles_text
+from tokendyno.backend.optimizations.base import Wish as Serves
 from tokendyno.backend.predict.roofline import bound
 from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.runs.texts import format_axes
@@ -31,6 +32,8 @@ MOST_CHANGES = 3
 """Of combinations that are listed; what presets combine, and what is near the best arms, comes besides."""
 
 MOST_ARMS = 1_200
+
+AS_IT_COMES = "As it comes"
 
 SPARE = {"cpu": 1.15, "cuda": 1.05}
 """How far over a limit predicted memory must be for an arm to be ruled out without a run."""
@@ -53,7 +56,7 @@ class Candidate:
 
     @property
     def title(self) -> str:
-        return titles_text(dict(self.choices))
+        return titles_text(dict(self.choices)) if self.choices else AS_IT_COMES
 
 
 class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,19 +76,24 @@ class Space:
     arms: dict[str, Candidate]
     pruned: dict[str, list[str]] = field(default_factory=dict)
 
-    def seen_as(self) -> list[Arm]:
-        """The arms as the search sees them."""
-        return [self._arm(one) for one in self.arms.values()]
+    def seen_as(self, base_s: float, any_quality: bool) -> list[Arm]:
+        """The arms as the search sees them. `base_s`: time per token of the base, of which what is over its bound is
+        expected of every arm."""
+        return [self._arm(one, base_s, any_quality) for one in self.arms.values()]
 
-    def _arm(self, one: Candidate) -> Arm:
-        there, here = (self._predicted(of) for of in (self.base, one))
+    def _arm(self, one: Candidate, base_s: float, any_quality: bool) -> Arm:
+        over_s = max(0.0, base_s - (self.base.bound_s or base_s))
+        there, here = (self._predicted(of, over_s) for of in (self.base, one))
         changed = frozenset(f"{axis}={choice}" for axis, choice in one.choices.items())
-        return Arm(one.name, changed, math.log(here / there) if there and here else 0.0)
+        serving = sum(_serves(axis, choice) == SERVING[self.wish] for axis, choice in one.choices.items())
+        chance = 1.0 if any_quality else math.prod(_chance(axis, choice) for axis, choice in one.choices.items())
+        return Arm(one.name, changed, math.log(here / there) if there and here else 0.0, serving, chance)
 
-    def _predicted(self, one: Candidate) -> float | None:
+    def _predicted(self, one: Candidate, over_s: float) -> float | None:
         if self.wish == "memory":
             return float(one.memory_bytes)
-        return one.bound_s if self.wish in ("latency", "throughput") else None
+        timed = self.wish in ("latency", "throughput") and one.bound_s is not None
+        return over_s + (one.bound_s or 0.0) if timed else None
 
     def ruled_out(self) -> list[Pruned]:
         """The reasons, those of most arms first."""
@@ -231,6 +239,19 @@ def _combined(moves: list[dict[str, str]]) -> Iterator[dict[str, str]]:
             both: dict[str, str] = {}
             if all(both.setdefault(axis, choice) == choice for move in chosen for axis, choice in move.items()):
                 yield both
+
+
+def _serves(axis: str, choice: str) -> Serves | None:
+    """What a choice serves; None of an axis that there is not."""
+    found = next((one for one in all_axes() if one.name == axis), None)
+    return found.wishes.get(choice, found.wish) if found else None
+
+
+def _chance(axis: str, choice: str) -> float:
+    """How likely a choice is to keep the quality, by what is lost with it: down to 4 bits, to 8, or nothing."""
+    found = next((one for one in all_axes() if one.name == axis), None)
+    lost = found.loss(choice) // 10 if found else 0
+    return {4: 0.8, 5: 0.4}.get(lost, 1.0)
 
 
 def _first_sentence(text: str) -> str:

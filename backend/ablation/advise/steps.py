@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 from tokendyno.backend.ablation.advise.search import Pair, Search, scatter
 from tokendyno.backend.ablation.advise.space import Builder, Candidate
-from tokendyno.backend.ablation.advise.wishes import Limits, Wish, value_of
+from tokendyno.backend.ablation.advise.wishes import Limits, Wish, token_s, value_of
 from tokendyno.backend.ablation.journal import Cost, Journal, Line, Trial
-from tokendyno.backend.runs.statistics import Estimate, estimate
+from tokendyno.backend.runs.statistics import Estimate, estimate, mean
 from tokendyno.backend.runs.summary import SMALL
 
 EXPLORE, COMPARE = 0.6, 0.85
@@ -19,6 +19,9 @@ FINALISTS = 5
 MOST_ROUNDS = 9
 NEARLY = 2.5
 """Standard deviations of the difference of two trials within which an arm that was measured once may be the best."""
+
+FIRST_TRIALS, AGAIN_AFTER = 2, 6
+"""Trials of the base before any other arm, and new arms after which the leader is tried once more."""
 
 GUESS_S = 10.0
 """A trial, until there was one."""
@@ -65,7 +68,7 @@ class Steps:
         self._earlier = earlier
         for name, _ in journal.trials:
             builder.add(name)
-        self._search, self._size = Search(self.space.seen_as(), earlier), len(self.space.arms)
+        self._search: tuple[tuple[int, float], Search] | None = None
         self._widened = set[str]()
 
     @property
@@ -153,9 +156,13 @@ class Steps:
         if self.journal.confirmed is not None:
             return None
         base = self.space.base
-        if not self.trials(base.name) and base.name not in self.journal.left:
-            return Step("trial", base)
+        if (count := len(self.trials(base.name))) < FIRST_TRIALS:
+            return Step("trial", base, count)
         now, spent_s = self.standing(), self.spent_s
+        if now.leader is not None and self.unread(now.leader):
+            return Step("reading", self.space.arms[now.leader])
+        if (again := self._repeated(now)) is not None and spent_s < EXPLORE * budget_s:
+            return again
         if spent_s < EXPLORE * budget_s and (arm := self._new_arm(now, budget_s)) is not None:
             return Step("trial", arm)
         for name in now.rivals:
@@ -166,6 +173,13 @@ class Steps:
         if now.leader is not None and now.leader != base.name and base.name in now.values:
             return Step("confirm", self.space.arms[now.leader])
         return None
+
+    def _repeated(self, now: Standing) -> Step | None:
+        """The leader once more, after every few arms: what the machine does meanwhile is not its gain."""
+        if now.leader is None:
+            return None
+        count = len(self.trials(now.leader))
+        return Step("trial", self.space.arms[now.leader], count) if count <= len(now.values) // AGAIN_AFTER else None
 
     def _new_arm(self, now: Standing, budget_s: float) -> Candidate | None:
         """The arm that is most worth a trial; near the leader where nothing else is."""
@@ -189,9 +203,13 @@ class Steps:
                 return None
 
     def _searched(self) -> Search:
-        if self._size != len(self.space.arms):
-            self._search, self._size = Search(self.space.seen_as(), self._earlier), len(self.space.arms)
-        return self._search
+        """The search over the arms that there are now."""
+        base_s = mean([found for trial in self.trials(self.space.base.name) if (found := token_s(trial))]) or 0.0
+        key = len(self.space.arms), base_s
+        if self._search is None or self._search[0] != key:
+            arms = self.space.seen_as(base_s, self._limits.any_quality)
+            self._search = key, Search(arms, self._earlier)
+        return self._search[1]
 
     def best_s(self, now: Standing) -> float | None:
         """The least time per token of arms that may win, where that is what is wished for."""

@@ -89,17 +89,16 @@ def _card(one: Winner) -> AdviceCard:
         figures.append(Figure(f"{three(one.ratio)}\u00d7", f"{bounds}as fast as it comes"))
     if arm.bound_s and arm.latency_mean_s:
         figures.append(Figure(f"{three(arm.latency_mean_s / arm.bound_s)}\u00d7", "its roofline bound"))
-    title = arm.title if arm.choices else "As it comes"
     tag = LABELS[one.label]
     return AdviceCard(
-        one.label, tag, title, figures, one.gets, one.script, one.serve, one.serve_note, one.certificate, one.run
+        one.label, tag, arm.title, figures, one.gets, one.script, one.serve, one.serve_note, one.certificate, one.run
     )
 
 
 def _row(arm: MeasuredArm) -> list[str]:
     bound = three(arm.latency_mean_s / arm.bound_s) + "\u00d7" if arm.bound_s and arm.latency_mean_s else ""
     return [
-        arm.title if arm.choices else "As it comes",
+        arm.title,
         time_text(arm),
         " ".join(seconds_text(arm.ttft_s)) if arm.ttft_s else "",
         " ".join(bytes_text(arm.peak_memory_bytes)),

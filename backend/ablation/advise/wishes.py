@@ -31,6 +31,9 @@ SEEKS: dict[Wish, frozenset[Serves]] = {
 }
 """By wish, what the choices that are tried for it serve."""
 
+SERVING: dict[Wish, Serves] = {"latency": "faster", "memory": "memory", "throughput": "faster", "quick-start": "start"}
+"""By wish, what the choices serve that are believed to gain."""
+
 TIME_FOR_MEMORY = 0.05
 """Where memory is wished for, the exponent of time beside it: an arm may take 1% more if it is faster by a fifth."""
 
