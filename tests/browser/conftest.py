@@ -14,7 +14,7 @@ from tests.browser import stored_runs
 from tests.browser.chart_page import ChartPage
 from tests.browser.chromium import chromium, what_is_missing
 from tests.browser.driver import Driver
-from tests.support.ablations import stored, stored_sweep
+from tests.support.ablations import stored, stored_advice, stored_sweep
 from tests.support.ports import free_port
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.runs.store import Store
@@ -88,6 +88,7 @@ def address(history: Path) -> Iterator[str]:
     store.close()
     stored(folder)
     stored_sweep(folder)
+    stored_advice(folder)
     port = free_port()
     command = [sys.executable, "app.py", "--port", str(port), "--history", str(history)]
     with (folder / "log").open("w") as log:

@@ -78,12 +78,13 @@ class Advice:
         run = self._bench.runs.get(run_id)
         assert run is not None
         what = self._said(step)
-        late = _TooLate(self._bench, run, visitor, START_SHARE * budget_s)
+        allowed_s = START_SHARE * budget_s if step.arm.name != self.steps.space.base.name else budget_s
+        late = _TooLate(self._bench, run, visitor, allowed_s)
         follow(run, what)
         late.end()
         if run.status == "cancelled" and late.stopped:
-            allowed = " ".join(seconds_text(START_SHARE * budget_s))
-            self._give_up(step, f"its start takes more than {allowed}, a fifth of the budget", False, run.elapsed_s)
+            allowed = " ".join(seconds_text(allowed_s))
+            self._give_up(step, f"its start takes more than {allowed} of the budget", False, run.elapsed_s)
         elif run.status == "failed":
             why = run.message.partition(" Logged before that")[0].partition(" Run again")[0]
             self._give_up(step, why, True, run.elapsed_s)

@@ -17,7 +17,7 @@ from tokendyno.backend.ablation.journal import Cost, Left
 from tokendyno.backend.arms.arguments import arguments_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
-from tokendyno.backend.evidence import Evidence, Status
+from tokendyno.backend.evidence import TOKENS, Evidence, Status
 from tokendyno.backend.export.short import short_script
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.statistics import Estimate, estimate
@@ -164,7 +164,7 @@ def advice_document(
     steps: Steps, model: str, work: Workload, wish: Wish, limits: Limits, budget_s: float, runs: RunLog, paths: bool
 ) -> AdviceDocument:
     """Of the steps so far. `paths`: whether scripts may name folders of this machine."""
-    found = _Findings(steps, work, runs, paths, budget_s)
+    found = _Findings(steps, work, runs, paths, wish, budget_s)
     winners = found.winners()
     complete = steps.next(budget_s) is None
     builder = steps.builder
@@ -189,15 +189,15 @@ def advice_document(
         [*steps.space.ruled_out(), *found.hopeless()],
         found.not_tried(complete),
     )
-    return msgspec.structs.replace(document, headline=headline(document))
+    return msgspec.structs.replace(document, headline=headline(document, found.no_better()))
 
 
 class _Findings:
     """What the journal holds, arm by arm."""
 
-    def __init__(self, steps: Steps, work: Workload, runs: RunLog, paths: bool, budget_s: float) -> None:
+    def __init__(self, steps: Steps, work: Workload, runs: RunLog, paths: bool, wish: Wish, budget_s: float) -> None:
         self.steps, self.space, self.now = steps, steps.space, steps.standing()
-        self._work, self._runs, self._paths, self._budget_s = work, runs, paths, budget_s
+        self._work, self._runs, self._paths, self._wish, self._budget_s = work, runs, paths, wish, budget_s
         arms = {name: self._measured(self.space.arms[name], self.now) for name in self.now.values}
         self._arms = {name: msgspec.structs.replace(arm, pareto=_unbeaten(arm, arms)) for name, arm in arms.items()}
 
@@ -236,6 +236,8 @@ class _Findings:
         if self.now.leader is None:
             return []
         best: dict[Label, str] = {"wish": self._confirmed() or self.now.leader}
+        if self.no_better():
+            best["wish"] = self.space.base.name
         same = [name for name in able if not self.space.arms[name].recipe]
         plain = [name for name in able if not arguments_of(self._checked(name)).own and not self._loop(name)]
         least = sorted(able, key=lambda name: self._arms[name].peak_memory_bytes)
@@ -248,6 +250,17 @@ class _Findings:
         """The arm of the last measurement, as far as its run is known."""
         last = self.steps.journal.confirmed
         return last.arm if last is not None and last.arm in self._arms else ""
+
+    def no_better(self) -> str:
+        """The arm that led, where its last measurement does not show it faster than the model as it comes though time
+        is what was wished for; "" where it does."""
+        last = self.steps.journal.confirmed
+        run = self._runs.get(last.run) if last is not None and self._wish in ("latency", "throughput") else None
+        found = run.comparison() if run is not None else None
+        if last is None or found is None or found.outcome == "b_faster":
+            return ""
+        bounds = f" ({three(found.low)} to {three(found.high)})" if found.low and found.high else ""
+        return f"{self.space.arms[last.arm].title} was {three(found.ratio)}\u00d7 as fast{bounds}"
 
     def _checked(self, name: str) -> Checked:
         return self.steps.builder.checked(self.space.arms[name].choices)
@@ -276,7 +289,7 @@ class _Findings:
                 ttft_s=summary.ttft_s,
                 peak_memory_bytes=summary.peak_memory_bytes or one.peak_memory_bytes,
             )
-            certificate.append(_proof(run.ledger("B")))
+            certificate.append(_proof(run.ledger("B"), {*one.choices, TOKENS}))
             pairs = found.pairs if found else 0
             certificate.append(f"Measured again in fresh workers, beside the model as it comes: {pairs} pairs of runs.")
         elif name != base:
@@ -354,19 +367,21 @@ def _unbeaten(arm: MeasuredArm, arms: Mapping[str, MeasuredArm]) -> bool:
     return not any(time_s <= here[0] and size <= here[1] and (time_s, size) != here for time_s, size in others)
 
 
-def _proof(evidence: Sequence[Evidence]) -> str:
-    """What was in effect, in the words of the ledger."""
+def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
+    """What was in effect of these rows, in the words of the ledger; whatever was not."""
     rows = ledger_rows(evidence)
     if doubts := [f"{row.axis} ({row.reason or row.proof})" for row in rows if row.status in _DOUBTFUL]:
         return f"Not as planned: {'; '.join(doubts)}."
-    return f"In effect: {'; '.join(f'{row.axis}: {row.proof}' for row in rows if row.status == 'verified')}."
+    shown = [f"{row.axis}: {row.proof}" for row in rows if row.status == "verified" and row.axis in axes]
+    return f"In effect: {'; '.join(shown)}."
 
 
 # --- in a sentence ----------------------------------------------------------------------------------
 
 
-def headline(found: AdviceDocument) -> str:
-    """The answer: what to use, how fast and how large it is, and how sure that is."""
+def headline(found: AdviceDocument, no_better: str = "") -> str:
+    """The answer: what to use, how fast and how large it is, and how sure that is. `no_better`: of the arm that led,
+    how fast it was once more beside the model as it comes."""
     if not found.winners:
         return nothing_meets(found)
     best = found.winners[0]
@@ -375,6 +390,8 @@ def headline(found: AdviceDocument) -> str:
     if best.ratio is not None:
         bounds = f" ({three(best.low)} to {three(best.high)})" if best.low is not None and best.high is not None else ""
         parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes{bounds}")
+    if no_better:
+        return f"For {TITLES[found.wish]}: {', '.join(parts)}. Nothing is measurably better: {no_better}."
     sure = f" Not told from {' or '.join(found.rivals[:2])}." if found.rivals and not found.decided else ""
     return f"For {TITLES[found.wish]}: {', '.join(parts)}.{sure}"
 

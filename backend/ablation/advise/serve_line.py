@@ -21,8 +21,8 @@ def serve_line(facts: ModelFacts, checked: Checked) -> tuple[str, str]:
     own = f"tokendyno serve --model {shlex.quote(facts.model)}" + (
         f" --arm {shlex.quote(arm_text(chosen))}" if chosen else ""
     )
-    if facts.model.startswith("random:") or checked.plan.load.source.kind == "random":
-        return own, "transformers serve knows no random weights."
+    if checked.plan.load.source.kind != "hub":
+        return own, "transformers serve loads models of the Hub by their names."
     options, left = list[str](), dict(chosen)
     if (dtype := left.pop("dtype", "")) and dtype in ("bfloat16", "float16", "float32"):
         options.append(f"--dtype {dtype}")
@@ -37,4 +37,4 @@ def serve_line(facts: ModelFacts, checked: Checked) -> tuple[str, str]:
     if left:
         names = ", ".join(f"{axis}={choice}" for axis, choice in left.items())
         return own, f"transformers serve has no option for {names}."
-    return " ".join(["transformers serve", shlex.quote(facts.model), *options]), ""
+    return " ".join(["transformers serve", shlex.quote(checked.plan.load.source.repo), *options]), ""

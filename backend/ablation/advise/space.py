@@ -49,6 +49,7 @@ class Candidate:
     recipe: str
     bound_s: float | None
     memory_bytes: int
+    compiles: bool = False
 
     @property
     def name(self) -> str:
@@ -157,8 +158,11 @@ class Builder:
         rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)
         length = prompt_tokens(self._work) + self._work.max_new_tokens // 2
         step = rates and bound(self.facts, setup_of(checked.plan, self.machine), length, self._work.batch_size, rates)
+        compiles = bool(checked.plan.generate.compile_mode)
         recipe = arm_text({axis: checked.planned[axis] for axis in format_axes(base, checked.planned)})
-        return Candidate(dict(choices), checked.planned, recipe, step.seconds if step else None, checked.needed_bytes)
+        return Candidate(
+            dict(choices), checked.planned, recipe, step.seconds if step else None, checked.needed_bytes, compiles
+        )
 
     def _offer(self, choices: Mapping[str, str]) -> None:
         """Take an arm into the space, or note why it is none."""

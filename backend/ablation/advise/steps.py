@@ -23,8 +23,8 @@ NEARLY = 2.5
 FIRST_TRIALS, AGAIN_AFTER = 2, 6
 """Trials of the base before any other arm, and new arms after which the leader is tried once more."""
 
-GUESS_S = 10.0
-"""A trial, until there was one."""
+GUESS_S, COMPILE_S = 10.0, 45.0
+"""A trial, until there was one; one that compiles, likewise."""
 
 
 class Step(NamedTuple):
@@ -226,13 +226,17 @@ class Steps:
 
     def _trial_s(self, one: Candidate) -> float:
         """What a trial will take: of each of its choices the cheapest trial that had it, of these the dearest."""
-        spent = [(self.space.arms[name], trial.spent_s) for (name, _), trial in self.journal.trials.items()]
-        cheapest = dict[str, float]()
-        for arm, spent_s in spent:
-            for choice in arm.choices.items():
-                cheapest[f"{choice}"] = min(spent_s, cheapest.get(f"{choice}", spent_s))
-        common = min((spent_s for _, spent_s in spent), default=GUESS_S)
-        return max([common, *(cheapest.get(f"{choice}", 0.0) for choice in one.choices.items())])
+        late = [(left.arm, left.spent_s) for left in self.journal.left.values() if not left.tried]
+        known = [*((name, trial.spent_s) for (name, _), trial in self.journal.trials.items()), *late]
+        cheapest = dict[tuple[str, str], float]()
+        for name, spent_s in known:
+            if name in self.space.arms:
+                for choice in self.space.arms[name].choices.items():
+                    cheapest[choice] = min(spent_s, cheapest.get(choice, spent_s))
+        common = min((spent_s for _, spent_s in known), default=GUESS_S)
+        compiled = any(self.space.arms[name].compiles for name, _ in known if name in self.space.arms)
+        first_s = COMPILE_S if one.compiles and not compiled else common
+        return max([first_s, *(cheapest.get(choice, 0.0) for choice in one.choices.items())])
 
     def _round(self, now: Standing) -> Step | None:
         """The next trial of the arms that are compared: in rounds, every other one backwards."""

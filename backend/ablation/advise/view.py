@@ -1,5 +1,7 @@
 """Advice on the page: cards of the winners, the front of time and memory, what was ruled out and what was not tried."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, Label, MeasuredArm, Winner
@@ -58,16 +60,25 @@ MOST_REASONS = 8
 def advice_view(course: AdviceCourse) -> AdviceView:
     """Advice as it is now."""
     found = course.document()
-    costs = [Cost(arm.title, arm.latency_mean_s, arm.peak_memory_bytes) for arm in found.measured if not arm.barred]
     return AdviceView(
         course_view(course),
         found.headline if found.measured else "",
         counts(found),
         [_card(one) for one in found.winners],
-        pareto(costs, ""),
+        _front(found.measured),
         [COLUMNS, *(_row(arm) for arm in found.measured)] if found.measured else [],
         [Reasons("Ruled out without a run", _lines(found.pruned)), Reasons("Not tried", _lines(found.not_tried))],
     )
+
+
+def _front(measured: Sequence[MeasuredArm]) -> Pareto | None:
+    """Every arm by time and memory; the front is of those that may win."""
+    known = [arm for arm in measured if arm.latency_mean_s is not None]
+    chart = pareto([Cost(arm.title, arm.latency_mean_s, arm.peak_memory_bytes) for arm in known], "")
+    if chart is None:
+        return None
+    points = zip(chart.points, known, strict=True)
+    return Pareto("", [msgspec.structs.replace(point, front=arm.pareto) for point, arm in points])
 
 
 def counts(found: AdviceDocument) -> str:

@@ -1,0 +1,47 @@
+"""Advice from a journal whose figures are known, and from real runs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.ablations import stored_advice
+from tokendyno.backend.ablation.advise.view import advice_view
+from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.kinds import AdviceCourse
+from tokendyno.backend.cli.main import main
+from tokendyno.backend.executors import open_bench
+from tokendyno.ui.report.page import course_report
+
+
+def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_path: Path) -> None:
+    stored_advice(tmp_path)
+    bench = open_bench(tmp_path / "history.sqlite")
+    course = Courses(bench).get("stored-advice")
+    assert isinstance(course, AdviceCourse)
+    found, view = course.document(), advice_view(course)
+    report = course_report(course)
+    bench.close()
+    assert found.headline.startswith("For the least time a token: KV cache static; Decode loop custom, 10.")
+    (best,) = found.winners
+    assert best.ratio == pytest.approx(2.0, rel=0.01) and best.low is not None and best.low > 1
+    assert "td.load" in best.script and best.serve.startswith("tokendyno serve --model pocket")
+    barred = {arm.title: arm.barred for arm in found.measured}
+    assert barred["As it comes"] == "time a token of 20.0 ms over 15.0 ms" and "25.0 ms" in barred["Dtype float16"]
+    assert [arm.title for arm in found.measured if arm.pareto] == [best.arm.title]
+    assert "Out of memory." in [one.why for one in found.not_tried]
+    assert view.course.sentence.startswith("Stopped after 8 runs") and view.cards[0].tag == "Best for your wish"
+    assert "<title>pocket: advice" in report
+
+
+@pytest.mark.slow
+def test_advice_on_the_command_line_ends_in_its_budget_and_is_not_sought_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = tmp_path / "advice.jsonl"
+    line = ["advise", "--max-new-tokens", "8", "--prompt-tokens", "16", "--budget", "20s", "--no-history"]
+    assert main([*line, "--journal", str(journal), "--json", str(tmp_path / "a.json")]) == 0
+    first = capsys.readouterr().out
+    assert first.startswith("For the least time a token: ") and "Measured" in first
+    size = journal.stat().st_size
+    assert main([*line, "--journal", str(journal)]) == 0
+    assert journal.stat().st_size == size, "there was nothing left to do"

@@ -1,0 +1,35 @@
+"""The command that serves an arm: transformers' own where it has the options."""
+
+import pytest
+
+from tokendyno.backend import hardware
+from tokendyno.backend.ablation.advise.serve_line import serve_line
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
+from tokendyno.backend.models import resolve
+
+
+@pytest.mark.parametrize(
+    ("arm", "line", "note"),
+    [
+        ("", "transformers serve Qwen/Qwen3-0.6B", ""),
+        ("attention=sdpa", "transformers serve Qwen/Qwen3-0.6B --attn-implementation sdpa", ""),
+        ("cache=static,compile=reduce-overhead", "transformers serve Qwen/Qwen3-0.6B --compile", ""),
+        ("quantization=bnb-nf4-double", "transformers serve Qwen/Qwen3-0.6B --quantization bnb-4bit", ""),
+        ("quantization=bnb-nf4", "tokendyno serve --model Qwen/Qwen3-0.6B --arm quantization=bnb-nf4", "bnb-nf4"),
+        ("cache=static,loop=own", "tokendyno serve --model Qwen/Qwen3-0.6B --arm cache=static,loop=own", "loop=own"),
+    ],
+)  # fmt: skip
+def test_of_a_model_of_the_hub(arm: str, line: str, note: str) -> None:
+    facts = resolve("Qwen/Qwen3-0.6B")
+    checked = check(parse_arm("Qwen/Qwen3-0.6B", arm), facts, hardware.detect(), Workload("?"))
+    found, why = serve_line(facts, checked)
+    assert found == line and (note in why if note else why == "")
+
+
+def test_of_weights_that_are_not_on_the_hub() -> None:
+    for model in ("random:Qwen3-0.6B", "pocket"):
+        facts = resolve(model)
+        checked = check(parse_arm(model, ""), facts, hardware.detect(), Workload("?"))
+        assert serve_line(facts, checked)[0] == f"tokendyno serve --model {model}"

@@ -1,0 +1,76 @@
+"""Which arms may answer a wish."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tokendyno.backend.ablation.advise.predicted import predicted
+from tokendyno.backend.ablation.advise.space import AS_IT_COMES, Builder
+from tokendyno.backend.ablation.advise.wishes import Limits
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.executors import open_bench
+from tokendyno.backend.fit.device import elsewhere
+
+WORK = Workload(prompt_tokens=128, max_new_tokens=64)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    found = open_bench(None, None)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def builder(bench: Bench) -> Builder:
+    return Builder(bench, "pocket", WORK, "latency", Limits())
+
+
+def test_every_arm_runs_here_and_no_two_are_the_same(builder: Builder) -> None:
+    space = builder.space
+    assert next(iter(space.arms.values())) is space.base and space.base.title == AS_IT_COMES
+    checks = [
+        check(make_config("pocket", one.choices), builder.facts, builder.machine, WORK) for one in space.arms.values()
+    ]
+    assert not any(one.blocked for one in checks)
+    assert len({str(one.plan) for one in checks}) == len(space.arms) > 60
+
+
+def test_what_was_ruled_out_has_a_reason_and_is_counted(builder: Builder) -> None:
+    found = builder.space.ruled_out()
+    assert sum(one.count for one in found) == sum(map(len, builder.space.pruned.values())) > 60
+    assert all(one.why.endswith(".") and one.arms for one in found)
+    assert "Its gain depends on the text: give a prompt." in [one.why for one in found]
+
+
+def test_a_recipe_is_what_changes_number_formats(builder: Builder) -> None:
+    recipes = {name: one.recipe for name, one in builder.space.arms.items()}
+    assert recipes["cache=static,loop=own"] == "" and recipes["dtype=float16"] == "dtype=float16"
+
+
+def test_limits_rule_out_what_is_predicted_to_break_them(bench: Bench) -> None:
+    tight = Builder(bench, "pocket", WORK, "memory", Limits(memory_bytes=1 << 20))
+    assert [one.title for one in tight.space.arms.values()] == [AS_IT_COMES], "against which all is compared"
+    assert any(one.why == "Needs more than 1.00 MiB by its prediction." for one in tight.space.ruled_out())
+
+
+def test_near_the_best_arm_there_are_more(builder: Builder) -> None:
+    best = builder.space.arms["cache=static,kernels=local,loop=own"]
+    before = set(builder.space.arms)
+    assert builder.widen(best) == len(builder.space.arms) - len(before) > 0
+    assert all(
+        len({*one.choices.items()} ^ {*best.choices.items()}) <= 4
+        for name, one in builder.space.arms.items()
+        if name not in before
+    )
+
+
+def test_for_a_card_that_is_not_here_bounds_and_recordings_tell(bench: Bench) -> None:
+    there = elsewhere(bench.machine(), "H100-SXM")
+    found = predicted(Builder(bench, "random:Llama-3-8B", WORK, "latency", Limits(), there), "H100-SXM", bench.runs)
+    own = next(one for one in found if not one.format)
+    assert own.bound_s == pytest.approx(15.0e9 / 3.35e12, rel=0.02) and own.choices["cuda_graphs"] == "manual"
+    assert (found[0].bound_s or 1.0) < (own.bound_s or 0.0) / 3, "four bits come first"

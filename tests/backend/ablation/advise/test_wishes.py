@@ -1,0 +1,70 @@
+"""What somebody wants of an arm, as it is typed, kept and held against a trial."""
+
+import math
+
+import pytest
+
+from tokendyno.backend.ablation.advise.wishes import Limits, read_quality, seconds, value_of
+from tokendyno.backend.ablation.journal import Cost, Trial
+from tokendyno.backend.errors import InputError
+
+TRIAL = Trial("", 0, [0.5, 0.01, 0.03], 0.5, 100 << 20, None, [], start_s=2.0)
+
+
+def cost(kl_nats: float, word: str, finer: bool = False) -> Cost:
+    return Cost("arm", kl_nats, 0.9, 1.0, word, finer=finer)
+
+
+def test_a_trial_is_over_limits_in_words() -> None:
+    assert Limits(100 << 20, 0.02, 0.5).over(TRIAL) == ""
+    said = Limits(99 << 20, 0.019, 0.4).over(TRIAL)
+    assert said == "memory of 100 MiB over 99.0 MiB, time a token of 20.0 ms over 19.0 ms, TTFT of 500 ms over 400 ms"
+
+
+@pytest.mark.parametrize(
+    ("limits", "found", "allowed"),
+    [
+        (Limits(), None, True),
+        (Limits(), cost(0.01, "small"), True),
+        (Limits(), cost(0.2, "large"), False),
+        (Limits(), cost(0.2, "large", finer=True), True),
+        (Limits(), cost(0.01, ""), False),
+        (Limits(kl_nats=0.3), cost(0.2, "large"), True),
+        (Limits(kl_nats=0.005), cost(0.01, "small"), False),
+        (Limits(any_quality=True), cost(9.0, "large"), True),
+    ],
+)
+def test_quality_that_is_allowed(limits: Limits, found: Cost | None, allowed: bool) -> None:
+    assert limits.allows(found) is allowed
+
+
+def test_limits_come_back_from_a_journal() -> None:
+    limits = Limits(24 << 30, 0.015, None, 0.05, True)
+    assert Limits.of_settings([("for", "latency"), *limits.settings(), ("text", "...")]) == limits
+    assert Limits().settings() == []
+
+
+def test_what_is_to_be_least() -> None:
+    assert value_of(TRIAL, "latency") == value_of(TRIAL, "throughput") == math.log(0.02)
+    assert value_of(TRIAL, "quick-start") == pytest.approx(math.log(2.04))
+    memory = value_of(TRIAL, "memory")
+    assert memory == pytest.approx(math.log(100 << 20) + 0.05 * math.log(0.02))
+
+
+@pytest.mark.parametrize(("text", "found"), [("15ms", 0.015), ("1s", 1.0), ("10m", 600.0), ("1.5h", 5400.0)])
+def test_times_have_units(text: str, found: float) -> None:
+    assert seconds(text) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("text", ["15", "", "0s", "ten minutes", "1e3s", "-1s"])
+def test_times_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(InputError, match="such as 15ms, 1s or 10m"):
+        seconds(text)
+
+
+def test_quality_is_a_word_or_a_number() -> None:
+    assert read_quality("same") == (None, False) and read_quality("any") == (None, True)
+    assert read_quality("0.05") == (0.05, False)
+    for text in ("good", "-1", "nan", "inf"):
+        with pytest.raises(InputError, match=r"same|any"):
+            read_quality(text)

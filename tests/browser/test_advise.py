@@ -1,0 +1,45 @@
+"""What should I use? Asked, stopped, and found again by its link."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.browser.access import obstacles
+from tests.browser.driver import Driver
+
+Open = Callable[..., Driver]
+
+
+def test_advice_comes_back_by_its_link_with_cards_a_chart_and_reasons(open_page: Open) -> None:
+    user = open_page("?advice=stored-advice", 1440, 900)
+    user.page.wait_for_selector("#advise .td-pareto .main-svg")
+    assert user.page.title() == "Advise - tokendyno"
+    assert user.text("#advise .td-worth-headline").startswith("For the least time a token: KV cache static")
+    card = user.page.locator(".td-advise-card")
+    assert (
+        card.count() == 1
+        and "2.00\u00d7" in card.inner_text()
+        and "tokendyno serve --model pocket" in card.inner_text()
+    )
+    card.get_by_text("Script").click()
+    assert "td.load" in card.locator("pre").inner_text()
+    assert user.page.locator("#advise tbody tr").count() == 3
+    assert user.page.locator("#advise .td-worth-again").is_visible()
+    assert obstacles(user.page) == []
+    user.page.set_viewport_size({"width": 390, "height": 844})
+    assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.slow
+def test_advice_is_sought_and_stopped_and_a_limit_that_cannot_be_read_is_said(open_page: Open) -> None:
+    user = open_page("?view=advise", 1366, 768)
+    user.type("advise-memory", "lots")
+    user.page.locator("#advise .td-worth-begin").click()
+    user.wait("document.querySelector('#advise-message').textContent.includes(\"Cannot read the size 'lots'\")")
+    user.type("advise-memory", "4GiB")
+    user.page.locator("#advise .td-worth-begin").click()
+    user.wait("document.querySelector('#advise .td-worth-doing').textContent.startsWith('arm 1: As it comes')")
+    assert user.text("#advise-message").strip() == ""
+    user.page.locator("#advise .td-worth-stop").click()
+    user.wait("document.querySelector('#advise .td-worth-sentence').textContent.startsWith('Stopped after')")
+    assert user.page.locator("#advise .td-worth-again").is_visible()
