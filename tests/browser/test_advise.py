@@ -30,6 +30,15 @@ def test_advice_comes_back_by_its_link_with_cards_a_chart_and_reasons(open_page:
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_for_a_gpu_that_is_not_here_bounds_and_memory_answer(open_page: Open) -> None:
+    user = open_page("?view=advise&model=random:Llama-3-8B", 1440, 900)
+    user.page.locator("#advise-gpu input").click()
+    user.page.locator("#advise-gpu").get_by_role("option", name="H100-SXM", exact=True).click()
+    user.page.locator("#advise .td-worth-begin").click()
+    user.wait("document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')")
+    assert user.page.locator("#advise tbody tr").count() > 10
+
+
 @pytest.mark.slow
 def test_advice_is_sought_and_stopped_and_a_limit_that_cannot_be_read_is_said(open_page: Open) -> None:
     user = open_page("?view=advise", 1366, 768)

@@ -10,6 +10,12 @@ from tests.browser.driver import Driver
 Open = Callable[..., Driver]
 
 
+def to_worth(user: Driver) -> None:
+    """Advise leads there."""
+    user.page.get_by_role("tab", name="Advise").click()
+    user.page.click("#to-worth")
+
+
 @pytest.mark.slow
 def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> None:
     user = open_page("?worth=stored-worth", 1440, 900)
@@ -38,11 +44,11 @@ def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> No
     user.page.wait_for_selector("#run", state="visible")
     user.wait("!location.search.includes('worth')")
     assert user.chips("a") == ["Dtype bfloat16"] and user.chips("b") == ["Dtype float32", "KV cache static"]
-    user.page.locator("#to-worth").click()
-    user.page.wait_for_selector(".td-worth-group", state="visible")
+    to_worth(user)
+    user.page.wait_for_selector("#worth .td-worth-group", state="visible")
     user.wait("location.search === '?view=worth&worth=stored-worth'")
     user.page.go_back()
-    user.page.wait_for_selector("#run", state="visible")
+    user.page.wait_for_selector("#advise", state="visible")
 
 
 @pytest.mark.slow
@@ -75,7 +81,7 @@ def test_a_sweep_comes_back_by_its_link_with_lines_heat_maps_and_what_no_other_b
 def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> None:
     user = open_page()
     said = "document.querySelector('#worth .td-worth-sentence').textContent"
-    user.page.click("#to-worth")
+    to_worth(user)
     user.page.click("#worth .td-worth-begin")
     user.wait("document.querySelector('#worth-message').textContent.includes('differ in one choice')")
     user.page.get_by_role("tab", name="Compare").click()
@@ -83,7 +89,7 @@ def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> N
     user.take("b", "own loop", "custom")
     user.type("max-new-tokens", "2")
     user.page.evaluate("window.addEventListener('tokendyno-measured', () => { window.measured = true; })")
-    user.page.click("#to-worth")
+    to_worth(user)
     user.page.click("#worth .td-worth-begin")
     user.wait(f"/^Measuring: [1-9]/.test({said})", 120)
     user.wait("window.measured")

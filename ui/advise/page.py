@@ -1,19 +1,23 @@
 """The Advise page: a wish, limits and a budget; the answer, with everything that was measured. Wiring only:
 `tokendyno.backend.ablation.advise` finds it."""
 
+import secrets
 from typing import Annotated, Any, NamedTuple
 
 import gradio as gr
 import msgspec
 
-from tokendyno.backend.ablation.advise.view import AdviceView, advice_view
+from tokendyno.backend.ablation.advise.result import AdviceDocument, predicted_document
+from tokendyno.backend.ablation.advise.space import Builder
+from tokendyno.backend.ablation.advise.view import AdviceView, advice_view, predicted_view
 from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Wish, read_quality, seconds
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import AdviceCourse
 from tokendyno.backend.config import Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.fit.device import parse_size
+from tokendyno.backend.fit.device import THIS, elsewhere, parse_size
+from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.inputs import model_input, number_input, read_text, read_whole
@@ -29,6 +33,10 @@ PROMPT_TOKENS, NEW_TOKENS = 128, 64
 MISSING = "There is no such advice here."
 
 
+TO_WORTH = "() => { document.querySelector('#pages [data-tab-id=worth]').click(); return []; }"
+"""Opens the page of ablations and sweeps, whose tab is not shown."""
+
+
 class AdviseControls(NamedTuple):
     """What another page may set."""
 
@@ -39,6 +47,13 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
     """Build the page inside the current tab."""
     with gr.Row(elem_id="advise-ask", elem_classes=["td-work"]):
         model = model_input(bench.offered, "advise-model")
+        there = gr.Dropdown(
+            [THIS, *(gpu.name for gpu in gpus())],
+            value=THIS,
+            label="On",
+            min_width=130,
+            elem_id="advise-gpu",
+        )
         wish = gr.Dropdown(
             [(TITLES[name], name) for name in WISHES],
             value=WISHES[0],
@@ -62,9 +77,13 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
             [*BUDGETS], value="5m", label="Budget", allow_custom_value=True, min_width=80, elem_id="advise-budget"
         )
     message = text_line("advise-message", role="alert", classes="td-failure")
-    panel = _panel(courses)
-    page = _Handlers(bench, courses, panel, message)
-    safe, asked = shows_errors(message), [model, wish, memory, latency, ttft, quality, batch, budget]
+    expected = _Expected()
+    panel = _panel(courses, expected)
+    gr.Button("What is each choice of the arms on Compare worth? Sweeps", size="sm", elem_id="to-worth").click(
+        None, None, None, js=TO_WORTH, **QUIET
+    )
+    page = _Handlers(bench, courses, expected, panel, message)
+    safe, asked = shows_errors(message), [model, there, wish, memory, latency, ttft, quality, batch, budget]
     panel.begin(safe(page.begin), asked, [panel, message], **QUIET)
     panel.halt(safe(page.stop), panel, [message], **QUIET)
     panel.again(safe(page.go_on), panel, [panel, message], **QUIET)
@@ -81,10 +100,10 @@ def _limit(label: str, such_as: str, elem_id: str) -> gr.Textbox:
 class _Handlers:
     """What is done when something is pressed."""
 
-    def __init__(self, bench: Bench, courses: Courses, panel: gr.HTML, message: gr.HTML) -> None:
-        self.bench, self.courses, self.panel, self.message = bench, courses, panel, message
+    def __init__(self, bench: Bench, courses: Courses, expected: "_Expected", panel: gr.HTML, message: gr.HTML) -> None:
+        self.bench, self.courses, self.expected, self.panel, self.message = bench, courses, expected, panel, message
 
-    def begin(self, request: gr.Request, model: object, wish: object, *limits: object) -> Updates:
+    def begin(self, request: gr.Request, model: object, gpu: object, wish: object, *limits: object) -> Updates:
         """Find it was pressed."""
         memory, latency, ttft, quality, batch, budget = limits
         kl_nats, any_quality = read_quality(read_text("Quality", quality).strip())
@@ -103,6 +122,10 @@ class _Handlers:
         named = read_text("The model", model).strip()
         wished: Wish = msgspec.convert(wish, Wish)
         spend_s = seconds(read_text("The budget", budget))
+        if (machine := elsewhere(self.bench.machine(), read_text("The GPU", gpu))) is not None:
+            builder = Builder(self.bench, named, work, wished, asked, machine)
+            found = predicted_document(builder, machine.name, work, wished, asked, self.bench.runs)
+            return {self.panel: self.expected.keep(found), self.message: ""}
         course = self.courses.begin_advice(named, work, wished, asked, spend_s, visitor_of(request))
         return {self.panel: course.id, self.message: ""}
 
@@ -129,16 +152,40 @@ def _text(value: object) -> str:
 # --- panel ----------------------------------------------------------------------------------------
 
 
+MOST_EXPECTED = 64
+
+
+class _Expected:
+    """Answers for GPUs that are not here, by an id: the newest ones, in memory."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, AdviceDocument] = {}
+
+    def keep(self, found: AdviceDocument) -> str:
+        """Its id from now on."""
+        view_id = f"there-{secrets.token_hex(8)}"
+        self._known[view_id] = found
+        for old in [*self._known][:-MOST_EXPECTED]:
+            self._known.pop(old, None)
+        return view_id
+
+    def get(self, view_id: str) -> AdviceDocument | None:
+        return self._known.get(view_id)
+
+
 class Query(msgspec.Struct, forbid_unknown_fields=True):
     """A pull: the id of advice."""
 
     id: Annotated[str, msgspec.Meta(max_length=64)]
 
 
-def answer(courses: Courses, question: object) -> str:
+def answer(courses: Courses, expected: _Expected, question: object) -> str:
     """The JSON text for one pull. Nothing of `question` is trusted."""
     try:
-        course = courses.get(msgspec.convert(question, Query, strict=True).id)
+        named = msgspec.convert(question, Query, strict=True).id
+        if (there := expected.get(named)) is not None:
+            return msgspec.json.encode(predicted_view(named, there)).decode()
+        course = courses.get(named)
     except msgspec.ValidationError as error:
         return refusal(f"This pull cannot be read: {error}.")
     except InputError as error:
@@ -149,9 +196,9 @@ def answer(courses: Courses, question: object) -> str:
     return msgspec.json.encode(found).decode()
 
 
-def _panel(courses: Courses) -> gr.HTML:
+def _panel(courses: Courses, expected: _Expected) -> gr.HTML:
     def pull(question: Any) -> str:
-        return answer(courses, question)
+        return answer(courses, expected, question)
 
     return gr.HTML(
         value="",

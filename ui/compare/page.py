@@ -40,10 +40,6 @@ FIRST = {
 """By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""
 
 
-TO_WORTH = "() => { document.querySelector('#pages [data-tab-id=worth]').click(); return []; }"
-"""Opens the page of ablations and sweeps, whose tab is not shown, with the arms as they are here."""
-
-
 class CompareControls(NamedTuple):
     """What another page may set and start: `arm_a` and `arm_b` hold one control for each axis; `buttons` are Run and
     Stop; `inputs` is all that is typed or chosen, `asked` also the presets; `opened`: the event that fills them when
@@ -83,9 +79,6 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     offered = palette_dialog(bench, first)
     live = live_panel(bench.runs, why, queue_line(bench), acts=bench.limits.runs)
     page = Handlers(bench, row, arms, same, message, older, offered, live, code_panels(ARMS), courses)
-    gr.Button("What is each choice worth? Sweeps", size="sm", elem_id="to-worth").click(
-        None, None, None, js=TO_WORTH, **QUIET
-    )
     settled = Settled("compare")
     _wire_choices(page, settled)
     _wire_arms(page, settled)

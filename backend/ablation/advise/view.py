@@ -71,6 +71,32 @@ def advice_view(course: AdviceCourse) -> AdviceView:
     )
 
 
+PREDICTED_COLUMNS = ["Predicted", "Least time a token", "Memory", "Recorded", ""]
+
+
+def predicted_view(view_id: str, found: AdviceDocument) -> AdviceView:
+    """What is to be expected on a GPU that is not here."""
+    rows = [
+        [
+            one.title,
+            " ".join(seconds_text(one.bound_s)) if one.bound_s else "",
+            " ".join(bytes_text(one.memory_bytes)),
+            " ".join(seconds_text(one.recorded_s)) if one.recorded_s else "",
+            f"changes number formats: {one.format}" if one.format else "",
+        ]
+        for one in found.predicted
+    ]
+    return AdviceView(
+        CourseView(view_id, "done", "By bounds and predicted memory: nothing was measured.", "", 1.0, "", "", False),
+        found.headline,
+        "",
+        [],
+        None,
+        [PREDICTED_COLUMNS, *rows] if rows else [],
+        [Reasons("Ruled out", _lines(found.pruned))],
+    )
+
+
 def _front(measured: Sequence[MeasuredArm]) -> Pareto | None:
     """Every arm by time and memory; the front is of those that may win."""
     known = [arm for arm in measured if arm.latency_mean_s is not None]

@@ -92,6 +92,8 @@ def test_what_fits_and_what_would_run_are_what_the_commands_write(capsys: pytest
     assert ours == theirs
     assert "fits on one RTX-4090" in found.verdict and len(found.to_pandas()) == len(found.table.rows)
     assert max(drawn(found).y) > 1 << 30
+    there = td.advise("random:Llama-3-8B", gpu="H100-SXM", progress=False)
+    assert there.verdict.startswith("Nothing was measured on H100-SXM.") and len(there.to_pandas()) > 10
     good, bad = td.check("pocket", {"cache": "static"}), td.check("pocket", "loop=own")
     assert good.runnable and good.verdict == "This arm would run."
     assert not bad.runnable and "Set cache=static." in bad.verdict
