@@ -85,10 +85,12 @@ def check_format(db: sqlite3.Connection, path: Path) -> int:
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and not {"runs", "records"} <= tables:
         raise _unwritable(path, "it is the database of another program")
-    if number > len(history_schema.MIGRATIONS):
+    if 0 < number < history_schema.OLDEST:
+        raise _unwritable(path, f"it has format {number}, of before the first release")
+    if number > history_schema.newest():
         raise InputError(
             f"A newer version of tokendyno wrote the history {path.name} (format {number}; this one knows formats up "
-            f"to {len(history_schema.MIGRATIONS)}). It is left as it is. Update tokendyno, or name another file with "
+            f"to {history_schema.newest()}). It is left as it is. Update tokendyno, or name another file with "
             "--history (TOKENDYNO_HISTORY)."
         )
     return int(number)
@@ -157,15 +159,15 @@ def _prepare(path: Path) -> None:
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
     """Take the steps that the file has not taken; where it holds runs, after a backup."""
-    number, steps = check_format(db, path), history_schema.MIGRATIONS
-    if 0 < number < len(steps):
+    number, newest = check_format(db, path), history_schema.newest()
+    if 0 < number < newest:
         backup_path = Path(f"{path}.backup-v{number}")
         os.close(os.open(backup_path, os.O_RDWR | os.O_CREAT, PRIVATE))
         with closing(connect(path)) as source, closing(sqlite3.connect(backup_path)) as backup:
             source.backup(backup)
-    for step in steps[number:]:
+    for step in history_schema.MIGRATIONS[number - history_schema.OLDEST + 1 if number else 0 :]:
         step(db)
-    db.execute(f"PRAGMA user_version = {len(steps)}")
+    db.execute(f"PRAGMA user_version = {newest}")
 
 
 def _mark_interrupted(db: sqlite3.Connection) -> None:

@@ -4,66 +4,27 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-import msgspec
-
 from tokendyno.backend.runs.records import BROKEN_RECORD, Created, decode_record
-from tokendyno.backend.runs.row import RunRow, row_of
+from tokendyno.backend.runs.row import row_of
 
 
-def _first(db: sqlite3.Connection) -> None:
+def _tables(db: sqlite3.Connection) -> None:
+    """The verdict is NULL until it is known: a run that was interrupted gets it when it is listed."""
+    texts = ["kind", "label", "machine", "choices", "arms", "origin", "words", "said", "name", "note", "work"]
     db.execute(
-        "CREATE TABLE runs (id TEXT PRIMARY KEY, created REAL NOT NULL, model TEXT NOT NULL, "
-        "status TEXT NOT NULL, pid INTEGER NOT NULL, pid_started REAL NOT NULL)"
+        "CREATE TABLE runs (id TEXT PRIMARY KEY, created REAL NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL, "
+        "pid INTEGER NOT NULL, pid_started REAL NOT NULL, owner TEXT NOT NULL DEFAULT '', "
+        "shared INTEGER NOT NULL DEFAULT 0, pinned INTEGER NOT NULL DEFAULT 0, verdict TEXT, deleted_at REAL, "
+        + ", ".join(f"{text} TEXT NOT NULL DEFAULT ''" for text in texts)
+        + ")"
     )
     db.execute("CREATE INDEX runs_created ON runs (created)")
+    db.execute("CREATE INDEX runs_owner ON runs (owner, created)")
+    db.execute("CREATE INDEX runs_listed ON runs (owner, deleted_at, created)")
     db.execute(
         "CREATE TABLE records (run_id TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL, "
         "PRIMARY KEY (run_id, seq)) WITHOUT ROWID"
     )
-
-
-def _owners(db: sqlite3.Connection) -> None:
-    """Whose run it is, and whether everybody who is logged in may find it. Until now only the record said whose."""
-    db.execute("ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
-    db.execute("ALTER TABLE runs ADD COLUMN shared INTEGER NOT NULL DEFAULT 0")
-    for run_id, body in db.execute("SELECT run_id, body FROM records WHERE seq = 0").fetchall():
-        with suppress(*BROKEN_RECORD):  # a damaged record belongs to the local user
-            owner = msgspec.json.decode(body, type=_Owned).owner
-            db.execute("UPDATE runs SET owner = ? WHERE id = ?", (owner, run_id))
-    db.execute("CREATE INDEX runs_owner ON runs (owner, created)")
-
-
-class _Owned(msgspec.Struct):
-    """What a first record says of its owner."""
-
-    owner: str = ""
-
-
-def _pins(db: sqlite3.Connection) -> None:
-    db.execute("ALTER TABLE runs ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
-
-
-def _search(db: sqlite3.Connection) -> None:
-    """What runs are found by, from their first records; names and notes; when a run was deleted.
-
-    The verdict is NULL until it is known: runs that ended before get it when they are listed.
-    """
-    for column in ("kind", "label", "machine", "choices", "arms", "origin", "words", "said", "name", "note"):
-        db.execute(f"ALTER TABLE runs ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
-    db.execute("ALTER TABLE runs ADD COLUMN verdict TEXT")
-    db.execute("ALTER TABLE runs ADD COLUMN deleted_at REAL")
-    _fill(db, [column for column in RunRow._fields if column not in ("work", "trial")])
-
-
-def _listed(db: sqlite3.Connection) -> None:
-    """An owner's runs in the order in which they are listed, which also counts them."""
-    db.execute("CREATE INDEX runs_listed ON runs (owner, deleted_at, created)")
-
-
-def _worked(db: sqlite3.Connection) -> None:
-    """What the model had to do in a run, which is also searched."""
-    db.execute("ALTER TABLE runs ADD COLUMN work TEXT NOT NULL DEFAULT ''")
-    _fill(db, ["work", "words"])
 
 
 def _trials(db: sqlite3.Connection) -> None:
@@ -84,5 +45,13 @@ def _fill(db: sqlite3.Connection, columns: Sequence[str]) -> None:
                 db.execute(f"UPDATE runs SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE id = :id", values)
 
 
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins, _search, _listed, _worked, _trials]
-"""Step i brings a file from version i to i + 1. Append new steps, never change an old one."""
+OLDEST = 6
+"""The format that the first step makes: none before it was released."""
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_tables, _trials]
+"""Each step but the first brings a file to the next format. Append new steps, never change an old one."""
+
+
+def newest() -> int:
+    """The format of this version."""
+    return OLDEST + len(MIGRATIONS) - 1

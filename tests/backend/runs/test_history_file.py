@@ -19,6 +19,8 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Ended
 from tokendyno.backend.runs.store import Store
 
+NEWEST = history_schema.newest()
+
 
 def filled(path: Path) -> None:
     """A history of three runs, the last of a process that is gone."""
@@ -143,18 +145,19 @@ def test_a_new_history_is_private_gives_room_back_and_has_a_write_ahead_log(tmp_
     assert settings == [2, "wal"]
 
 
-@pytest.mark.parametrize("number", range(len(MIGRATIONS) + 1))
+@pytest.mark.parametrize("number", [0, history_schema.OLDEST, history_schema.newest()])
 def test_a_file_of_an_older_format_is_backed_up_before_it_is_migrated(number: int, tmp_path: Path) -> None:
     """A new one and one of this format are not."""
     path = tmp_path / "h.sqlite"
     with closing(sqlite3.connect(path)) as db:
-        for step in MIGRATIONS[:number]:
+        for step in MIGRATIONS[: number - history_schema.OLDEST + 1] if number else ():
             step(db)
         db.execute(f"PRAGMA user_version = {number}")
         db.commit()
     assert open_file(path) == ""
     backups = list(tmp_path.glob("*backup*"))
-    assert [found.name for found in backups] == ([f"h.sqlite.backup-v{number}"] if 0 < number < len(MIGRATIONS) else [])
+    older = 0 < number < history_schema.newest()
+    assert [found.name for found in backups] == ([f"h.sqlite.backup-v{number}"] if older else [])
     assert all(stat.S_IMODE(found.stat().st_mode) == 0o600 for found in backups)
 
 
@@ -173,9 +176,9 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was_beside_its_backup(
     assert "cannot be written: no such table: nowhere" in store.trouble and store.messages == []
     assert store.read("a") == whole("a", 300), "it can still be read"
     store.close()
-    for file in (path, tmp_path / f"h.sqlite.backup-v{len(MIGRATIONS)}"):
+    for file in (path, tmp_path / f"h.sqlite.backup-v{NEWEST}"):
         with closing(sqlite3.connect(file)) as db:
-            assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+            assert db.execute("PRAGMA user_version").fetchone() == (NEWEST,)
             assert db.execute("SELECT count(*) FROM records WHERE run_id = 'b'").fetchone() == (102,)
 
 
@@ -189,7 +192,7 @@ def test_a_file_of_a_newer_version_is_refused_with_what_to_do_and_nothing_is_los
             refuse(path)
         assert str(told.value) == (
             "A newer version of tokendyno wrote the history h.sqlite (format 99; this one knows formats up to "
-            f"{len(MIGRATIONS)}). It is left as it is. Update tokendyno, or name another file with --history "
+            f"{NEWEST}). It is left as it is. Update tokendyno, or name another file with --history "
             "(TOKENDYNO_HISTORY)."
         )
     assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir() if one.suffix != ".sqlite"] == []

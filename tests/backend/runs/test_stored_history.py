@@ -19,6 +19,7 @@ from tokendyno.backend.history.search import read_search
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL, LOCAL_USER
 from tokendyno.backend.paths import IMPORTED_FROM
+from tokendyno.backend.runs import history_schema
 from tokendyno.backend.runs.arm_series import roofline_at
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Created, Ended, Predicted, RooflinePoint, decode_record, encode_record
@@ -26,40 +27,22 @@ from tokendyno.backend.runs.store import Store
 
 LINES = (Path(__file__).parent / "stored_history.jsonl").read_bytes().splitlines()
 
-FORMAT_1 = """
-CREATE TABLE runs (id TEXT PRIMARY KEY, created REAL NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL,
-                   pid INTEGER NOT NULL, pid_started REAL NOT NULL);
-CREATE INDEX runs_created ON runs (created);
-CREATE TABLE records (run_id TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL,
-                      PRIMARY KEY (run_id, seq)) WITHOUT ROWID;
-PRAGMA user_version = 1;
-"""
-
 
 def stored(path: Path, lines: Sequence[bytes] = LINES) -> str:
-    """Write the history file in format 1; returns the id of its run."""
+    """Write the history file in the oldest format; returns the id of its run."""
     first = json.loads(LINES[0])
     with closing(sqlite3.connect(path)) as db:
-        db.executescript(FORMAT_1)
-        db.execute("INSERT INTO runs VALUES (?, ?, 'pocket', 'done', 1, 1.0)", (first["id"], first["created"]))
+        history_schema.MIGRATIONS[0](db)
+        db.execute(f"PRAGMA user_version = {history_schema.OLDEST}")
+        row = (first["id"], first["created"], LOCAL)
+        db.execute(
+            "INSERT INTO runs (id, created, model, status, pid, pid_started, owner) "
+            "VALUES (?, ?, 'pocket', 'done', 1, 1.0, ?)",
+            row,
+        )
         db.executemany("INSERT INTO records VALUES (?, ?, ?)", [(first["id"], n, line) for n, line in enumerate(lines)])
         db.commit()
     return str(first["id"])
-
-
-@pytest.mark.parametrize(
-    ("first", "owner"),
-    [({"owner": "ada"}, "ada"), ({}, LOCAL), (None, LOCAL)],
-    ids=["a login", "no login", "a damaged record"],
-)
-def test_in_format_1_a_run_belongs_to_whom_its_record_names(
-    first: dict[str, str] | None, owner: str, tmp_path: Path
-) -> None:
-    line = b"{" if first is None else json.dumps(json.loads(LINES[0]) | first).encode()
-    run_id = stored(tmp_path / "h.sqlite", [line, *LINES[1:]])
-    store = Store(tmp_path / "h.sqlite")
-    assert store.messages == [] and store.newest(owner) == run_id and store.newest("bob") is None
-    store.close()
 
 
 @pytest.mark.parametrize("line", LINES, ids=[str(n) for n in range(len(LINES))])
