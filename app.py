@@ -24,7 +24,6 @@ from tokendyno.backend.files.own_folder import own_folder
 from tokendyno.backend.hosting.limits import ALLOWED_KERNELS, Limits, limits_of
 from tokendyno.backend.hosting.users import Accounts, OneAccount, Users
 from tokendyno.backend.paths import default_history, default_users
-from tokendyno.ui.gate.log import BoundedLog
 
 if TYPE_CHECKING:  # importing them takes a second, and must come after `withhold`
     from gradio import Blocks
@@ -352,7 +351,6 @@ def serve(options: Options, show: Callable[[str], object] = lambda address: None
     os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "100"  # Gradio keeps and copies them with every event, and shows nobody
     # Gradio warns about "<script>" in a message, but messages are shown as text
     warnings.filterwarnings("ignore", "A `<script>` tag was found", UserWarning)
-    sys.stderr = BoundedLog(sys.stderr)  # Gradio prints tracebacks of its own
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     ended = threading.Event()
     end_on_signals(ended)
