@@ -9,7 +9,6 @@ import msgspec
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware import kernel_packages
-from tokendyno.backend.optimizations.axes.kernels.alone import silent_norms
 from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers, measured, own_names
 from tokendyno.backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES, may_replace, stored_by_rows
 from tokendyno.backend.optimizations.base import Choice, Optimization
@@ -166,31 +165,22 @@ def _counted(
 ) -> tuple[int | None, int | None]:
     """(reached, expected) calls on a CPU, where each layer calls its operator in each pass; on a GPU layers, since one
     kernel may compute several, if any of the kernels was seen."""
-    seen, silent = _ran(observation, names).total(), _silent_norms(observation, replaced)
+    seen = _ran(observation, names).total()
     if observation.plan.load.device == "cuda":
         proved = bool(seen) or not names  # a binary of the Hub may launch what has any name
-        return (len(replaced) - silent if proved else 0), wanted
+        return (len(replaced) - _silent_norms(observation, replaced) if proved else 0), wanted
     reached, expected = coverage(observation, seen, wanted)
-    if reached is None or expected is None:
-        return 0, wanted
-    return max(0, min(reached, expected - silent * (expected // wanted))), expected
+    return (0, wanted) if reached is None or expected is None else (reached, expected)
 
 
 def _silent_norms(observation: Observation, replaced: Sequence[Layer]) -> int:
-    """Norms of a local folder without a kernel of their own: by themselves, or on a GPU in each pass, replayed ones
-    included; where kernels compute whole layers, in the prompt's. 0 where nothing of their package is told by its name.
-    """
+    """Norms of a local folder without a kernel in each pass on a GPU, replayed ones included; where kernels compute
+    whole layers, in the prompt's."""
     norms = [one for one in replaced if one.kind == "local" and one.layer == "RMSNorm"]
-    own = own_names({one.package for one in norms})
-    if not _ran(observation, own):
-        return 0
-    silent = silent_norms([one.module for one in norms if hasattr(one.module, "weight")], own)
-    if observation.plan.load.device != "cuda":
-        return silent
-    trace = observation.trace()
-    ran = sum(n for name, n in trace.kernels.items() if any(name.startswith(one) for one in own))
+    own, trace = tuple(own_names({one.package for one in norms})), observation.trace()
+    ran = sum(n for name, n in trace.kernels.items() if name.startswith(own))
     whole = any(one.layer.startswith("DecoderLayer") for one in replaced)
-    return max(silent, len(norms) - ran // (1 if whole else max(1, trace.steps))) if ran else silent
+    return max(0, len(norms) - ran // (1 if whole else max(1, trace.steps))) if ran else 0
 
 
 AXIS = Kernels()
