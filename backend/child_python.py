@@ -24,10 +24,8 @@ def python_command(module: str, *arguments: str) -> list[str]:
 
 
 def import_variables() -> dict[str, str]:
-    """What the environment of such a process must hold: it and its children import from what this process imports from,
-    the user's PYTHONPATH included, by which clusters bring packages. Where torch lies without bytecode and none will be
-    written beside it (in many images of containers), bytecode is kept in this program's cache: imports take 4.9 s of
-    CPU time with it, and 9.9 without."""
+    """Variables with which such a process imports from where this one does. Bytecode goes to the cache where torch has
+    none: imports take 4.9 s of CPU time with it, and 9.9 without."""
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     folders = [os.path.abspath(folder) for folder in named if folder]  # an empty entry is the current folder
     own = IMPORTED_FROM

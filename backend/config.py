@@ -184,8 +184,7 @@ def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: b
 
 
 def reading_of(quality: Quality) -> Workload:
-    """The workload of given texts: the context of the first as a prompt, each position as a new token. So memory, rules
-    and the run behind the proofs are of the same lengths as the texts."""
+    """The workload of given texts: the context of the first as a prompt, each position as a new token."""
     return Workload(
         quality.texts[0].text, prompt_tokens=quality.context, max_new_tokens=quality.positions, ignore_eos=True
     )

@@ -51,10 +51,8 @@ def unknown(what: str, name: str, valid: Iterable[str], where: str = "") -> Inpu
 
 
 def near_names(name: str, valid: Iterable[str]) -> list[str]:
-    """Names that a user may have meant, the likeliest first; [] if none is near. Case does not count.
-
-    A name is near if it begins with what was typed or the other way round, or if they are alike letter by letter.
-    """
+    """Names that a user may have meant, the likeliest first: by their beginning, or alike letter by letter, whatever
+    the case."""
     typed = name.casefold()
     found = []
     for one in valid:

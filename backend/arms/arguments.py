@@ -94,8 +94,7 @@ def keeps_uncompiled(plan: Plan) -> bool:
 
 
 def continuous_settings(batch: BatchPlan) -> dict[str, str]:
-    """Arguments of transformers' `ContinuousBatchingConfig` but for sizes that depend on the requests. Blocks are not
-    shared, and attention stays as the arm has it: transformers would do otherwise by default."""
+    """Arguments of transformers' `ContinuousBatchingConfig` but for sizes that depend on the requests."""
     return {
         "page_size": str(batch.page_tokens),
         "max_batch_tokens": str(batch.step_tokens),

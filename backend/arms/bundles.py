@@ -32,10 +32,8 @@ def bundle(name: str) -> ArmPreset | None:
 
 
 def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> Granted:
-    """A preset that is not a bundle as it is; of a bundle, on each axis the first wish that is not refused.
-
-    Memory is no part of it: an arm that does not fit is refused as a whole, with its own fix.
-    """
+    """A preset that is not a bundle as it is; of a bundle, on each axis the first wish that is not refused, memory
+    apart."""
     if not preset.bundle:
         return Granted(preset.choices)
     left = {axis: list(choices) for axis, choices in preset.wishes(facts.kind, facts.architecture).items()}

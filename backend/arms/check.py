@@ -298,10 +298,7 @@ def _too_large(
 
 
 def remedies() -> tuple[dict[str, str], ...]:
-    """Changes that may make an arm fit in memory, single and combined, in the order in which they are tried.
-
-    Combinations come after all single changes of the same kind of loss: the worse one of the two decides the kind.
-    """
+    """Changes that may make an arm fit in memory, in the order of what they lose, single ones before combined ones."""
     losses = {(axis.name, choice.name): choice.loss for axis in all_axes() for choice in axis.choices}
     found: list[tuple[tuple[int, bool, int], dict[str, str]]] = []
     for axis in all_axes():

@@ -28,8 +28,7 @@ class Stopped(Exception):
 
 
 def perform(bench: Bench, test: ClaimTest, follow: Follow) -> Result:
-    """One test, from its request to what was measured. NotMeasured where it fails, or takes longer than its limit;
-    InputError where it cannot run here."""
+    """One test. NotMeasured where it fails or takes longer than its limit, InputError where it cannot run here."""
     begin_s = time.monotonic()
     found = list(_runs(bench, test, follow))
     machine = found[0].created.machine

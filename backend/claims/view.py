@@ -49,8 +49,7 @@ def standing_text(one: Standing) -> str:
 
 
 def remark(standings: Sequence[Standing], word: Word, partly: bool = False) -> str:
-    """What a verdict rests on; "" where the only figure is confirmed, or none was measured. `partly`: some choice was
-    in effect only in part."""
+    """What a verdict rests on, "" where that is plain. `partly`: some choice was in effect only in part."""
     decided = [one for one in standings if one.state != "shown"]
     if word == "not tested here" or (word == "confirmed" and len(decided) == 1):
         return ""
@@ -164,8 +163,7 @@ def claims_document(
 
 
 def measured_of(names: Sequence[str]) -> list[ClaimView]:
-    """What was measured of the shipped claims of these names. InputError for a name that is none, and for results that
-    cannot be read."""
+    """What was measured of shipped claims. InputError for a name that is none, and for results that cannot be read."""
     known = shipped_claims()
     results = read_results(known.tests) if names else {}
     return [claim_view(known, claim, results) for claim in (known.named(names) if names else [])]

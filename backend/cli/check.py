@@ -34,8 +34,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def checked_arm(options: argparse.Namespace) -> tuple[Checked, CheckDocument]:
-    """The arm after the rules, and after what keeps its model from being loaded on this machine, if it is meant; and
-    its document."""
+    """The arm after the rules, and after what keeps its model from being loaded here; and its document."""
     check_folder(options.models_dir)
     bench = open_bench(None, options.models_dir)
     there = elsewhere(bench.machine(), options.gpu, options.gpus)

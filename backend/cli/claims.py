@@ -54,8 +54,7 @@ def _check_results(folder: Path, kept: bool) -> None:
 def _run(
     options: argparse.Namespace, known: Claims, wanted: Sequence[Claim], stored: dict[str, list[Result]], folder: Path
 ) -> int:
-    """Measure, compare with what is stored, and put what was measured in its place. FAILED where something failed or
-    drifted."""
+    """Measure, compare with what is stored, and replace it. FAILED where something failed or drifted."""
     check_folder(options.models_dir)
     bench = open_bench(history_of(options), options.models_dir)
     say_notes(bench)

@@ -192,8 +192,7 @@ def workload(options: argparse.Namespace, repeats: int | None = None) -> Workloa
 def written_arms(
     options: argparse.Namespace, texts: Mapping[str, str], work: Workload, machine: Machine | None = None
 ) -> list[ArmRequest]:
-    """An arm for each text, by name; of a bundle what the model can do on the machine: this one unless one is given.
-    InputError where one cannot be read."""
+    """An arm for each text, by name; of a bundle what the machine (None: this one) can run. InputError: unreadable."""
     model, folder = options.model, options.models_dir
     return [
         written_arm(name, text, model, work, lambda: resolve(model, folder), machine) for name, text in texts.items()

@@ -66,8 +66,7 @@ def _line_of(run: Run) -> str:
 
 @contextmanager
 def counts_shown() -> Iterator[None]:
-    """Within it, standard error tells that transformers counts an architecture, and how long that has taken; a log file
-    gets a line a minute."""
+    """Within it, standard error tells how long transformers has counted an architecture; a log gets a line a minute."""
     said = "transformers counts this architecture, without its weights"
     with LiveLine(_stream()) as line:
 
@@ -110,11 +109,8 @@ def close(bench: Bench) -> None:
 
 
 def live_line(run: Run, now_s: float, bar_text: str = "") -> str:
-    """The arm at work with a bar, and what is known of the others: `A done | B run ━━━━── 64/256 tokens, 12 s left`.
-
-    now_s     seconds of the wall clock, as those of `Created`
-    bar_text  letters of the bar; "": none
-    """
+    """The arm at work with a bar, the others in short: `A done | B run ━━━━── 64/256 tokens, 12 s left`. `now_s`:
+    epoch."""
     parts = []
     for name, arm in run.arms.items():
         phase = next(reversed(list(arm.phases.values())), None)

@@ -22,8 +22,7 @@ SPEEDS = (0.01, 1000.0)
 
 
 def replay(options: argparse.Namespace) -> int:
-    """Print the texts of a run at the speed at which they came, then its figures. Of many requests and of texts that
-    were read there is no one text to play, so these have their figures alone."""
+    """Print the texts of a run as fast as they came, then its figures; of many requests and given texts these alone."""
     if not SPEEDS[0] <= options.speed <= SPEEDS[1]:
         raise InputError(
             f"--speed is {options.speed:g}; it must be from {SPEEDS[0]:g} to {SPEEDS[1]:g} (1 is as it was)."
@@ -43,10 +42,7 @@ def play(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Print each arm's text: every part of it when it came after the start of its run, `speed` times as fast.
-
-    What was late does not delay the rest: each part has its own time.
-    """
+    """Print each part of each arm's text when it came, `speed` times as fast."""
     show([title(run.snapshot())], color)
     for arm in run.arms.values():
         rate = f", {len(arm.t_s):,} tokens in {arm.t_s[-1]:.3g} s" if arm.t_s else ""

@@ -164,8 +164,7 @@ def _text(text: str, everything: bool) -> list[Line]:
 
 
 def _remarks(run: Snapshot) -> Block:
-    """What the worker noted, what may have disturbed the run, what the figures reveal, and the first annotations; the
-    document has all."""
+    """What the worker noted, what may have disturbed the run, what the figures reveal, and the first annotations."""
     word, said = "token" if run.unit == "token" else "pass", []
     for name, arm in run.arms.items():
         summary = run.summary(name)

@@ -42,8 +42,7 @@ def default_file() -> Path:
 
 
 def history_of(options: argparse.Namespace) -> Path | None:
-    """The file; None for none. A file that was not asked for by name and cannot be written is said and done without: it
-    is no reason not to run."""
+    """The file; None for none. One that was not named and cannot be written is no reason not to run: it is said."""
     if getattr(options, "no_history", False):
         return None
     if options.history is not None:
@@ -80,8 +79,7 @@ def find_run(what: str, history: Path) -> Run:
 
 @contextlib.contextmanager
 def other_runs(history: Path) -> Iterator[RunLog]:
-    """The runs of a history, among which texts may have been read by the arms of another; none where there is no
-    history."""
+    """The runs of a history, among which may be readings by the same arms; none where there is no history."""
     store = Store(history if history.is_file() else None)
     try:
         yield RunLog(store)

@@ -82,8 +82,7 @@ Block = Sequence[Line]
 
 
 def console_of(stream: TextIO | None, color: Color = "auto") -> "Console":
-    """The console behind a stream. `auto` colours terminals only, and none with NO_COLOR (https://no-color.org); rich
-    knows dumb terminals, FORCE_COLOR, and COLUMNS, which sets a width for files too."""
+    """The console behind a stream; `auto` colours terminals only, and none with NO_COLOR (https://no-color.org)."""
     from rich.console import Console
 
     plain = color == "never" or (color == "auto" and os.environ.get("NO_COLOR"))

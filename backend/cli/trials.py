@@ -90,8 +90,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def trial_arm(options: argparse.Namespace, text: str, work: Workload) -> dict[str, str]:
-    """The choices of an arm as it is written; which wishes of a bundle gave way is said. InputError where it cannot be
-    read."""
+    """The choices of an arm as it is written. InputError where it cannot be read."""
     (arm,) = written_arms(options, {"A": text}, work)
     for note in gave_way(arm, resolve(options.model, options.models_dir), hardware.detect(), work):
         say(f"{note.level} ({note.axis}): {note.reason}")
@@ -109,8 +108,7 @@ def places_of(options: argparse.Namespace, machine: Machine) -> Sequence[Place]:
 
 @contextlib.contextmanager
 def bench_of(options: argparse.Namespace) -> Iterator[Bench]:
-    """A bench that is not started yet, and is closed in any case. InputError before the trials, not after them, where a
-    model reads no texts."""
+    """A bench that is not started yet, and is closed in any case. InputError where a model reads no texts."""
     bench = open_bench(history_of(options), options.models_dir)
     try:
         say_notes(bench)
@@ -142,8 +140,7 @@ def measured(
     tasks: Callable[[Journal], Sequence[Task]],
     together: bool = False,
 ) -> Measured:
-    """Carry out what the journal of that heading lacks. CommandFailed where that ended before there was a trial.
-    `together`: the trials of a round on one GPU."""
+    """Carry out what the journal lacks. CommandFailed without a trial. `together`: the trials of a round on one GPU."""
     journal = Journal(options.journal, heading)
     try:
         bench.start()

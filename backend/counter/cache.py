@@ -68,8 +68,7 @@ class Ran:
 
 
 def count_cache(model: Any, config: Any) -> tuple[list[CacheLayers], tuple[int, int], Any]:
-    """The cache's layers in their order, equal neighbours together; (heads, width of a key) of most layers; the cache
-    after a pass."""
+    """The cache's layers in order, equal neighbours together; (heads, width) of most keys; the cache after a pass."""
     short, long = (_filled(model, config, length) for length in (SHORT, LONG))
     layers = [_layer(*pair) for pair in zip(short.layers, long.layers, strict=True)]
     if not any(layer.elements or layer.state_bytes or layer.state_elements for layer in layers):

@@ -202,11 +202,8 @@ def _number(config: Any, names: tuple[str, ...], default: int = 0) -> int:
 
 
 def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:
-    """All of them, the input embedding first. `ran`: names of the modules that a pass over text calls.
-
-    Experts are matrices in a stack (a three-dimensional parameter) or modules below `experts`. A module outside of
-    them that text does not call, such as a vision tower's, is part of the memory but of no step.
-    """
+    """All matrices, the input embedding first. `ran`: modules that a pass over text calls; others are part of no
+    step."""
     table = model.get_input_embeddings()
     head = model.get_output_embeddings()
     counted: Counter[Matrix] = Counter()

@@ -89,8 +89,7 @@ def check_download(size: int, limits: Limits) -> None:
 
 
 def check_room(jobs: list[Job], waiting: int, visitor: Visitor, limits: Limits) -> None:
-    """InputError if too many runs are open for one more of this visitor. `jobs`: queued and running; `waiting`: how
-    many of them are queued."""
+    """InputError if too many runs are open for one more of this visitor. `waiting`: how many of `jobs` are queued."""
     mine = sum(job.owner == visitor.owner for job in jobs)
     if limits.open_runs is not None and mine >= limits.open_runs:
         raise InputError(

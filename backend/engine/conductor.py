@@ -129,8 +129,7 @@ class Conductor:
 
     @property
     def _proves_last(self) -> bool:
-        """Whether proofs wait for the last pair, as texts do: where a worker holds one arm's model at a time, the run
-        before is gone by then."""
+        """Whether proofs wait for the last pair, as texts do: where a worker holds one arm's model at a time."""
         return self._decides and self._together
 
     def _run_all(self) -> float:

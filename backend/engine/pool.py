@@ -75,11 +75,8 @@ class WorkerPool:
     # --- for the engine thread --------------------------------------------------------------------
 
     def take(self, slot: str, plan: Plan, command: Generate | None = None) -> Worker:
-        """The slot's worker if it is alive, holds the plan's model or none, and can measure the memory of `command`
-        alone; else a spare, else a new one.
-
-        StartError where no executor can be started.
-        """
+        """The slot's worker if it holds the plan's model or none and can measure `command`; else a spare or a new one.
+        StartError."""
         kind = self.choose(plan)
         worker = self.slots.get(slot)
         remark = ""
@@ -142,8 +139,7 @@ class WorkerPool:
         return []
 
     def prewarm(self) -> None:
-        """Start a spare if too few workers are alive that can take any run; give up after repeated failures to
-        start."""
+        """Start a spare if too few workers are alive that can take any run; give up after repeated failures."""
         kind = self.choose(None)
         alive = [worker for worker in self._all() if worker.executor.alive and not worker.residue.spent]
         if len(alive) >= self.wanted_spares or not kind.isolated or self._start_failures >= MAX_START_FAILURES:

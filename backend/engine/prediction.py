@@ -19,11 +19,8 @@ from tokendyno.backend.runs.records import Predicted, PrefillBound, RooflinePoin
 
 
 def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, started: Started) -> Predicted:
-    """The prediction for the run that `started` describes.
-
-    The KV curve and the roofline bound run from the prompt to the last token but one, which is the last that is fed
-    back; for an encoder they have a single length, that of its input. Without a known bandwidth there is no bound.
-    """
+    """The prediction for the run that `started` describes: from the prompt to the last token but one, which is fed back
+    last."""
     if checked.plan.generate.batch.continuous:
         return Predicted(arm, [], [], "steps of many requests differ", "", checked.memory.by_part())
     setup = replace(setup_of(checked.plan, machine), max_places=started.places)

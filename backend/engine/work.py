@@ -24,9 +24,8 @@ def work_of(request: Request) -> int:
 
 
 def expected_device_s(request: Request, checked: Checked, facts: ModelFacts, machine: Machine) -> float:
-    """Seconds for which one arm needs its device, from its load to its proof: high rather than low, since a device
-    that is lent by the second is taken back after them. An arm that stands alone runs all repeats; of several arms each
-    is loaded anew for every repeat."""
+    """Seconds for which one arm needs its device, from its load to its proof: rather too many, since it is lent for
+    these."""
     work, plan = request.workload, checked.plan
     length = prompt_tokens(work) + work.max_new_tokens
     rates = peak_rates.of_machine(machine, facts.dtype if plan.load.dtype == "auto" else plan.load.dtype)

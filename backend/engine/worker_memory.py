@@ -49,11 +49,8 @@ class MemoryWatch:
         return float("inf") if self.limit_bytes is None else max(0.0, self._due_s - time.monotonic())
 
     def exceeded(self, executor: Executor) -> bool:
-        """Whether its processes and their descendants hold more memory, files apart. False where no poll is due.
-
-        Pages that a fork shares with its parent count twice at first. Where that is over the limit, each page counts
-        once (`pss`), for which the kernel needs 8 ms for each GB; files that are mapped count there too.
-        """
+        """Whether its processes hold more memory, files apart; shared pages count once (`pss`). False where no poll is
+        due."""
         if self.limit_bytes is None or self.wait_s:
             return False
         now_s = time.monotonic()

@@ -152,8 +152,7 @@ class Forked:
             return self._code()
 
     def wait(self, timeout: float | None = None) -> int:
-        """As that of a Popen. Call it without a limit from one thread, which lives as long as the worker: that starts
-        what cannot be forked, and the system ends a process with the thread that started it."""
+        """As that of a Popen. Without a limit call it from one thread that lives as long as the worker."""
         until_s = time.monotonic() + timeout if timeout is not None else float("inf")
         template = self._template
         with template.changed:

@@ -75,11 +75,8 @@ class InProcessWorker:
         self._commands.put(command)
 
     def end(self, grace_s: float = 0.0) -> None:
-        """Cancel what is running, drop the commands behind it, and wait for the thread to end.
-
-        A thread cannot be killed: after `END_WAIT_S` (or `grace_s`) this returns with the step still running, says so
-        in the log, and no other worker can start before that step is done. No letter is sent from now on.
-        """
+        """Cancel what runs and wait for the thread, which cannot be killed: after `END_WAIT_S` (or `grace_s`) the log
+        says so."""
         self._ending = True
         self._commands.abandon()
         self._thread.join(max(grace_s, END_WAIT_S))

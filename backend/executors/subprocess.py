@@ -33,11 +33,8 @@ def worker_variables() -> dict[str, str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a worker process: the user's own variables, and a few more.
-
-    OMP_WAIT_POLICY: on a CPU, OpenMP threads that spin while waiting lose whole time slices to any other busy
-    process, such as the browser that shows the page (see lab/measurements.md).
-    """
+    """The environment of a worker process. OMP_WAIT_POLICY: threads that spin while waiting take slices from the
+    browser."""
     more = {**import_variables(), "PYTHONUNBUFFERED": "1", **worker_variables()}
     return {**os.environ, **more}
 
@@ -144,10 +141,8 @@ class WorkerProcess:
             self._process.stdin.flush()
 
     def end(self, grace_s: float = 0.0) -> None:
-        """Kill the whole process group, after SIGTERM and up to `grace_s` seconds if given. Returns when it is gone.
-
-        Events that arrive from now on are dropped.
-        """
+        """Kill the whole process group, after SIGTERM and up to `grace_s` seconds if given; later events are
+        dropped."""
         self._ending = True
         if grace_s:
             self._signal(signal.SIGTERM)

@@ -64,8 +64,7 @@ Call = Callable[[str, float], Iterator[list[bytes]]]
 
 @functools.cache
 def call_on_gpu() -> Call:
-    """`carry_out` under `@spaces.GPU`. It must be made before the page is launched, when `spaces` reports to the
-    platform. InputError where the package is missing."""
+    """`carry_out` under `@spaces.GPU`, made before the page is launched. InputError where the package is missing."""
     try:
         import spaces
     except ImportError as error:

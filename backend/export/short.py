@@ -18,9 +18,8 @@ MOST_LINES = 15
 
 
 def short_script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
-    """The text, of at most `MOST_LINES` lines besides what is taken for granted of another machine; the standalone
-    script for what neither can do: compiled or captured passes of an encoder, and several ranks. `checked` must be
-    runnable; without `paths` no folder is named."""
+    """The text, at most `MOST_LINES` lines; the standalone script for what neither way can do. `checked` must be
+    runnable."""
     parts = parts_of(checked)
     if _suffices(parts, checked):
         text = _Transformers(checked, facts, workload, parts, paths).text()

@@ -11,13 +11,9 @@ from pathlib import Path
 
 @contextmanager
 def own_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """A new folder that only this user can access, removed at the end. Folders of this prefix that killed processes of
-    this user left are removed first: the system ends a process's locks with it, so a folder without a lock is nobody's.
-    Where there are no locks (on some network disks), they stay.
+    """A new folder in `parent` (None: the system's temporary one) for this user alone, removed at the end. OSError.
 
-    parent  where it lies; None: in the system's folder for temporary files
-
-    OSError if it cannot be made.
+    Folders of this prefix that killed processes left are removed first: a folder without a lock is nobody's.
     """
     within = Path(tempfile.gettempdir()) if parent is None else parent
     for other in within.glob(f"{prefix}*"):

@@ -10,10 +10,8 @@ READABLE, PRIVATE = 0o666, 0o600
 
 
 def write_whole(path: Path, data: bytes, mode: int = READABLE) -> None:
-    """Replace the file in one step; a link is followed. OSError: the old file is as it was, and nothing lies beside it.
-
-    Any number of processes may write the same file at once: the last one wins.
-    """
+    """Replace the file in one step; a link is followed, and the last of several writers wins. OSError: nothing has
+    changed."""
     target = Path(os.path.realpath(path))
     draft = _draft(target)
     try:

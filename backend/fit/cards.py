@@ -20,8 +20,7 @@ def cards(machine: Machine) -> list[Card]:
 
 
 def smallest_card(arm: FitArm, offered: Sequence[Card]) -> str:
-    """Name of the first GPU on which the arm runs and fits; "" if there is none. As many GPUs share the model as `arm`
-    says."""
+    """Name of the first GPU on which the arm runs and fits, as many as `arm` says; "" if there is none."""
     needed: dict[tuple[int, int], int | None] = {}
     for spec, machine in offered:
         if spec.capability not in needed:  # what runs, and what it needs, is the same on all GPUs of a capability

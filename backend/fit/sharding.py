@@ -73,9 +73,8 @@ class Sharding:
 
 
 def sharding(facts: ModelFacts, choice: str) -> Sharding:
-    """InputError for a choice that splits nothing, for numbers that do not divide a model that is modeled here, and for
-    one that transformers cannot build or has no plan for. `facts` are those of random weights, which bring their
-    config."""
+    """Of a model with random weights. InputError for what splits nothing, does not divide, or has no plan in
+    transformers."""
     kind, _, number = choice.partition("-")
     if kind not in ("tensor", "expert") or not number.isdecimal() or int(number) < 2:
         raise InputError(f"{choice!r} splits no parameter. Give tensor-N or expert-N, such as tensor-2.")

@@ -105,11 +105,7 @@ class _Search:
         self.tried = 0
 
     def first(self, gpus: int) -> Arrangement | None:
-        """The first of all arrangements on so many GPUs that fits, what costs least first.
-
-        The worst of several changes decides what they cost together; of the same cost, fewer changes come first. Only
-        changes are combined that can run and save something alone.
-        """
+        """The first arrangement on so many GPUs that fits: by the worst of its changes, then by their number."""
         known = gpus == 1 or bool(parallel.choice_of(self._facts, gpus))  # else no arm has that number
         every = list[tuple[tuple[int, int, list[int]], Choices]]()
         for way, whole in self.ways(gpus):

@@ -167,8 +167,7 @@ def _row(found: Fit, row: FitRow) -> RowView:
 
 
 def row_title(axes: Sequence[Optimization], choices: Mapping[str, str]) -> str:
-    """A row beside its bar, where no heading names the axes: the choice of the first one, and what else is not the
-    default."""
+    """A row beside its bar: the choice of the first axis, and what else is not the default."""
     first, *others = axes
     name = choices[first.name]
     told = [f"no {first.title.lower()}" if name == "none" else first.choice(name).title]

@@ -6,11 +6,8 @@ from packaging.version import Version
 
 
 def startup_messages() -> list[str]:
-    """One sentence per problem; empty if there is none.
-
-    transformers 5.23 requires kernels >= 0.18.2, which is not on PyPI (0.17.2 is the newest, November 2026). With a
-    mismatched pair `is_kernels_available()` is False, which silently disables Hub kernels and MXFP4.
-    """
+    """One sentence per problem. transformers 5.23 requires kernels >= 0.18.2, which is not on PyPI: Hub kernels then go
+    silent."""
     found = {name: _version(name) for name in ("transformers", "kernels", "torch")}
     messages = []
     transformers, kernels, torch = found["transformers"], found["kernels"], found["torch"]

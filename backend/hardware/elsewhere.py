@@ -20,8 +20,7 @@ def card_machine(machine: Machine, spec: GpuSpec, gpus: int = 1) -> Machine:
 
 
 def machine_like(machine: Machine, name: str, memory: int, capability: tuple[int, int], gpus: int = 1) -> Machine:
-    """The same for GPUs of any name, size in bytes and compute capability. Nothing that was found or measured on this
-    machine is kept but the versions of its packages."""
+    """The same for GPUs of any name, bytes and compute capability; of this machine only the packages are kept."""
     here = dict(machine.packages)
     if "torch" in here:  # the CUDA build of that version
         here["torch"] = here["torch"].partition("+")[0]

@@ -146,11 +146,8 @@ def _driver_cuda(lib: Any) -> int | None:
 
 
 def _too_old(driver_cuda: int | None, driver: str, built_for: tuple[int, int] | None) -> str:
-    """Why this driver is too old for the installed torch, "" if it is not.
-
-    Within one major version of CUDA an older driver runs newer libraries
-    (docs.nvidia.com/deploy/cuda-compatibility, minor version compatibility).
-    """
+    """Why this driver is too old for the installed torch, "" if it is not: within one major version of CUDA none is
+    (docs.nvidia.com/deploy/cuda-compatibility, minor version compatibility)."""
     if built_for is None or driver_cuda is None or driver_cuda // 1000 >= built_for[0]:
         return ""
     newest = f"{driver_cuda // 1000}.{driver_cuda % 1000 // 10}"
@@ -174,10 +171,8 @@ def _described(lib: Any, handle: Any, index: int, capability: tuple[int, int]) -
 
 
 def _slices(lib: Any, handle: Any, card: Gpu) -> tuple[Slice, ...]:
-    """The slices of a GPU in MIG mode, each with memory of its own; none of another.
-
-    https://docs.nvidia.com/deploy/nvml-api/group__nvmlMultiInstanceGPU.html
-    """
+    """The slices of a GPU in MIG mode (docs.nvidia.com/deploy/nvml-api/group__nvmlMultiInstanceGPU.html); none of
+    another."""
     found = []
     with contextlib.suppress(Exception):  # not supported: GPUs and drivers before MIG
         for place in range(lib.nvmlDeviceGetMaxMigDeviceCount(handle) if lib.nvmlDeviceGetMigMode(handle)[0] else 0):
@@ -191,12 +186,9 @@ def _slices(lib: Any, handle: Any, card: Gpu) -> tuple[Slice, ...]:
 
 
 def _visible(gpus: tuple[Gpu, ...], slices: dict[str, tuple[Slice, ...]], wanted: str | None) -> tuple[Gpu, ...]:
-    """The GPUs that torch will see, in its order: all, or what CUDA_VISIBLE_DEVICES lists by number, UUID or its
-    beginning, up to the first that is not there. Of GPUs in MIG mode a process sees one slice, the first or the one
-    that is named, and then nothing else.
+    """The GPUs that torch will see, in its order, as CUDA_VISIBLE_DEVICES lists them; of GPUs in MIG mode one slice.
 
     https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
-    https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#cuda-visible-devices
     """
     names = [part.strip() for part in wanted.split(",")] if wanted is not None else [gpu.uuid for gpu in gpus]
     seen: list[Gpu] = []

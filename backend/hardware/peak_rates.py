@@ -32,8 +32,7 @@ THROUGH_MEMORY = "processes on a CPU exchange through its memory"
 
 
 def of_machine(machine: Machine, dtype: str) -> PeakRates | None:
-    """Rates of the device in use. A bandwidth measured here wins over the data sheet's; None if neither is known. Of a
-    machine that is not here those of the data sheet."""
+    """Rates of the device in use: a bandwidth measured here, else that of the data sheet; None if neither is known."""
     if machine.assumed:
         return of_gpu(find_gpu(machine.name), dtype)
     spec = find_by_nvml_name(machine.gpus[0].name) if machine.gpus else None
@@ -59,11 +58,8 @@ def _link_of(spec: GpuSpec) -> str:
 
 
 def measure_unknown_gpu(machine: Machine, say: Callable[[str], None], stopped: Callable[[], bool]) -> None:
-    """Before a run: measure the bandwidth of a GPU that is not in the catalogue, and store it.
-
-    `say` reports progress, and the reason if it fails. Then there is no roofline bound, and this process does not try
-    again.
-    """
+    """Before a run: measure and store the bandwidth of a GPU that is not in the catalogue, once a process. `say`:
+    progress."""
     name = machine.gpus[0].name if machine.gpus else ""
     if not name or machine.zero_gpu or name in _TRIED or of_machine(machine, "float32") is not None:
         return
@@ -81,11 +77,8 @@ _TRIED: set[str] = set()
 
 
 def measure_once(machine: Machine, stopped: Callable[[], bool]) -> bool:
-    """While nothing runs: measure the bandwidth of the device in use if that was never done, and store it.
-
-    Returns whether that is settled; False where `stopped` ended it. A failure is logged, and this process does not try
-    again.
-    """
+    """While nothing runs: measure and store the bandwidth of the device if that was never done. False: `stopped` ended
+    it."""
     name, kept = bandwidth.device_name(machine), bandwidth.recall(machine)
     if machine.zero_gpu or name in _TRIED or (kept is not None and (machine.gpus or kept.bfloat16)):
         return True

@@ -18,9 +18,8 @@ MAX_LINE = 400
 
 
 def line_of(run: Snapshot, find: FindReading, status: Status | None = None) -> str:
-    """The verdict, else the sentence with which the run ended, "" where there is none. It never raises: a stored run
-    may hold anything. `find`: a reading of given texts by the same arms; `status`: how a run that is about to end will
-    have ended."""
+    """The verdict, else how the run ended; never raises, for a stored run may hold anything. `status`: of one about to
+    end."""
     now = run if status is None else replace(run, status=status)
     try:
         sentence = _verdict(now, find)

@@ -105,10 +105,8 @@ def read_pins(text: str) -> list[Pin]:
 
 
 def beside(pins: Sequence[Pin], runs: RunLog, titles: bool = False) -> SideBySide:
-    """The pinned arms side by side, as far as they are known here. InputError if there are fewer than two pins.
-
-    titles  name axes and choices as the page does, instead of as arms are written
-    """
+    """The pinned arms side by side, as far as they are known here. InputError for fewer than two. `titles`: as the page
+    does."""
     if len(pins) < FEWEST:
         raise InputError(f"Pin {FEWEST} to {MOST} arms to see them side by side.")
     arms, missing = list[_Arm](), list[str]()

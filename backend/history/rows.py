@@ -99,10 +99,8 @@ class Listing:
         self._store, self._runs, self._team = store, runs, limits.mode == "team"
 
     def find(self, search: Search, visitor: Visitor) -> Found:
-        """One page of the runs that a visitor looks for. A page past the end is empty. InputError, as from the other
-        methods, if the history cannot be read now.
-
-        The trials of an ablation or a sweep are one row, unless its id is among the words that are looked for."""
+        """One page of the runs that a visitor looks for; trials of a course are one row, unless its id is looked for.
+        InputError."""
         if self._store.path is None:
             return Found([], 0, 0, 0, search.per_page)
         self._store.settle()

@@ -67,10 +67,8 @@ class Search:
 def read_search(
     asked: Mapping[str, str], page: int = 0, per_page: int = PER_PAGE, zone_s: float | None = None
 ) -> Search:
-    """A search as it was typed. Keys: q, model, axis, machine, since, until. InputError says what cannot be looked for.
-
-    zone_s  what the visitor's clock is ahead of UTC; None: that of this machine
-    """
+    """A search as it was typed: q, model, axis, machine, since, until. `zone_s`: ahead of UTC; None: as here.
+    InputError."""
     for name, text in asked.items():
         if len(text) > MAX_TEXT:
             raise InputError(f"{name} has {len(text):,} characters; a search takes {MAX_TEXT}. Shorten it.")

@@ -58,8 +58,7 @@ class Accounts(Protocol):
     def of_token(self, token: str) -> str | None: ...
     def names(self) -> list[str]: ...
     def entry(self, name: str) -> str | None:
-        """What a login is bound to: it is another text once the password is another, the user was revoked, or was
-        removed and added again; None for nobody."""
+        """What a login is bound to, None for nobody: another text once the password, or the user, is another."""
         ...
 
 

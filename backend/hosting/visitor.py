@@ -41,8 +41,7 @@ LOCAL_USER = Visitor(LOCAL)
 
 
 def counted_address(text: str) -> str:
-    """What a network address counts as where visitors are told apart by it: of IPv6 its /64, which is what one customer
-    of a network is given; of IPv4 the address. Text that is no address counts as it is."""
+    """What a network address counts as: of IPv6 its /64, which one customer is given; any other text as it is."""
     try:
         address = ipaddress.ip_address(text.strip())
     except ValueError:
