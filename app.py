@@ -44,8 +44,6 @@ class Options:
 
     limits       what visitors may do: those of the mode, with the models and kernels that were listed
     why          why it is this mode, where it was not asked for; "" otherwise
-    auth         (user, password) of the one account, or None
-    users        file of users, who log in in mode team
     hosts        further names that this server answers to
     space        whether this is a Space, whose page is shown in a frame behind a proxy
     kernels_dir  folder for `kernels=local`, or None: the kernels that come with tokendyno

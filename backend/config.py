@@ -51,12 +51,9 @@ class Config:
 class Workload:
     """The prompt and how it is continued.
 
-    prompt            text to continue
     prompt_tokens     above 0: the prompt is repeated or cut to this many tokens (a synthetic prompt if it is empty)
-    max_new_tokens    tokens to generate in each sequence
     temperature       0 is greedy decoding
     top_k, top_p      0 and 1 sample from the whole distribution
-    chat              apply the model's chat template to the prompt as a user's message
     system            of a chat: the system message before it; "": none
     reasoning_effort  of a chat: one of `REASONING`; "": as the template sets it
     ignore_eos        generate exactly `max_new_tokens` tokens, past any EOS token

@@ -27,7 +27,6 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 class Load(Message, frozen=True, tag="load"):
     """Load the plan's model (a no-op if it is loaded). Answered by Loaded or Failed.
 
-    expected_bytes  predicted size of the weights, for progress; 0 if unknown
     expected_s      seconds for which the arm is predicted to need its device, for executors that borrow one
     """
 
@@ -79,8 +78,7 @@ class Prove(Message, frozen=True, tag="prove"):
 
 
 class Probe(Message, frozen=True, tag="probe"):
-    """How close the two likeliest next tokens are after the latest prompt and these generated tokens. Answered by
-    Probed or Failed."""
+    """How close the two likeliest tokens are after the latest prompt and these. Answered by Probed or Failed."""
 
     token_ids: list[int]
 
@@ -92,7 +90,6 @@ class Score(Message, frozen=True, tag="score"):
     positions  tokens after them, at most, that are predicted, one a step
     keep       file in which to keep the distributions, as float32 of shape (positions, vocabulary); "": not kept
     against    such a file of another arm, to compare with; "": not compared
-    name       what the user calls the text
     places     slots of a static cache, at least: those of a run whose warm-up then serves the text too
     """
 
@@ -117,8 +114,7 @@ Command = Load | Generate | Prove | Probe | Score | Cancel | Shutdown
 
 
 class Ready(Message, frozen=True, tag="ready"):
-    """Imports are done and commands are accepted. `versions`: package -> version; `import_s`: 0 where the process was
-    forked from one that had done them."""
+    """Commands are accepted. `versions`: package -> version; `import_s`: 0 where the process was forked."""
 
     pid: int
     import_s: float
@@ -196,14 +192,11 @@ class Started(Message, frozen=True, tag="started"):
 class Tokens(Message, frozen=True, tag="tokens", omit_defaults=True):
     """Consecutive tokens of one sequence, in columns of equal length.
 
-    first         index of the first token of this batch, counted from 0
     t_s           when the token existed, in seconds since the run began (prefill included)
     latency_s     since the previous token; for token 0 the time to first token. Tokens of one step (speculation) have
                   the same time and share the step's latency evenly
     kv_sliding    bytes of the KV cache's tensors after this token, layers with a sliding window
-    kv_full       the same, layers with full attention
     memory_bytes  newest sample of the worker's memory at that moment (see Finished.memory_label)
-    ids           token ids
     text          what these tokens add to the text (incomplete characters wait for the next batch)
     text_ends     characters of the sequence's whole text that exist after each token; empty in records of older
                   versions
@@ -323,8 +316,6 @@ AnnotationKind = Literal["compile", "recompile", "graph_skip", "window", "cache"
 class Annotation(Message, frozen=True, tag="mark", omit_defaults=True):
     """Something that happened while a token was generated and may explain its latency.
 
-    token    index of that token, counted from 0
-    seconds  how long it took, 0 if unknown
     text     what it was; for a recompile the guard that failed
     """
 
@@ -354,7 +345,6 @@ class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cold_s         seconds of the compile phase: until the first compiled tokens existed
     breaks, skips  reason -> count: graph breaks and code that Dynamo gave up on (the recompile limit); graphs that
                    were not run as CUDA graphs
-    records        CUDA graphs recorded by Inductor
     hits, misses   graphs loaded from Inductor's cache on disk, and compiled anew
     loaded_bytes, saved_bytes  size of compile artefacts
     cold_before_s  cold_s of the run that saved those artefacts; 0 without them
@@ -412,8 +402,7 @@ class Finished(Message, frozen=True, tag="finished"):
 
 
 class Proved(Message, frozen=True, tag="proved"):
-    """What was in effect in the latest run, as `Finished` has it where its Generate asked for it. `extra`: what was
-    counted meanwhile."""
+    """What was in effect in the latest run, as `Finished` has it. `extra`: what was counted meanwhile."""
 
     findings: list[Finding]
     extra: RunCounts
@@ -438,7 +427,6 @@ class Probed(Message, frozen=True, tag="probed"):
 class Scored(Message, frozen=True, tag="scored"):
     """How a model predicted a given text, one entry a position.
 
-    ids       tokens of the text that were to be predicted
     nll_nats  negative log probability of each
     top       the most likely token at each
     kl_nats   KL(the other arm's distribution || this one's); empty where nothing was compared
@@ -457,7 +445,6 @@ class Failed(Message, frozen=True, tag="failed"):
 
     fatal      the worker must not be used again (a sticky CUDA error, out of memory)
     bad_input  the request cannot be run as written (a prompt that is too long); nothing broke
-    detail     traceback for the log; never shown on the page
     """
 
     phase: PhaseName

@@ -27,8 +27,6 @@ SchedulerKind = Literal["fifo", "prefill_first"]
 class CacheKind(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a KV cache keeps keys and values.
 
-    name       of the choice
-    static     allocated once at its full length; otherwise it grows with each token
     offloaded  kept in host memory, layers brought to the GPU as they are needed
     windowed   sliding-window layers drop tokens outside their window
     backend    quantizer of transformers' `QuantizedCache` ("fp8", "hqq", "quanto"); "rows" is that of the custom loop,
@@ -121,7 +119,6 @@ class ParallelPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     ranks      processes, each with one device
     sharded    how many matrices that splits or shares out, by the model's facts; the proof counts against it
     exchanges  what the ranks exchange in a pass, by the model's facts; the proof counts against it
-    devices    of one process
     layers     with a device map: how many the model has, by its facts; the proof counts against it
     hosts      machines that have the ranks, each as many
     """
@@ -148,20 +145,16 @@ class ParallelPlan(msgspec.Struct, frozen=True, omit_defaults=True):
 class LoadPlan(msgspec.Struct, frozen=True):
     """How the model is loaded.
 
-    dtype         name of a torch dtype, or "auto": the dtype the checkpoint was saved in
     attention     value of `attn_implementation`, or None: transformers chooses
-    device        "cpu" or "cuda"
     quantization  a choice of that axis; "none" leaves the weights as the checkpoint holds them
     packed        how many matrices that quantizes, by the model's facts; the proof counts against it
     kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder
-    kernels_path  that folder
     kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
     kernels_rows  the matrices of GPT-2's layers are stored by rows, and kernels replace these layers as a whole
     experts       value of `set_experts_implementation`, or None: transformers chooses
     loading       device_map: weights go to the device as they are read, after an allocator warm-up (but see
                   `reserves`); no-warmup: without the warm-up; plain: to host memory, then moved as a whole
     projections   separate: q, k, v, gate and up as in the model; fused: one matrix for q, k, v and one for gate, up
-    parallel      how several devices share it
     """
 
     source: ModelSource
@@ -194,8 +187,6 @@ class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):
                   any step, over a KV cache in pages
     rows          requests in work at once; 0: as many as the run allows
     order         of the requests that static batches are formed from: as they arrive, or by length
-    page_tokens   tokens in a page of the KV cache
-    step_tokens   tokens that one step may process, those of prompts included; a longer prompt takes several steps
     scheduler     fifo: requests that decode come first; prefill_first: prompts that were begun come first
     asynchronous  the next step is prepared while the GPU works on this one
     graphs        steps are captured as CUDA graphs, for rounded sizes
@@ -226,7 +217,6 @@ class CompileValues(msgspec.Struct, frozen=True, omit_defaults=True):
 class GeneratePlan(msgspec.Struct, frozen=True):
     """How tokens are generated.
 
-    cache          `DynamicCache`, `StaticCache` or `QuantizedCache` of transformers, by its properties
     compile_mode   mode of torch.compile for the decode step, or None: not compiled
     compile_cache  torch: torch's caches, shared by all workers; fresh: an empty one for each worker, so that compile
                    times are cold; artefacts: saved after one run and loaded before the next
@@ -241,7 +231,6 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     prompt_lookup  draft tokens per step (`prompt_lookup_num_tokens`), 0: none
     compile_values  further arguments of torch.compile, in `generate`
     compile_module  `generate` is called on what torch.compile(model) returned
-    batch          how many requests share the model (`tokendyno batch`)
     """
 
     cache: CacheKind = DYNAMIC

@@ -222,7 +222,6 @@ MAX_ADDRESS = 2_000
 class Opened(NamedTuple):
     """What a request opens.
 
-    page   the room
     title  of what is shown there, such as a run; "" for the room's own
     what   says it in a sentence or a few
     run    id of the run whose picture shows it; "" without one

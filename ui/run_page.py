@@ -25,9 +25,7 @@ from tokendyno.ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
 class RunPage(ABC):
     """Handlers of one page. They hold no state: all of it is in the controls and in the run log.
 
-    bench    what runs
     message  the sentence about what was typed or pressed last
-    live     the panel, whose value is a run's id
     """
 
     def __init__(self, bench: Bench, message: gr.HTML, live: gr.HTML) -> None:

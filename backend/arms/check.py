@@ -33,9 +33,7 @@ ELSEWHERE = "machine"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An arm of a model and a workload after the rules. `requested` and `planned` name the choice of every axis;
-    `room_bytes`: free memory of its device, of which it needs `needed_bytes`: what is held by workers that would end
-    counts as free; `details`: by axis, what choices come to."""
+    """An arm after the rules. `room_bytes`: free memory of its device, with what ending workers would free."""
 
     facts: ModelFacts
     workload: Workload

@@ -42,8 +42,6 @@ State = Literal["runs", "falls back", "cannot run"]
 class Entry(msgspec.Struct, frozen=True):
     """One line of the palette.
 
-    group    title of its group
-    axis     title of its axis; "" for a preset
     choices  what it sets, with what it requires; a preset (`whole`) puts every other axis back to its default
     why      reasons, where it does not simply run
     name     of the choice or the preset, as on the command line; `axis_name`: of its axis

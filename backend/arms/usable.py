@@ -12,7 +12,6 @@ from tokendyno.backend.optimizations import all_axes, subject_of
 class Usable:
     """One choice of one axis on this machine.
 
-    why      the reasons why it is not usable, or remarks; "" if there are none
     blocked  it would be refused; a choice that is neither usable nor blocked falls back
     needs    choices of other axes that it requires
     """

@@ -48,7 +48,6 @@ Unit = Literal["x", "%", "GB", "s", "tokens", "nats"]
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One figure of a claim, and the range that was claimed for it.
 
-    arm        of form "value": whose
     over       another test: the figure is that of `test` divided by that of `over`
     low, high  the range that was claimed (1 is 100%; bytes, seconds); None: open to that side
     better     the side on which a figure exceeds the claim
@@ -74,8 +73,6 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a document says, in our words, and how it is tested.
 
-    document   one of `DOCUMENTS`
-    place      where in it
     about      whether it is about GPUs: what a CPU measures then decides nothing
     differs    where our test is not the claim's own setting: other weights, other kernels, another GPU
     untested   why nothing is measured here; "" where something is

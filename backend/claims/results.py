@@ -25,8 +25,6 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One test on one machine.
 
     command  as it was typed; a test that has changed since has no result
-    date     day of the measurement, in UTC
-    seconds  that the whole test took
     doubts   choices of its arms that were not verified
     digest   over everything else, so that a number that was edited is noticed
     """

@@ -25,8 +25,6 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,60}")
 class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is run, as options of `tokendyno run`, `compare`, `batch` or `quality`.
 
-    device     the kind of machine that it is for; another runs other tests
-    gpus       how many of them its arms need
     positions  of `quality`: tokens to predict in each text
     traffic    of `batch`: a file of presets/traffic, of which `requests` are drawn
     loads      how often both arms load the model anew, from files that are written first; 0: once, where it is

@@ -92,8 +92,7 @@ def _said(one: Standing, count: int, who: str, claim: str) -> str:
 
 
 class FigureView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One figure on one machine. Ends in the unit of the text: 30 for 30%, GB, seconds; null is open, unknown or never.
-    `standing`: the state in words, with the side on which the claim is missed."""
+    """One figure on one machine, in the unit of the text: 30 for 30%, GB, seconds; null is open, unknown or never."""
 
     title: str
     unit: Unit
@@ -124,8 +123,7 @@ class OnMachine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClaimView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One claim. `measured` (its first figure), `word` and `sentence` are those of the machine that counts, which is no
-    CPU where the claim is about GPUs."""
+    """One claim. `measured`, `word` and `sentence` are those of the machine that counts."""
 
     name: str
     title: str

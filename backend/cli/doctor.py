@@ -48,8 +48,7 @@ class ChoiceEntry(msgspec.Struct, frozen=True):
 
 
 class DoctorDocument(msgspec.Struct, frozen=True):
-    """The machine and what it can run. `bandwidth` is None where none was measured; `limits`: what visitors may do in
-    each mode, null where there is no limit; `cached`: what was downloaded from the Hub."""
+    """The machine and what it can run. `limits`: of visitors in each mode, null where there is none."""
 
     machine: dict[str, str]
     versions: dict[str, str]

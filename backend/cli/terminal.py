@@ -47,8 +47,6 @@ class Verbatim(str):
 class Column:
     """A column of a table.
 
-    right        its cells are numbers, and end at the same place
-    prose        its cells may fold
     below        its cells are remarks: each stands under its row, indented, over the whole width
     below_under  they do so on terminals with fewer columns than that
     optional     on a narrow terminal the table may do without it
@@ -68,9 +66,8 @@ Row = Sequence[Cell]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Aligned columns. Where they are too wide, headings fold to the width of their cells, and prose folds; then
-    columns that may be missing are left out, from the right; then names fold too; at last any column but the first is
-    left out. A last line says which are missing."""
+    """Aligned columns. Where they are too wide, headings and prose fold, columns are left out from the right, names
+    fold."""
 
     columns: Sequence[Column]
     rows: Sequence[Row]
@@ -209,8 +206,7 @@ def _fitting(table: Table, cells: dict[int, int], room: int) -> tuple[list[int],
 
 
 class LiveLine:
-    """The last line of a terminal, written over and wiped at the end, however that comes. A context manager. In a file
-    or a pipe each line stays. (rich's own would hide the cursor, and take standard output over.)"""
+    """The last line of a terminal, written over and wiped at the end; in a file each line stays. A context manager."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._terminal, self._shown = stream, stream.isatty(), ""

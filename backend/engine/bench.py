@@ -78,7 +78,6 @@ class Bench:
 
     choose   which kind of executor carries out a plan
     history  None: runs are kept in memory only
-    limits   what visitors may do
     hosts    machines that share each model, this one included
     """
 

@@ -49,8 +49,6 @@ class Job:
 
     address    from where it was asked for, "" where that is not counted
     fresh      it begins with workers that have loaded nothing
-    begin_s    when it began to run (time.monotonic), 0 while it waits
-    too_long   it was cancelled because it took longer than the mode allows
     """
 
     run: Run

@@ -23,7 +23,6 @@ class Executor(Protocol):
     It sends `Ready` once it accepts commands, and `Died` at most once: when it ends without having been told to.
 
     load_key        key of the plan that is loaded, "" while none is; the engine sets it after `Loaded`
-    alive           whether it can still carry out commands: it has neither died nor been ended
     pids            its own processes, for whoever watches them; empty where it has none
     resident_bytes  memory that its own processes occupy now, by device; devices that it cannot measure are absent
     note            what a user should know of how it was started, "" if nothing

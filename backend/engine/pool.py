@@ -20,10 +20,8 @@ MAX_START_FAILURES = 5
 class Worker:
     """An executor, and what the pool knows about it.
 
-    begin_s     when it was started (time.monotonic)
     start_s     seconds from its start to `Ready`, None until then; `import_s` of them for imports
     held_bytes  memory by device that ending it frees: measured where that is possible, else as planned
-    residue     what its runs left in its memory
     remark      why it was started, where a worker that held the model could not be used again
     """
 

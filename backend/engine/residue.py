@@ -21,8 +21,6 @@ TOLERATED_SHARE = 0.025
 class Residue:
     """The runs of one worker. Runs that are equal but for their proof leave nothing that each of them does not use.
 
-    left_bytes        what all runs left, the model not counted
-    proof_left_bytes  what the latest proof left
     attached          the profiler of a proof still listens to the GPU
     peak_bytes        of the latest run; on a CPU what the process held before its first one, if that is less
     """

@@ -49,8 +49,7 @@ class Broken(Exception):
 
 
 class ErrandProcess:
-    """One such process. `more`, `without`: variables that its environment has besides this one's, and those that it
-    lacks. Any thread may end it."""
+    """One such process, with `more` variables in its environment and `without` others. Any thread may end it."""
 
     def __init__(self, errand: bytes, more: Mapping[str, str], without: tuple[str, ...] = ()) -> None:
         own = {name: value for name, value in environment().items() if name not in without}

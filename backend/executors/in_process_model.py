@@ -38,9 +38,8 @@ T = TypeVar("T")
 
 
 class _Turns:
-    """A thread that carries work out in turn. At the end of the program a text that is being generated ends with its
-    token, which a pool of `concurrent.futures` would wait for to the last. The thread itself does not end: what torch's
-    compiler keeps for it would be freed then, by an interpreter that is gone, and the process would abort."""
+    """A thread that carries work out in turn. It does not end: what torch's compiler keeps for it would be freed then,
+    by an interpreter that is gone."""
 
     def __init__(self) -> None:
         self.ending = threading.Event()
@@ -79,8 +78,7 @@ _compiling: "weakref.ref[InProcessModel] | None" = None
 
 
 class InProcessModel:
-    """One loaded model with its runner. `arm`: its name in `created`. Any thread may call; what it asks for waits for
-    what was asked before."""
+    """One loaded model with its runner. Any thread may call; what it asks for waits for what was asked before."""
 
     def __init__(self, created: Created, checked: Checked, facts: ModelFacts, machine: Machine) -> None:
         self.created, self.checked, self.facts, self._machine = created, checked, facts, machine

@@ -22,8 +22,7 @@ GONE_WAIT_S = 5.0
 
 
 class RankGroup(WorkerProcess):
-    """The processes of this machine that run one model together. A rank that dies ends all of them, and `Died` says
-    which it was and why."""
+    """The processes of this machine that run one model together. A rank that dies ends all, and `Died` names it."""
 
     def __init__(self, inbox: Inbox, share: Share) -> None:
         self._share = share

@@ -21,9 +21,7 @@ class Device:
 
     memory_bytes  all memory of a named GPU; free memory of this machine
     machine       what rules look at
-    here          whether it is this machine
     home          this machine, on which a row can be run
-    home_bytes    its free memory
     note          what is missing to know its bandwidth, or ""
     """
 

@@ -28,15 +28,11 @@ Margin = Literal["comfortable", "tight", "does not fit"]
 class FitRow:
     """One combination at the requested context and batch; bytes are per GPU.
 
-    choices         of each axis of the table, by name
-    kv_bytes        the whole cache; kv_host_bytes of it are in host memory
-    peak_bytes      weights, cache on the device, workspace and runtime together
     margin_bytes    memory of the device beyond the peak; negative if it does not fit
     max_context     longest context that fits, up to the model's positions; 0 if not even one token does
     floor_s         roofline bound per token at the requested context; None if the bandwidth is unknown
     smallest_gpu    the smallest GPU of the catalogue on which it fits (as many of them as the table is for), or ""
     enough_gpus     number of GPUs of this kind on which it would fit; 0 where it fits already, or none is known
-    not_here        why Compare could not run it on this machine, or ""
     main            whether it is shown at first: the least lossy cache of each quantization, and of the best
                     quantization the caches that save memory
     """

@@ -35,10 +35,8 @@ class ShardRow(msgspec.Struct, frozen=True):
     """Parameters with one name but for the number of their layer, and of one shape.
 
     name    with * in place of the layer's number
-    count   how many there are
     how     in words: which part of it a rank has
     whole, local  shape in the model, and on the first rank, which has the largest part
-    bytes   of all of them on the first rank
     """
 
     name: str

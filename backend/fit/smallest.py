@@ -56,10 +56,8 @@ class Arrangement:
 class Smallest:
     """The answer for a device, or for several that share the model.
 
-    found     the first arrangement that fits; None if none does
     as_it_is  every axis at its default; None if that cannot run on so many GPUs
     enough    where that does not fit, it on the fewest GPUs on which it does; None if none are known
-    tried     how many arrangements were checked
     not_here  why `found` cannot run on this machine as that is, where that is asked for; else ""
     """
 

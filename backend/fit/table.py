@@ -31,9 +31,7 @@ class Fit:
     """The table: rows that fit come first, least lossy first.
 
     limits   peak rates behind the roofline bounds; None if unknown
-    gpus     number of GPUs that share the model
     refused  why quantizations that run on one GPU were left out for several
-    smallest the smallest arrangement of any axis that fits
     """
 
     facts: ModelFacts

@@ -58,9 +58,7 @@ class Curve(msgspec.Struct, frozen=True):
 class AnswerView(msgspec.Struct, frozen=True):
     """The smallest arrangement that fits, as words and as figures; without figures where none does.
 
-    words     what is said of it
     arm       it as an arm is written, "" for every axis at its default
-    tried     arrangements that were checked
     curves    memory over the context: of what fits, and of the model as it is where that is something else
     """
 

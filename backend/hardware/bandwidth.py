@@ -28,7 +28,6 @@ class Bandwidth(msgspec.Struct, frozen=True):
     """One measurement.
 
     device    the GPU's name as NVML gives it, or the CPU's name and number of cores
-    method    how it was measured
     measured  when, in seconds since 1970
     bfloat16  of a CPU: how long products in that format take
     """

@@ -25,7 +25,6 @@ class DriverInfo(NamedTuple):
     """What the driver reports.
 
     cuda     newest CUDA version that it supports, as 1000 x major + 10 x minor
-    problem  why there is no device, "" if there is one
     """
 
     devices: tuple[CudaDevice, ...] = ()

@@ -21,10 +21,8 @@ class GpuSpec:
     """Published specifications of one GPU.
 
     nvml                   the names that NVML gives it
-    memory_bytes           total memory, as NVML counts it
     bandwidth_bytes_per_s  peak memory bandwidth
     flops_per_s            dense operations per second by torch dtype; a dtype whose rate is unknown is missing
-    source                 address of the data sheet
     link_bytes_per_s       NVLink to another GPU of the host, each way; None where not every board has it
     """
 

@@ -44,8 +44,6 @@ def nvml() -> Iterator[Any]:
 class DetectedGpus:
     """The usable GPUs of this machine.
 
-    driver        version of the NVIDIA driver, "" if unknown
-    problem       why no GPU is used; "" if one is
     nvml_problem  why NVML reports nothing about the GPUs in use; "" if it does
     """
 

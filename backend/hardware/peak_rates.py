@@ -14,11 +14,9 @@ log = logging.getLogger("tokendyno")
 class PeakRates:
     """Peak rates of one device.
 
-    bandwidth_bytes_per_s  reading memory
     flops_per_s            dense operations in the compute dtype; None if unknown
     source                 in words: measured here, or whose data sheet
     link_bytes_per_s       between two devices, each way; None if unknown
-    link                   what that is, in words
     """
 
     bandwidth_bytes_per_s: float

@@ -19,7 +19,6 @@ from tokendyno.backend.runs.store import Store
 class History:
     """Lists runs, changes what is kept of them, and puts arms side by side. Any thread may use it.
 
-    kept   whether runs outlive the app at all
     team   whether owners may share runs with everybody who is logged in
     """
 

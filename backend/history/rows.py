@@ -54,7 +54,6 @@ class Row(msgspec.Struct, frozen=True):
     """A run in the history.
 
     created   seconds since the epoch
-    work      what the model had to do: batch size, lengths
     line      its verdict, or how it ended; None: not computed yet
     mine      whether the visitor may name, share and delete it
     origin    "" for a run of this machine, else imported

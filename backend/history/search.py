@@ -27,9 +27,7 @@ class Search:
     """What runs must have in common, and which page of them is wanted.
 
     words        each is somewhere in the row: model, machine, choices, prompt, verdict, name, note or id
-    model        part of the model's name
     choice       axis, or axis=choice
-    machine      part of the machine's name
     since_s      seconds since the epoch; until_s: likewise, not included
     page         from 0; of `per_page` rows
     """

@@ -28,28 +28,21 @@ twenty times their bytes."""
 class Limits:
     """What a visitor may do in one mode. Sizes in bytes, durations in seconds; None: no limit beyond the program's own.
 
-    runs           whether anything is run
     login          whether a visitor must log in or send a token; otherwise a random cookie tells visitors apart
     local_paths    folders and files of this machine as models
     owner_token    the Hugging Face token and login of whoever started the app
-    imports        runs taken in from files
     kernel_folder  a folder of kernels named with --kernels-dir, TOKENDYNO_KERNELS or LOCAL_KERNELS
     hub_kernels    kernels downloaded from the Hub, which are binaries; `kernels` lists exceptions
     models         the only models there are; empty: any within `model_bytes`
     model_bytes    weights of a model, and files to be downloaded
     worker_bytes   host memory that the processes of an arm hold, and at most three quarters of the machine's
-    prompt_bytes   of the prompts of a run together
-    prompt_tokens  of a prompt
-    new_tokens     of a sequence
     run_tokens     prompt and new tokens of a run: of all arms, repeats and sequences together
     run_s          from the beginning of a run to its end; what was measured until then is kept
     trials         runs of an ablation: arms by rounds, and readings of texts
     open_runs      of a visitor, queued or running
     address_runs   likewise of a network address, which a new cookie does not reset
     queued_runs    waiting runs of everybody
-    body_bytes     of an HTTP request
     sessions       browser tabs whose state is kept
-    connections    open at once; `address_connections` of one address
     unread_bytes   of answers that wait to be read, of everybody; `address_unread_bytes` of one address
     address_events    what was asked for through Gradio's queue from one address and not fetched yet
     address_requests  of one address, answered at a time; further ones wait

@@ -24,7 +24,6 @@ COOKIE = re.compile(r"[A-Za-z0-9_-]{43}")
 class Visitor:
     """Who asks.
 
-    owner    whose runs are the visitor's own
     address  where the request came from, for limits that a new cookie must not reset; "" where it is not counted
     """
 

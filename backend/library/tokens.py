@@ -24,7 +24,6 @@ class Likely(NamedTuple):
 class Token:
     """A generated token.
 
-    index    counted from 0
     text     what it adds to the text: "" until the character that it belongs to is complete, and of special tokens
     stop     why the text ends here, "" where it goes on
     logprob  natural logarithm of its probability, before temperature and filters; None where nobody asked
@@ -41,8 +40,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A generated text. `ids`: of the new tokens; `prompt_tokens`: how many the model read; `tokens`: all of them with
-    their log-probabilities, where these were asked for."""
+    """A generated text, with the `ids` of its tokens; `tokens` where log-probabilities were asked for."""
 
     text: str
     ids: list[int]

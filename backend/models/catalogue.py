@@ -23,8 +23,6 @@ class CatalogueEntry:
     table         its config as JSON text, `model_type` included, as AutoConfig.for_model takes it; "" with `folder`
     repo          Hub id; "" when the weights are embedded in `folder`
     gated         its licence must be accepted on the Hub before anything can be fetched
-    quantization  how the published checkpoint is quantized; None if it is not
-    sources       where these facts come from
     """
 
     name: str

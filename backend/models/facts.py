@@ -23,7 +23,6 @@ class Matrix:
           slice of a three-dimensional parameter, not a module; embedding: a table of which each token reads one row;
           head: the output head (if tied, the first embedding is also the head)
     side  the dimension that tensor parallelism splits: rows, or columns (for a matrix after one split by rows)
-    bias  each has a bias with one element per row
     use   routed: only the experts that a token chooses; never: by no step over text (a vision tower)
     dense_in  libraries that leave them as they are, though they quantize others of this kind
     """
@@ -71,31 +70,20 @@ class ModelFacts:
 
     Lengths and windows are in tokens, sizes in bytes.
 
-    model              the reference as typed by the user
-    label              the name to display
     kind               decoder: generates and has a KV cache; encoder: neither (BERT)
-    architecture       `model_type` of the text model
     layer_kinds        one per layer of the cache: a sliding window, everything, or a fixed state
-    window             size of the sliding window, the newest token included; None: no layer has one
     heads, kv_heads    query heads and key/value heads of one layer, each of `head_dim` elements
-    intermediate       width of the feed-forward (of one expert in a mixture of experts)
-    max_positions      longest sequence that the model supports
-    parameters         number of parameters, tied ones once; of an encoder without a task head, as in AutoModel
     float32_in         parameters that stay in float32 where the rest is loaded in a half precision, by its name
     buffer_bytes       tensors that are not parameters: rotary frequencies, BERT's position ids
     buffer_elements    numbers of such tensors that have the dtype of the parameters
     dtype              torch dtype of the checkpoint, e.g. "bfloat16"; what "auto" in a plan means
-    tied               input embedding and output head are one matrix
     experts            experts per layer, 0 if dense; each token is routed to `experts_per_token` of them
     sinks              learned attention sinks (gpt-oss), which sdpa does not support
     quantization       how the checkpoint is quantized (e.g. "mxfp4"); None if it is not
-    random             the weights are random; `note` says so
     packed_bytes       size of the tensors in the weight files, if their headers were read
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
     template_variables  by which its chat template knows how long to reason; None: unknown
     template_parts     its chat template takes the content of a message as a list of parts alone
-    matrices           the weight matrices by kind and shape, embeddings and head included
-    stored             the format of a checkpoint that is packed already, as its config states it
     counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
     fits_static        whether `generate` can keep its tokens in a static cache
     fits_slots         whether the custom decode loop's cache has layers for all that this model keeps of a token

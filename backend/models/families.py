@@ -29,10 +29,8 @@ class Family:
     """One architecture: the defaults of its config class, and what its layers contain.
 
     heads 0         required in the config; kv_heads 0: as many as heads; head_dim 0: hidden / heads
-    norms           number of norms of width `hidden` per layer
     qk_norm         norms on queries and keys: per head, or over all heads together
     qkv_bias, o_bias, mlp_bias  True, False, or the config field that decides
-    moe             layout of the experts
     joined          q, k, v are one matrix; gate and up are another
     rope_sets       "one" set of rotary frequencies, one "each" layer kind, or "none" (learned positions)
     parallel        how transformers splits it over GPUs

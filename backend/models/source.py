@@ -11,7 +11,6 @@ class ModelSource(msgspec.Struct, frozen=True):
     """Where the weights come from, by `kind`.
 
     embedded, folder  the folder `path`
-    gguf              the file `path`
     hub               `repo` at `revision`, "" for its main branch; `commit` is where that was when it was checked, and
                       what is downloaded; "" until it is known
     random            random weights for the architecture in `config_json`; nothing is downloaded

@@ -65,10 +65,8 @@ EXPERTS_STAY = ("gptq", "awq", "bitsandbytes", "torchao", "quanto")
 class StoredFormat:
     """The format of a packed checkpoint.
 
-    method   `quant_method`
     layout   how a matrix is stored; choice: as the choice `choice` of the axis `quantization` stores it; decompressed:
              packed in the file only
-    bits     of a number
     group    columns (inputs) that share a scale; 0: all of them
     block    rows and columns that share a scale (fp8); (0, 0): all of them
     vision_dense  the matrices that no step over text uses were left dense

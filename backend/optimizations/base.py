@@ -42,7 +42,6 @@ class Choice:
               The tens say what is lost, the ones order what loses the same:
               0 nothing, 10 nothing (only experts), 20 time, 30 float32 precision, 40 down to 8 bits, 50 down to 4
     combines  choices of other axes, as (axis, choice), to be suggested together with it where it alone is not enough
-    values    that may be given with it
     tried_on_several_gpus  whether a model was run with it, split over several GPUs
     """
 
@@ -71,7 +70,6 @@ def joined(name: str, values: Mapping[str, str]) -> str:
 class Optimization(ABC):
     """Base of every axis.
 
-    default        the choice that leaves the plan unchanged
     off            the choice with which nothing is done, so that there is nothing to prove; "" if there is none
     witness        measured bytes that must agree with the prediction if the choice is in effect; "" if none do
     order          place among the axes; those that edit the load come before those that edit the generation
@@ -79,7 +77,6 @@ class Optimization(ABC):
     decoders_only  about generating tokens: an encoder takes nothing but the default
     many_requests  about requests that share the model (`tokendyno batch`): a single prompt has nothing to choose
     in_fit_table   its choices make up the rows of the table of what fits
-    wish           what its choices serve, but for those that `wishes` names
     costs          by choice: what it costs besides, in a few words
     aliases        by choice, "" for the axis: what else it is called, such as the argument of transformers that sets it
     renamed        of these other names those that transformers 5.22 refuses, ignores or warns of, and what it takes

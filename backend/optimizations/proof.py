@@ -44,8 +44,6 @@ DIRECT = "tokendyno_all_"
 class Trace:
     """A profile of a few extra tokens, generated in the same way as in the measured run.
 
-    ops      operators by name, such as "aten::mm", and "Torch-Compiled Region: 0/0" for each call of a compiled graph
-    kernels  GPU kernels by name; empty on a CPU
     runtime  CUDA runtime calls by name, such as "cudaGraphLaunch"; empty on a CPU
     steps    passes through the model, that of the prompt included: the tokens generated, unless drafts were accepted
     decode   those of `ops` that came after the first token, or after an encoder's first pass
@@ -53,7 +51,6 @@ class Trace:
     read     those that it called so until the first token
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
     formats  products of two matrices, by the shape of the second and its number format, such as "bfloat16"
-    seconds  how long the passes took under the profiler
     collectives, collective_s  exchanges between ranks by kind ("all_reduce"), and the seconds that they took
     step     where the time of a step went; None with the reason in `no_step`
     launches  of kernels and CUDA graphs by the host in a step after the first, the mean; None on a CPU
@@ -91,8 +88,6 @@ class Observation:
     model    the loaded `PreTrainedModel`
     cache    the `Cache` filled by the measured run; None for an encoder
     plan     what was planned: context, never proof
-    trace    a profile of a few extra tokens, taken on first use
-    counts   what was counted while loading, warming up and running
     gather   what every rank gives, by rank, where several run the model; returns once all have given theirs
     """
 

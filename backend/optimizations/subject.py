@@ -43,7 +43,6 @@ class Rule:
 
     becomes   with level "fallback": the choice that will run instead
     fix       changes that resolve it, as (axis, choice)
-    source    a URL, or the experiment that showed it
     """
 
     level: Level

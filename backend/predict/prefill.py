@@ -14,8 +14,6 @@ from tokendyno.backend.predict.workspace import Work, prefill_bytes
 class Pass:
     """One pass over a part of the prompt.
 
-    tokens    of a row
-    kv        the cache after it
     attended  keys of a row that it attends to; 0: its own tokens
     grown     bytes of a layer's keys that a growing cache held before: the longer tensor is made before they are freed
     """

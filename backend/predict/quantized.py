@@ -18,8 +18,6 @@ INT4_GROUP = 128
 class Packing:
     """How a choice stores quantized weights.
 
-    library         that quantizes
-    kinds           kinds of matrices that it quantizes; all others stay as they are
     matrix_bytes    (rows, columns, bytes of a dense element) -> bytes of one quantized matrix, scales included
     scratch_copies  dense copies of its largest matrix that exist at once while it multiplies (4-bit bitsandbytes makes
                     one where more than one row is multiplied: bitsandbytes/autograd/_functions.py)

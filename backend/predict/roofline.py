@@ -32,7 +32,6 @@ class Bound:
 
     flops       floating-point operations, a multiply-add counted as two
     seconds     the larger of the memory time and the compute time, and the time of the exchanges
-    limited_by  which of the first two is larger
     exchanged_bytes, exchange_s  what a rank must receive from the others, and the least time for it; None where the
                 link's bandwidth is unknown
     """

@@ -10,9 +10,6 @@ from tokendyno.backend.plan import DYNAMIC, GRAPH_MODES, CacheKind, Plan
 class Setup:
     """How a run uses memory and bandwidth.
 
-    dtype         "auto": the checkpoint's
-    attention     None: the default of transformers
-    experts       None: the default of transformers
     capability    compute capability of the GPU, (0, 0) if unknown
     max_places    slots of a static cache; None: as many as needed
     padded        the prompt is padded, so attention needs a mask
@@ -22,7 +19,6 @@ class Setup:
     cuda_build    the installed torch carries the CUDA libraries, which take host memory even where no GPU is used
     tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
     devices       GPUs over which `device_map="auto"` spreads the layers
-    fused         q, k, v and gate, up are one matrix each
     """
 
     dtype: str = "auto"

@@ -44,13 +44,9 @@ class Work:
     attended      keys that a chunk attends to, itself included; 0: as many as `length`
     grown         bytes of a layer's keys from which a growing cache makes longer ones, with a chunk's behind them
     copied        a chunk's attention copies keys and values for each query head
-    size          bytes per element of the compute dtype
-    attention     "eager" or any other implementation
-    experts       "grouped_mm", "batched_mm", "eager" or "triton"
     masked        a mask is built, and keys and values are repeated per query head: padding, windows, static caches
     tensor_ranks  GPUs that split the matrices
     expert_ranks  GPUs that split the experts; tokens are assumed to be routed to them evenly
-    cpu           the pass runs on a CPU
     float16       the compute dtype, whose softmax into float32 a GPU does in one kernel
     """
 

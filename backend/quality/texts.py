@@ -47,7 +47,6 @@ def passages(name: str, text: str) -> list[QualityText]:
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Texts that both arms are given token by token, instead of generating their own.
 
-    context    tokens at the beginning of each text that are read as a prompt
     positions  tokens after them, at most, that the model is asked to predict, one step each. InputError unless all
                numbers are within their limits
     """

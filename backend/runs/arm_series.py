@@ -57,9 +57,7 @@ class ArmSeries:
     """The columns of one arm. Token and sample series are those of repeat 0.
 
     repeats_s         latencies of every repeat: repeat -> seconds of each step
-    finishes          how each repeat ended
     interference      (repeat, annotation) of the kinds in INTERFERENCE, over all repeats
-    predicted_memory  peak memory by part, in bytes
     first_phases      those of repeat 0 and before it, and `first_loaded` the load; later ones may come again
     expected_s        how long phases took in earlier runs of the same shape
     expected_whole_s  how long those that come again and again took, all together

@@ -25,8 +25,6 @@ from tokendyno.backend.messages import (
 class RequestRow:
     """One request so far. Times are seconds since the run began; None: not yet.
 
-    start_s        its first step began
-    token_s        when each of its tokens existed
     prompt_tokens  as the model received them; 0 until its prompt was processed
     waited_for     why it waited, in order, each reason once
     reason         why it ended, "" while it has not

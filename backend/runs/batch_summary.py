@@ -26,17 +26,14 @@ class BatchSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Figures so far; None: not known yet. Only what requests asked for and got is useful: padding is not, nor is a row
     whose request has ended.
 
-    served           requests that ended by themselves
     wall_s           from the beginning to the end of the latest step
     ttft             from a request's arrival to its first token, so waiting counts
     token            time per output token: from its first token to its last, over the tokens after the first
-    request          from its arrival to its end
     good             requests within all limits; None without a limit
     slot_steps       rows or requests that the steps so far had room for; busy_steps: those that did something
     idle_steps       rows of static batches that held an ended request, or none
     padding_tokens   positions that held padding; positions: all that were processed
     held_peak_bytes  most of the paged KV cache that requests held at once; cache_bytes: all of it. None without pages
-    waited           requests that waited for each reason
     """
 
     requests: int

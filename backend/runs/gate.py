@@ -30,9 +30,7 @@ class Gate(msgspec.Struct, frozen=True):
     state       settled: nothing is to be measured; read: by `difference`; random: the weights are, so that nothing
                 could be measured; unread: nobody has measured it
     run         id of the run that read the texts, "" without one
-    positions   how many were read
     swapped     the reading had B as its reference: `difference` is of A against B
-    random      the weights are random
     finer       the arm with the finer weights, so that what it predicts otherwise is no cost; "" for neither
     own         it was a text of the visitor
     """

@@ -23,7 +23,6 @@ class ArmReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ReadingDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Arm B against arm A, position by position.
 
-    perplexity_ratio          B's perplexity / A's
     perplexity_low, _high     95% interval of that ratio over positions, as if they were independent
     kl_nats, kl_max_nats      mean and largest KL(A's distribution || B's)
     top1_agreement            share of positions at which both find the same token most likely

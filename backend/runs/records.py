@@ -93,8 +93,7 @@ class ArmEvent(msgspec.Struct, frozen=True, tag="arm", tag_field="record"):
 
 
 class PrefillBound(msgspec.Struct, frozen=True):
-    """The least seconds to the first token, what they are `limited_by`, and the operations or bytes of that at which
-    rate, in words."""
+    """The least seconds to the first token, and the operations or bytes that limit it, in words."""
 
     seconds: float
     limited_by: Literal["memory", "compute"]
@@ -110,8 +109,6 @@ class Predicted(
 ):
     """Predictions for one arm, made as soon as the length of its prompt is known.
 
-    kv             corners of the KV-cache curve
-    roofline       corners of the roofline curve
     roofline_note  the peak rates behind the bound, or why there is none
     roofline_work  bytes or FLOPs of the first decode step
     exchanges      whether the bound has what several ranks exchange: "" where there is one
@@ -132,8 +129,7 @@ class Predicted(
 
 
 class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):
-    """How long phases of an arm took in earlier runs of the same shape, in seconds. `whole`: what comes again
-    and again, all of it together, in a run between the same two arms."""
+    """Seconds that phases took in earlier runs of the same shape; `whole`: of what comes again and again, together."""
 
     arm: str
     seconds: dict[PhaseName, float]
@@ -143,7 +139,6 @@ class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):
 class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
     """The last record of a run.
 
-    message    a sentence for the user, empty on success
     bad_input  the request was invalid; nothing broke
     verdict    what the run came to, in a line; None where that was not asked (`backend/history/line.py` does)
     """

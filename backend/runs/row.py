@@ -28,9 +28,6 @@ class RunRow(NamedTuple):
     """Columns of a row.
 
     kind     run, batch or quality: that of its JSON document
-    label    the model by its full name
-    work     what the model had to do, see `work_text`
-    machine  see `machine_text`
     choices  axes that were set in any arm, and axis=choice of everything that was planned
     arms     list of `ArmText`, as JSON
     origin   "" for a run of this machine, else imported

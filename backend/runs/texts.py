@@ -40,7 +40,6 @@ class TextComparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tokens_equal_until  index of the first generated token at which they differ; None where none does
     gap                 the lead of the likeliest of all tokens over the next one there, in logits; None if not probed
-    likeliest           texts of those two tokens
     causes              what may have decided between them: number format, order of summation, ...
     """
 

@@ -42,7 +42,6 @@ class _File:
 
     blocks   each by the names that it defines
     imports  import lines of other packages, by the name that they bind
-    own      names that are imported from another file of this package -> that file
     modules  names of this package's modules and re-exports, which cannot be printed
     """
 

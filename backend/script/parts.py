@@ -18,20 +18,15 @@ from dataclasses import dataclass, field
 class Script:
     """The parts of a script, each empty until an axis fills it.
 
-    imports      whole import lines beside the usual ones; sorted and printed once each
     definitions  (file, name) of functions and classes of this package to print, with all that they need
     prepare      lines before the model is loaded
-    load         keyword of `from_pretrained` -> expression; on a GPU `device_map` is there already, to be removed
     shown        keyword of `from_pretrained` -> what users pass for it, where the script calls a function instead
     empty        lines after a random model's architecture is built on the meta device, before it has memory
     state        expressions of further weights by name, for random weights that are quantized or dequantized
-    patch        lines after the model is loaded and before anything runs
-    inputs       lines after the prompt was tokenized
     cache        expression of a new `past_key_values`, "": generate makes its own; a static one is made once and reset
     forward      lines before an encoder's passes, which are calls of `forward` with `inputs`
     generate     keyword of `model.generate` -> expression
     loop         expression of a `DecodeLoop` that generates in place of `model.generate`, "": generate
-    finish       lines after the timed run
     """
 
     imports: set[str] = field(default_factory=set)

@@ -47,8 +47,6 @@ class Served(msgspec.Struct):
 class Service:
     """One arm, and who asks it.
 
-    name        of the model, as clients write it
-    max_length  tokens of prompt and text together
     key         what clients must know; "": nothing, and then requests to other names than `hosts` are refused
     """
 

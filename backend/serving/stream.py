@@ -99,9 +99,6 @@ class Turns:
 class Generation:
     """The text of one request. All of it happens in the event loop, but for a thread that waits for tokens: a client
     that reads slowly keeps nobody waiting.
-
-    prompt_ids  what the model reads
-    tokens      how many were generated
     """
 
     def __init__(self, asked: Completion | Chat, model: Model, max_length: int, turns: Turns, metrics: Metrics) -> None:

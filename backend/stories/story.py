@@ -45,13 +45,9 @@ class Also(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One story.
 
-    order      where it stands in the list
-    number     the figure that it is told by, computed from its recording (`views/story_number.py`)
     headline   what follows the number, to make a sentence
-    why        the reason, in a sentence or two
     exists     the device on which its effect exists: "cuda", "cpu", "" for both
     sittings   of a number that is a ratio of times: the ratios of several sittings, one of which was recorded
-    recording  the file of presets/recordings/ that is played
     also       others that can be played in its place
     claim      what is said, in our words; `source` says where
     claims     names of those in presets/claims/ that say the same: whether it holds is what was measured of them

@@ -18,7 +18,6 @@ MAX_TRACE_TOKENS = 2_000_000
 class TrafficRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One request. Its prompt is `token_ids`, else `prompt`, else text drawn from `seed` and cut to `prompt_tokens`.
 
-    arrival_s      seconds after the run begins at which the request arrives
     prompt_tokens  above 0: length of the prompt; a given text is cut to it
     """
 
@@ -50,7 +49,6 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 class Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The requests of a run, in the order of their arrival, and what all arms share.
 
-    label       where they came from, in words
     shape       what they were drawn from, with the workload's seed; None: they were given
     concurrent  requests that may be in work at once: rows of a static batch, requests of a continuous one
     pages       pages of the paged KV cache; 0: as many as that many of the longest requests need

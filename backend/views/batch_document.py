@@ -30,8 +30,6 @@ from tokendyno.backend.views.schema import (
 class RequestDocument(Part, frozen=True):
     """One request. Times are seconds since the run began; null where it did not get so far.
 
-    tokens      how many it was given
-    token_s     when each of them existed
     waited_for  why it waited, each reason once; empty where it did not
     ended       length, eos, cancelled, or "" while it has not ended
     """
@@ -74,8 +72,7 @@ class PagesDocument(Part, frozen=True):
 
 
 class BatchArm(ArmHead, frozen=True):
-    """One arm. Requests, steps, pages and `summary` are those of the first run; `useful_tokens_s` is estimated
-    over all `runs`."""
+    """One arm: requests, steps, pages and `summary` of the first run; `useful_tokens_s` over all `runs`."""
 
     notes: list[str]
     useful_tokens_s: float | None

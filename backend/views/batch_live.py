@@ -38,7 +38,6 @@ class Asked(msgspec.Struct, frozen=True):
 class BatchArmHead(msgspec.Struct, frozen=True, rename={"interference": "spoilers"}):
     """Everything about an arm but its columns.
 
-    kind    static, continuous or off
     pages   groups of its paged KV cache, empty without one; `cache_bytes`: what they share
     """
 
@@ -60,14 +59,10 @@ class BatchArmHead(msgspec.Struct, frozen=True, rename={"interference": "spoiler
 class BatchHead(msgspec.Struct, frozen=True):
     """Everything about a run but its columns.
 
-    now_s         seconds since the run was created
     quiet         the browser shares the CPU with the measurement and should poll less often
     asked         None for a viewer that has it already
     waits         reasons for waiting -> what a request waited for
-    why           what made the difference, in a sentence, once both arms have ended
     same          how many requests got the same tokens, in a sentence; `differ`: where the others begin to differ
-    heading       the run in a few words, once it has ended
-    bar           how far it is as a whole
     """
 
     title: str

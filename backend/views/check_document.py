@@ -35,10 +35,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
     """An arm after the rules.
 
     requested, planned  the choice of every axis
-    arguments       what transformers' calls get
     free_bytes      of the device it would use, by which it was checked, and of which it needs `needed_bytes`
-    bound           null where the bandwidth is unknown
-    details         by axis, what choices come to
     download_bytes  of files that a run here would fetch from the Hub
     device, gpus    the device and how many of it, 0 for a CPU
     assumed         what is taken for granted of a machine that is not here, "" for this one

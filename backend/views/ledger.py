@@ -74,9 +74,7 @@ class LedgerDigest(msgspec.Struct, frozen=True):
     """The ledgers of all arms in one line, for a reader with three seconds.
 
     line    how many axes are verified, what the others are, and in what the arms differ
-    status  the worst status of all rows
     shown   axes that differ between the arms or need a look; the others may be folded
-    titles  what each axis is called on the page
     """
 
     line: str

@@ -97,14 +97,10 @@ class ArmHead(
     """Everything about an arm but its series.
 
     state         waiting, working, done, failed or cancelled
-    label         the choices that the user made, by their titles
     verified      how much of the ledger is verified, in words
-    details       detail rows behind the tiles
     interference  sentences: what may have disturbed the measurement
-    annotations   events on the latency chart
     pace          how the text grew; empty until the run has ended
     ranks         memory of the other ranks or devices, where several ran the model, once they are done
-    step          where the time of a step goes
     """
 
     name: str
@@ -131,16 +127,11 @@ class ArmHead(
 class Head(msgspec.Struct, frozen=True):
     """Everything about a run but its series.
 
-    now_s       seconds since the run was created
     quiet       the browser shares the CPU with the measurement and should poll less often
-    verdict     the run in a sentence, once it has ended
     texts       whether the greedy texts are the same, likewise
-    differences B's figures against A's, by tile, likewise
     digest      the ledgers of all arms in one line; None while there are none
     quality     what was read of given texts; None where the arms answered a prompt
     crossing    seconds over tokens of two arms, where the one that starts later gets ahead
-    heading     the run in a few words, once it has ended
-    bar         how far it is as a whole
     figures     by chart, the one figure that a slide shows beside it
     """
 
@@ -169,8 +160,6 @@ class Head(msgspec.Struct, frozen=True):
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
     """The answer to one pull.
 
-    head      null while the viewer's version is current
-    columns   one entry per arm
     trouble   what of the runs is not being kept at this moment
     every_ms  no sooner than this after this pull should the next one come
     """

@@ -40,8 +40,6 @@ class PhaseBar(msgspec.Struct, frozen=True):
 
     label    how long it took, "" while it is under way
     left_s   until it should be over; `most_s`: of its pairs, at most; None where nothing tells
-    spent_s  since it began
-    rule     when its pairs end
     """
 
     label: str

@@ -16,7 +16,6 @@ class PromptPass:
     tokens        of all rows, padding included
     passes        in which they were read: more than one where the prompt comes in chunks
     seconds       of one pass, their mean where there are several
-    tokens_per_s  read
     """
 
     tokens: int

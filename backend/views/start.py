@@ -196,7 +196,6 @@ class BreakEven(msgspec.Struct, frozen=True):
     """From when on an arm that starts later, but takes less time a token, is ahead.
 
     later_s   by how much it starts later, from the end of its imports
-    saved_s   what it saves a token
     tokens    from how many on it is ahead; `low`, `high`: 95% interval, `high` None where it has no end, and both None
               where nothing was repeated
     """
@@ -243,7 +242,6 @@ class Crossing(msgspec.Struct, frozen=True):
 
     starts_s, steps_s  where the line of each arm begins, and by how much it rises with each token; in the arms' order
     tokens             where they cross
-    label              that in words
     """
 
     starts_s: list[float]

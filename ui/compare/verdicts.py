@@ -47,8 +47,6 @@ class Chip(msgspec.Struct):
 class Verdicts(msgspec.Struct):
     """The value of the component.
 
-    key     how ids of the page call the arm
-    offers  whether the page has a palette for it
     share   predicted memory as a fraction of what is free
     gets    what transformers' calls get, one line each
     """

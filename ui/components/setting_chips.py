@@ -43,7 +43,6 @@ class SettingChips:
     """The line of a page.
 
     settings  by title the names of their controls, which are put back together
-    controls  by name; what they hold when the page is built is the default
     """
 
     def __init__(self, elem_id: str, classes: str, settings: Mapping[str, Sequence[str]]) -> None:

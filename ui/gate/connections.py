@@ -102,7 +102,6 @@ class Connection(H11Protocol):
     """A connection that is closed at once if there are too many, and later if it asks for nothing or reads nothing.
 
     address     for which it counts; "" where it does not, before and after
-    since_s     since when an answer has been waiting
     progress_s  when the other end was last seen to have read `STALL_BYTES` more, or all
     """
 

@@ -42,8 +42,6 @@ class ShownStory(msgspec.Struct, frozen=True):
     times     what a token takes in both arms, "" where that is not the point
     caption   where its number comes from
     curves    of arms A and B, from 0 to 1
-    claims    what was measured of what it says
-    chart     the one of its slide
     played    its own recording and then others; `batching`: another page plays it
     """
 

@@ -122,8 +122,7 @@ _MANUAL_RULES = (
 
 
 class CudaGraphs(Optimization):
-    """Told by the replays of each measured step, inside calls of compiled code or outside them, by the products that a
-    profile shows the host launching one by one, and of an encoder by what the last replay computed."""
+    """Told by the replays of each measured step, and by products that the host launched one by one in a profile."""
 
     name = "cuda_graphs"
     title = "CUDA graphs"

@@ -27,8 +27,6 @@ class Observed:
                 are finite)
     peak_bytes  peak memory: host (resident) and, on a GPU, device (reserved by the allocator; without what generating
                 random weights took, where they are quantized afterwards)
-    counts      load_warmup_bytes, load_moved_bytes
-    note        for the user where the load took an unusual path, else ""
     cached      share of the weights' files that was in the page cache before they were read; None where unknown
     """
 

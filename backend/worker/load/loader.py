@@ -88,10 +88,8 @@ def drawn_anew(missing: Collection[str]) -> str:
 class LoadedModel:
     """A loaded model with its tokenizer.
 
-    encoder   it generates no tokens
     eos, pad  ids that end a text, possibly none; the id of padding
     remark    for the user: what was decided for its size or while it was loaded
-    observed  what was measured while it was loaded; `counts` are the counters of that
     folder    where its safetensors lie; None where it was read from none
     """
 

@@ -35,7 +35,6 @@ GPU_MARGIN_BYTES = 1 << 30
 class Staging:
     """Where random weights are generated and where they wait.
 
-    device   device that generates the numbers, which depend on it
     to_host  whether the tensors are copied to host memory to wait there
     note     for the user where this is not the usual way, else ""
     """

@@ -185,7 +185,6 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
     full, sliding   the slots shared by the layers of that kind, None where there are none
     additive        number format of masks that attention adds; None: it takes boolean ones
     counters        int64, on the device, incremented after every step: the current slot of both, and `step`
-    sizes           where each counter wraps around
     """
 
     def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False) -> None:

@@ -39,8 +39,6 @@ class DecodeLoop:
     """The loop of one model. Keeps its last step, compiled and captured, for the next run of the same kind.
 
     pad, eos      the id of padding; the ids that end a text
-    compile_mode  mode of torch.compile for the step, None: eager
-    cuda_graph    capture the step as a CUDA graph
     counts        where own_steps and graph_captures are counted
     prefill_chunk  tokens of the prompt in one pass; 0: all of them
     prefill_graphs  with `cuda_graph`, capture the pass over the prompt too, once for each length

@@ -80,7 +80,6 @@ class Likely:
 class Step:
     """Everything that one decode step reads and writes, in place.
 
-    token      (B, 1) the newest ids
     positions  (B, 1) the position of the newest token in each row's text
     out        (L, B) all new ids so far, one row per step
     scores     (L, B) float32: what each of these ids scored; NaN where a row of logits had NaN
@@ -91,7 +90,6 @@ class Step:
     likely     log-probabilities of what is chosen; None: nobody asked
     chunk      tokens of the prompt in one pass; 0: all of them
     prompts    reads a prompt by a pass that was compiled or captured for its length; None: the model's own code does
-    calls      how often it ran
     """
 
     def __init__(

@@ -83,7 +83,6 @@ def of_rows(first: int, rows: int, place: int) -> str:
 class BestOfEach(LogitsProcessor):  # type: ignore[misc]
     """Keeps the best score of each row that `generate` chooses from.
 
-    start    tokens of the prompt, padding included
     sampled  probabilities are drawn from: on CUDA such a draw from NaN would end the process before anything was told
     """
 

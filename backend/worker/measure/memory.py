@@ -26,7 +26,6 @@ class MemoryMeter:
     on the whole device.
 
     shared_process  other work runs in this process too: the label says that the worker's part cannot be separated
-    index           of the GPU, where the process has several; None: torch's current one
     """
 
     def __init__(self, device: str, shared_process: bool = False, index: int | None = None) -> None:

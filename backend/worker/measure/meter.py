@@ -41,9 +41,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
     Tokens of one step (speculation) are rows with the same event and with the bytes that the cache held after it.
 
     launched       steps whose work was given to the device; more than `steps` where tokens are read late
-    sampler        its `latest` is the newest memory sample
     stop           asked at each token: True ends the generation with this token
-    prompt_tokens  length of the prompt, padding included; 0: every step generates one token
     moved          layers of the cache whose tensors were found at another address than at first: all layers of a
                    growing cache
     """

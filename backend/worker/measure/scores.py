@@ -24,7 +24,6 @@ class Takes(Protocol):
 class Scores:
     """Takes the logits of each position, in any order; a position that is given again replaces what it was.
 
-    ids      tokens to be predicted, shape (N,)
     keep     file for the distributions, "" for none
     against  file of the other arm's distributions, "" for none
     """

@@ -50,10 +50,8 @@ class StepRow:
 class StepLog:
     """Written by the generating thread, read by others: lists only grow.
 
-    ids       tokens of each request so far
     ahead     steps that were given to the device and have not ended, but for the one under way
     launched  the step that is under way, counted from 0
-    arrivals  when each request arrives, in order
     """
 
     clock = "host clock after the step"

@@ -16,7 +16,6 @@ class PassCounter:
     the model's own code even then: its passes are noted, and the hook is gone before the first step. A prompt that is
     read by a captured pass should need none.
 
-    prompt     ids (B, P) that the passes should be given
     positions  of a row, summed over the passes; None where they cannot be counted
     read       ids (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
     """

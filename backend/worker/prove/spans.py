@@ -13,10 +13,8 @@ Shapes = Sequence[tuple[int, ...]]
 class Span(NamedTuple):
     """An event of a trace, in nanoseconds.
 
-    shapes  of an operator's first inputs
     id      correlation id: a kernel and the call that launched it share it
     link    of a kernel: the id of the operator that launched it, 0 for none
-    thread  of the host
     """
 
     name: str

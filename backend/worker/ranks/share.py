@@ -7,7 +7,6 @@ class Hello(msgspec.Struct, frozen=True):
     """What a machine is, so that only those take part that can work on one thing.
 
     versions  of the packages that must be the same on all of them
-    device    "cpu" or "cuda"
     model     a digest of the model that it has
     problem   why it cannot take part, "" where it knows of nothing
     """
@@ -21,7 +20,6 @@ class Hello(msgspec.Struct, frozen=True):
 class Share(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The ranks of one machine.
 
-    ranks         on this machine; every machine has as many
     hosts, host   machines that share the model, and which of them this is; rank 0 is on machine 0
     endpoint      HOST:PORT of the rendezvous, on machine 0; "" where one machine has all ranks
     interface     network interface through which the others are reached, "" where torch is to find it

@@ -37,10 +37,7 @@ class Text:
     """One of them.
 
     tell_one  takes each token, in the model's thread
-    stop      asked after each step
-    ends      ids after which to stop
     done      answered once it has ended
-    told      tokens so far
     """
 
     job: Generate

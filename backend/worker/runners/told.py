@@ -25,8 +25,6 @@ class Teller(UnmeasuredLoop):
     """Tells the tokens of one generation, of either loop.
 
     tell_one  takes each token, in the thread that generates
-    stop      asked after each step
-    ends      ids after which to stop, besides those that end a text
     likely    how many of the likeliest tokens are told with each; 0: none, and no log-probability
     read      where the custom loop keeps those of a token, by its number
     """

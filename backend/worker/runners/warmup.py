@@ -39,7 +39,6 @@ class WarmUp:
     """The warm-up of one run.
 
     generate  generates that many tokens after a prompt
-    past      a prompt that reaches the end of the window, see `past_window`
     counts    receives warmup_prompts and warmup_steps, and warmup_window_steps: those past the window; 0 where there
               is none, or the run ends before it; warmup_first_s and warmup_last_s: what the run's own prompt and its
               new tokens took for the first and for the last time. What lies between is made on first use

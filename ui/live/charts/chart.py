@@ -15,9 +15,7 @@ class ChartLine(NamedTuple):
     first      index of the first value that is drawn (0 for an encoder's passes, which are all alike)
     scale      from the column's seconds or bytes to the chart's unit
     kind       kind of layer, "" where there is none
-    width      of the line, in pixels: kinds must be told apart without colour
     curve      "" for measured values, else the field of `ArmHead` whose points are drawn
-    label      name of a curve in the legend; the user can hide it there
     """
 
     column: str
@@ -41,7 +39,6 @@ class Chart(NamedTuple):
     """One chart. All charts share one horizontal axis, of tokens (or passes) or of seconds, as the user chooses.
 
     title         "" means: the run's own label for its memory series
-    from_zero     the y axis begins at 0
     min_span      smallest share of the largest value that the y axis covers, so that noise is not magnified
     annotations   what may explain a value is shown at its token
     encoder       texts where forward passes are timed; None: the same

@@ -59,8 +59,7 @@ def _choices() -> tuple[Choice, ...]:
 
 
 class Parallel(Optimization):
-    """Told by the parts of the matrices that every rank holds, or by where layers lie, and by what goes from device to
-    device in a profile."""
+    """Told by the parts that every rank holds, or where layers lie, and by what goes between devices in a profile."""
 
     name = NAME
     title = "Several devices"
