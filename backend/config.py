@@ -1,7 +1,4 @@
-"""What a user asks for, as frozen values: an arm (`Config`) and its workload (`Workload`).
-
-Both validate themselves, so that all later code can rely on them.
-"""
+"""What a user asks for, as frozen values that validate themselves: an arm (`Config`) and its workload (`Workload`)."""
 
 import hashlib
 import json

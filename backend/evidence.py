@@ -8,8 +8,7 @@ TOKENS = "tokens"
 """Row of the ledger that is no axis: whether the tokens are those that the model chooses."""
 
 Status = Literal["verified", "unchecked", "partial", "no_effect", "fallback", "failed", "off", "not_applicable"]
-"""Status of a row of the ledger. Green: verified. Amber: partial, no_effect, fallback. Red: failed. Of unchecked the
-check cannot say anything; the others say that there was nothing to prove."""
+"""Green: verified. Amber: partial, no_effect, fallback. Red: failed. Of unchecked nothing can be said."""
 
 Outcome = Literal["", "no_effect", "not_applicable", "unchecked"]
 

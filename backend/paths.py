@@ -57,10 +57,7 @@ def cache_folder() -> Path:
 
 
 def private_folder(name: str) -> Path:
-    """A subfolder of the cache that only this user can access; it is created if necessary.
-
-    InputError if it cannot be created or belongs to another user.
-    """
+    """A subfolder of the cache that only this user can access, made if necessary. InputError if it cannot be."""
     folder = cache_folder() / name
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

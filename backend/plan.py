@@ -174,8 +174,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
 
     @property
     def reserves(self) -> bool:
-        """Whether the allocator is warmed up by one block for all weights. What separate matrices leave in it when they
-        are fused could not be given back."""
+        """Whether the allocator is warmed up by one block for all weights: fused matrices would leave gaps in it."""
         return self.loading != "no-warmup" and self.projections != "fused"
 
 

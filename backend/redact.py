@@ -22,7 +22,6 @@ def redact(text: str) -> str:
 
 
 def told(error: Exception) -> str:
-    """What an error of a decoder says, as part of a sentence: it may repeat any name that a file holds, of any length
-    and with any character in it."""
+    """What an error of a decoder says, as part of a sentence: cut, and without control characters."""
     text = " ".join(plain(str(error)).split()).rstrip(".")
     return text if len(text) <= MAX_TOLD else f"{text[:MAX_TOLD]}..."

@@ -1,5 +1,4 @@
-"""An arm in transformers' own terms: what `from_pretrained` and `generate` get, read from the parts that the axes write
-into its script, and the choices that no argument makes."""
+"""An arm in transformers' own terms: what `from_pretrained` and `generate` get, from its script's parts."""
 
 import re
 from collections.abc import Mapping

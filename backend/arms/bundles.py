@@ -1,7 +1,5 @@
-"""Presets of several optimizations are wishes: what cannot run with this model on this machine gives way, and is said.
-
-Resolved here alone: the command line and the page ask for the choices, and the bench adds the notes to the verdicts.
-"""
+"""Presets of several optimizations are wishes: what cannot run with this model on this machine gives way, and is
+said."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

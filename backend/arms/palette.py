@@ -1,8 +1,4 @@
-"""What can be added to an arm: every choice that is not a default and every preset, grouped by what a user wants.
-
-Each entry says in a line what it does, what it costs, and whether it runs with this model on this machine. What is set
-in another place, and looked for here, has an entry that says where.
-"""
+"""What can be added to an arm: every choice that is not a default and every preset, grouped by what a user wants."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal

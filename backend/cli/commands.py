@@ -1,5 +1,4 @@
-"""`tokendyno compare` and `run`, and how a run is carried out. Results go to standard output, progress and notes to
-standard error."""
+"""`tokendyno compare` and `run`, and how a run is carried out."""
 
 import argparse
 import contextlib

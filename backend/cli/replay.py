@@ -1,5 +1,4 @@
-"""`tokendyno replay`: a run that is over once more, its texts as fast as they came; `import`: from a file into the
-history."""
+"""`tokendyno replay`: a run that is over, its texts as fast as they came; `import`: from a file into the history."""
 
 import argparse
 import time

@@ -1,5 +1,4 @@
-"""`tokendyno report`: a run that is over, as a table, an HTML file, CSV or JSON; an ablation or a sweep, as an HTML
-file."""
+"""`tokendyno report`: a run that is over as a table, HTML, CSV or JSON; an ablation or a sweep as HTML."""
 
 import argparse
 from pathlib import Path

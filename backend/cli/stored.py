@@ -1,5 +1,4 @@
-"""Which history a command keeps its run in: that of the page, unless it is told otherwise. Runs that are over: found by
-id there or among those that come with tokendyno, or read from a file."""
+"""Which history a command keeps its run in, and where runs that are over are found: there, shipped, or in a file."""
 
 import argparse
 import contextlib

@@ -1,7 +1,4 @@
-"""What commands print: folded text and tables that fit the terminal, drawn by rich, and a line of progress.
-
-Commands say what is shown as blocks of lines. rich is imported where they are drawn, since its import takes time.
-"""
+"""What commands print: folded text and tables that fit the terminal, drawn by rich, and a line of progress."""
 
 import os
 import sys

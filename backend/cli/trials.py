@@ -39,8 +39,7 @@ from tokendyno.backend.runs.run import Run
 MAX_ROUNDS = 50
 
 COMMAND = "command-"
-"""How the id begins that the runs of one command share, by which the history lists them as one. The page has no
-ablation or sweep of that id."""
+"""How the id begins by which the history lists the runs of one command as one."""
 
 
 def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) -> None:

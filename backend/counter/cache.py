@@ -1,8 +1,4 @@
-"""What a model puts into transformers' cache, read from the cache itself after passes over the meta device.
-
-The tensors have shapes but no values. Where the code asks for a value (is any token padding? which experts were
-chosen?) it is answered as for plain text: nothing is padding, and no token of the loop is routed to this expert.
-"""
+"""What a model puts into transformers' cache, read after passes over the meta device, whose tensors have no values."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

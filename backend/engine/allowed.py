@@ -1,7 +1,4 @@
-"""Whether a mode's limits allow a run: the one place where a request is held against them.
-
-Each refusal is an `InputError` that names the limit and says what to do.
-"""
+"""Whether a mode's limits allow a run: the one place where a request is held against them."""
 
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.arms.check import prompt_tokens as estimated

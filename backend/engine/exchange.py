@@ -1,7 +1,4 @@
-"""One command and its answer: sends it to an arm's worker and logs the events until it is answered.
-
-Ends the run (`Halt`) when the worker dies, makes no progress, reports a failure, or when the run is cancelled.
-"""
+"""One command and its answer: sends it to an arm's worker and logs the events until it is answered."""
 
 import math
 import queue

@@ -1,7 +1,4 @@
-"""The queue: waiting runs of each owner in order, and turns by owner, so that many runs of one do not delay the others.
-
-It knows nothing of limits and locks; the bench holds its lock around every call.
-"""
+"""The queue: waiting runs of each owner in order, and turns by owner. The bench holds its lock around every call."""
 
 import itertools
 import statistics

@@ -21,8 +21,7 @@ KINDS = {
     "in-process": IN_PROCESS,
     "zero-gpu": ZERO_GPU,
 }
-"""Every kind for a model in one process, by name. Modules of kinds import no torch: what they start does. "cold": each
-worker does its imports itself, for whoever measures how long a start takes."""
+"""Every kind for a model in one process, by name. "cold": each worker does its imports itself."""
 
 
 def open_bench(

@@ -1,8 +1,5 @@
-"""Entry of a process that carries an errand out: `python -m tokendyno.backend.executors.errand_process PARENT_PID`.
-
-The errand is one line on standard input, each answer one line on standard output. It ends with its parent, and its
-workers end with it.
-"""
+"""`python -m tokendyno.backend.executors.errand_process PARENT_PID`: an errand on standard input, answers on its
+output."""
 
 import os
 import platform

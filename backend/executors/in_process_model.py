@@ -1,6 +1,5 @@
-"""A model in this process that is kept, for whoever imports tokendyno: loaded, warmed up and run by the worker's own
-code, in one thread for all models, since compiled and captured code belongs to its thread and torch has one state per
-process."""
+"""A model that is kept in this process, for whoever imports tokendyno, run by the worker's own code in one thread for
+all models: compiled and captured code belongs to its thread."""
 
 import atexit
 import contextlib

@@ -1,8 +1,4 @@
-"""The smallest arrangement of a model that fits on a device: which changes make room, what costs the user least first.
-
-Each is an arm as Compare runs it, checked and predicted as any arm is (`arms/check.py`). What a change costs is what
-its axis declares (`Choice.loss`): nothing, time, precision, 8 bits, 4 bits. More GPUs come last.
-"""
+"""The smallest arrangement of a model that fits on a device, by what changes cost the user (`Choice.loss`)."""
 
 import dataclasses
 import itertools

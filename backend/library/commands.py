@@ -57,8 +57,7 @@ def run(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, **o
 def quality(
     model: str = DEFAULT_MODEL, a: Arm = "", b: Arm = "", *, progress: bool = True, **options: Any
 ) -> QualityResult:
-    """What arm B predicts otherwise than arm A on given texts. `options`: those of `tokendyno quality`. Raises
-    InputError and RunFailed."""
+    """What arm B predicts otherwise than A. `options`: of `tokendyno quality`. Raises InputError and RunFailed."""
     with (
         _asked("quality", progress, options, model=model, a=a, b=b) as given,
         _carried_out(given, quality_of(given)) as done,
@@ -99,8 +98,7 @@ def advise(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any)
 
 
 def fit(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any) -> FitResult:
-    """What of a model fits on a GPU. `options`: those of `tokendyno fit`, such as `gpu` and `context`. Raises
-    InputError."""
+    """What of a model fits on a GPU. `options`: those of `tokendyno fit`. Raises InputError."""
     with _asked("fit", progress, options, model=model) as given:
         table, ran = fit_of(given)
         return FitResult(fit_document(table, ran), table)
@@ -116,8 +114,7 @@ def check(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, *
 
 @contextlib.contextmanager
 def _asked(command: str, progress: bool, options: Mapping[str, Any], **own: Any) -> Iterator[argparse.Namespace]:
-    """The options as the command line parses them. Within it, progress is shown or not; what fails is an exception of
-    this library."""
+    """The options as the command line parses them; within it, failures are exceptions of this library."""
     parser = make_parser(command)
     commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
     known = {action.dest for action in commands[command]._actions} - _OF_TERMINALS

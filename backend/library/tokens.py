@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 Stop = Literal["", "eos", "length"]
-"""Why a text ended with this token: one that ends texts, as many as were asked for; "" where it goes on. A text that
-was closed half way has no such token."""
+"""Why a text ended with this token; "" where it goes on."""
 
 
 class Likely(NamedTuple):
@@ -77,16 +76,14 @@ class TokenStream:
         self._index, self._over = 0, False
 
     def begin(self, start: Callable[[Callable[[Any], object], Callable[[], bool]], Any]) -> "TokenStream":
-        """Begin to generate: `start` takes what is told each token, and what is asked whether to stop, and returns a
-        future."""
+        """Begin to generate: `start` takes what is told tokens and what is asked whether to stop; returns a future."""
         told = self._told
         self._done = start(told.put, self._closed.is_set)
         self._done.add_done_callback(lambda done: told.put(done.exception()))
         return self
 
     def wait(self) -> None:
-        """Until the last token exists, without waking up for each: a captured step of a small model takes no longer
-        than that."""
+        """Until the last token exists, without waking up for each."""
         wait([self._done])
 
     def close(self) -> None:

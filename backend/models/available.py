@@ -14,8 +14,7 @@ from tokendyno.backend.models.source import ModelSource
 
 
 def check_loadable(facts: ModelFacts) -> None:
-    """InputError unless local weights are complete, and what lies beside them can be read; those of the Hub are not
-    looked at."""
+    """InputError unless local weights are complete and readable; those of the Hub are not looked at."""
     path = Path(facts.source.path)
     if facts.source.kind in ("embedded", "folder"):
         _check_folder(path)
@@ -26,12 +25,7 @@ def check_loadable(facts: ModelFacts) -> None:
 
 
 def obstacle(facts: ModelFacts, offline: bool) -> str:
-    """Why this model cannot be loaded on this machine now, and what to do; "" if nothing is known to prevent it.
-
-    offline  downloads are off (HF_HUB_OFFLINE)
-    A model of the Hub that is not in the cache is asked for there, which takes seconds at most; answers are kept for a
-    while.
-    """
+    """Why this model cannot be loaded here now, and what to do; "" if nothing is known. `offline`: HF_HUB_OFFLINE."""
     try:
         check_loadable(facts)
         if facts.source.kind == "hub":

@@ -38,10 +38,7 @@ class CatalogueEntry:
 
     @property
     def config(self) -> str:
-        """The config as JSON text. Read lazily for an embedded model: a broken folder affects no other entry.
-
-        InputError if that file is missing.
-        """
+        """The config as JSON text, read lazily for an embedded model. InputError if that file is missing."""
         return _embedded_config(self.folder) if self.folder else self.table
 
 

@@ -93,10 +93,8 @@ def without_waiting() -> Iterator[None]:
 
 
 def count(config: dict[str, Any], where: str) -> Counted:
-    """The model that a config describes; `where` names the config in errors.
-
-    InputError, with a reason, if it cannot be counted. Takes seconds the first time and milliseconds after that.
-    """
+    """The model that a config describes; `where` names it in errors. InputError, with a reason, if it cannot be
+    counted."""
     data = encode_config(config).encode()
     file = _file(data)
     answer = _kept(file)
@@ -150,10 +148,8 @@ class Idle(subprocess.SubprocessError):
 def answered(
     command: Sequence[str], data: bytes, cpu_limit_s: float, tell: Callable[[Progress], object] = lambda now: None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Start a process in the bare environment, give it `data` and wait for its end, as long as it gets on.
-
-    Idle where it does not, TimeoutExpired beyond the limit of a processor's time, CalledProcessError where it fails.
-    """
+    """Give a process `data` and wait for its end. Idle, TimeoutExpired by time of a processor, or
+    CalledProcessError."""
     began_s = time.monotonic()
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=bare_environment(), cwd=ROOT

@@ -1,7 +1,4 @@
-"""Lists a model's weight matrices from its shape: what quantization acts on, and what a decode step reads.
-
-Derived from `models/<name>/modeling_<name>.py` of transformers 5.22; tests compare with the modules of those classes.
-"""
+"""Lists a model's weight matrices from its shape, by modeling_<name>.py of transformers 5.22; tests compare with it."""
 
 from tokendyno.backend.models.facts import Matrix
 from tokendyno.backend.models.shape import Shape

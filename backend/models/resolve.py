@@ -252,10 +252,8 @@ def clean(ref: str) -> str:
 
 
 def local_path(name: str, models_dir: Path | None, local_paths: bool) -> Path | None:
-    """The folder or GGUF file that `name` means; None if it is not a local path.
-
-    InputError if it is a path that does not exist, or if paths are not allowed (`local_paths`).
-    """
+    """The folder or GGUF file that `name` means; None if it is no local path. InputError: it is missing, or not
+    allowed."""
     given = Path(name)
     inside = not given.is_absolute() and ".." not in given.parts and not name.startswith("~")
     is_gguf = name.lower().endswith(".gguf")

@@ -140,8 +140,7 @@ def _format(part: Fields, config: Fields, experts: bool) -> StoredFormat:
 
 
 def quantization_part(config: Fields) -> Fields | None:
-    """`quantization_config`, of the whole model or of its text model; None for a dense checkpoint, as an empty one is
-    (`get_hf_quantizer` in quantizers/auto.py)."""
+    """`quantization_config` of the model or its text model; None for a dense checkpoint, as an empty one is."""
     parts = [holder.part("quantization_config") for holder in (config, config.part("text_config")) if holder]
     return next((part for part in parts if part is not None and any(part)), None)
 

@@ -74,8 +74,7 @@ def choice_title(axis: str, name: str) -> str:
 
 
 def choices_called(alias: str) -> list[tuple[str, str]]:
-    """What goes by another name, such as that of an argument of transformers: each axis with its choice, "" for the
-    axis as a whole. A choice that is no default also goes by its own name."""
+    """What goes by another name, such as transformers': each axis with its choice, "" for the axis as a whole."""
     asked = alias.casefold()
     return [
         (axis.name, choice)

@@ -24,8 +24,7 @@ Witness = Literal["weights", "kv"]
 """Bytes that answer for an axis: those of the weights, or those of the KV cache at the end."""
 
 Wish = Literal["faster", "memory", "context", "start", "numerics", "reference"]
-"""What a user wants who takes a choice: speed, less memory, a longer context, a quicker start, other numbers, or
-something to compare with."""
+"""What a user wants who takes a choice."""
 
 Values = Mapping[str, tuple[str, ...]]
 """Of a choice, by key: what each may be, the default first."""
@@ -137,8 +136,7 @@ class Optimization(ABC):
         return name
 
     def details(self, plan: Plan, subject: Subject) -> str:
-        """What a plan's choice comes to, in values that its name does not say, as a sentence; "" where there are none.
-        `subject` has the planned choices."""
+        """What a plan's choice comes to, as a sentence; "" where its name says all. `subject` has planned choices."""
         return ""
 
     @abstractmethod

@@ -1,5 +1,4 @@
-"""What Dynamo tells of its work, in a line each: why a graph broke and where in the user's code, and which guard
-failed."""
+"""What Dynamo tells of its work: why a graph broke and where in the user's code, and which guard failed."""
 
 import itertools
 import re

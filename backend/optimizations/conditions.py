@@ -36,8 +36,7 @@ CLEARLY_SLOWER = 1.3
 
 
 def slow_bfloat16(s: Subject) -> FormatTime | None:
-    """The measurement by which a bfloat16 checkpoint should be loaded in float32 on this CPU; None where none says so,
-    or its weights would take more than a quarter of the memory then."""
+    """The measurement by which bfloat16 should be loaded in float32 on this CPU; None, or where memory is short."""
     facts = s.facts
     if (
         s.cuda
@@ -146,8 +145,7 @@ def compiles(s: Subject) -> bool:
 
 
 def needs_compile(reason: str, source: str) -> tuple[Rule, Rule]:
-    """Rules of a choice that means nothing where nothing is compiled, for a decoder and an encoder; `skips_compilation`
-    needs a reason of its own."""
+    """Rules of a choice that means nothing where nothing is compiled, for a decoder and an encoder."""
 
     def rule(kind: str, *more: tuple[str, str]) -> Rule:
         def nothing_compiles(s: Subject) -> bool:

@@ -28,8 +28,7 @@ SHAPED = frozenset(
         "aten::one_hot",
     }
 )
-"""Operators whose calls are told apart by shape: attention by its heads, matrices by their rows and columns,
-passes by their tokens."""
+"""Operators whose calls are told apart by shape."""
 
 
 PRODUCTS = ("aten::mm", "aten::addmm")
@@ -110,8 +109,7 @@ def traced_passes(observation: Observation) -> int:
 
 
 def layers_without_own_keys(model: Any) -> int:
-    """Layers that attend to keys and values which another one has cached: transformers' Gemma 3n, Gemma 4 and Mistral
-    Large 4 mark them so."""
+    """Layers that attend to keys and values of another one, as Gemma 3n, Gemma 4 and Mistral Large 4 mark them."""
     return sum(bool(getattr(module, "is_kv_shared_layer", False)) for module in model.modules())
 
 
@@ -164,8 +162,7 @@ _PRODUCTS = frozenset(
 
 
 def products(ops: Counter[str]) -> int:
-    """Products of matrices among these operators: nearly all of a step's work. An attention counts once, whichever
-    operators it calls in turn, unless these are products themselves."""
+    """Products of matrices among these operators; an attention counts once, unless it calls products."""
     return sum(n for name, n in ops.items() if name in _PRODUCTS)
 
 
@@ -192,8 +189,7 @@ def regions(trace: Trace, wanted: Callable[[Any], bool]) -> Counter[str]:
 
 
 def symbolic_graphs(trace: Trace) -> tuple[list[str], int]:
-    """Graphs in the profile of a few extra tokens: those whose guards have symbolic shapes, and how many there are.
-    Dynamo makes symbolic ones by itself, too, once a size has changed."""
+    """Graphs in the profile whose guards have symbolic shapes, and how many graphs there are."""
     ran = compiled_calls(trace)
     if not ran:
         return [], 0

@@ -84,8 +84,7 @@ def local_part(tensor: Any) -> Any:
 
 
 def bnb_scales(holder: Any) -> list[Any]:
-    """Scales and lookup tables of a bitsandbytes weight, which are not parameters, both levels of double quantization
-    included."""
+    """Scales and lookup tables of a bitsandbytes weight, which are not parameters, of both levels."""
     pending = [getattr(holder, name, None) for name in _SCALE_ATTRIBUTES]
     found: list[Any] = []
     while pending:
@@ -98,8 +97,7 @@ def bnb_scales(holder: Any) -> list[Any]:
 
 
 def triton_weights(module: Any) -> dict[str, list[Any]]:
-    """MXFP4 experts of gpt-oss by name, each [values, scales]: objects of the Hub kernel's own class, which are no
-    parameters, or parameters as they lie in the checkpoint."""
+    """MXFP4 experts of gpt-oss by name, each [values, scales]: the Hub kernel's own objects, or parameters."""
     found = _packed_weights(module)
     for name, value in vars(module).items():
         data = getattr(getattr(value, "storage", None), "data", None)
@@ -163,8 +161,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def has_packed_weights(model: Any) -> bool:
-    """Whether some parameters are no plain numbers: what multiplies with them may round its other factor, too. This
-    rank's part of a plain matrix is plain."""
+    """Whether some parameters are no plain numbers: products with them may round the other factor, too."""
     from torch import Tensor, nn
 
     parts = map(local_part, model.parameters())

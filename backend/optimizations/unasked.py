@@ -22,8 +22,7 @@ def apart(a: Settled, b: Settled) -> dict[str, tuple[str, str]]:
 
 
 def unasked(a: Settled, b: Settled) -> dict[str, tuple[str, str]]:
-    """Those of them that nobody chose: both arms asked for the same, or one of two that differ in more than this was
-    left at a default that stands for another choice. A default that comes to nothing being done is none."""
+    """What nobody chose: both arms asked for the same, or one was left at a default that stands for another choice."""
     axes = {axis.name: axis for axis in all_axes()}
     asked = {axis for axis in a.planned if a.requested.get(axis) != b.requested.get(axis)}
 

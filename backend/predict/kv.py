@@ -83,9 +83,7 @@ def kv_bytes(
 
 
 def _tokens(layers: CacheLayers, cache: CacheKind, length: int, max_cache_len: int) -> int:
-    """Tokens that one layer keeps. A dynamic layer needs no place for the newest one, so it keeps window - 1;
-    a static one has window places, all allocated at the first token (before it, too, in this prediction).
-    """
+    """Tokens that one layer keeps: a dynamic window without the newest one, a static cache all of its places."""
     window = layers.window if cache.windowed else None
     if cache.static:
         return max_cache_len if window is None else min(window, max_cache_len)

@@ -123,11 +123,7 @@ class MemoryEstimate:
 
 
 def peak_bytes(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens: int, batch: int = 1) -> MemoryEstimate:
-    """Peak memory of generating `new_tokens` after a prompt of `prompt_length` tokens, in each of `batch` sequences.
-
-    An encoder generates nothing: its peak is that of a pass over the prompt. InputError if the GPUs of `setup` cannot
-    share the model.
-    """
+    """Peak memory of `new_tokens` after a prompt, in each of `batch` sequences; of an encoder of a pass. InputError."""
     if setup.devices > 1:
         return _on_several(facts, setup, prompt_length, new_tokens, batch)
     facts = shard(facts, setup.tensor_parallel, setup.expert_parallel)
@@ -176,8 +172,7 @@ def _on_several(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens:
 
 
 def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:
-    """Bytes of a cache on the device. An offloaded cache keeps the current layer and the next one there; a static
-    offloaded one also all sliding-window layers (cache_utils.py, `offload_only_non_sliding`)."""
+    """Bytes of a cache on the device: of an offloaded one two layers, and of a static one the windows too."""
     if not setup.cuda or not setup.cache.offloaded:
         return kv.total
     if setup.cache.grows:
@@ -199,8 +194,7 @@ def _heap(facts: ModelFacts, setup: Setup, batch: int, read: Pass) -> int:
 
 
 def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, size: int) -> int:
-    """Temporary tensors of the last decode step. On a GPU `generate` uses batched_mm there instead of grouped_mm
-    (generation/utils.py)."""
+    """Temporary tensors of the last decode step. On a GPU `generate` uses batched_mm there, not grouped_mm."""
     experts = setup.experts or "grouped_mm"
     native_mxfp4 = setup.quantization == "mxfp4" or (setup.quantization == "none" and facts.quantization == "mxfp4")
     if setup.cuda and experts == "grouped_mm" and not native_mxfp4:
@@ -229,8 +223,7 @@ def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, 
 
 
 def attention_of(facts: ModelFacts, setup: Setup) -> str:
-    """The attention in use: the one asked for, else transformers' default: sdpa, but eager with sinks and where the
-    architecture has no sdpa."""
+    """The attention in use: the one asked for, else sdpa, but eager with sinks and where there is no sdpa."""
     if setup.attention is not None:
         return setup.attention
     return "eager" if facts.lacks_sdpa else "sdpa"

@@ -26,11 +26,8 @@ def pages_of(traffic: Traffic, page_tokens: int) -> int:
 
 
 def cache_bytes(facts: ModelFacts, pages: int, page_tokens: int, itemsize: int) -> int:
-    """Bytes of so many pages, each over all layers, rounded up to whole sectors.
-
-    A sector is as large as a whole number of pages of each kind of layer (full and sliding attention); two more, for
-    padding, are not counted.
-    """
+    """Bytes of so many pages, each over all layers, rounded up to whole sectors; two more, for padding, do not
+    count."""
     groups = [layers.elements * layers.count * itemsize * page_tokens for layers in facts.cache_layers]
     groups = [size for size in groups if size]  # states have no pages
     sector = math.lcm(*groups, ALIGNMENT_BYTES)

@@ -44,8 +44,7 @@ def plan_of(facts: ModelFacts) -> Parallel:
 
 
 def group_sizes(facts: ModelFacts, gpus: int) -> tuple[int, int]:
-    """(tensor_parallel, expert_parallel) for that many GPUs. The experts of gpt-oss are shared out whole, since packed
-    ones cannot be split."""
+    """(tensor_parallel, expert_parallel) for that many GPUs; packed experts of gpt-oss are shared out whole."""
     return gpus, gpus if facts.architecture in OWN_PLANS else 1
 
 
@@ -123,10 +122,8 @@ def unrunnable(facts: ModelFacts, quantization: str, tensor: int, expert: int) -
 
 
 def shard(facts: ModelFacts, tensor: int = 1, expert: int = 1) -> ModelFacts:
-    """The model as rank 0 holds it; `facts` itself for one GPU.
-
-    `experts` stays the total, which routing probabilities depend on; `matrices` has only those of this rank.
-    """
+    """The model as rank 0 holds it; `facts` itself for one GPU. `experts` stays the total, `matrices` are this
+    rank's."""
     check_sizes(facts, tensor, expert)
     if tensor == 1:
         return facts

@@ -25,10 +25,7 @@ class Pass:
 
 
 def passes(facts: ModelFacts, setup: Setup, length: int, batch: int, size: int, slots: int) -> list[Pass]:
-    """The passes of which one takes the most memory: the only one, or the last full chunk and what is left after it.
-
-    length  tokens of the prompt; size: bytes of an element; slots: places of a static cache
-    """
+    """The passes of which one takes the most memory: the only one, or the last full chunk and what is left after it."""
     if facts.kind == "encoder" or not 0 < setup.chunk < length:
         return [Pass(length, _held(facts, setup, length, length, batch, size, slots))]
     rest = length % setup.chunk
@@ -71,10 +68,7 @@ def _chunk(facts: ModelFacts, setup: Setup, end: int, tokens: int, batch: int, s
 
 
 def _held(facts: ModelFacts, setup: Setup, end: int, tokens: int, batch: int, size: int, slots: int) -> KvBytes:
-    """Bytes of the cache after `end` tokens, of which the last pass read `tokens`.
-
-    The tensors of a growing layer with a window are views of all keys that the pass attended to, however long.
-    """
+    """Bytes of the cache after `end` tokens; a growing window is a view of all keys that the last pass attended to."""
     if not setup.cache.grows:
         return kv_bytes(facts, setup.cache, min(end, slots), batch, size, slots)
     if not setup.cache.windowed:

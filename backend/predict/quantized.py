@@ -49,10 +49,7 @@ def _quanto_int4(rows: int, columns: int, size: int) -> int:
 
 
 def _torchao_int4(rows: int, columns: int, size: int) -> int:
-    """Tinygemm's layout: rows padded to 8 and columns to 1,024, a bfloat16 scale and zero point for each group.
-
-    A matrix whose columns do not divide into groups is not quantized.
-    """
+    """Tinygemm's layout: rows padded to 8 and columns to 1,024, a bfloat16 scale and zero point for each group."""
     if columns % INT4_GROUP:
         return rows * columns * size
     numbers = _padded(rows, 8) * _padded(columns, 1024)

@@ -22,8 +22,7 @@ from tokendyno.backend.predict.weights import itemsize, quantization_on, weight_
 from tokendyno.backend.units import bytes_text, seconds_text
 
 POINTS = 17
-"""Cache lengths at which the bound's curve is sampled, corners not counted. Between corners it is straight, except
-where the step turns from memory-bound to compute-bound."""
+"""Cache lengths at which the bound's curve is sampled, corners not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +80,7 @@ def bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> tupl
 
 
 def kv_bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> int:
-    """Bytes of keys and values that a token at this length may attend to, quantized ones as they are stored.
-
-    A sliding-window layer counts its window only, whatever the cache keeps or has preallocated beyond it.
-    """
+    """Bytes of keys and values that a token at this length may attend to, of a sliding window no more than it."""
     cache = setup.cache if setup.cache.quantized else DYNAMIC
     rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
     return kv_bytes(rank, cache, length, batch, itemsize(facts, setup.dtype), max_cache_len=length).total
@@ -101,10 +97,7 @@ def bound_points(
 
 
 def _flops(facts: ModelFacts, length: int, rows: int) -> int:
-    """Two operations for each element of the matrices that act on a token and of the keys and values it attends to.
-
-    The output head is either a matrix of its own or the first embedding, where the two are tied.
-    """
+    """Two operations for each element of the matrices that act on a token and of the keys and values it attends to."""
     per_token = 0
     for index, matrix in enumerate(facts.matrices):
         kind = {"routed": "expert", "never": "never"}.get(matrix.use, matrix.kind)

@@ -30,8 +30,7 @@ def prefill_bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rate
 
 
 def _flops(facts: ModelFacts, length: int, batch: int) -> int:
-    """Two operations for each element of the matrices that act on a token, and two products with `head_dim` numbers for
-    each pair of a token and one that it attends to."""
+    """Two operations for each element of the matrices, and two products for each pair of tokens that attend."""
     each = head = 0
     for index, matrix in enumerate(facts.matrices):
         if matrix.use == "never":

@@ -119,8 +119,7 @@ def effective_quantization(facts: ModelFacts, quantization: str) -> str:
 
 
 def quantization_on(facts: ModelFacts, setup: Setup) -> str:
-    """The setup's quantization; "dequantized" for a checkpoint in FP8 where there is no FP8 arithmetic: transformers
-    makes it dense while loading (quantizers/quantizer_finegrained_fp8.py)."""
+    """The setup's quantization; "dequantized" for a checkpoint in FP8 where there is no FP8 arithmetic."""
     fp8 = setup.quantization == "none" and facts.stored is not None and facts.stored.layout == "fp8"
     return "dequantized" if fp8 and not (setup.cuda and setup.capability >= (8, 9)) else setup.quantization
 

@@ -31,8 +31,7 @@ MOST_PASSAGES = 4
 
 
 def passages(name: str, text: str) -> list[QualityText]:
-    """Up to `MOST_PASSAGES` passages of a text, evenly spaced: of one text no more is read than a few hundred tokens
-    from its beginning. InputError for one of less than a paragraph."""
+    """Up to `MOST_PASSAGES` passages of a text, evenly spaced. InputError for one of less than a paragraph."""
     words = list(re.finditer(r"\S+", text))
     if len(words) < LEAST_WORDS:
         raise InputError(f"The text {name!r} has {len(words)} words. Give one of at least {LEAST_WORDS}.")

@@ -35,10 +35,7 @@ _decode = msgspec.msgpack.Decoder(list[Record]).decode
 
 
 def pack(records: Sequence[Record]) -> bytes:
-    """The bytes of a recording. Its owner is left out, and who imports it becomes the owner.
-
-    InputError if the run has not ended, or is larger than what can be read again.
-    """
+    """The bytes of a recording, without its owner. InputError if the run has not ended or is too large."""
     first, *rest = records
     assert isinstance(first, Created)
     if not rest or not isinstance(rest[-1], Ended):
@@ -54,8 +51,7 @@ def pack(records: Sequence[Record]) -> bytes:
 
 
 def unpack(data: bytes, shipped: bool = False) -> list[Record]:
-    """The records of a recording, which fold into a run that has ended. InputError says in a sentence what is wrong.
-    `shipped`: it came with tokendyno, so that it is not looked through for what a stranger may have put there."""
+    """The records of a recording that has ended. InputError says what is wrong. `shipped`: no stranger's file."""
     records = _records(_body(data))
     if not records or not isinstance(records[0], Created) or not isinstance(records[-1], Ended):
         raise _damaged("it does not hold a whole run")

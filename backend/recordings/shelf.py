@@ -73,10 +73,7 @@ def shipped_firsts() -> tuple[Created, ...]:
 
 
 def import_run(path: Path, store: Keeps, owner: str = "") -> str:
-    """Take the run of a file into a history as the owner's, marked as imported; returns its new id.
-
-    InputError if it cannot be read or stored.
-    """
+    """Take the run of a file into a history as the owner's; returns its new id. InputError if it cannot be stored."""
     return import_records(read_recording(path), store, owner)
 
 

@@ -18,8 +18,7 @@ PREPARING: tuple[PhaseName, ...] = ("compile", "warmup")
 WHOLE: tuple[PhaseName, ...] = ("run", "prove", "quality")
 
 MAX_READ = 4
-"""Runs of the same shape that are read, the newest first: one of them may have found its model loaded and its code
-compiled."""
+"""Runs of the same shape that are read, the newest first."""
 
 MAX_RUNS = 40
 """Runs of the same model whose shapes are compared."""
@@ -40,8 +39,7 @@ class Place(NamedTuple):
 
 
 def wait_keys(plan: Plan, workload: Workload, place: Place) -> WaitKeys:
-    """Equal keys: the same wait is to be expected. Lengths are rounded up to powers of two, since prompts of about the
-    same length take about the same time."""
+    """Equal keys: the same wait is to be expected. Lengths are rounded up to powers of two."""
     load = _hash(plan.load_key, *_kind(place))
     batch, *shape = lengths(workload)
     run = _hash(load, plan.generate, batch, *shape)

@@ -92,8 +92,7 @@ def finer_arm(run: Snapshot) -> str:
 
 
 def _rounded(planned: Mapping[str, str]) -> int:
-    """How far the choices of an arm round numbers, as the tens of `Choice.loss` from 3 on: to 16, 8 or 4 bits; 0: not
-    that is known."""
+    """How far the choices of an arm round numbers, as the tens of `Choice.loss` from 3 on; 0: not that is known."""
     chosen = (one for axis in all_axes() for one in axis.choices if planned.get(axis.name) == one.name)
     return max((one.loss // 10 for one in chosen if one.loss and one.loss >= ROUNDS), default=0)
 
@@ -105,8 +104,7 @@ def comparable(run: OfRun) -> bool:
 
 
 def same_pair(reading: Created, run: Created, swapped: bool = False) -> bool:
-    """Whether a run reads texts with the arms of another: by the same plans, here, with the same versions, and those
-    that the other was to read."""
+    """Whether a run reads texts with the arms of another: by the same plans, here, with the same versions."""
     given, wanted_texts = given_texts(reading.request), run.request.reading or []
     if given is None or reading.owner != run.owner or len(reading.arms) != 2 or len(run.arms) != 2:
         return False

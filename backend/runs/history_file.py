@@ -97,10 +97,9 @@ def check_format(db: sqlite3.Connection, path: Path) -> int:
 
 
 def open_file(path: Path) -> str:
-    """Make the file ready: migrated to this version, with the runs of dead processes marked as interrupted.
+    """Make the file ready: migrated, with runs of dead processes marked as interrupted. InputError; sqlite3.Error.
 
-    Returns a message for the user if the old file is damaged, "" otherwise; it is then kept under another name and a
-    new one is begun. InputError if this is no place for a history; sqlite3.Error if waiting may help.
+    Returns a message if the old file is damaged, which is then kept under another name, else "".
     """
     check_path(path)
     try:

@@ -1,7 +1,4 @@
-"""The one thread that writes the history file. Nobody waits for the disk but it.
-
-What is not written yet waits in memory, in order. While the file cannot be written, `trouble` says so.
-"""
+"""The one thread that writes the history file. What is not written yet waits in memory, in order."""
 
 import logging
 import operator

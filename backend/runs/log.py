@@ -69,8 +69,7 @@ class RunLog:
         run.append(record)
 
     def get(self, run_id: str) -> Run | None:
-        """A run by id, read from the store if it is no longer in memory; None if there is none. InputError if the store
-        cannot be read now."""
+        """A run by id, from memory or the store; None if there is none. InputError if the store cannot be read."""
         with self._lock:
             run = self._runs.get(run_id)
             if run is not None:
@@ -118,8 +117,7 @@ class RunLog:
                     self.append(created.id, Expected(arm.name, seconds, whole))
 
     def reading(self, of: Created) -> Found | None:
-        """The newest complete run of the same owner that read texts with the two arms of a run; with its arms swapped
-        where there is no other; None if there is none among the latest of its model, or they cannot be read now."""
+        """The newest complete run of the same owner that read texts with these arms, swapped if need be; else None."""
         with suppress(InputError):
             recent = self._keeper.recent(of.request.model, MAX_SEARCHED)
             for swapped in (False, True):
@@ -142,8 +140,7 @@ class RunLog:
         return ""
 
     def newest(self, owner: str) -> str | None:
-        """Of an owner's runs the id of the one in progress, else of the first in the queue, else of the newest; None if
-        there is none."""
+        """Of an owner's runs the id of the one in progress, else the first in the queue, else the newest; None."""
         with self._lock:
             live = [r for r in self._runs.values() if not r.ended and r.created.owner == owner]
             if live:

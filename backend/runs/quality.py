@@ -67,8 +67,7 @@ def readings(run: Snapshot) -> list[TextReading]:
 
 
 def whole_reading(run: Snapshot) -> TextReading | None:
-    """All texts together, each position counting once; None until every arm has read one. `first_divergence` counts
-    through the texts in order."""
+    """All texts together, each position counting once; None until every arm has read one."""
     read = min((len(arm.scores) for arm in run.arms.values()), default=0)
     if not read:
         return None

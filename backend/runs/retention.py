@@ -74,8 +74,7 @@ class Deleted(NamedTuple):
 
 
 def prune(db: sqlite3.Connection, retention: Retention, now_s: float, ages: bool) -> Deleted:
-    """Delete up to `AT_ONCE` runs that are past a limit; Deleted(0, 0) when none is left. `now_s`: seconds since the
-    epoch; `ages`: whether that clock can be trusted."""
+    """Delete up to `AT_ONCE` runs past a limit. `now_s`: since the epoch; `ages`: whether that clock is trusted."""
     if ages and retention.max_age_s is not None:
         old = _delete(db, f"NOT pinned AND NOT {SAID} AND created < ?", (now_s - retention.max_age_s,))
         if old:
@@ -106,8 +105,7 @@ def prune_ablations(folder: Path, retention: Retention, now_s: float, ages: bool
 
 
 def remove_marked(db: sqlite3.Connection, now_s: float) -> int:
-    """Remove the runs that were deleted longer than `UNDO_S` ago, by a clock that may have jumped either way; returns
-    how many. Their bytes are overwritten in the file."""
+    """Remove runs that were deleted longer than `UNDO_S` ago, bytes overwritten; returns how many."""
     removed = 0
     db.execute("PRAGMA secure_delete = ON")
     try:

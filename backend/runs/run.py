@@ -161,8 +161,7 @@ class Run(OfRun):
     # --- reading ----------------------------------------------------------------------------------
 
     def wait(self, seconds: float) -> float:
-        """Wait for the next tokens, or the next change of the version: at most so long, and not where the run has
-        ended. Returns how long it took."""
+        """Wait for the next tokens or change, at most so long. Returns how long it took."""
         begin_s = time.monotonic()
         with self._news:
             told = self._told
@@ -191,8 +190,7 @@ class Run(OfRun):
         return self.snapshot().ledger(name)
 
     def past(self, version: int, cursors: Sequence[Sequence[int]], kept: int | None = None) -> Past:
-        """What lies past `cursors`: (tokens, samples, characters) of each arm in order. An index outside the run is
-        brought back into it. `kept`: a further version that needs no snapshot."""
+        """What lies past `cursors`: (tokens, samples, characters) of each arm. `kept`: a version without a snapshot."""
         with self._lock:
             columns = [_past(arm, cursor) for arm, cursor in zip(self.arms.values(), cursors, strict=False)]
             complete = all(c.end == len(a.t_s) for c, a in zip(columns, self.arms.values(), strict=False))

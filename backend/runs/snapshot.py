@@ -45,13 +45,11 @@ class Snapshot(OfRun):
         return {arm.name: arm for arm in self.created.arms}[name]
 
     def asked(self, name: str) -> ArmRequest:
-        """What the user asked of an arm. KeyError if that is not known: never StopIteration, which a thread cannot hand
-        on, so that whoever waits for it would wait for ever."""
+        """What the user asked of an arm. KeyError if that is not known, never StopIteration."""
         return {arm.name: arm for arm in self.request.arms}[name]
 
     def summary(self, name: str) -> Summary:
-        """The figures of one arm so far: of the repeats over which arms are compared, where there are any, so that
-        `comparison` is the ratio of these figures."""
+        """The figures of one arm so far, of the repeats over which arms are compared, where there are any."""
         arm = self.arms[name]
         measured = arm.measured()
         whole = [n for n in measured if arm.completed(n)]
@@ -107,8 +105,7 @@ class Snapshot(OfRun):
         return None if found is None else sum(at is None for at in found.values())
 
     def _kv_bytes(self, arm: ArmSeries) -> tuple[tuple[int, int] | None, int | None]:
-        """The KV cache of an arm's first run after its newest token: (sliding, full) as measured, and the sum as
-        predicted; None for both without a cache."""
+        """The KV cache after the newest token: (sliding, full) as measured, and the sum as predicted; None without."""
         if not arm.kv_full or self.unit != "token":
             return None, None
         return (arm.kv_sliding[-1], arm.kv_full[-1]), arm.predicted_kv_bytes()

@@ -23,8 +23,7 @@ MIN_SAMPLES = {0.90: 64, 0.99: 662}
 https://github.com/mlcommons/inference/blob/master/loadgen/early_stopping.cc"""
 
 MAX_EXPONENT = 5.0
-"""No end of an interval is shown further than a factor of e^5 (148) from the mean: two runs that differ a lot bound
-nothing, and more digits of that say no more."""
+"""No end of an interval is shown further than a factor of e^5 (148) from the mean."""
 
 
 # --- of a sample ----------------------------------------------------------------------------------

@@ -1,7 +1,4 @@
-"""Every record of every run, in the history file or in memory: one writer thread, any number of readers.
-
-What is not written yet is read from memory (`history_writer.py`).
-"""
+"""Every record of every run, in the history file or in memory: one writer thread, any number of readers."""
 
 import logging
 import sqlite3
@@ -48,8 +45,7 @@ class Store:
         return self._writer.trouble if self._writer else ""
 
     def add(self, run_id: str, *records: Record) -> None:
-        """Store further records, all of them in one transaction. Returns at once; they are on disk within about 0.1 s,
-        or after `flush`."""
+        """Store further records in one transaction. They are on disk within about 0.1 s, or after `flush`."""
         if self._writer:
             self._writer.add(run_id, *records)
         else:
@@ -71,15 +67,13 @@ class Store:
             self._writer.close()
 
     def refuse_set_aside(self) -> None:
-        """InputError if the file could not be read and was set aside: the one in its place holds none of what was
-        kept."""
+        """InputError if the file could not be read and was set aside."""
         if self._writer and self._writer.set_aside:
             raise InputError(self._writer.set_aside)
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
-        """A transaction on the rows of runs: all of it is kept, or, on an exception, nothing. sqlite3.Error if the file
-        cannot be written now. Only of a history with a `path`."""
+        """A transaction on the rows of runs, of a history with a `path`. sqlite3.Error if it cannot be written."""
         self.settle()
         assert self.path is not None
         with closing(connect(self.path, CHANGE_WAIT_S)) as db, db:
@@ -88,8 +82,7 @@ class Store:
             yield db
 
     def pin(self, run_id: str, pinned: bool) -> None:
-        """Keep a run whatever its age and the size of the file, or no longer. KeyError if the file has no such run;
-        sqlite3.Error if it cannot be written."""
+        """Keep a run whatever its age, or no longer. KeyError: no such run; sqlite3.Error: not written."""
         with self.change() as db:
             if not db.execute("UPDATE runs SET pinned = ? WHERE id = ?", (pinned, run_id)).rowcount:
                 raise KeyError(run_id)
@@ -97,8 +90,7 @@ class Store:
     # --- reading ----------------------------------------------------------------------------------
 
     def read(self, run_id: str) -> list[Record]:
-        """All records of a run in order; empty if there is no such run. Where one cannot be read, the run ends there
-        and says so. InputError if the file cannot be read now."""
+        """All records of a run in order, up to one that cannot be read. InputError if the file cannot be read."""
         if self.path is None:
             return list(self._memory.get(run_id, []))
         waiting = [item for item in self._waiting() if item.run_id == run_id]  # before the file: some may be in both
@@ -107,8 +99,7 @@ class Store:
         return records if records and isinstance(records[0], Created) else []
 
     def ended_phases(self, run_id: str) -> list[ArmEvent]:
-        """The ends of a run's phases in order, without reading all else that it holds. InputError if the file cannot be
-        read now."""
+        """The ends of a run's phases in order. InputError if the file cannot be read now."""
         if self.path is None or any(item.run_id == run_id for item in self._waiting()):
             return _phase_ends(self.read(run_id))
         found = list[Record]()
@@ -136,8 +127,7 @@ class Store:
         return records
 
     def recent(self, model: str, limit: int) -> list[Created]:
-        """The first records of the newest runs of a model, as it was named, the newest first. InputError if the file
-        cannot be read now."""
+        """The first records of a model's newest runs, the newest first. InputError if the file cannot be read."""
         found = {first.id: first for first in reversed(self._begun()) if first.request.model == model}
         if self.path is not None:
             firsts_of = (

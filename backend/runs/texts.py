@@ -28,8 +28,7 @@ CAUSES = {
     ),
     "verification of several tokens at once": ("speculation",),
 }
-"""Why equal models may choose another token -> axes that do this. A cache changes the number format if it is
-quantized."""
+"""Why equal models may choose another token -> axes that do this."""
 
 
 _QUANTIZED = {name for name, kind in CACHES.items() if kind.quantized}

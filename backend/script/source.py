@@ -49,10 +49,7 @@ def same_quotes(source: str) -> str:
 
 
 def literal(value: Any, start: str = "", indent: int = 0) -> str:
-    """`start`, then a literal of a JSON value, on one line or one item per line.
-
-    indent   indentation of its line; above 0 it is an item of another literal
-    """
+    """`start`, then a literal of a JSON value, on one line or one item per line. `indent` above 0: it is an item."""
     inside = indent + 4
     match value:
         case str():
@@ -70,8 +67,7 @@ def literal(value: Any, start: str = "", indent: int = 0) -> str:
 
 
 def call(start: str, positional: Sequence[str], keywords: Mapping[str, str], indent: int = 0) -> str:
-    """`start`, such as "model = load", called with expressions: on one line, the arguments on a second one, or one per
-    line, whichever fits first."""
+    """`start`, such as "model = load", called with expressions: on one line, two, or one per argument."""
     items = [*positional, *(f"{name}={value}" for name, value in keywords.items())]
     together = " " * (indent + 4) + ", ".join(items)
     line = _bracket(f"{start}(", items, ")", indent)

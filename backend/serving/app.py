@@ -124,8 +124,7 @@ class Service:
     # --- who may ask, and for what ----------------------------------------------------------------
 
     def _guarded(self, route: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        """The route for those who know the key. Where there is none: for programs of this machine, not for pages of
-        other sites in its browser."""
+        """The route for those who know the key; without one for programs here, not for pages of other sites."""
 
         async def guarded(request: Request) -> Response:
             if not self.key:

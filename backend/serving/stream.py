@@ -34,8 +34,7 @@ class StopTexts:
         self._stops, self._kept = stops, ""
 
     def feed(self, text: str) -> tuple[str, bool]:
-        """What can be passed on, and whether a stop was met: of several the one that ends first, as if signs came one
-        by one."""
+        """What can be passed on, and whether a stop was met: of several the one that ends first."""
         kept = self._kept + text
         met = [(at + len(stop), at) for stop in self._stops if (at := kept.find(stop)) >= 0]
         if met:
@@ -204,8 +203,7 @@ class Generation:
             self._complete()
 
     def _complete(self) -> None:
-        """The model's thread has ended well, which is known after the last token: scores may have been noise. Nobody
-        waits for it behind a stop."""
+        """The model's thread has ended well: scores may have been noise. Nobody waits for it behind a stop."""
         if self._over:
             return
         if self._last is None:

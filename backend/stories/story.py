@@ -1,5 +1,4 @@
-"""Reads the stories: Markdown files whose front matter is TOML between two lines of `+++`. The page and the command
-line show the same text."""
+"""Reads the stories: Markdown files whose front matter is TOML between two lines of `+++`."""
 
 import functools
 from pathlib import Path

@@ -12,10 +12,7 @@ DISTINCT_PROMPTS = 1 << 30
 
 
 def draw(shape: Draw, seed: int) -> list[TrafficRequest]:
-    """The requests, in the order of their arrival.
-
-    Only `Random.random` is used, whose values Python promises to keep for a seed.
-    """
+    """The requests, in the order of their arrival, by `Random.random` alone, whose values Python keeps for a seed."""
     chance = random.Random(seed).random
     arrival_s, found = 0.0, []
     for i in range(shape.requests):

@@ -1,7 +1,4 @@
-"""The verdict as a card: one number, four figures, a recommendation, how sure it is, and what to do next.
-
-All figures come from the same summaries and the same comparison as the sentence (`views/verdict.py`).
-"""
+"""The verdict as a card: one number, four figures, a recommendation, how sure it is, and what to do next."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal

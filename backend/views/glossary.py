@@ -1,5 +1,4 @@
-"""What the words of the page mean, in a sentence or two each, shown where they stand. The reference is
-`docs/metrics.md`."""
+"""What the words of the page mean, in a sentence or two each; the reference is `docs/metrics.md`."""
 
 import msgspec
 

@@ -1,8 +1,4 @@
-"""A run as it is passed on to others: a title and a sentence, the curves of a picture, Markdown.
-
-It says no more than the run's own page, which whoever has its id can open, and nothing of the prompt but in Markdown's
-command, which that page has as well.
-"""
+"""A run as it is passed on to others: a title and a sentence, the curves of a picture, Markdown."""
 
 import re
 import time

@@ -1,7 +1,5 @@
-"""The figures of an arm in words: its tiles, and the detail rows behind them.
-
-Numbers become text here: three significant digits, a unit beside each, "n/a" for what is not known.
-"""
+"""The figures of an arm in words: its tiles, and the detail rows behind them. Three significant digits, "n/a" for
+unknown."""
 
 from collections.abc import Mapping
 

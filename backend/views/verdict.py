@@ -1,10 +1,6 @@
-"""The verdict on a run in one sentence: whether arm B is faster than arm A, what it takes, and whether it writes the
-same.
+"""The verdict on a run in one sentence: whether B is faster, what it takes, and whether it writes the same.
 
-It is worded by names of arms and by one estimate with one interval (`runs/statistics.py`). Nothing is called faster or
-slower unless the whole interval says so. Arms with the same plan have no winner: whatever differs between them is
-noise. Bytes are compared from the first pair of runs: those of a KV cache follow from its shape, those of a process are
-compared as far as `memory_noise` lets them.
+Nothing is called faster or slower unless the whole interval says so; arms with the same plan have no winner.
 """
 
 from collections.abc import Mapping, Sequence

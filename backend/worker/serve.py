@@ -1,7 +1,4 @@
-"""The worker's loop: carries out commands one at a time and reports into a channel.
-
-It reads no file and ends no process: whoever calls `serve` owns both.
-"""
+"""The worker's loop: carries out commands one at a time and reports into a channel; reads no file, ends no process."""
 
 import os
 import sys

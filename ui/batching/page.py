@@ -1,5 +1,4 @@
-"""The Batching page: the same requests to two arms, one live panel. Wiring only: handlers call functions of other
-modules."""
+"""The Batching page: the same requests to two arms, one live panel. Wiring only."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

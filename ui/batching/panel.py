@@ -1,6 +1,5 @@
-"""The panel of many requests: an HTML component whose value is a run's id, and the one function that its JavaScript
-calls. As in `tokendyno.ui.live.panel`, the browser pulls what is past its cursor; the server keeps no state of viewers.
-"""
+"""The panel of many requests: an HTML component whose value is a run's id, which pulls as `tokendyno.ui.live.panel`
+does."""
 
 from typing import Annotated
 

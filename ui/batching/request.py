@@ -1,5 +1,4 @@
-"""The values of the page's controls as a request, and what was edited since the run that is shown. Every value is
-untrusted."""
+"""The values of the page's controls as a request, and what was edited since a run. Every value is untrusted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

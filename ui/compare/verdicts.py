@@ -1,8 +1,4 @@
-"""An arm in short: what differs from the defaults, as chips, its predicted memory, and the verdicts of the rules.
-
-A chip takes itself away when it is pressed; "Add an optimization" opens the palette; a verdict has a button for its
-fix.
-"""
+"""An arm in short: what differs from the defaults, as chips, its predicted memory, and the verdicts of the rules."""
 
 from collections.abc import Mapping
 

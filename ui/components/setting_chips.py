@@ -1,7 +1,4 @@
-"""What differs from the settings with which a page opens: a sentence, and chips whose press puts them back.
-
-What "More" hides cannot change a run unseen.
-"""
+"""What differs from the settings with which a page opens: a sentence, and chips whose press puts them back."""
 
 import math
 from collections.abc import Mapping, Sequence

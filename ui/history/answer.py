@@ -1,5 +1,4 @@
-"""What the History page asks the server, and the answers. Nothing of a question is trusted; whose runs it is about
-follows from the request alone."""
+"""What the History page asks the server, and the answers. Nothing of a question is trusted."""
 
 import logging
 from typing import Annotated, Literal

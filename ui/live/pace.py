@@ -4,12 +4,10 @@ import threading
 import time
 
 SHARE = 0.35
-"""Of one core: what this process may use while it is watched. It also feeds the runs, and may share its cores with
-them."""
+"""Of one core: what this process may use while it is watched."""
 
 WAIT_S = 0.05
-"""How long an answer may take on average. Where others use the cores, it takes longer although this process uses
-little."""
+"""How long an answer may take on average: it also tells that others use the cores."""
 
 FASTEST_MS, SLOWEST_MS = 60, 800
 """The slowest leaves the answer 200 ms of the second."""

@@ -1,5 +1,4 @@
-"""What the live panel is made of: its markup and its charts. Nothing here needs Gradio, so that a report
-is the same panel in a file of its own."""
+"""What the live panel is made of: its markup and its charts, without Gradio, for reports too."""
 
 from typing import Any
 

@@ -140,10 +140,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
 
 
 def read_weights(folder: Path) -> Weights | None:
-    """The folder's weights by their headers; None if there are none or they are damaged.
-
-    A folder without weights still has facts; `tokendyno.backend.models.check_loadable` is what raises.
-    """
+    """The folder's weights by their headers; None if there are none or they are damaged."""
     try:
         files = weight_files(folder)
         headers = [read_header(file) for file in files]
@@ -173,8 +170,7 @@ def chat_template(folder: Path) -> str | None:
 
 
 def template_variables(template: str) -> tuple[str, ...]:
-    """Those of `VARIABLES` that a template reads: in its code, neither as text nor as what a message or another object
-    has, nor as a name that it gives to something itself."""
+    """Those of `VARIABLES` that a template reads in its code, and does not set itself."""
     code = _TEXT.sub("''", _code(template))
     first = {name: re.search(rf"(?<![\w.]){name}(?!\w)\s*(=(?!=))?", code) for name in VARIABLES}
     return tuple(name for name, found in first.items() if found and not found[1])

@@ -33,11 +33,8 @@ REFERENCE = re.compile(rf"(?P<repo>{NAME}/{NAME})(?:@(?P<revision>[A-Za-z0-9][A-
 
 
 def parse_reference(ref: str) -> tuple[str, str] | None:
-    """(repo, revision) of `org/name` or `org/name@revision`; None if `ref` is not a Hub id.
-
-    Stricter than the Hub itself (`validate_repo_id` of huggingface_hub), so nothing that could be read as a path or a
-    URL is ever sent.
-    """
+    """(repo, revision) of `org/name` or `org/name@revision`; None if `ref` is no Hub id, by stricter rules than the
+    Hub's."""
     match = REFERENCE.fullmatch(ref)
     if match is None or ".." in ref or "--" in ref or "//" in ref or match["repo"].endswith((".git", ".ipynb")):
         return None
@@ -77,8 +74,7 @@ def _fetch_in_time(repo: str, revision: str) -> Fetched:
 
 
 def in_time(repo: str, ask: Callable[[], Answer]) -> Answer | InputError:
-    """The answer of `ask`, or HubUnreachable: the client's timeouts apply to each step, this deadline to all of them
-    together."""
+    """The answer of `ask`, or HubUnreachable at a deadline for all of the client's steps together."""
     result: list[Answer | InputError] = []
 
     def work() -> None:
@@ -113,8 +109,7 @@ def _fetch(repo: str, revision: str) -> Fetched | InputError:
 
 
 def _fetch_beside(repo: str, commit: str, endpoint: str | None) -> None:
-    """Download what may say beside config.json that the weights are quantized. Where that fails, it is found when the
-    model's files are looked at before a run."""
+    """Download what may say beside config.json that the weights are quantized; a failure is found before a run."""
     import huggingface_hub as hub
 
     with contextlib.suppress(Exception):

@@ -64,8 +64,7 @@ def logged_in() -> bool:
 
 
 def remote(repo: str, revision: str) -> Remote:
-    """What the Hub has of a model. InputError if it does not let us download it, or has no weights of it that can be
-    loaded; HubUnreachable if it does not answer. Nothing is downloaded."""
+    """What the Hub has of a model, without a download. InputError if it gives no weights; HubUnreachable."""
     now_s = time.monotonic()
     until_s, answer = _answers.get((repo, revision), (0.0, None))
     if answer is None or now_s >= until_s:

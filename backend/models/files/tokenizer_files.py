@@ -1,7 +1,4 @@
-"""The files of a tokenizer in a model's folder: whether they are there, and whether transformers could read them.
-
-A torn file is found without building what it describes: a vocabulary of 262,144 tokens becomes no dictionary.
-"""
+"""The files of a tokenizer in a model's folder: whether they are there, and whether transformers could read them."""
 
 import json
 from functools import lru_cache
@@ -30,8 +27,7 @@ class _Tokenizer(msgspec.Struct):
 
 
 def has_tokenizer(folder: Path) -> bool:
-    """Whether there are files of a tokenizer: a vocabulary under any of the names that transformers reads, or the
-    settings of a tokenizer that needs none."""
+    """Whether there is a vocabulary by any name that transformers reads, or a tokenizer that needs none."""
     names = [path.name for path in folder.iterdir() if path.is_file()]
     if any(name in VOCABULARIES or name.endswith(VOCABULARY_ENDINGS) for name in names):
         return True

@@ -42,8 +42,7 @@ class BatchOrder(ManyRequests):
         return plan.batched(order="sorted" if name == "sorted" else "arrival")
 
     def find(self, observation: Observation) -> Finding:
-        """Of each two requests that followed each other, both of which had arrived: whether the earlier or the shorter
-        one came first."""
+        """Of each two requests in a row that had both arrived: whether the earlier or the shorter came first."""
         counts = observation.counts
         pairs = int(counts.order_pairs or 0)
         by = {"arrival": int(counts.order_arrival or 0), "sorted": int(counts.order_sorted or 0)}

@@ -135,8 +135,7 @@ class Batching(ManyRequests):
         return plan.batched(kind=kind)
 
     def find(self, observation: Observation) -> Finding:
-        """Static: rows and padding that the model received, against those of the batches. Continuous: layers that
-        wrote into pages in every step, and tokens that the requests were given, against those logged."""
+        """Static: rows and padding that the model received. Continuous: layers that wrote into pages, and tokens."""
         counts = observation.counts
         if counts.paged_steps:
             return self._continuous(observation)

@@ -166,8 +166,7 @@ class CudaGraphs(Optimization):
             script.forward += ["inputs = without_idle_mask(inputs)", "forward = CapturedPasses(forward)"]
 
     def find(self, observation: Observation) -> Finding:
-        """How many measured steps were replayed; with compiled graphs, how many matrices in them. Products that the
-        host called for one by one, in a profile of a few extra tokens, were not replayed."""
+        """How many measured steps were replayed; with compiled graphs, how many matrices in them."""
         counts = observation.counts
         if counts.paged_steps:
             told = "continuous batching has graphs of its own: see batch_graphs"

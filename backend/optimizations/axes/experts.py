@@ -85,8 +85,7 @@ _TRITON_RULES = (
 
 
 def _copies(trace: Trace, mixtures: Sequence[Any]) -> int:
-    """How often a mixture copied the weights of its tokens' experts: all of them are rows of a matrix per expert, so
-    that a tensor of three dimensions is indexed."""
+    """How often a mixture copied the weights of its tokens' experts: a tensor of three dimensions is indexed."""
     matrices = [[tuple(local_part(one).shape) for one in mixture.parameters() if one.ndim == 3] for mixture in mixtures]
     weights = {shape for shapes in matrices for shape in shapes}
     copied = sum(n for (name, shapes), n in trace.shapes.items() if name == "aten::index" and shapes[0] in weights)

@@ -41,8 +41,7 @@ whole blocks of 4 bits; mxfp4 packs experts only."""
 
 
 def _across(s: Subject) -> bool:
-    """Whether a block would have numbers of two rows or matrices: 4-bit matrices of bitsandbytes in the groups, which
-    are those that tensor parallelism splits by rows."""
+    """Whether a block of 4-bit numbers would have those of two rows or matrices."""
     block = _BLOCKS.get(s.choices["quantization"], 1)
     joined = [one for one in s.facts.matrices if one.kind == "linear" and one.side == "rows"]
     return block > 1 and any(one.columns % 64 or one.rows * one.columns % block for one in joined)

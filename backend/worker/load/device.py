@@ -1,8 +1,5 @@
-"""How weights reach the device: through a device map or through host memory, with or without warming the allocator up.
-
-What happened is measured: seconds of each stage, peak memory, bytes that the warm-up reserved and bytes that were
-moved.
-"""
+"""How weights reach the device: through a device map or host memory, with or without warming the allocator up,
+measured."""
 
 import contextlib
 import time

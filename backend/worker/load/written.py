@@ -1,6 +1,4 @@
-"""Writes a model with random weights as files, so that loading can be measured without a download:
-`python -m tokendyno.backend.worker.load.written random:NAME FOLDER`.
-"""
+"""Writes random weights as files: `python -m tokendyno.backend.worker.load.written random:NAME FOLDER`."""
 
 import json
 import sys

@@ -1,8 +1,5 @@
-"""Watches for interference with a measurement: lowered clocks, other programs on the GPU or on the CPU cores.
-
-A thread checks twice a second. What it finds becomes an `Annotation` once it is over, with its begin and its length,
-and figures of the whole run at the end.
-"""
+"""Watches for interference with a measurement, twice a second: lowered clocks, other programs on the GPU or the
+cores."""
 
 import os
 import threading

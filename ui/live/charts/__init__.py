@@ -1,5 +1,4 @@
-"""The charts of the live panel: each declares what is drawn, not how. Predictions and bounds are drawn first, below the
-measurements."""
+"""The charts of the live panel: each declares what is drawn, predictions and bounds first, below the measurements."""
 
 from tokendyno.ui.live.charts.chart import Chart, ChartLine, EncoderText
 

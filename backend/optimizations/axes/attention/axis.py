@@ -118,11 +118,7 @@ class Attention(Optimization):
             script.prepare.append("register_grouped_attention()")
 
     def find(self, observation: Observation) -> Finding:
-        """Counts in the trace which attention every layer called in every pass.
-
-        A short pass with a mask, outside of the run, tells only what the trace does not: whether KV heads were
-        repeated, and to which package a flash kernel belongs.
-        """
+        """Counts in the trace which attention every layer called in every pass; a short pass tells what it does not."""
         if observation.model.config.model_type in _BY_HASHES:
             proof = "this architecture samples attention by hashes, by code of its own"
             return Finding(self.name, "eager", proof, outcome="not_applicable")
@@ -145,11 +141,7 @@ class Attention(Optimization):
 
 
 def _counted(observation: Observation, seen: int, others: int, name: str) -> tuple[int | None, int | None]:
-    """(reached, expected) calls of attention: every layer in every pass.
-
-    Flash kernels are no operators of torch: they are counted by their names, and in a build whose names are unknown,
-    calls of anything else are what is missing.
-    """
+    """(reached, expected) calls of attention: every layer in every pass. Flash kernels are counted by their names."""
     layers = traced.layers(observation)
     passes = layers * traced_passes(observation)
     if name.startswith(("flash", PUBLISHER)) and (flash := traced.flash_calls(observation.trace())):

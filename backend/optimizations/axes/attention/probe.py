@@ -37,10 +37,7 @@ class Call:
 
 
 def calls(model: Any) -> list[Call]:
-    """Calls made by a masked pass over two tokens and, of a decoder, by a decode step. Each ends with the first one.
-
-    The first row is padded so that there is a mask: without one, transformers' sdpa uses grouped heads already.
-    """
+    """Calls made by a masked pass over two tokens and, of a decoder, by a decode step, each up to the first one."""
     import torch
     from transformers import DynamicCache
 

@@ -95,8 +95,7 @@ def calls(trace: Trace, heads: Heads, inline: bool = False) -> Calls:
 
 
 def flash_calls(trace: Trace) -> int:
-    """Calls of FlashAttention 2, 3 or 4, by their kernels, which are seen in replayed graphs too. A call may launch
-    others before and after the one that computes attention; those of PyTorch's SDPA have a name of their own."""
+    """Calls of FlashAttention 2, 3 or 4, by the one kernel of each that computes, in replayed graphs too."""
     return sum(
         n
         for name, n in trace.kernels.items()

@@ -199,8 +199,7 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
 
 
 def _is_rounded(layer: Any) -> bool:
-    """Whether each number of keys and values takes a byte, and each token and head has a scale that is in use: other
-    scales make other numbers for attention."""
+    """Whether each number of keys and values takes a byte, and each token and head has a scale in use."""
     pairs = ((layer.keys, layer.key_scales), (layer.values, layer.value_scales))
     return all(
         codes.element_size() == 1 and scales.shape == codes.shape[:3] and bool(scales.any()) for codes, scales in pairs
@@ -208,8 +207,7 @@ def _is_rounded(layer: Any) -> bool:
 
 
 def _stayed(layers: Sequence[Any]) -> int:
-    """Layers of an offloaded cache that are not in host memory, but for the one that is fetched next. Windows of a
-    static one stay by intent (`offload_only_non_sliding` of transformers' StaticCache)."""
+    """Layers of an offloaded cache that are not in host memory, but for the next one, and windows of a static one."""
     movable = [one for one in layers if keeps_tokens(one) and not type(one).__name__.startswith("StaticSliding")]
     here = [one for one in movable if one.keys is not None and one.keys.device.type != "cpu"]
     return max(0, len(here) - 1)
@@ -230,8 +228,7 @@ def _bytes_text(observation: Observation) -> str:
 
 
 def _bits(part: Any) -> int:
-    """Bits per element, a power of two: bytes of the codes over the elements that they encode. Scales of a few tokens
-    may be larger than codes, and a last row that optimum-quanto fills up may be as long as the first one."""
+    """Bits per element, a power of two: bytes of the codes over the elements that they encode, scales apart."""
     tensors = list(inner_tensors(part))
     of_codes = [one for one in tensors if one.element_size() == 1 or not one.is_floating_point()]
     codes = max(of_codes or tensors, key=lambda tensor: int(tensor.nbytes))

@@ -163,8 +163,7 @@ def _ran(observation: Observation, names: set[str]) -> Counter[str]:
 def _counted(
     observation: Observation, replaced: Sequence[Layer], wanted: int, names: set[str]
 ) -> tuple[int | None, int | None]:
-    """(reached, expected) calls on a CPU, where each layer calls its operator in each pass; on a GPU layers, since one
-    kernel may compute several, if any of the kernels was seen."""
+    """(reached, expected): calls on a CPU, a layer's in each pass; on a GPU layers, if any of the kernels was seen."""
     seen = _ran(observation, names).total()
     if observation.plan.load.device == "cuda":
         proved = bool(seen) or not names  # a binary of the Hub may launch what has any name

@@ -126,10 +126,8 @@ class Loop(Optimization):
         script.generate.clear()
 
     def find(self, observation: Observation) -> Finding:
-        """Counts the custom loop's steps in the measured run, against its passes, and in a profile of further tokens.
-
-        On a GPU the host runs ahead, so that there may be a few steps more than passes that count.
-        """
+        """Counts the custom loop's steps in the measured run, against its passes, and in a profile of further
+        tokens."""
         trace, counts = observation.trace(), observation.counts
         own, passes = int(counts.own_steps or 0), int(counts.passes or 0)
         traced = trace.ops[STEP_NAME] if trace.ops[LOOP_NAME] else 0

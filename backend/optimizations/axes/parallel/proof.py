@@ -18,8 +18,7 @@ BETWEEN_GPUS = "Memcpy PtoP"
 
 
 def of_ranks(observation: Observation) -> Finding:
-    """Counts, on every rank, the matrices of which it holds a part, and each kind of exchange in a few more
-    passes."""
+    """Counts on every rank the matrices of which it holds a part, and exchanges in a few more passes."""
     planned = observation.plan.load.parallel
     held = _held(observation.model)
     every = [msgspec.json.decode(one, type=_Held) for one in observation.gather(msgspec.json.encode(held))]
@@ -63,8 +62,7 @@ def _how(trace: Trace) -> str:
 
 
 def _share(trace: Trace) -> float:
-    """The part of a step that exchanges took, as far as nothing else ran meanwhile; of the whole profile where it was
-    not divided."""
+    """The part of a step, or of the whole profile where it was not divided, that exchanges alone took."""
     if trace.step is not None and (parts := trace.step.parts_s):
         return parts["collectives"] / trace.step.seconds if "collectives" in parts and trace.step.seconds else 0.0
     return trace.collective_s / trace.seconds if trace.seconds else 0.0

@@ -123,8 +123,7 @@ def impossible(named: Named, subject: Subject) -> str:
 
 
 def instead(named: Named, subject: Subject) -> str:
-    """The choice that comes nearest to one that is impossible: fewer devices, or experts shared out in place of split
-    matrices and the other way round; "off" where none is left."""
+    """The choice nearest to one that is impossible: fewer devices, or the other way to share; "off" without one."""
     others: dict[ParallelKind, tuple[ParallelKind, ...]] = {"tensor": ("expert",), "expert": ("tensor",)}
     for kind in (named.kind, *others.get(named.kind, ())):
         for size in (size for size in reversed(SIZES) if size <= named.devices):
@@ -170,8 +169,7 @@ def _unplaced(named: Named, subject: Subject) -> str:
 
 
 def _on_parts(axis: str, named: Named, subject: Subject) -> bool:
-    """Whether that choice of another axis works on the parts: fused projections, the kernels of this repository, and
-    torch.compile."""
+    """Whether that choice works on parts: fused projections, our kernels, torch.compile."""
     if named.kind != "tensor" or subject.facts.architecture not in PLAIN:
         return False
     if axis == "compile":

@@ -34,10 +34,6 @@ from tokendyno.backend.predict.weights import packed_matrices
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import quoted
 
-APART_8_BITS, APART_4_BITS = 0.1, 0.5
-"""How far products with packed matrices may lie from those with the numbers that were packed, as a share of their
-length. Measured were up to 1.6% of int8, 17% of nf4 and int4, and 25% of fp4; other numbers make 140%, half of them
-70%."""
 _SAMPLE = 256  # blocks to look at
 _BLOCK = 32  # weights that share an MXFP4 scale
 _MXFP4_MAGNITUDES = 8  # of 4-bit floats with a sign

@@ -53,8 +53,7 @@ _BY_ITSELF = {
 
 
 def values_text(load: LoadPlan, dtype: str) -> str:
-    """The arguments of a choice, given or not, how it packs, and what stays as it is; "" where nothing is packed.
-    `dtype`: of the activations."""
+    """The arguments of a choice, how it packs, and what stays as it is; "" for none. `dtype`: of the activations."""
     config, known = quantization_config(load), _BY_ITSELF.get(load.quantization)
     if config is None or known is None:
         return ""
@@ -72,8 +71,7 @@ def needs_cpu_device_map(load: LoadPlan) -> bool:
 
 
 def unpacks_with_torch(load: LoadPlan) -> bool:
-    """Whether optimum-quanto should unpack its 4-bit weights with torch's operators, not with a helper that it compiles
-    on first use: a process killed while it compiles leaves a lock behind for ever."""
+    """Whether optimum-quanto should unpack 4-bit weights with torch's operators, not with a helper that it compiles."""
     return load.quantization == "quanto-int4" and load.device == "cpu"
 
 
@@ -87,8 +85,7 @@ def _transformers(name: str, **keywords: Argument) -> Construct:
 
 
 def _torchao(number: str) -> Construct:
-    """Leaves Inductor's settings alone: how kernels are tuned is the compile axis's choice, and with torchao's own
-    settings one model compiled for more than four minutes."""
+    """Leaves Inductor's settings alone: with torchao's own one model compiled for more than four minutes."""
     name = {"int8": "Int8WeightOnlyConfig", "fp8": "Float8WeightOnlyConfig", "int4": "Int4WeightOnlyConfig"}[number]
     keywords: dict[str, Argument] = {}
     if number == "int4":
