@@ -252,8 +252,7 @@ def _login(text: str | None) -> tuple[str, str] | None:
 
 
 def withhold(limits: Limits, env: MutableMapping[str, str]) -> list[str]:
-    """Take from the environment of this process and its workers what visitors must not use; returns what was taken.
-    It must come before huggingface_hub is imported, which reads the environment once."""
+    """Take from the environment what visitors must not use, before huggingface_hub reads it; returns what was taken."""
     taken = []
     if not limits.owner_token:
         taken += ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"]
@@ -309,8 +308,7 @@ def ask_itself_directly(env: MutableMapping[str, str], host: str) -> None:
 
 
 def end_on_signals(ended: threading.Event) -> None:
-    """Let the app end in good order on Ctrl-C, when it is asked to, and when its terminal is closed, unless it was
-    started to outlive it (nohup)."""
+    """Let the app end in good order on Ctrl-C, SIGTERM and a closed terminal, unless it was started to outlive it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda *_: ended.set())
@@ -372,8 +370,7 @@ def serve(options: Options, show: Callable[[str], object] = lambda address: None
 
 
 def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
-    """Build the page over a bench that is not started yet, and serve it. `withheld`: what was taken from the
-    environment."""
+    """Build the page over a bench that is not started yet, and serve it. `withheld`: what was taken before."""
     from starlette.middleware import Middleware
 
     from tokendyno.backend.executors import open_bench

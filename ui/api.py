@@ -64,8 +64,7 @@ def sentences(endpoint: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coro
 
 
 def endpoints(bench: Bench, queued: bool = True) -> None:
-    """Add the endpoints to the current Blocks. `queued`: through Gradio's queue, whose calls an MCP server would send
-    to itself, without the visitor whose calls they are."""
+    """Add the endpoints to the current Blocks; `queued`: through Gradio's queue, which MCP calls cannot take."""
     api = Api(bench)
     for endpoint in (api.check, api.run, api.status, api.result, api.stop, api.fit):
         said = " ".join((endpoint.__doc__ or "").split())

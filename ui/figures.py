@@ -9,8 +9,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 def latency(arms: Mapping[str, Sequence[float]], title: str) -> go.Figure:
-    """Seconds of each step, by arm. The time to first token, which is of another scale, is left out where more
-    follow."""
+    """Seconds of each step, by arm, without the time to first token where more follow."""
     figure = _figure(title, "token", "ms")
     for place, (name, steps_s) in enumerate(arms.items()):
         first = 1 if len(steps_s) > 1 else 0

@@ -61,8 +61,7 @@ class Files:
         return path.startswith("/files/") and path.endswith(".png")
 
     async def answer(self, request: Request, visitor: Visitor) -> Response:
-        """The answer to such a request. HTTPException says in a sentence what is wrong. A turn lasts while a file is
-        made or read, not while it travels: a slow visitor keeps no other waiting."""
+        """The answer to such a request, or HTTPException. A turn lasts while a file is made, not while it travels."""
         try:
             if request.method == "POST":
                 if not self._bench.limits.imports:

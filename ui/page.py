@@ -44,8 +44,7 @@ from tokendyno.ui.worth.page import worth_page
 
 
 def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
-    """The whole page over a bench, which may be started later. No model is loaded here. `logins`: visitors have names,
-    and a way out; `mcp`: its endpoints are MCP tools as well."""
+    """The whole page over a bench, which may be started later. `logins`: visitors have names; `mcp`: tools too."""
     demo: gr.Blocks
     with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
         endpoints(bench, queued=not mcp)  # first, since Gradio gives a name to whoever takes it first
@@ -129,8 +128,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
 
 
 def opening_page(bench: Bench, request: Any) -> str:
-    """The page that a visit opens: the one that its address names, else that of its ablation, sweep or run, else where
-    a visit begins."""
+    """The page that a visit opens: by its address, its ablation, sweep or run, else where a visit begins."""
     if named := read_address(request).page:
         return named
     if request.query_params.get("worth") or request.query_params.get("sweep"):

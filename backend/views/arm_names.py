@@ -12,8 +12,7 @@ MOST_AXES = 2
 
 
 def arm_names(run: OfRun) -> dict[str, str]:
-    """By letter: the titles of presets, else the choices in which two arms differ, else the letters. For the middle of
-    a sentence; `capitalized` begins one."""
+    """By letter, for the middle of a sentence: titles of presets, else the choices that differ, else the letters."""
     arms = run.request.arms
     letters = {arm.name: arm.name for arm in arms}
     if len(arms) != 2:

@@ -112,8 +112,7 @@ def batch_delta(
     queue: str = "",
     heads: Heads[BatchHead] | None = None,
 ) -> BatchDelta:
-    """What lies past a viewer's version (negative: it has nothing yet) and `cursors`: (steps, waits, moves of pages,
-    ends of requests) of each arm in order. `heads`: of viewers who share them."""
+    """What lies past a viewer's version (-1: none) and `cursors`: (steps, waits, moves of pages, ends) of each arm."""
     kept = heads.get(run) if heads else None
     past = run.past_batch(version, cursors, kept.version if kept else None)
     head = None

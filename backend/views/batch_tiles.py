@@ -42,8 +42,7 @@ def batch_tiles(s: BatchSummary, limits: Limits) -> list[Tile]:
 
 
 def batch_differences(a: BatchSummary, b: BatchSummary, compared: Comparison | None) -> Mapping[str, Difference]:
-    """B against A, by the key of the tile. Useful tokens/s differ by the ratio of the verdict. Other figures are those
-    of one run, which tells no noise, so no time is called better; the work of slots is counted, not timed."""
+    """B against A, by the key of the tile. Figures of one run tell no noise, so only the ratio is called better."""
     ahead = {"a_faster": "A", "b_faster": "B"}.get(compared.outcome, "") if compared else ""
     pairs = {
         "useful": (1.0, compared.ratio if compared else None),

@@ -78,8 +78,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
 
 
 def step_bound(request: Request, facts: ModelFacts, checked: Checked, machine: Machine) -> StepBound | None:
-    """The bound at the longest context that the request asks for; None where the bandwidth is unknown, and
-    of many requests, whose steps differ."""
+    """The bound at the longest context that is asked for; None where bandwidth is unknown, and of many requests."""
     work, setup = request.workload, setup_of(checked.plan, machine)
     rates = peak_rates.of_machine(machine, resolved_dtype(facts, setup.dtype))
     if rates is None or request.traffic is not None:
@@ -95,8 +94,7 @@ def step_bound(request: Request, facts: ModelFacts, checked: Checked, machine: M
 def check_document(
     request: Request, facts: ModelFacts, checked: Checked, machine: Machine, download_bytes: int = 0
 ) -> CheckDocument:
-    """The document of an arm that was checked for this machine, or for one that is not here. `download_bytes`: what a
-    run would download."""
+    """The document of an arm that was checked for a machine. `download_bytes`: what a run would download."""
     memory = checked.memory
     predicted = PredictedBytes(memory.weights, memory.kv, memory.total, 100 * memory.margin)
     return CheckDocument(

@@ -16,8 +16,7 @@ _OPTIONS = {
 
 
 def command_of(asked: Request) -> str:
-    """What is typed to run the arms of a request again. What is as by default is left out; a prompt never is, since the
-    command line has one of its own."""
+    """What is typed to run the arms of a request again; what is as by default is left out."""
     arms = {arm.name: _written(arm.choices) for arm in asked.arms}
     words = ["tokendyno", "run" if len(arms) == 1 else "compare", "--model", asked.model]
     for name, written in arms.items():

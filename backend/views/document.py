@@ -42,8 +42,7 @@ from tokendyno.backend.views.schema import (
 
 
 def document(run: Run, kv_predicted: Mapping[str, KvSeries], gate: Gate | None = None) -> Document:
-    """The document of a run as it is now. `kv_predicted`: arm name -> what `predicted_series` found; `gate`: what is
-    known of the quality of B against A."""
+    """The document of a run as it is now. `kv_predicted`: by arm; `gate`: the quality of B against A."""
     now = run.snapshot()
     return Document(
         **head(now),
@@ -153,8 +152,7 @@ def _compile_report(found: Compiled) -> CompileReport:
 
 
 def recorded_series(run: Run) -> dict[str, KvSeries]:
-    """The same from what the run itself recorded as predicted, for runs of other machines and models: straight between
-    the corners of the prediction."""
+    """The same as the run itself recorded it, straight between corners, for other machines and models."""
     series: dict[str, KvSeries] = {}
     for name, arm in run.snapshot().arms.items():
         series[name] = KvSeries([], [])
@@ -166,10 +164,7 @@ def recorded_series(run: Run) -> dict[str, KvSeries]:
 
 
 def predicted_series(run: Run, models_dir: Path | None, checked: Mapping[str, Checked]) -> dict[str, KvSeries]:
-    """Predicted KV bytes of every arm, one entry per step, from the model's config alone.
-
-    Tokens of one speculative step share the bytes after it, as in the measurement.
-    """
+    """Predicted KV bytes of every arm, one entry per step, from the model's config alone."""
     facts, now = resolve(run.request.model, models_dir), run.snapshot()
     series: dict[str, KvSeries] = {}
     for name, arm in now.arms.items():
@@ -193,8 +188,7 @@ def predicted_series(run: Run, models_dir: Path | None, checked: Mapping[str, Ch
 
 
 def document_of(run: Run, find: FindReading) -> msgspec.Struct:
-    """The document of its kind. It needs neither the model nor the machine that the run had. `find`: a reading of texts
-    by the same arms."""
+    """The document of its kind, without the model or the machine of the run. `find`: a reading by the same arms."""
     if run.request.quality is not None:
         return quality_document(run)
     if run.request.traffic is not None:

@@ -67,8 +67,7 @@ def fairness(arms: Mapping[str, Checked], facts: ModelFacts, check: Check, kept:
 
 
 def _fix(arms: Mapping[str, Checked], check: Check) -> tuple[Changes, list[str]]:
-    """What makes the arms the same in what nobody chose, and those axes. An axis on which no arm can have what the
-    other has follows from what was chosen, as CUDA graphs do from how code is compiled."""
+    """What makes the arms the same in what nobody chose, and those axes, as far as each arm can have it."""
     (name_a, a), (name_b, b) = arms.items()
     defaults = {axis.name: axis.default for axis in all_axes()}
     fix: Changes = {}

@@ -118,8 +118,7 @@ def tolerance(cost: Cost) -> str:
 
 
 def cost_remark(cost: str, finer: bool) -> str:
-    """What stands beside a gain of an arm; "" where it costs no quality that is worth a word. `finer`: its weights are
-    finer than its reference's."""
+    """What stands beside a gain of an arm; "" where quality costs no word. `finer`: than its reference."""
     match cost:
         case "small" | "large" if finer:
             return "predicts differently, with more precise weights"

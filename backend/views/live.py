@@ -206,8 +206,7 @@ def delta(
     others: OtherRuns = NO_OTHERS,
     heads: Heads[Head] | None = None,
 ) -> Delta:
-    """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order). `heads`: of
-    viewers who share them."""
+    """What lies past a viewer's version and `cursors`: (tokens, samples, characters) of each arm."""
     kept = heads.get(run) if heads else None
     past = run.past(version, cursors, kept.version if kept else None)
     head = None

@@ -64,11 +64,7 @@ LOCK_CLOCKS = (
 def interference(
     found: Iterable[tuple[int, Annotation]], s: Summary, measured_s: float, unit: Unit = "token"
 ) -> list[str]:
-    """One sentence per cause, and one if the runs vary too much.
-
-    found       (repeat, annotation) of the kinds throttle and foreign
-    measured_s  length of all runs of the arm
-    """
+    """One sentence per cause, and one if the runs vary too much. found: (repeat, annotation); measured_s: all runs."""
     by_cause: dict[str, list[tuple[int, Annotation]]] = {}
     for repeat, mark in found:
         by_cause.setdefault(mark.text, []).append((repeat, mark))

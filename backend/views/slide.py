@@ -18,8 +18,7 @@ class SlideFigure(msgspec.Struct, frozen=True):
 
 
 def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
-    """By the key of a chart. Of memory and KV cache only where they differ; the time a token takes is there as soon as
-    one is known, without a comparison as that of the first arm."""
+    """By the key of a chart; of memory and KV cache only where they differ."""
     if card is None:
         name = next(iter(run.arms))
         mean_s = run.summary(name).latency_mean_s

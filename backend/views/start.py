@@ -96,9 +96,7 @@ class Started(NamedTuple):
 
 
 def start_of(arm: ArmSeries, alone: bool) -> Start | None:
-    """The start of an arm's first run; None where that has not ended. Of an arm that ran `alone`, the spans add up to
-    the seconds from its process, or else from its first phase in this run, to its first token; what passed between the
-    phases of one of two is mostly the other's."""
+    """The start of an arm's first run; None where that has not ended. `alone`: the spans add up to all of it."""
     phases = {name: phase.seconds for name, phase in arm.first_phases.items()}
     first, loaded = arm.finishes.get(0), arm.first_loaded
     if first is None or loaded is None or "run" not in phases:
@@ -208,8 +206,7 @@ class BreakEven(msgspec.Struct, frozen=True):
 
 
 def break_even(early: Started, late: Started) -> BreakEven | None:
-    """When the arm that starts later catches up; None where it need not or cannot, or where the load of one was that of
-    an earlier run."""
+    """When the arm that starts later catches up; None where it need not, cannot, or had its model loaded before."""
     if "loaded" in (early.start.before, late.start.before):
         return None
     later_s = late.start.own_s - early.start.own_s
@@ -265,8 +262,7 @@ def crossing(run: Snapshot) -> Crossing | None:
 
 
 def _both(run: Snapshot) -> dict[str, Started] | None:
-    """The two arms of a run that has ended, the one that started sooner first; None where one is not known, or both are
-    equal."""
+    """The two arms of a run that has ended, the sooner one first; None where one is unknown, or both are equal."""
     if len(run.arms) != 2 or not run.ended or run.equal_arms:
         return None
     found = {name: start_of(arm, alone=False) for name, arm in run.arms.items()}
@@ -277,8 +273,7 @@ def _both(run: Snapshot) -> dict[str, Started] | None:
 
 
 def standing(first_name: str, first: Started, name: str, other: Started, unit: Unit, tokens: int) -> str:
-    """Whether one of two arms pays against the other, also where neither has to catch up; "" where nothing tells
-    them apart. `tokens`: of a run."""
+    """Whether one of two arms pays against the other; "" where nothing tells them apart. `tokens`: of a run."""
     if "loaded" in (first.start.before, other.start.before):
         return ""
     for late_name, early, late in ((name, first, other), (first_name, other, first)):

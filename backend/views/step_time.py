@@ -112,8 +112,7 @@ def _part(
 
 
 def _said(step: StepTime, whole_s: float, unit: Unit) -> str:
-    """On what the parts rest: how many traced steps, how their time became the measured one, and what is in the part
-    "other"."""
+    """On what the parts rest: traced steps, how they became the measured time, and the part "other"."""
     what, one = ("steps", "token") if unit == "token" else ("passes", "forward pass")
     traced, whole = (_joined(seconds_text(seconds)) for seconds in (step.seconds, whole_s))
     said = f"{step.steps} traced {what} of {traced}"

@@ -28,8 +28,7 @@ class StoryNumber(msgspec.Struct, frozen=True):
 
 
 def story_number(run: Run, kind: NumberKind, sittings: Sequence[float] = ()) -> StoryNumber:
-    """The number of a recording. `sittings`: the ratio in each of several sittings, whose median is the number then;
-    the recording is one of them. The figure is "" where the recording has no such number."""
+    """The number of a recording, "" without one; `sittings`: ratios whose median it is."""
     now = run.snapshot()
     if len(now.arms) != 2:
         return StoryNumber("", [])

@@ -37,8 +37,7 @@ def tiles(
     roofline_note: str = "",
     prefill: PrefillBound | None = None,
 ) -> list[Tile]:
-    """The figures of an arm, "n/a" where there is none yet. An encoder has no first token and no KV cache; without a
-    known bandwidth there is no share of the roofline."""
+    """The figures of an arm, "n/a" where there is none yet."""
     step = "token" if unit == "token" else "forward pass"
     over = f"mean over {s.runs} runs" if s.runs > 1 else ""
     p90 = "" if s.latency_p90_s is None else f"p90 {joined(s.latency_p90_s)}"

@@ -153,8 +153,7 @@ def worded(
     names: Mapping[str, str] = LETTERS,
     quality: GateText = NO_GATE,
 ) -> VerdictText:
-    """The verdict in words. Where the cost in quality is known, it stands in place of the token from which the texts
-    differ."""
+    """The verdict in words. A known cost in quality stands in place of where the texts differ."""
     others = [clause for clause in (_bytes(memory, "takes", "memory"), _bytes(kv, "keeps", "KV cache")) if clause]
     text = _text(texts, differing=not (quality.part or quality.missed))
     cost = f"has {quality.missed}, over the tolerance" if quality.missed else quality.part
@@ -172,8 +171,7 @@ def worded(
 
 
 def headline(found: Comparison, names: Mapping[str, str] = LETTERS, serves: bool = False) -> Headline:
-    """How fast arm B is against arm A. From `TIMES_FROM` on as a factor, below it in percent of the time. `serves`:
-    many requests, so that it is a rate that is compared."""
+    """How fast B is against A: from `TIMES_FROM` on as a factor, else in percent. `serves`: many requests."""
     a, b = names["A"], names["B"]
     ends = range_text(found.low, found.high) if found.bounded and found.low and found.high else ""
     shown = times(found.ratio)

@@ -13,8 +13,7 @@ WORTH_A_WORD_S = 1.0
 
 
 def wait_text(phase: Phase, expected_s: Mapping[PhaseName, float]) -> str:
-    """The words after the seconds of a phase; "" where there is nothing to say. What a download brought remains when it
-    has ended."""
+    """The words after the seconds of a phase, "" for none; a finished download keeps its size."""
     over = phase.state in ("end", "broken")
     parts = [_amount(phase.amount, over)] if phase.amount is not None else []
     seconds = expected_s.get(phase.name)

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_commands(commands: "Commands") -> None:
-    """Body of the reading thread. The end of the pipe means that the engine is gone: the process exits at once, and
-    with code 1 if a command cannot be read."""
+    """Body of the reading thread: exits the process when the pipe ends, with code 1 for an unreadable command."""
     from tokendyno.backend.messages import decode_command
 
     code = 1

@@ -78,8 +78,7 @@ def explain(error: Exception) -> tuple[str, str, bool]:
 
 
 def _compile_error(error: Exception) -> str:
-    """The first error that the compiler reported: below "Output:" of torch's message, which begins with the whole
-    command (torch/_inductor/exc.py: CppCompileError)."""
+    """The first error that the compiler reported: below "Output:" of torch's message."""
     said = [line.strip() for line in str(error).rpartition("Output:\n")[2].splitlines() if line.strip()]
     first = next((line for line in said if "error:" in line), said[0] if said else "it gave no reason")
     return first.rpartition("error: ")[2][:300]

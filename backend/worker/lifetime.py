@@ -24,8 +24,7 @@ def die_with_parent(parent_pid: int) -> None:
 
 
 def keep_events_apart() -> int:
-    """Descriptor of the pipe for events, which standard output was: whatever prints now goes to standard error, and no
-    program started later inherits the pipe."""
+    """Descriptor of the pipe for events, which standard output was; what prints now goes to standard error."""
     events_fd = os.dup(1)
     os.set_inheritable(events_fd, False)
     os.dup2(2, 1)

@@ -26,8 +26,7 @@ def require_usual() -> None:
 
 
 def borrowed() -> ExitStack:
-    """Take what a load changes; closing it gives that back: CPU threads, and bars of progress, which the load has
-    itself."""
+    """Take what a load changes, CPU threads and bars of progress; closing it gives that back."""
     undo = ExitStack()
     undo.callback(torch.set_num_threads, torch.get_num_threads())
     if logging.is_progress_bar_enabled():

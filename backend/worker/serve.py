@@ -133,8 +133,7 @@ def ready(import_s: float) -> Ready:
 
 
 def failure(error: Exception, channel: Channel, logged: str = "") -> Failed:
-    """What the user is told of an exception, with what libraries logged before it; the traceback goes to standard error
-    as well."""
+    """What the user is told of an exception, with what libraries logged; the traceback goes to standard error."""
     sentence, advice, fatal = explain(error)
     if logged and not isinstance(error, InputError):
         sentence = f"{sentence} Logged before that: {logged.rstrip('.')}."

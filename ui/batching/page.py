@@ -242,8 +242,7 @@ class _Page(RunPage):
 
 
 def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
-    """The run of many requests that a visitor sees first: that of `?run=`, else his newest unless the address names a
-    model; None if that run has one prompt, does not exist or cannot be read, which the Compare page says."""
+    """The run of many requests that a visitor sees first: that of `?run=`, else his newest; None if there is none."""
     if asks_for_model(request, "batching"):
         return None
     wanted = request.query_params.get("run") or ""

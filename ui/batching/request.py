@@ -155,8 +155,7 @@ def draw_values(shape: Draw) -> dict[str, object]:
 
 
 def traffic_values(request: Request) -> dict[str, object]:
-    """The values of the controls that make this request again, by field, as far as they are known: requests that were
-    given are not."""
+    """The values of the controls that make this request again; requests that were given as a list are left out."""
     traffic, work = request.traffic, request.workload
     assert traffic is not None
     known: dict[str, object] = {

@@ -126,8 +126,7 @@ _TOGGLE = """() => {
 
 
 def _connect(preset: gr.Dropdown, made: dict[str, Any]) -> None:
-    """A preset fills the fields that it decides. The browser does it alone: an answer of the server could come after
-    the visitor's next keys, and overwrite them."""
+    """A preset fills the fields that it decides, in the browser: an answer could overwrite the visitor's next keys."""
     names = [*draw_values(traffic_presets()[0].draw), "concurrent", "trace"]
     known = {one.name: [*draw_values(one.draw).values(), one.concurrent, ""] for one in traffic_presets()}
     fill = f"(name) => ({msgspec.json.encode(known).decode()})[name]"

@@ -105,8 +105,7 @@ def _texts(arms: tuple[str, ...], elem_id: str) -> list[gr.Code]:
 def code_texts(
     checked: Checked, facts: ModelFacts, workload: Workload, paths: bool, lacks: str = ""
 ) -> tuple[str, str]:
-    """The short and the standalone script of a checked arm, or why there is none. `lacks`: what the workload still
-    lacks, such as a prompt."""
+    """The short and the standalone script of a checked arm, or why there is none, such as what the workload `lacks`."""
     try:
         checked.require_runnable()
         if lacks:

@@ -154,8 +154,7 @@ class Handlers(RunPage):
         return updates
 
     def choose_preset(self, arm: ArmControls) -> Any:
-        """Handler: an arm's preset was chosen. It leaves alone what need not change, since the user may have changed
-        that by the time this is answered."""
+        """Handler: an arm's preset was chosen; what need not change is left alone."""
 
         def choose(name: str, model: object, *values: object) -> Updates:
             if name == CUSTOM:

@@ -132,8 +132,7 @@ def _wire_arms(page: Handlers, settled: Settled) -> None:
 
 
 def _wire_runs(page: Handlers) -> None:
-    """Run, Stop, and the end of a run. A press while the one before is being answered waits
-    for that: what was pressed with bad input, mended and pressed again shall run."""
+    """Run, Stop, and the end of a run. A press while another is being answered waits for that."""
     safe, begun = shows_errors(page.message), [page.live, page.message, *page.buttons_shown]
     asked = [page.live, *page.asked]
     presses = [page.run_button.click, page.work.prompt.submit]

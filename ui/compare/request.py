@@ -52,8 +52,7 @@ class Fields(NamedTuple):
 
 
 def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
-    """The request, or an InputError that names the control. Without `need_prompt` an empty prompt passes, so that an
-    arm can be checked before the prompt is written."""
+    """The request, or an InputError that names the control. `need_prompt`: an empty prompt is one."""
     fields, rest = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
     model = read_text("The model", fields.model).strip()
     prompt, prompt_tokens = read_text("The prompt", fields.prompt), read_whole("Prompt tokens", fields.prompt_tokens)

@@ -60,8 +60,7 @@ class Verdicts(msgspec.Struct):
 
 
 def verdict_box(elem_id: str, value: str) -> gr.HTML:
-    """The component; its value is what `describe` returns. A fix or a chip that goes fires the event "fix" with
-    `choices`; "A and one more" fires "copy"."""
+    """The component; its value is what `describe` returns. It fires "fix" with `choices`, and "copy"."""
     return gr.HTML(
         value=value,
         html_template='<div class="td-verdicts" aria-live="polite"></div>',

@@ -56,8 +56,7 @@ class WorkControls(NamedTuple):
     text: gr.Textbox
 
     def values(self, asked: Request) -> Updates:
-        """Updates that show a request's model, workload and price, if it has one. Neither the seconds of its pairs nor
-        a text that somebody pasted are taken over: Run means the same for everybody."""
+        """Updates that show a request's model, workload and price, but neither its seconds nor a pasted text."""
         shown = [name for name in self._fields if hasattr(asked.workload, name)]
         price = {self.price: asked.price_per_hour} if asked.price_per_hour else {}
         found = {getattr(self, name): getattr(asked.workload, name) for name in shown}
@@ -137,10 +136,7 @@ _TOGGLE = """() => {
 
 
 def _connect(preset: gr.Dropdown, work: WorkControls) -> Any:
-    """A prompt preset fills the prompt and what belongs to it.
-
-    The browser does it alone: an answer of the server could come after the visitor's next keys, and overwrite them.
-    """
+    """A prompt preset fills the prompt and what belongs to it, in the browser: an answer could come too late."""
     filled = [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos]
     known = {
         prompt.name: [prompt.text, prompt.max_new_tokens, prompt.prompt_tokens, prompt.ignore_eos]

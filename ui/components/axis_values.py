@@ -30,8 +30,7 @@ def all_known(axes: Sequence[Optimization], choices: Mapping[str, str]) -> bool:
 def edited(
     axes: Sequence[Optimization], controls: Sequence[gr.Dropdown], values: Sequence[object], asked: Mapping[str, str]
 ) -> Updates:
-    """Updates of the controls that were asked for, of an arm that had these values. The others are left alone: what
-    was pressed a moment before may not have arrived in `values`. InputError for what is no choice."""
+    """Updates of the controls that were asked for, others left alone. InputError for what is no choice."""
     before = dict(zip((axis.name for axis in axes), values, strict=True))
     after = values_of(axes, chosen(axes, [{**before, **asked}[axis.name] for axis in axes]))
     shown = zip(axes, controls, after, strict=True)

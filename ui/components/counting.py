@@ -27,8 +27,7 @@ def wire_counting(
     bench: Bench,
     safe: Callable[[Callable[..., Updates]], Callable[..., Updates]],
 ) -> None:
-    """Say so before the facts of another model take a while, and how long that has taken. What checks the model
-    replaces the sentence; it listens to the same change after this."""
+    """Say so before the facts of another model take a while, and how long that has taken."""
     timer = gr.Timer(TICK_S, active=False)
 
     def announce(chosen: object) -> Updates:

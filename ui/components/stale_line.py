@@ -34,8 +34,7 @@ def stale_line(panel: str, elem_id: str) -> gr.HTML:
 
 
 def stale_value(run: Run, changed: Sequence[str] | None) -> str:
-    """The component's value for a run that is shown. `changed`: what was edited since, in words; None: what is set now
-    cannot be read."""
+    """The component's value for a run. `changed`: what was edited since; None: what is set cannot be read."""
     text = UNREADABLE if changed is None else _sentence(changed)
     return msgspec.json.encode(Stale(run.id, text)).decode()
 

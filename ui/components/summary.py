@@ -12,8 +12,7 @@ NOT_HERE = "The model cannot be loaded here now: the line under the model says w
 
 
 def model_line(facts: ModelFacts, lacking: str = "", download_bytes: int = 0) -> str:
-    """The facts of a model. `lacking`: why it cannot be loaded here, which comes first; `download_bytes`: what a run
-    downloads."""
+    """The facts of a model. `lacking`: why it cannot be loaded; `download_bytes`: what a run downloads."""
     fixed = facts.layer_kinds.count("fixed")
     if facts.kind == "decoder" and (facts.sliding_layers or fixed):
         sliding = f"{facts.sliding_layers} sliding (window {facts.window:,}), " if facts.window else ""

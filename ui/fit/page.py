@@ -222,8 +222,7 @@ def encode(found: Sharding, of: tuple[object, object]) -> str:
 
 
 def unless_of(model: object, gpus: object, shown: Any) -> Any:
-    """Message and table are emptied, unless the table is of these values of the controls: Gradio tells of one change
-    several times, the last of them up to a second later."""
+    """Message and table are emptied, unless the table is of these values: Gradio tells of one change several times."""
     try:
         same = msgspec.json.decode(shown, type=_Made).of == [model, gpus]
     except (TypeError, *UNDECODABLE):  # there is no table, or it is none of ours

@@ -149,8 +149,7 @@ class Connection(H11Protocol):
     # --- answers that wait to be read -------------------------------------------------------------
 
     def unread_bytes(self) -> int:
-        """Bytes that wait here, and in the system until the other end has received them: that takes megabytes, and then
-        nothing for as long as a slow link needs for them."""
+        """Bytes that wait here, and in the system until the other end has received them."""
         unread = self.transport.get_write_buffer_size()
         with contextlib.suppress(OSError, ValueError):  # no such call on this system; the connection is closed
             number = self.transport.get_extra_info("socket").fileno()

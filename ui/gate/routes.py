@@ -91,8 +91,7 @@ _HEARTBEAT = re.compile(rf"{HEARTBEAT}[A-Za-z0-9_-]{{1,64}}")
 
 
 def exists(method: str, path: str, mcp: bool = False) -> bool:
-    """Whether a request of this method may go to this path (as the server decoded it, without the query). `mcp`: MCP
-    clients are served, by single answers: no stream is held open for them."""
+    """Whether a request of this method may go to this path (decoded, without the query). `mcp`: MCP is served."""
     path = path if path == "/" else path.rstrip("/")
     if ".." in path.split("/") or "\\" in path or "\0" in path:
         return False
@@ -110,7 +109,6 @@ def open_to_all(path: str) -> bool:
 
 
 def without_gradios_own(query: bytes) -> bytes:
-    """The query of the page without what Gradio reads for itself: a page that it does not have would be answered with
-    an internal error, and states that were saved do not exist here."""
+    """The query of the page without what Gradio reads for itself, and would answer with an internal error."""
     own = (b"page", b"deep_link")
     return b"&".join(part for part in query.split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) not in own)

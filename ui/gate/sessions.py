@@ -48,8 +48,7 @@ LEFT_S = 60.0
 
 
 def bounded(request: Request, most: int) -> Request:
-    """The same request, whose body raises HTTPException once it is larger than `most` bytes, or late (Starlette's
-    RequestBodyLimitMiddleware knows no deadline). At once where it says so."""
+    """The same request, whose body raises HTTPException once it is larger than `most` bytes, or late."""
     length = request.headers.get("content-length", "0")
     too_large = HTTPException(
         413,

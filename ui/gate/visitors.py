@@ -67,8 +67,7 @@ class Visitors:
         return counted_address((self._forwarded and _forwarded_for(request)) or peer)
 
     def find(self, request: Request) -> Visitor | None:
-        """Who sends this request; None for somebody who has still to log in or to take a cookie. HTTPException for a
-        wrong token."""
+        """Who sends this request; None before a login or a cookie. HTTPException for a wrong token."""
         address = self.address(request)
         if not self.must_log_in:
             if self.limits.mode == "local":
@@ -134,8 +133,7 @@ class Visitors:
         return _page(request, "Log in to see and start runs.", _FIELDS, alert, status)
 
     async def logout(self, request: Request) -> Response:
-        """A page with a button that ends a login, since a link alone could be followed by an image of any page; or what
-        the button does."""
+        """A page with a button that ends a login, which a link alone must not, or what the button does."""
         if request.method == "POST":
             with self._lock:
                 self._logins.pop(_hash(request.cookies.get(LOGIN_COOKIE, "")), None)
@@ -149,8 +147,7 @@ class Visitors:
         return _page(request, lead, "<button>Log out</button>")
 
     def _log_in(self, address: str, name: str, password: str) -> str | None:
-        """The value of a new login's cookie; None for a wrong password. HTTPException where there were too many wrong
-        ones. It takes about 50 ms of a core."""
+        """The value of a new login's cookie; None for a wrong password. HTTPException after too many."""
         assert self.accounts is not None
         counted = [(self._by_address, address), (self._by_name, name[:64])]
         _check_failures(counted)
@@ -242,6 +239,5 @@ def with_query(path: str, request: Request | None) -> str:
 
 
 def go(path: str, request: Request | None = None) -> Response:
-    """Redirect, relative to the present address, so that it also holds behind a proxy's sub-path. `request`: whose
-    query is kept."""
+    """Redirect, relative to the present address, for proxies' sub-paths. `request`: whose query is kept."""
     return RedirectResponse(with_query(f".{path}", request), 303)

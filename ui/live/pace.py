@@ -51,8 +51,7 @@ class Pace:
 
 
 def adapted(every_ms: float, load: float) -> float:
-    """The next period, where the load at the present one was this many times what it may be. A step at most doubles or
-    halves it, so that one slow moment does not make all viewers wait."""
+    """The next period, by the load at the present one; a step at most doubles or halves it."""
     return min(SLOWEST_MS, max(FASTEST_MS, every_ms * min(2.0, max(0.5, load))))
 
 

@@ -53,8 +53,7 @@ class Query(Pull):
 
 
 def asked(runs: RunLog, question: object, kind: type[Question]) -> tuple[Question, Run]:
-    """What a browser asked, and the run. It is the browser's only access to a run, so nothing of `question` is
-    trusted. PullRefused if it cannot be read, or there is no such run."""
+    """What a browser asked, of which nothing is trusted, and the run. PullRefused without one."""
     try:
         query = msgspec.convert(question, kind, strict=True)
     except msgspec.ValidationError as error:

@@ -9,7 +9,6 @@ PLOTLY_JS = Path(plotly.__file__).resolve().parent / "package_data" / "plotly.mi
 
 
 def plotly_address() -> str:
-    """Where the browser finds it: a static file, by a relative address, so that it is also found behind a proxy's
-    sub-path."""
+    """Where the browser finds it: a static file, by a relative address, for proxies' sub-paths."""
     gr.set_static_paths([PLOTLY_JS])
     return f"gradio_api/file={PLOTLY_JS}"

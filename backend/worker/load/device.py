@@ -72,8 +72,7 @@ def close_gaps(model: Any, observed: Observed) -> None:
 
 
 def lay_anew(tensors: Iterable[Any]) -> None:
-    """Free the memory of these tensors and allocate it again, the largest first, with the same bytes; whatever shares
-    it goes on sharing it."""
+    """Free the memory of these tensors and allocate it again, the largest first, with the same bytes and sharing."""
     storages = {storage.data_ptr(): storage for storage in (tensor.untyped_storage() for tensor in tensors)}
     ordered = sorted(storages.values(), key=lambda storage: -int(storage.nbytes()))
     copies = []
@@ -110,8 +109,7 @@ def _reserved_bytes(plan: LoadPlan) -> int:
 
 @contextlib.contextmanager
 def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
-    """Around `from_pretrained`: skip the allocator's warm-up where the plan says so, else measure it. The counts are
-    zero on a CPU, which has no such allocator."""
+    """Around `from_pretrained`: skip the allocator's warm-up where the plan says so, else measure it."""
     observed.counts |= {"load_warmup_bytes": 0.0, "load_moved_bytes": 0.0}
     if plan.device == "cpu":
         with observed.stage("read"):

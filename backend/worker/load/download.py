@@ -24,11 +24,7 @@ class DownloadFailed(Exception):
 
 
 def download(repo: str, revision: str, channel: Channel) -> Path:
-    """The folder of the downloaded snapshot; progress goes to `channel`.
-
-    Raises InputError where the repository is gated, missing or has no safetensors weights, and DownloadFailed for
-    everything else (network, disk).
-    """
+    """The folder of the downloaded snapshot. Raises InputError (gated, missing, no safetensors) and DownloadFailed."""
     from huggingface_hub import constants, snapshot_download
 
     constants.DOWNLOAD_CHUNK_SIZE = _PIECE_BYTES

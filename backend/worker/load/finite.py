@@ -21,10 +21,7 @@ _MAY_EXCLUDE = ("bias", "sinks")
 
 
 def refuse_broken(model: Any) -> None:
-    """InputError if a parameter, a scale of packed weights or a buffer holds NaN, or infinity where none can be meant.
-
-    Each tensor is read once, on the device where it lies, and the answers are fetched together.
-    """
+    """InputError if a parameter, a scale or a buffer holds NaN, or infinity where none can be meant."""
     buffers = {name for name, _ in model.named_buffers()}
     with torch.inference_mode():
         names, extremes = [], []

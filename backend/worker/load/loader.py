@@ -52,23 +52,19 @@ def choose_threads(weight_bytes: int) -> str:
 
 
 def slow_format(weight_bytes: int, dtype: torch.dtype) -> str:
-    """A remark where a decoder on a CPU is so small that float32 is faster (lab/measurements: bf16 on this CPU), or "".
-    dtype=auto settles for float32 by itself once that was measured on this machine; this is said before, too."""
+    """A remark where a decoder on a CPU is so small that float32 is faster, or ""."""
     if dtype != torch.bfloat16 or weight_bytes >= ONE_THREAD_BELOW_BYTES:
         return ""
     return "bfloat16 on a CPU: a model this small is faster in float32 (dtype=float32)"
 
 
 def of_pooler(missing: Collection[str]) -> set[str]:
-    """Those of these tensors that make up an encoder's pooler, which models with another head, such as the one for
-    masked words, are saved without. It reads the states of a text's first token and changes none (BertModel.forward).
-    """
+    """Those of these tensors that make up an encoder's pooler, which changes no token's states."""
     return {name for name in missing if "pooler" in name.split(".")}
 
 
 def drawn_anew(missing: Collection[str]) -> str:
-    """A remark on tensors of the model that its checkpoint lacks; "" if there are none. transformers 5.22 draws them at
-    random, and says so in its log only."""
+    """A remark on tensors of the model that its checkpoint lacks, which transformers draws at random; "" for none."""
     pooler = of_pooler(missing)
     needed = set(missing) - pooler
     remarks = []
@@ -212,9 +208,7 @@ def _gguf_read_once() -> Iterator[None]:
 
 
 def cached_share(files: Iterable[Path]) -> float | None:
-    """Share of the files' pages in the page cache, 0 to 1; None where there are none, or the system does not tell it of
-    one of them: of a file that this user neither owns nor may write, it says that all pages are there
-    (`can_do_mincore` of Linux)."""
+    """Share of the files' pages in the page cache, 0 to 1; None where the system does not tell."""
     if sys.platform != "linux":
         return None
     pages = resident = 0
@@ -269,8 +263,7 @@ def _nested(config: Any) -> Iterator[Any]:
 
 
 def guard_kernels(env: Mapping[str, str] = os.environ) -> None:
-    """From now on transformers loads no kernel of the Hub but those that are listed, where there is a list. This is the
-    one function through which attention and quantized layers fetch theirs."""
+    """From now on transformers loads no kernel of the Hub but those that are listed, where there is a list."""
     if ALLOWED_KERNELS not in env:
         return
     from transformers.integrations import hub_kernels

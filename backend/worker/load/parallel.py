@@ -65,8 +65,7 @@ ROUTERS = {"gpt_oss": "router"}
 
 
 def shared_experts(model_type: str) -> dict[str, str]:
-    """Whole experts on each rank, which leaves out the others' tokens. The experts' parameters are split by the rest of
-    transformers' own plan."""
+    """Whole experts on each rank, which leaves out the others' tokens; else transformers' own plan."""
     router = ROUTERS.get(model_type, "gate")
     return {f"model.layers.*.mlp.{router}": "ep_router", "model.layers.*.mlp.experts": "moe_tp_experts"}
 

@@ -122,8 +122,7 @@ def finish(model: Any, plan: LoadPlan) -> None:
 
 
 def cast_experts(model: Any) -> None:
-    """Cast experts that were dequantized from MXFP4 to the dtype of the rest: transformers leaves them in bfloat16.
-    Parameters are new ones: assigning to `data` leaves a rank's part of a distributed tensor as it is."""
+    """Cast experts dequantized from MXFP4 to the dtype of the rest: transformers leaves them in bfloat16."""
     for path, module in model.named_modules():
         for name, weight in module._parameters.items() if path.endswith(".experts") else ():
             module._parameters[name] = torch.nn.Parameter(weight.to(model.dtype), requires_grad=False)

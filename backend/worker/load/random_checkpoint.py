@@ -45,8 +45,7 @@ class Staging:
 
 
 def choose_staging(dense_bytes: int, gpu: str, gpu_free_bytes: int, host_free_bytes: int) -> Staging:
-    """Where to generate and keep so many bytes of dense weights, so that the GPU holds only quantized ones at the
-    end."""
+    """Where to generate and keep dense weights, so that the GPU holds only quantized ones at the end."""
     fits_host = dense_bytes + HOST_MARGIN_BYTES <= host_free_bytes
     if fits_host and dense_bytes + GPU_MARGIN_BYTES <= gpu_free_bytes:
         return Staging(gpu, to_host=True)
@@ -260,9 +259,7 @@ def random_checkpoint(plan: LoadPlan, where: Staging | None = None) -> Checkpoin
 
 
 def _too_large(model: Any, plan: LoadPlan) -> str:
-    """A note where several devices hold the model and nothing else can: host memory a copy for each rank, or the first
-    GPU the whole. For ranks by the size of the memory, which does not change, since all must find the same. "" where
-    there is room."""
+    """A note where several devices hold the model and nothing else has room for it, the same on all ranks; ""."""
     dense_bytes = _dense_bytes(model)
     if plan.parallel.ranks > 1 and plan.parallel.ranks * dense_bytes > HOST_SHARE * hardware.host_memory()[0]:
         return _DRAWN.format("a copy for each rank", "in host memory")

@@ -63,11 +63,7 @@ def _config_dtype(config: Any) -> str:
 
 
 def byte_tokenizer(vocab_size: int) -> PreTrainedTokenizerFast:
-    """One token per byte; every further id of the vocabulary decodes to a word of its own.
-
-    A random model predicts any id: this way equal ids give equal text, different ids different text, and a race of two
-    texts can be followed. A prompt is encoded as bytes, whatever its words.
-    """
+    """One token per byte; every further id decodes to a word of its own, so that equal ids give equal text."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     if vocab_size < len(letters) + 1:
         raise ValueError(f"A byte-level tokenizer needs {len(letters) + 1} ids, the model has {vocab_size}.")

@@ -11,20 +11,16 @@ _SIDE = list[Any]()
 
 
 def side_stream() -> Any:
-    """On which everything is run before it is captured: cuBLAS allocates a workspace for each stream that it is used
-    on."""
+    """On which everything runs before it is captured: cuBLAS allocates a workspace for each stream."""
     if not _SIDE:
         _SIDE.append(torch.cuda.Stream())
     return _SIDE[0]
 
 
 def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = None) -> Callable[[], None]:
-    """The replay of `step`, which must work on tensors whose addresses never change.
+    """The replay of `step`, whose tensors never move, after a few runs on a side stream, `rewind` before each.
 
-    The step runs a few times first, on a side stream as capture requires: libraries initialize, compilers compile.
-    `rewind` takes it back to the start before each; undoing what the step wrote is up to the caller. `pool`: memory
-    that graphs share of which only one runs at a time; None: its own. Raises RuntimeError where a step synchronizes
-    with the host or allocates outside the graph's pool.
+    `pool`: memory of graphs that never run together. RuntimeError where a step waits for the host.
     """
     side = side_stream()
     side.wait_stream(torch.cuda.current_stream())

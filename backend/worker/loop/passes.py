@@ -53,9 +53,5 @@ class _Pass:
 
 
 def without_idle_mask(inputs: dict[str, Any]) -> dict[str, Any]:
-    """The inputs of a model, without a mask that hides nothing.
-
-    transformers leaves such a mask out by itself, since attention is faster without, but has to read it for that, which
-    it cannot do while a graph is captured.
-    """
+    """The inputs of a model without a mask that hides nothing, which a captured graph could not read."""
     return {name: one for name, one in inputs.items() if name != "attention_mask" or not bool(one.all())}

@@ -161,8 +161,7 @@ class Step:
         self.append(self._chosen(logits), logits)
 
     def _read(self, input_ids: Any, attention_mask: Any, positions: Any) -> Any:
-        """Logits (B, V) of the prompt's last tokens; all shapes (B, P). A chunk attends to those before it in the
-        cache."""
+        """Logits (B, V) of the prompt's last tokens; all shapes (B, P). Chunks attend to the cache."""
         logits, begin = None, 0
         for ids in input_ids.split(self._chunk or input_ids.shape[1], -1):
             end = begin + ids.shape[1]
@@ -217,8 +216,7 @@ class Step:
         self.positions.add_(1)
 
     def append(self, ids: Any, logits: Any) -> None:
-        """Ids (B,), chosen from logits (B, V), become the newest tokens, or padding in rows that are done; their slots
-        count as filled."""
+        """Ids (B,), chosen from logits (B, V), become the newest tokens, or padding in rows that are done."""
         self.scores.index_copy_(0, self.cache.step, logits.gather(1, ids[:, None]).T.float())
         if self.likely is not None:
             self.likely.keep(self.cache.step, ids, logits)

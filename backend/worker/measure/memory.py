@@ -42,14 +42,12 @@ class MemoryMeter:
             self.label = self.label.replace("of the worker", "of this process") + ", not separable by arm"
 
     def read(self) -> int:
-        """Bytes now. If a read is refused (a driver may be busy) the last answer is returned, because 0 would be a
-        value that was never read."""
+        """Bytes now; the last answer if a read is refused, because 0 would be a value that was never read."""
         self._last = self._ask() or self._last
         return self._last
 
     def settled(self) -> int:
-        """Bytes now, after everything unused was given back to the system. What torch's GPU allocator cannot return,
-        because tensors in use lie in the same segment, counts: a later peak would hold it too."""
+        """Bytes now, after everything unused was given back to the system."""
         self.empty()
         return self.read()
 

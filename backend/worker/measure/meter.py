@@ -102,8 +102,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         return sliding, full
 
     def _note_addresses(self, n: int) -> None:
-        """Of all layers for the first two tokens, then of one layer for two tokens in turn: memory that was given back
-        may be taken again at every other step."""
+        """Of all layers for the first two tokens, then of one layer for two tokens in turn."""
         layers = range(len(self._cache.layers))
         self._compare(layers if n < 2 or not layers else (n // 2 % len(layers),))
 

@@ -25,8 +25,7 @@ BUSY_PERCENT = 5
 
 
 def own_device(pynvml: Any, index: int | None = None) -> Any:
-    """NVML's handle of torch's device with that index, or of its current one: their numbering differs under
-    CUDA_VISIBLE_DEVICES. Where that names a slice (MIG), it is the only device."""
+    """NVML's handle of torch's device with that index, or of its current one; a MIG slice is the only device."""
     import torch
 
     named = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()

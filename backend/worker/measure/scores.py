@@ -59,8 +59,7 @@ class Scores:
 
 
 def _file(path: str, shape: tuple[int, int], new: bool) -> Any:
-    """A tensor of float32 of that shape (positions, vocabulary) in that file; None without a path. InputError if a new
-    file does not fit on its disk."""
+    """A float32 tensor (positions, vocabulary) in that file; None without a path. InputError if the disk is full."""
     if not path:
         return None
     size = shape[0] * shape[1]

@@ -24,8 +24,7 @@ def put_in(model: Any, plan: LoadPlan) -> None:
 
 
 def set_experts(model: Any, name: str) -> None:
-    """`name`: eager, grouped_mm or batched_mm. grouped_mm is registered under a second name, which `generate` does not
-    replace while decoding."""
+    """`name`: eager, batched_mm, or grouped_mm under a second name, which `generate` does not replace."""
     if name == "grouped_mm":
         ALL_EXPERTS_FUNCTIONS.register(GROUPED, ALL_EXPERTS_FUNCTIONS["grouped_mm"])
         name = GROUPED

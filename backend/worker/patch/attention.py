@@ -61,9 +61,7 @@ def one_query(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
 
 
 def chunk_of_prompt(query: Any, key: Any, value: Any, scaling: float | None) -> Any:
-    """Attention of the last Q of S tokens, query (B, H, Q, D), to themselves and those before them: PyTorch's flash
-    kernel aligns a causal mask to the last query and the last key, which SDPA itself does not offer, and takes
-    groups."""
+    """Attention of the last Q of S tokens, query (B, H, Q, D), to those before them, by a causal flash kernel."""
     flash = torch.ops.aten._scaled_dot_product_flash_attention
     return flash(query, key, value, 0.0, True, return_debug_mask=False, scale=scaling)[0]
 
@@ -82,8 +80,7 @@ def grouped_mask(
     allow_is_causal_skip: bool = True,
     **more: Any,
 ) -> Any:
-    """The mask of sdpa. One that is causal and nothing else, of a chunk behind earlier ones, says how many keys its
-    last query attends to: a kernel may do without it. What a model makes of the mask has lost that and is right."""
+    """The mask of sdpa; a plain causal one, of a chunk behind others, says how many keys its last query has."""
     mask = sdpa_mask(
         q_length=q_length,
         q_offset=q_offset,

@@ -31,8 +31,7 @@ class Joined4bit(nn.Module):  # type: ignore[misc]
 
 
 def joinable_4bit(parts: list[Any]) -> bool:
-    """Whether these layers are bitsandbytes' 4-bit ones, quantized alike, and no block of weights that share a scale,
-    or of scales that share one, has numbers of two of them or of two rows."""
+    """Whether these are 4-bit layers quantized alike, and no block has numbers of two of them or of two rows."""
     states: list[Any] = [getattr(getattr(part, "weight", None), "quant_state", None) for part in parts]
     if any(type(part).__name__ != "Linear4bit" for part in parts) or None in states:
         return False

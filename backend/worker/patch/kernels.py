@@ -26,10 +26,7 @@ from tokendyno.backend.worker.patch.shards import GatheredLinear, SummedEmbeddin
 
 
 def apply(model: Any, plan: LoadPlan) -> None:
-    """Replace what the plan asks for, after undoing what an earlier model of this process left behind.
-
-    Raises InputError where there are no kernels, and what `kernels` raises where one does not load.
-    """
+    """Replace what the plan asks for, after undoing what an earlier model left. InputError without kernels."""
     reset(model)
     if plan.kernels == "off":
         return
@@ -60,8 +57,7 @@ def replace_layers(model: Any, mapping: dict[str, Any], device: str, compiled: b
 
 
 def reset(model: Any) -> None:
-    """Undo kernels in functions that act as layers, such as the rotary embedding's: all models of a process share
-    them."""
+    """Undo kernels in functions that act as layers, which all models of a process share."""
     for module in model.modules():
         for function in getattr(module, "_kernel_funcs", {}).values():
             function.__dict__.pop("forward", None)

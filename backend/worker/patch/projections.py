@@ -51,10 +51,8 @@ class Slice(nn.Module):  # type: ignore[misc]
 
 
 def fuse(model: Any) -> int:
-    """Fuse every group in `model`, one at a time, so that at most one group is in memory twice.
-
-    Returns the number of groups. InputError where a weight is quantized in a way that cannot be concatenated.
-    """
+    """Fuse every group in `model`, one at a time; returns how many. InputError where a weight cannot be
+    concatenated."""
     count = 0
     for name, module in text_modules(model):
         for group in GROUPS:

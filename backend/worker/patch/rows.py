@@ -12,11 +12,8 @@ _ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
 
 
 def store_by_rows(model: Any) -> None:
-    """Store each Conv1D of `model` as kernels read a matrix, in the memory that it has, and offer its layers to them.
-
-    Its shape stays (in, out) and so does what the model's own code computes; only the order in memory becomes that of
-    (out, in). One matrix at a time is in memory twice.
-    """
+    """Store each Conv1D as kernels read a matrix, in its own memory: its shape stays (in, out), the order is by
+    rows."""
     for module in model.modules():
         if type(module) is Conv1D and module.weight.is_contiguous():
             rows = module.weight.data.t().contiguous()

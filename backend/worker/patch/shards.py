@@ -69,8 +69,7 @@ class GatheredLinear(nn.Module):  # type: ignore[misc]
 
 
 def make_local(model: Any) -> None:
-    """Put plain tensors into the layers of a dense decoder that is split by heads, and into its embedding and head if
-    the vocabulary is split evenly. A tied head shares the memory of the embedding."""
+    """Put plain tensors into the layers of a split decoder, and into embedding and head if they divide evenly."""
     for layer in model.model.layers:
         for module in layer.modules():
             if isinstance(module, nn.Linear) and isinstance(module.weight, DTensor):

@@ -174,8 +174,7 @@ def _renders(tokenizer: Any, text: str, reasoning: dict[str, str | bool]) -> boo
 
 @contextlib.contextmanager
 def rendering(tokenizer: Any) -> Iterator[None]:
-    """Around everything that renders its chat template: what fails is the template's fault, and TimeoutError ends what
-    takes too long."""
+    """Around all that renders a chat template: failures are the template's, TimeoutError ends what takes too long."""
     with reading(template_of(tokenizer), "render"), time_limit(RENDER_LIMIT_S):
         yield
 

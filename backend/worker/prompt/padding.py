@@ -33,15 +33,13 @@ def pad(
 
 
 def symbolic_sizes(shapes: ShapesKind) -> Any:
-    """Context of anything that may compile. With `dynamic`, two sizes that happen to be equal stay two symbols:
-    otherwise a cache with as many slots as a head has dimensions would be compiled for that length only."""
+    """Context of anything that may compile: with `dynamic`, equal sizes stay two symbols."""
     if shapes == "dynamic":
         return symbolic_shapes.patch(use_duck_shape=False)
     return contextlib.nullcontext()
 
 
 def padding_counts(prompt: Prompt, positions: int) -> RunCounts:
-    """How many of a row's positions are padding, and the share. `positions`: what the model itself has seen of the
-    prompt, by its cache or its output, and not by what it was called with."""
+    """How many of a row's positions are padding. `positions`: what the model has seen, by cache or output."""
     padding = float(positions - int((prompt.mask[0] != 0).sum()))
     return RunCounts(positions=float(positions), padding=padding, padding_share=padding / max(1, positions))

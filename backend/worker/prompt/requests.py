@@ -21,8 +21,7 @@ class Asked(NamedTuple):
 
 
 def read_requests(model: LoadedModel, requests: list[TrafficRequest], most_prompt: int = 0) -> list[Asked]:
-    """All requests, in the order of their arrival. InputError names the first that does not fit, or whose prompt turns
-    out to have more than `most_prompt` tokens (0: no limit)."""
+    """All requests as they arrive. InputError names the first that does not fit (`most_prompt` 0: no limit)."""
     most = max_positions(model.model.config)
     vocab = known_ids(model.model)
     return [_read(model, one, number, most, most_prompt, vocab) for number, one in enumerate(requests)]

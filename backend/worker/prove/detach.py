@@ -16,11 +16,7 @@ GRAPHS_SURVIVE = (12, 6)
 
 
 def detach() -> bool:
-    """Detach CUPTI; the next profile attaches it again. Whether nothing of it is left.
-
-    To be called while no other thread of this process calls CUDA, after the GPU has finished. False where this torch
-    has no library of CUPTI that could be asked, or CUDA is too old.
-    """
+    """Detach CUPTI until the next profile, while no other thread calls CUDA. Whether nothing of it is left."""
     version = tuple(map(int, (torch.version.cuda or "0").split(".")[:2]))
     if version < GRAPHS_SURVIVE:
         return False

@@ -7,10 +7,7 @@ from tokendyno.backend.optimizations import Observation, Optimization, all_axes
 
 
 def find_all(observation: Observation, step: Callable[[float], None] = lambda fraction: None) -> list[Finding]:
-    """One finding for each axis; "unknown", with the error, where its probe fails.
-
-    `step` is told the fraction done. Axes about decoding report their default where there is no cache (an encoder).
-    """
+    """One finding for each axis; "unknown", with the error, where its probe fails. `step` is told the fraction done."""
     found = []
     for i, axis in enumerate(all_axes()):
         step(i / len(all_axes()))

@@ -49,10 +49,7 @@ def mark_step() -> None:
 
 
 def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ()) -> Trace:
-    """Run `generate` (returns how many passes it made) under torch's profiler, and sort its events by kind.
-
-    `stacks`: shapes of the weights that are stacks of matrices.
-    """
+    """Run `generate` (returns its passes) under torch's profiler. `stacks`: shapes of stacks of matrices."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities, record_shapes=True) as profiler:
         begin_s = time.perf_counter()
@@ -145,8 +142,7 @@ def _format(event: Any, name: str) -> str:
 def _fold_batches(
     shapes: Counter[ShapedCall], formats: Counter[tuple[Shape, str]], batched: Counter[tuple[tuple[Shape, ...], str]]
 ) -> None:
-    """Count what a linear layer multiplies in a batch as the plain product that it is. torch makes a batch of it where
-    its weight needs no gradient and its input is a part of a larger tensor, as the last token's states are."""
+    """Count what a linear layer multiplies in a batch as the plain product that it is."""
     layers: Counter[tuple[Shape, ...]] = Counter()
     for (name, given), n in shapes.items():
         if name == _LINEAR:

@@ -65,8 +65,7 @@ def drafts_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, 
 
 
 def accepted_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
-    """How many of them a greedy text goes on with, and so should have been accepted: up to the first one that is
-    another, and without the token that every step adds."""
+    """How many of them a greedy text goes on with: up to the first other one, and without each step's own token."""
     due = 0
     for length in (length for length in lengths if length + 1 != end):
         drafts, after = _drafts(ids[:length], most, end, eos), ids[length:-1]

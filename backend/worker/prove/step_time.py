@@ -176,8 +176,7 @@ def part_of_name(name: str) -> StepPart:
 def _on_gpu(
     kernels: Sequence[Span], launches: Mapping[int, Span], of_op: Mapping[int, StepPart], window: tuple[int, int]
 ) -> tuple[_Divided, int]:
-    """The GPU's time divided, and how long it is: from the end of the last kernel that was launched before the window
-    to the end of the last one that was launched in it."""
+    """The GPU's time in the window divided, and how long it is."""
     found = _Divided(("attention", "products", "other", "collectives", "gaps", "host"))
     launched = [(launches.get(one.id, one), one) for one in kernels]
     before = [one.end for launch, one in launched if launch.begin < window[0]]

@@ -66,8 +66,7 @@ def beyond_check(plan: Plan, sampled: bool) -> str:
 
 
 def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) -> Finding:
-    """Counts the tokens that are among the likeliest at their places; `outcome` is unchecked, with the reason, where
-    the pass cannot say."""
+    """Counts the tokens that are among the likeliest at their places; unchecked, where the pass cannot say."""
     effective = "sampled" if sampled else "greedy"
     checked = [text for text in texts if text.generated and text.fits]
     reason = beyond_check(plan, sampled)
@@ -105,8 +104,7 @@ def _window_of_steps_alone(model: Any) -> int | None:
 
 
 def find_states(model: Any, plan: Plan, ids: torch.Tensor, mask: torch.Tensor, states: torch.Tensor) -> Finding:
-    """The hidden states (B, S, H) of an encoder's last pass beside those of one that is neither compiled nor captured,
-    over ids and mask (B, S). A position counts if they differ by no more than rounding does."""
+    """Hidden states (B, S, H) of an encoder's last pass beside those of a plain one, over ids and mask (B, S)."""
     if plan.load.attention == "flex_attention":
         return Finding(TOKENS, "states", "flex_attention would compile a graph for this one pass", outcome="unchecked")
     try:

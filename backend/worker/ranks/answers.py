@@ -27,8 +27,7 @@ class Answers:
         self._rank, self._asked = rank, 0
 
     def agree(self, answer: bool) -> bool:
-        """Rank 0's answer to the next question. Waits for it as long as it takes: where rank 0 is gone, the launcher
-        ends this process."""
+        """Rank 0's answer to the next question, for which the others wait as long as it takes."""
         self._asked += 1
         place = self._asked % PLACES
         if self._rank == 0:

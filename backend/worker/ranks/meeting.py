@@ -29,8 +29,7 @@ class NotAllCame(Exception):
 
 
 def await_all(rank: int, size: int, hello: Hello | None) -> None:
-    """Returns once all ranks have come; NotAllCame names those that have not in time, and on several machines those
-    that cannot take part."""
+    """Returns once all ranks have come; NotAllCame names those that have not, or cannot take part."""
     store = connect()
     store.set(f"here/{rank}", msgspec.json.encode(hello))
     keys = [f"here/{other}" for other in range(size)]

@@ -61,8 +61,7 @@ class Member:
         return [self._store.get(key) for key in keys]
 
     def settle(self, failed: Failed) -> Failed:
-        """Where all ranks fail alike (a prompt that is too long), the group goes on. Otherwise others wait in a
-        collective that this rank left, and the group is lost."""
+        """Where all ranks fail alike the group goes on; else others wait for this rank, and the group is lost."""
         number, self._failures = self._failures, self._failures + 1
         self._store.set(f"failed/{number}/{self.rank}", failed.error)
         own = self._folder / f"{FAILURE}{self.rank}" if self._folder is not None and self.rank else None

@@ -16,8 +16,7 @@ GONE = "The ranks on the first machine have ended, or cannot be reached any more
 
 
 def watch(rank: int, size: int, each: int, apart: Callable[[str], None]) -> None:
-    """Body of a thread of every rank, `each` of which are on one machine; `apart` is told whom rank 0 misses. Where the
-    first machine is gone the store is, too."""
+    """Body of a thread of every rank, `each` on one machine; `apart` is told whom rank 0 misses."""
     store = connect()
     heard = dict.fromkeys(range(each, size) if rank == 0 else (), (0, time.monotonic()))
     while True:

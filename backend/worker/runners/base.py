@@ -269,8 +269,7 @@ class MeasuredRunner(ABC):
         self.counts.update(self._warm[shape])
 
     def _begin_level(self, task: Task) -> None:
-        """Begin a run at the same level of memory as any other: without what the warm-up and earlier runs no longer
-        use, but with what a few steps of this one allocate again, which must not take time of the first token."""
+        """Begin a run at the same level of memory as any other: with what its first steps would allocate again."""
         self._memory.empty()
         self._note_clean(task)
         self._repeat(task, min(REFILL_STEPS, task.job.max_new_tokens))
@@ -377,9 +376,7 @@ class MeasuredRunner(ABC):
         return float(not detach())
 
     def _note_left(self, measured: Measured, before_proof: int | None) -> None:
-        """What the runs of this process left in it, the model not counted, nor a cache that the next run uses too.
-
-        A cache of this run alone is given up first: the allocator of a GPU cannot return memory that surrounds it."""
+        """What the runs of this process left in it, without the model and a cache that the next run uses too."""
         self._settle = self._own_process
         if not self._own_process or self._clean is None:
             return

@@ -22,8 +22,7 @@ def runner_for(
     last: Runner | None = None,
     many: bool = False,
 ) -> Runner:
-    """The runner of this model for this plan. `last`, the one used before on the same model, is kept if it fits: what
-    it warmed up and compiled is then used again. `many`: it serves many requests."""
+    """The runner of this model for this plan: `last`, if it fits, with what it compiled. `many`: requests."""
     kind: type[MeasuredRunner] = GenerateRunner
     if model.encoder:
         kind = ForwardRunner

@@ -70,8 +70,7 @@ class ContinuousRunner(BatchCourse):
     # --- the manager ------------------------------------------------------------------------------
 
     def _new_manager(self, job: Generate, log: StepLog) -> tuple[Any, PagedWatch]:
-        """A manager with its cache and, where asked for, its first graphs; watched from before they are captured, since
-        a replay shows nothing of what it writes."""
+        """A manager with its cache and first graphs, watched from before they are captured."""
         plan, traffic = job.plan.generate.batch, job.traffic
         assert traffic is not None
         lengths = self._sizes(traffic.concurrent)

@@ -150,8 +150,7 @@ class GenerateRunner(MeasuredRunner):
         return self.cancelled.is_set()
 
     def tell(self, job: Generate, along: Callable[[Prompt], "Along"]) -> None:
-        """Generate one text for somebody who reads along: as a run does, without a warm-up and unmeasured. `along`
-        makes what takes the tokens, in place of a meter. NotFinite at the end where one was chosen from noise."""
+        """Generate one text for somebody who reads along, unmeasured. NotFinite at the end where one was noise."""
         self._kept = None
         task = self._prepare(job)
         self._make_ready(task)
@@ -203,8 +202,7 @@ class GenerateRunner(MeasuredRunner):
             self._given = self._read = None
 
     def _left_bytes(self) -> float | None:
-        """What runs and texts so far left in the process, without the cache that is kept; None where nobody can
-        tell."""
+        """What runs and texts so far left in the process, without the cache; None where nobody can tell."""
         if not self._own_process or self._clean is None:
             return None
         self._settle = True
@@ -337,8 +335,7 @@ class GenerateRunner(MeasuredRunner):
         return due([*prompt, *measured.streamer.ids], measured.drafts.lengths, most, end, eos)
 
     def _tokens(self, measured: Measured) -> Finding:
-        """Of the first text of a batch, and of the first that parts from it, as it may where two tokens are as
-        likely."""
+        """Of the first text of a batch, and of the first that parts from it."""
         job, ids = measured.task.job, measured.streamer.ids
         texts = [ids]
         if job.batch_size > 1 and self._measured_texts is not None:

@@ -61,8 +61,7 @@ class LoopRunner(GenerateRunner):
                 self._best.take(loop.scores(), functools.partial(of_rows, 0, len(task.prompt.ids)))
 
     def _worth_a_graph(self, tokens: int) -> bool:
-        """Whether prompts of that length are read by a pass of their own: in a run all, and of prompts that are
-        answered one after the other those of the first few lengths."""
+        """Whether prompts of that length are read by a pass of their own: in a run all, else the first few lengths."""
         if len(self._own_passes) < MOST_LENGTHS or self._along is None:
             self._own_passes.add(tokens)
         return tokens in self._own_passes

@@ -126,8 +126,7 @@ class PagedWatch:
         self._overlapped += len(self._begins) > 1
 
     def _note_waiting(self, waiting: Mapping[str, Any], chosen: int, used: int) -> None:
-        """Why the scheduler left requests waiting, in the order in which it asks. Looked at again only where something
-        changed: hundreds may wait for many steps."""
+        """Why the scheduler left requests waiting, in the order in which it asks."""
         scheduler, reason = self._scheduler, self._lesser_reason()
         if scheduler.block_new_requests:
             reason = "pages"

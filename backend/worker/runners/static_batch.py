@@ -149,8 +149,7 @@ def rows_of(job: Generate) -> int:
 
 
 def choose(job: Generate, here: list[Asked]) -> list[Asked]:
-    """The next batch among requests that have arrived. Sorted: those with the fewest new tokens first, so that rows of
-    a batch end together; a server knows only what a request allows, which is exactly what these generate."""
+    """The next batch among requests that have arrived; sorted: those with the fewest new tokens first."""
     if job.plan.generate.batch.order == "sorted":
         here = sorted(here, key=lambda one: (one.max_new_tokens, len(one.ids), one.number))
     return here[: rows_of(job)]
