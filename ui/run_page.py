@@ -61,7 +61,7 @@ class RunPage(ABC):
 
     def start(self, request: gr.Request, shown: Any, asked: Callable[[], Request]) -> Updates:
         """Queue a run and show it."""
-        if self.pressed_twice(shown, request):
+        if buttons_of(self.known(shown), request) == BUSY:  # before the buttons were greyed
             return {}
         run_id = self.bench.submit(asked(), visitor_of(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
@@ -74,10 +74,6 @@ class RunPage(ABC):
     def finished(self, request: gr.Request, run_id: Any) -> Updates:
         """The panel has shown the end of its run."""
         return self.buttons(buttons_of(self.known(run_id), request))
-
-    def pressed_twice(self, shown: Any, request: gr.Request) -> bool:
-        """Whether a press comes after one that began a run, before the buttons were greyed. `shown`: id of a run."""
-        return buttons_of(self.known(shown), request) == BUSY
 
     def recorded(self, shown: Any, stale: str) -> bool:
         """Whether a run is shown, with its settings, that was made elsewhere. `stale`: the value of the stale line."""

@@ -9,7 +9,6 @@ import msgspec
 from tokendyno.backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit, shipped_claims
 from tokendyno.backend.claims.formula import Bounds, Side, State, Word, bounds, side, state, verdict
 from tokendyno.backend.claims.results import Result, read_results
-from tokendyno.backend.claims.samples import Doubt
 from tokendyno.backend.claims.trials import ClaimTest, Device
 from tokendyno.backend.units import three
 
@@ -254,16 +253,12 @@ def _on_machine(claims: Claims, claim: Claim, machine: str, found: Mapping[str, 
         remark(standings, word, partly=bool(doubts)),
         sentence,
         views,
-        [_doubt(one) for one in doubts],
+        [f"arm {one.arm}: {one.axis} {one.status.replace('_', ' ')}: {one.reason}" for one in doubts],
     )
 
 
 def _standing(figure: Figure, found: Bounds | None) -> Standing:
     return Standing(state(figure, found), side(figure, found), found is not None and found.low is None)
-
-
-def _doubt(doubt: Doubt) -> str:
-    return f"arm {doubt.arm}: {doubt.axis} {doubt.status.replace('_', ' ')}: {doubt.reason}"
 
 
 def _sentence(figures: Sequence[FigureView]) -> str:

@@ -149,13 +149,9 @@ def _blocks(rows: list[Row]) -> list[Block]:
     ]
 
 
-def _pays(rows: list[Row]) -> dict[str, BreakEven | None]:
-    """When waiting for each arm but the first pays, against the first."""
-    return {row.label: break_even(rows[0].started, row.started) for row in rows[1:]}
-
-
 def _document(rows: list[Row]) -> StartDocument:
-    created, pays = rows[0].run.created, _pays(rows)
+    created = rows[0].run.created
+    pays = {row.label: break_even(rows[0].started, row.started) for row in rows[1:]}
     return StartDocument(
         created.model_label,
         created.machine,

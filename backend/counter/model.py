@@ -155,14 +155,9 @@ def read_config(values: dict[str, Any]) -> Any:
         raise Refused("it is neither among transformers' causal language models nor a known encoder")
     if name == "cpmant":
         raise Refused("it puts tokens of its own before the prompt, and takes the token 0 for padding")
-    if name in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not is_encoder(name) and not _decodes(config):
+    if name in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not is_encoder(name) and not getattr(config, "is_decoder", False):
         raise Refused("it is an encoder that is not known here")
     return config
-
-
-def _decodes(config: Any) -> bool:
-    """Whether a type that may be either generates text."""
-    return bool(getattr(config, "is_decoder", False))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -107,14 +107,9 @@ def table_axes(facts: ModelFacts) -> tuple[Optimization, ...]:
     return tuple(axis for axis in all_axes() if axis.in_fit_table and axis.matters(facts))
 
 
-def default_context(facts: ModelFacts) -> int:
-    """The context where none was asked for."""
-    return min(DEFAULT_CONTEXT, facts.max_positions)
-
-
 def check_lengths(facts: ModelFacts, context: int | None, batch: int) -> int:
     """The context to use, requested or default. InputError for a context or batch that no run can have."""
-    chosen = default_context(facts) if context is None else context
+    chosen = min(DEFAULT_CONTEXT, facts.max_positions) if context is None else context
     if not 1 <= batch <= MAX_BATCH_SIZE:
         raise InputError(f"Batch size {batch} must be a whole number from 1 to {MAX_BATCH_SIZE:,}.")
     if chosen < 1:

@@ -40,7 +40,7 @@ def cells(found: Fit, row: FitRow) -> list[str]:
         margin(found, row),
         longest(found, row),
         would_do(found, row),
-        bound_text(row),
+        "n/a" if row.floor_s is None else " ".join(seconds_text(row.floor_s)),
     ]
 
 
@@ -64,11 +64,6 @@ def would_do(found: Fit, row: FitRow) -> str:
         name = "this GPU" if found.device.here else found.device.name
         found_on.append(f"{row.enough_gpus} x {name}")
     return " or ".join(found_on) or "no GPU listed"
-
-
-def bound_text(row: FitRow) -> str:
-    """The roofline bound."""
-    return "n/a" if row.floor_s is None else " ".join(seconds_text(row.floor_s))
 
 
 def heading(found: Fit) -> str:

@@ -162,7 +162,9 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
     else:
         path = local_path(name, models_dir, local_paths)
         if path is None or path.is_file():
-            raise _unknown_random(name)
+            raise InputError(
+                f"{_nearest('architecture for random weights', name)} A folder with a config.json also works."
+            )
         if not (path / "config.json").is_file():
             raise InputError(f"The folder {path} has no config.json. Give one that has, or a catalogue model.")
         config, where, label = read_json(path / "config.json"), str(path / "config.json"), path.name
@@ -171,10 +173,6 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
     plain["dtype"] = _dtype(fields, path) or usual_dtype(fields)
     source = ModelSource("random", config_json=encode_config(plain))
     return _facts(ref, plain, where, source, label=f"{label} (random weights)")
-
-
-def _unknown_random(name: str) -> InputError:
-    return InputError(f"{_nearest('architecture for random weights', name)} A folder with a config.json also works.")
 
 
 def _dtype(fields: Fields, here: Path | None) -> str | None:

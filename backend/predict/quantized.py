@@ -103,17 +103,12 @@ def stored_packing(stored: StoredFormat) -> Packing | None:
         case "choice":
             return PACKINGS[stored.choice]
         case "gptq":
-            return Packing("gptqmodel", _LINEAR, lambda rows, columns, size: _gptq(stored, rows, columns))
+            return Packing("gptqmodel", _LINEAR, lambda rows, columns, size: _awq(stored, rows, columns) + 4 * columns)
         case "awq":
             return Packing("gptqmodel", _LINEAR, lambda rows, columns, size: _awq(stored, rows, columns))
         case "fp8":
             return Packing("fp8", _LINEAR | {"expert"}, lambda rows, columns, size: _fp8(stored, rows, columns))
     return None
-
-
-def _gptq(stored: StoredFormat, rows: int, columns: int) -> int:
-    """Codes, a packed zero point and a float16 scale for each group and row, an int32 group for each column."""
-    return _awq(stored, rows, columns) + 4 * columns
 
 
 def _awq(stored: StoredFormat, rows: int, columns: int) -> int:

@@ -68,7 +68,7 @@ def summarize_batch(batch: BatchSeries, traffic: Traffic, slots: int = 0) -> Bat
     wall_s = max(batch.end_s) if steps else None
     good = (
         None
-        if not _limited(traffic.limits)
+        if not any((traffic.limits.ttft_s, traffic.limits.token_s, traffic.limits.request_s))
         else sum(_within(traffic.limits, arrivals[i], r) for i, r in served.items())
     )
     busy = len(batch.kind) - batch.kind.count(IDLE)
@@ -119,10 +119,6 @@ def differing(a: BatchSeries, b: BatchSeries) -> dict[int, int | None] | None:
 
 def _served(row: RequestRow) -> bool:
     return row.end_s is not None and row.reason != "cancelled"
-
-
-def _limited(limits: Limits) -> bool:
-    return bool(limits.ttft_s or limits.token_s or limits.request_s)
 
 
 def _within(limits: Limits, arrival_s: float, row: RequestRow) -> bool:

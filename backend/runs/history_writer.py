@@ -122,7 +122,8 @@ class HistoryWriter:
         while not self._closing:
             with self._changed:
                 if not self.trouble:
-                    self._changed.wait_for(lambda: self._items or self._hurried(), self._idle_s())
+                    idle_s = max(0.05, min(PRUNE_EVERY_S, self._prune_at_s - time.monotonic()))
+                    self._changed.wait_for(lambda: self._items or self._hurried(), idle_s)
                 self._changed.wait_for(self._hurried, RETRY_S if self.trouble else GATHER_S)
                 asked = self._asked
             if self._attempt():
@@ -210,10 +211,6 @@ class HistoryWriter:
             self.report(f"Part of the history could not be kept ({type(error).__name__}: {error}).")
 
     # --- retention --------------------------------------------------------------------------------
-
-    def _idle_s(self) -> float:
-        """Seconds until something is due though nothing is added."""
-        return max(0.05, min(PRUNE_EVERY_S, self._prune_at_s - time.monotonic()))
 
     def _prune(self) -> None:
         """Remove what was deleted a while ago and some runs that are past a limit, if that is due and nothing waits."""

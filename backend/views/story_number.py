@@ -43,7 +43,7 @@ def _figure(run: Snapshot, kind: NumberKind, sittings: Sequence[float]) -> str:
             ratio = median(sittings) or (found.ratio if found else None)
             return times(ratio) if ratio else ""
         case "growth":
-            grown = [_grown(arm.kv_sliding, arm.kv_full) for arm in (a, b)]
+            grown = [sum(kv[-1] - kv[0] for kv in (arm.kv_sliding, arm.kv_full) if kv) for arm in (a, b)]
             return _less(grown[0] / grown[1]) if grown[1] else ""
         case "memory":
             peaks = [arm.finished.peak_memory_bytes if arm.finished else 0 for arm in (a, b)]
@@ -60,11 +60,6 @@ def _figure(run: Snapshot, kind: NumberKind, sittings: Sequence[float]) -> str:
         case "graphs":
             compiled = b.finished.compiled if b.finished else None
             return f"{len(compiled.graphs) if compiled else 0}"
-
-
-def _grown(sliding: Sequence[int], full: Sequence[int]) -> int:
-    """Bytes since the prompt."""
-    return sliding[-1] + full[-1] - sliding[0] - full[0] if full else 0
 
 
 def _less(share: float) -> str:

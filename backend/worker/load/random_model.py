@@ -25,7 +25,7 @@ def empty_model(config_json: str, dtype: str, attention: str | None) -> Any:
     values = decode_config(config_json)
     with reading("config (config.json)"):
         config = AutoConfig.for_model(values.pop("model_type"), **values)
-    torch_dtype = getattr(torch, dtype if dtype != "auto" else _config_dtype(config))
+    torch_dtype = getattr(torch, dtype if dtype != "auto" else str(config.dtype or "bfloat16").removeprefix("torch."))
     build = auto_class(config.model_type).from_config
     with torch.device("meta"):
         try:
@@ -56,10 +56,6 @@ def initialize(model: Any, device: str) -> Any:
             if tensor[(0,) * tensor.ndim].isnan().item():
                 tensor.normal_(0, _STD) if isinstance(tensor, torch.nn.Parameter) else tensor.zero_()
     return model
-
-
-def _config_dtype(config: Any) -> str:
-    return str(config.dtype or "bfloat16").removeprefix("torch.")
 
 
 def byte_tokenizer(vocab_size: int) -> PreTrainedTokenizerFast:

@@ -126,7 +126,8 @@ class DecodeLoop:
             self._key = key
             if self._compile_mode is not None:
                 self._step.advance = torch.compile(self._step.advance, mode=self._compile_mode, dynamic=False)
-            mode, graphs = self._prompt_passes()
+            mode = self._compile_mode if self._prefill_compiled else None
+            graphs = self._cuda_graph and self._prefill_graphs
             if self._cuda_graph or mode:
                 self._step.begin(input_ids, attention_mask, 0, [])
             if self._cuda_graph:
@@ -136,10 +137,6 @@ class DecodeLoop:
             if mode or graphs:
                 self._step.make_prompts(mode, graphs)
         return self._step
-
-    def _prompt_passes(self) -> tuple[str | None, bool]:
-        """In which mode passes over prompts are compiled, and whether they are captured."""
-        return self._compile_mode if self._prefill_compiled else None, self._cuda_graph and self._prefill_graphs
 
     def _run(self, step: Step, copy: HostCopy, max_new_tokens: int, eos: list[int], meter: TokenMeter) -> Any:
         ahead = STEPS_AHEAD if step.out.is_cuda else 1

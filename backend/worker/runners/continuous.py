@@ -73,7 +73,8 @@ class ContinuousRunner(BatchCourse):
         """A manager with its cache and first graphs, watched from before they are captured."""
         plan, traffic = job.plan.generate.batch, job.traffic
         assert traffic is not None
-        lengths = self._sizes(traffic.concurrent)
+        longest = sorted((len(one.ids) + one.max_new_tokens for one in self._asked), reverse=True)
+        lengths = longest[: traffic.concurrent]
         pages = pages_of(traffic, plan.page_tokens) if traffic.exact else pages_needed(lengths, plan.page_tokens)
         pages = traffic.pages or pages
         most = -(-lengths[0] // plan.page_tokens)
@@ -98,10 +99,6 @@ class ContinuousRunner(BatchCourse):
             close_manager(self.model, manager)
             raise
         return manager, watch
-
-    def _sizes(self, concurrent: int) -> list[int]:
-        """Tokens of the requests that need most pages together."""
-        return sorted((len(one.ids) + one.max_new_tokens for one in self._asked), reverse=True)[:concurrent]
 
     # --- serving ----------------------------------------------------------------------------------
 
