@@ -164,8 +164,7 @@ def checked_price(price_per_hour: float) -> float:
 
 
 def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: bool = False) -> Workload:
-    """What memory, rules and predictions need of many requests: the longest prompt and output, in as many rows as may
-    be in work at once."""
+    """What memory and rules need of many requests: the longest lengths, in as many rows as run at once."""
     rows = min(traffic.concurrent, len(traffic.requests))
     return Workload(
         prompt_tokens=traffic.longest_prompt,

@@ -37,8 +37,7 @@ def shown(value: object) -> str:
 
 
 def unknown(what: str, name: str, valid: Iterable[str], where: str = "") -> InputError:
-    """The InputError for a name that is not in `valid`: suggests the nearest one if one is near, and lists all if they
-    are few. `where`: where all of them are found."""
+    """The InputError for a name that is not in `valid`, with the nearest one, or all if they are few."""
     names, name = sorted(valid), shown(name)
     near = near_names(name, names)
     hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -51,8 +50,7 @@ def unknown(what: str, name: str, valid: Iterable[str], where: str = "") -> Inpu
 
 
 def near_names(name: str, valid: Iterable[str]) -> list[str]:
-    """Names that a user may have meant, the likeliest first: by their beginning, or alike letter by letter, whatever
-    the case."""
+    """Names that a user may have meant, the likeliest first: alike in their beginning or letter by letter."""
     typed = name.casefold()
     found = []
     for one in valid:

@@ -1,5 +1,4 @@
-"""Presets of several optimizations are wishes: what cannot run with this model on this machine gives way, and is
-said."""
+"""Presets of several optimizations are wishes: what cannot run here gives way, and is said."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -30,8 +29,7 @@ def bundle(name: str) -> ArmPreset | None:
 
 
 def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> Granted:
-    """A preset that is not a bundle as it is; of a bundle, on each axis the first wish that is not refused, memory
-    apart."""
+    """A preset as it is, or of a bundle, on each axis the first wish that is not refused, memory apart."""
     if not preset.bundle:
         return Granted(preset.choices)
     left = {axis: list(choices) for axis, choices in preset.wishes(facts.kind, facts.architecture).items()}

@@ -29,8 +29,7 @@ def of_arm(work: Workload, traffic: Traffic | None, plan: Plan) -> tuple[Workloa
 def with_pages(
     memory: MemoryEstimate, plan: Plan, facts: ModelFacts, machine: Machine, traffic: Traffic
 ) -> MemoryEstimate:
-    """The memory of continuous batching: a cache of pages, one row of tokens a step, and a mask but with flash
-    attention."""
+    """The memory of continuous batching: pages, one row of tokens a step, and a mask but with flash attention."""
     batch, setup = plan.generate.batch, setup_of(plan, machine)
     size = _itemsize(plan, facts)
     pages = pages_of(traffic, batch.page_tokens)

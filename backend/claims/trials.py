@@ -83,8 +83,7 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "a CPU" if self.device == "cpu" else "a GPU" if self.gpus == 1 else f"{self.gpus} GPUs"
 
     def request(self, folder: Path | None = None) -> Request:
-        """What that command asks of the bench, of a model in `folder` if one is given. InputError: an unknown arm or
-        traffic."""
+        """What that command asks of the bench, of a model in `folder` if given. InputError: unknown arm or traffic."""
         model = str(folder or self.model)
         match self.command:
             case "batch":

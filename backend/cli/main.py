@@ -77,8 +77,7 @@ def _fail(sentence: str, code: int) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Let standard streams that were closed before the start lead nowhere: else files that are opened later take their
-    numbers, and what is printed goes into them."""
+    """Let closed standard streams lead nowhere: else files that are opened later take their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)  # the lowest that is free: that of the stream

@@ -59,8 +59,7 @@ def _unrecognized(options: argparse.Namespace, unknown: Sequence[str]) -> str:
 
 
 def make_parser(command: str = "") -> Parser:
-    """The whole command line, or what parses one command. The parsed options' `act` carries out the command and returns
-    the exit code."""
+    """The whole command line, or what parses one command; its `act` returns the exit code."""
     parser = Parser(
         prog="tokendyno",
         usage="tokendyno COMMAND [options]",

@@ -109,8 +109,7 @@ def close(bench: Bench) -> None:
 
 
 def live_line(run: Run, now_s: float, bar_text: str = "") -> str:
-    """The arm at work with a bar, the others in short: `A done | B run ━━━━── 64/256 tokens, 12 s left`. `now_s`:
-    epoch."""
+    """The arm at work with a bar, the others in short: `A done | B run ━━━━── 64/256 tokens, 12 s left`."""
     parts = []
     for name, arm in run.arms.items():
         phase = next(reversed(list(arm.phases.values())), None)

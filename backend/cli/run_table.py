@@ -41,8 +41,7 @@ def no_reading(run: Created) -> None:
 
 
 def run_blocks(run: Run, everything: bool = False, find: FindReading = no_reading) -> list[Block]:
-    """A run of any kind as it is now. `everything`: also the figures behind the main ones, whole texts, and every row
-    of the ledgers. `find`: a reading of texts by the same arms."""
+    """A run of any kind as it is now. `everything`: all figures, texts and rows. `find`: a reading."""
     now = run.snapshot()
     if now.request.quality is not None:
         return _quality_blocks(now, everything)
@@ -114,8 +113,7 @@ def _main_figures(run: Snapshot) -> Block:
 def _figures(
     run: Snapshot, figures: Sequence[Sequence[Tile]], against: Mapping[str, Difference] | None = None
 ) -> Block:
-    """A line for each figure that some arm has, a column for each arm; `against`: one arm against the other, by the
-    figure's key. What notes of all arms have in common stands beside the figures, what they have not under them."""
+    """A line for each figure, a column for each arm. What notes have in common stands beside them."""
     arms, known = list(run.arms), [{tile.key: tile for tile in found} for found in figures]
     labels = {tile.key: tile.label for found in figures for tile in found}
     rows: list[Row] = []

@@ -63,8 +63,7 @@ Row = Sequence[Cell]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Aligned columns. Where they are too wide, headings and prose fold, columns are left out from the right, names
-    fold."""
+    """Aligned columns. Where they are too wide they fold, and those from the right are left out."""
 
     columns: Sequence[Column]
     rows: Sequence[Row]

@@ -164,8 +164,7 @@ def measured(
 def _carry_out(
     bench: Bench, options: argparse.Namespace, tasks: Sequence[Task], journal: Journal, together: bool
 ) -> None:
-    """Carry trials out and say how each goes, here or in several places at once, from which runs come into this history
-    and figures into the journal. Raises Stopped, and InputError where one failed or cannot be kept."""
+    """Carry trials out and say how each goes. Raises Stopped, and InputError where one failed."""
 
     def watch(run: Run, what: str) -> None:
         say(what)

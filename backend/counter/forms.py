@@ -24,8 +24,7 @@ SLOTTED = {"StaticLayer", "StaticSlidingWindowLayer"}
 
 
 def fits_static(model: Any, filled: Any) -> bool:
-    """Whether `generate` reads a prompt into a static cache. filled: a dynamic cache after a pass over `LONG`
-    tokens."""
+    """Whether `generate` reads a prompt into a static cache. filled: a dynamic one after a pass over `LONG` tokens."""
     keys = [one for layer in filled.layers if (one := getattr(layer, "keys", None)) is not None]
     if any(one.shape[2] > LONG for one in keys):
         return False  # it puts tokens of its own in front
@@ -68,8 +67,7 @@ class _Pages(PagedAttentionCache):  # type: ignore[misc]
 
 
 def fits_pages(model: Any, filled: Any) -> bool:
-    """Whether a step of continuous batching goes through the model, each layer writing into pages. filled: a dynamic
-    cache."""
+    """Whether a step of continuous batching writes into pages in each layer. filled: a dynamic cache after a pass."""
     config = model.config.get_text_config()
     try:
         groups = group_layers_by_attn_type(config)

@@ -177,8 +177,7 @@ def build(config: Any, encoder: bool) -> Any:
 
 
 def _float32(model: Any) -> dict[str, int]:
-    """Numbers that `from_pretrained` keeps in float32 (`_keep_in_fp32_modules`, and `_strict` for bfloat16 too, and
-    what the class builds so: core_model_loading.py, step 3), and those that are built so."""
+    """Numbers that `from_pretrained` keeps in float32, by dtype, and those that are built so."""
 
     def held(patterns: set[str]) -> int:
         search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns) or "(?!)").search
@@ -197,8 +196,7 @@ def _number(config: Any, names: tuple[str, ...], default: int = 0) -> int:
 
 
 def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:
-    """All matrices, the input embedding first. `ran`: modules that a pass over text calls; others are part of no
-    step."""
+    """All matrices, the input embedding first. `ran`: modules that a pass over text calls; others are in no step."""
     table = model.get_input_embeddings()
     head = model.get_output_embeddings()
     counted: Counter[Matrix] = Counter()

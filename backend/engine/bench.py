@@ -195,8 +195,7 @@ class Bench:
         return not any(one.blocked for one in arms.values()) and (fetched or not barred)
 
     def check(self, request: Request, machine: Machine | None = None) -> dict[str, Checked]:
-        """Check each arm of a request without running it, as it would be on a machine: this one unless one is given.
-        InputError if the request cannot be understood."""
+        """Check each arm as on a machine (None: this one). InputError if the request cannot be understood."""
         return self._judge(request, machine)[1]
 
     def kept(self, arms: Mapping[str, Checked]) -> list[str]:
@@ -204,8 +203,7 @@ class Bench:
         return [name for name, arm in arms.items() if self.pool.keeps(name, arm.plan)]
 
     def start_costs(self, model: str) -> dict[str, float]:
-        """What choices cost at the start of a run of this model here (`runs/start_costs.py`), as far as earlier runs
-        tell. InputError if they cannot be read now."""
+        """Seconds that choices cost at the start of a run of this model, by earlier runs. InputError."""
         return self._start_costs.of(model, Place(self.machine().describe(), hardware.versions()))
 
     def obstacle(self, facts: ModelFacts) -> str:
@@ -223,8 +221,7 @@ class Bench:
         return facts, arms
 
     def admitted(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
-        """The model and each arm as they would run, the revision of the model's files settled. InputError says why they
-        cannot, and what to do."""
+        """The model and each arm as they would run, the revision settled. InputError says why they cannot."""
         require_kind(request)
         check_runs(self.limits)
         facts, arms = self._judge(request)
@@ -239,8 +236,7 @@ class Bench:
         return replace(facts, source=source), {name: checked.of(source) for name, checked in arms.items()}
 
     def submit(self, request: Request, visitor: Visitor = LOCAL_USER, *, fresh: bool = False) -> str:
-        """Queue a run of a visitor and return its id. InputError says what is wrong and what to do. `fresh`: with
-        workers that have loaded nothing."""
+        """Queue a run; returns its id. InputError says what is wrong. `fresh`: with new workers."""
         facts, arms = self.admitted(request)
         with self._lock:
             check_room(self._open(), len(self._turns), visitor, self.limits)

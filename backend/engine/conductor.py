@@ -131,8 +131,7 @@ class Conductor:
         return self._decides and self._together
 
     def _run_all(self) -> float:
-        """Run each arm as often as was asked for, or in pairs until they decide: two at least, and none that would end
-        later than was asked for. Returns the seconds that this took, warm-up not counted."""
+        """Run each arm as often as asked, or in pairs until they decide. Returns the seconds, without warm-up."""
         asked, spent_s = self._run.request, 0.0
         repeats = max(LEAST_PAIRS, asked.workload.repeats) if self._decides else asked.workload.repeats
         for self._repeat in range(repeats):
@@ -159,8 +158,7 @@ class Conductor:
             self._load(arm)
 
     def _read_after(self, most_s: float) -> None:
-        """Where the arms may differ in what they predict and nobody knows by how much, both read texts in the shapes of
-        the run, text by text, for at most so many seconds. Texts that both have read count."""
+        """Both arms read texts in the shapes of the run where it is unknown by how much they differ."""
         run, asked = self._run.snapshot(), self._run.request
         reading, gate = given_texts(asked), gate_of(run, self._runs.reading)
         if reading is None or gate is None or gate.state in ("settled", "random") or gate.positions >= ENOUGH_POSITIONS:
@@ -190,8 +188,7 @@ class Conductor:
                     break
 
     def _read_texts(self, quality: Quality) -> None:
-        """All texts through the first arm, whose distributions are kept, then through the second, which is compared
-        with them. Each arm then generates once at these lengths, for its speed and for proof of what was in effect."""
+        """All texts through the first arm, then the second, compared; each then generates once, for proof."""
         with own_folder("run-", private_folder("distributions")) as folder:
             for arm in self._arms:
                 self._make_ready(arm)
@@ -222,8 +219,7 @@ class Conductor:
         self._exchange.ask(arm, command, "quality", until_s)
 
     def _probe_difference(self) -> None:
-        """Where greedy texts differ, ask the worker of one arm how close the choice was. Nothing is measured any more,
-        and a failure costs only this answer."""
+        """Where greedy texts differ, ask a worker how close the choice was. A failure costs this answer only."""
         texts = self._run.snapshot().texts()
         arm = next((name for name in self._arms if name in self._pool.slots), None)
         if texts is None or texts.tokens_equal_until is None or arm is None:

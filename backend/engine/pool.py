@@ -73,8 +73,7 @@ class WorkerPool:
     # --- for the engine thread --------------------------------------------------------------------
 
     def take(self, slot: str, plan: Plan, command: Generate | None = None) -> Worker:
-        """The slot's worker if it holds the plan's model or none and can measure `command`; else a spare or a new one.
-        StartError."""
+        """The slot's worker if it holds the plan's model or none and can measure `command`; else a spare or new one."""
         kind = self.choose(plan)
         worker = self.slots.get(slot)
         remark = ""

@@ -19,8 +19,7 @@ from tokendyno.backend.runs.records import Predicted, PrefillBound, RooflinePoin
 
 
 def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, started: Started) -> Predicted:
-    """The prediction for the run that `started` describes: from the prompt to the last token but one, which is fed back
-    last."""
+    """The prediction for the run that `started` describes, from the prompt to the last token but one."""
     if checked.plan.generate.batch.continuous:
         return Predicted(arm, [], [], "steps of many requests differ", "", checked.memory.by_part())
     setup = replace(setup_of(checked.plan, machine), max_places=started.places)

@@ -24,8 +24,7 @@ def work_of(request: Request) -> int:
 
 
 def expected_device_s(request: Request, checked: Checked, facts: ModelFacts, machine: Machine) -> float:
-    """Seconds for which one arm needs its device, from its load to its proof: rather too many, since it is lent for
-    these."""
+    """Seconds for which one arm needs its device, from its load to its proof: rather too many."""
     work, plan = request.workload, checked.plan
     length = prompt_tokens(work) + work.max_new_tokens
     rates = peak_rates.of_machine(machine, facts.dtype if plan.load.dtype == "auto" else plan.load.dtype)

@@ -49,8 +49,7 @@ class MemoryWatch:
         return float("inf") if self.limit_bytes is None else max(0.0, self._due_s - time.monotonic())
 
     def exceeded(self, executor: Executor) -> bool:
-        """Whether its processes hold more memory, files apart; shared pages count once (`pss`). False where no poll is
-        due."""
+        """Whether its processes hold more memory, files apart, shared pages once. False where no poll is due."""
         if self.limit_bytes is None or self.wait_s:
             return False
         now_s = time.monotonic()

@@ -31,8 +31,7 @@ def open_bench(
     executor: str = "subprocess",
     machines: Machines | None = None,
 ) -> Bench:
-    """A bench whose arms run on one kind of executor; `machines`: those that share each model. The other arguments are
-    those of `Bench`. InputError where that kind cannot be used."""
+    """A bench whose arms run on one kind of executor. InputError where that cannot be used."""
     if executor == "zero-gpu":
         call_on_gpu()
 

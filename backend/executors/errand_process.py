@@ -1,5 +1,4 @@
-"""`python -m tokendyno.backend.executors.errand_process PARENT_PID`: an errand on standard input, answers on its
-output."""
+"""Entry of an errand's process, with PARENT_PID: the errand on standard input, answers on standard output."""
 
 import os
 import platform

@@ -18,8 +18,7 @@ from tokendyno.backend.worker.ranks.share import Hello, Share
 
 
 def hello_of(facts: ModelFacts | None, problem: str = "") -> Hello:
-    """What this machine is, and which model it has: where that comes from, its matrices, and the names and sizes of its
-    files in a folder. Where the folder is does not matter, and the weights' bytes are not read."""
+    """What this machine is, and a digest of its model: source, matrices, names and sizes of its files."""
     versions = {name: version for name, version in hardware.versions().items() if name in SAME}
     device, model = hardware.detect().device, ""
     if facts is not None:

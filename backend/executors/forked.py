@@ -56,8 +56,7 @@ class Template:
         return self._process.pid if self._process is not None else None
 
     def ask(self, worker: "Forked", env: Mapping[str, str], fds: Sequence[int]) -> bool:
-        """Ask for a worker with these variables and standard streams, which is born once the imports are done. False
-        where there will be none: `trouble` says why, unless the variables are others."""
+        """Ask for a worker with these variables and streams. False where there will be none (`trouble`)."""
         with self.changed:
             if self._process is None and not self.trouble:
                 self._start()

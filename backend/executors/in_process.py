@@ -75,8 +75,7 @@ class InProcessWorker:
         self._commands.put(command)
 
     def end(self, grace_s: float = 0.0) -> None:
-        """Cancel what runs and wait for the thread, which cannot be killed: after `END_WAIT_S` (or `grace_s`) the log
-        says so."""
+        """Cancel what runs and wait for the thread, which cannot be killed: after a while the log says so."""
         self._ending = True
         self._commands.abandon()
         self._thread.join(max(grace_s, END_WAIT_S))

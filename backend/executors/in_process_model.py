@@ -119,8 +119,7 @@ class InProcessModel:
         ends: Collection[int],
         likely: int,
     ) -> "Future[None]":
-        """Begin to generate, and tell each token in the model's thread. `ends`: ids after which to stop, besides those
-        that end a text; `likely`: how many of the likeliest tokens are told with each."""
+        """Generate, and tell each token. `ends`: further ids after which to stop; `likely`: how many to tell."""
         if (texts := self._texts) is not None:
             from tokendyno.backend.worker.runners.texts import Text
 

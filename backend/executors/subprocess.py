@@ -33,8 +33,7 @@ def worker_variables() -> dict[str, str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a worker process. OMP_WAIT_POLICY: threads that spin while waiting take slices from the
-    browser."""
+    """The environment of a worker process. OMP_WAIT_POLICY: spinning threads would take time from the browser."""
     more = {**import_variables(), "PYTHONUNBUFFERED": "1", **worker_variables()}
     return {**os.environ, **more}
 
@@ -141,8 +140,7 @@ class WorkerProcess:
             self._process.stdin.flush()
 
     def end(self, grace_s: float = 0.0) -> None:
-        """Kill the whole process group, after SIGTERM and up to `grace_s` seconds if given; later events are
-        dropped."""
+        """Kill the whole process group, after SIGTERM and up to `grace_s` seconds; later events are dropped."""
         self._ending = True
         if grace_s:
             self._signal(signal.SIGTERM)

@@ -18,8 +18,7 @@ MOST_LINES = 15
 
 
 def short_script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
-    """The text, at most `MOST_LINES` lines; the standalone script for what neither way can do. `checked` must be
-    runnable."""
+    """The text, at most `MOST_LINES` lines, else the standalone script. `checked` must be runnable."""
     parts = parts_of(checked)
     if _suffices(parts, checked):
         text = _Transformers(checked, facts, workload, parts, paths).text()

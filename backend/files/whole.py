@@ -10,8 +10,7 @@ READABLE, PRIVATE = 0o666, 0o600
 
 
 def write_whole(path: Path, data: bytes, mode: int = READABLE) -> None:
-    """Replace the file in one step; a link is followed, and the last of several writers wins. OSError: nothing has
-    changed."""
+    """Replace the file in one step; a link is followed, the last writer wins. OSError: nothing has changed."""
     target = Path(os.path.realpath(path))
     draft = _draft(target)
     try:

@@ -33,8 +33,7 @@ def smallest_card(arm: FitArm, offered: Sequence[Card]) -> str:
 
 
 def gpus_that_fit(arm: FitArm, setup: Setup, memory_bytes: int, most: int) -> int:
-    """The smallest number of GPUs of that memory, more than share the model now and at most `most`, that can share it
-    and on which it fits; 0 if there is none."""
+    """The smallest number of GPUs of that memory, at most `most`, on which the model fits; 0 if none."""
     for count in parallel.SIZES:
         tensor, expert = parallel.group_sizes(arm.facts, count)
         if not arm.shared[0] < count <= most or parallel.unrunnable(arm.facts, setup.quantization, tensor, expert):

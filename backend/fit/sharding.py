@@ -71,8 +71,7 @@ class Sharding:
 
 
 def sharding(facts: ModelFacts, choice: str) -> Sharding:
-    """Of a model with random weights. InputError for what splits nothing, does not divide, or has no plan in
-    transformers."""
+    """Of a model with random weights. InputError for what splits nothing, does not divide, or has no plan."""
     kind, _, number = choice.partition("-")
     if kind not in ("tensor", "expert") or not number.isdecimal() or int(number) < 2:
         raise InputError(f"{choice!r} splits no parameter. Give tensor-N or expert-N, such as tensor-2.")

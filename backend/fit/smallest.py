@@ -67,8 +67,7 @@ class Smallest:
 def smallest(
     facts: ModelFacts, device: Device, context: int, batch: int = 1, gpus: int = 1, obstacle: str = ""
 ) -> Smallest:
-    """The first arrangement that fits on so many GPUs of the device, else on more of them. `obstacle`: why the model
-    cannot be loaded on this machine, or ""."""
+    """The first arrangement that fits on so many GPUs, else on more. `obstacle`: as of `fit_facts`."""
     search = _Search(facts, device, context, batch)
     not_here = obstacle if device.here else ""
     as_it_is = next((search.arrangement(way, gpus) for way, _ in search.ways(gpus)), None)

@@ -169,8 +169,7 @@ def fit_facts(
 
 
 def _marked(rows: list[FitRow], first: str) -> tuple[FitRow, ...]:
-    """The rows with `main` set: the first row for each choice of the axis `first`; of the first row's choice also those
-    that need less memory than the main rows before them."""
+    """The rows with `main` set: the first of each choice of `first`, and of the best what saves memory."""
     least: dict[str, int] = {}
     marked = []
     for row in rows:

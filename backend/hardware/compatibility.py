@@ -6,8 +6,7 @@ from packaging.version import Version
 
 
 def startup_messages() -> list[str]:
-    """One sentence per problem. transformers 5.23 requires kernels >= 0.18.2, which is not on PyPI: Hub kernels then go
-    silent."""
+    """One sentence per problem. transformers 5.23 requires kernels >= 0.18.2, which is not on PyPI."""
     found = {name: _version(name) for name in ("transformers", "kernels", "torch")}
     messages = []
     transformers, kernels, torch = found["transformers"], found["kernels"], found["torch"]

@@ -88,8 +88,7 @@ class Machine:
 
     @property
     def torch_has_cuda(self) -> bool:
-        """Whether the installed torch is a CUDA build: by its local version (+cpu, +cu130), and without one by what
-        PyPI serves for this system."""
+        """Whether torch is a CUDA build: by its local version, else by what PyPI serves for this system."""
         found = self.version("torch")
         if found is None:
             return False

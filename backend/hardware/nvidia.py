@@ -169,8 +169,7 @@ def _described(lib: Any, handle: Any, index: int, capability: tuple[int, int]) -
 
 
 def _slices(lib: Any, handle: Any, card: Gpu) -> tuple[Slice, ...]:
-    """The slices of a GPU in MIG mode (docs.nvidia.com/deploy/nvml-api/group__nvmlMultiInstanceGPU.html); none of
-    another."""
+    """The slices of a GPU in MIG mode, each with memory of its own; none of another."""
     found = []
     with contextlib.suppress(Exception):  # not supported: GPUs and drivers before MIG
         for place in range(lib.nvmlDeviceGetMaxMigDeviceCount(handle) if lib.nvmlDeviceGetMigMode(handle)[0] else 0):

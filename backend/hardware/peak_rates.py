@@ -56,8 +56,7 @@ def _link_of(spec: GpuSpec) -> str:
 
 
 def measure_unknown_gpu(machine: Machine, say: Callable[[str], None], stopped: Callable[[], bool]) -> None:
-    """Before a run: measure and store the bandwidth of a GPU that is not in the catalogue, once a process. `say`:
-    progress."""
+    """Before a run: measure and store the bandwidth of a GPU outside the catalogue, once. `say`: progress."""
     name = machine.gpus[0].name if machine.gpus else ""
     if not name or machine.zero_gpu or name in _TRIED or of_machine(machine, "float32") is not None:
         return
@@ -75,8 +74,7 @@ _TRIED: set[str] = set()
 
 
 def measure_once(machine: Machine, stopped: Callable[[], bool]) -> bool:
-    """While nothing runs: measure and store the bandwidth of the device if that was never done. False: `stopped` ended
-    it."""
+    """While nothing runs: measure and store the bandwidth if that was never done. False: `stopped` ended it."""
     name, kept = bandwidth.device_name(machine), bandwidth.recall(machine)
     if machine.zero_gpu or name in _TRIED or (kept is not None and (machine.gpus or kept.bfloat16)):
         return True

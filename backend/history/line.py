@@ -18,8 +18,7 @@ MAX_LINE = 400
 
 
 def line_of(run: Snapshot, find: FindReading, status: Status | None = None) -> str:
-    """The verdict, else how the run ended; never raises, for a stored run may hold anything. `status`: of one about to
-    end."""
+    """The verdict, else how the run ended; never raises: a stored run may hold anything."""
     now = run if status is None else replace(run, status=status)
     try:
         sentence = _verdict(now, find)

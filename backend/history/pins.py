@@ -105,8 +105,7 @@ def read_pins(text: str) -> list[Pin]:
 
 
 def beside(pins: Sequence[Pin], runs: RunLog, titles: bool = False) -> SideBySide:
-    """The pinned arms side by side, as far as they are known here. InputError for fewer than two. `titles`: as the page
-    does."""
+    """The pinned arms side by side, as far as they are known here. InputError for fewer than two."""
     if len(pins) < FEWEST:
         raise InputError(f"Pin {FEWEST} to {MOST} arms to see them side by side.")
     arms, missing = list[_Arm](), list[str]()

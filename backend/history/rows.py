@@ -98,8 +98,7 @@ class Listing:
         self._store, self._runs, self._team = store, runs, limits.mode == "team"
 
     def find(self, search: Search, visitor: Visitor) -> Found:
-        """One page of the runs that a visitor looks for; trials of a course are one row, unless its id is looked for.
-        InputError."""
+        """One page of the runs that a visitor looks for; trials of a course are one row. InputError."""
         if self._store.path is None:
             return Found([], 0, 0, 0, search.per_page)
         self._store.settle()

@@ -188,8 +188,7 @@ class Users:
 
     @contextmanager
     def _changed(self) -> Iterator[dict[str, UserEntry]]:
-        """The users, to be changed within it: the file is then replaced in one step, and only its owner may read it.
-        Nothing is written on an exception. Other processes wait, so that no change is lost."""
+        """The users, to be changed within it, while others wait: then the file is replaced in one step."""
         from filelock import FileLock  # with asyncio; the page, which changes nothing, starts without it
 
         try:

@@ -93,8 +93,7 @@ def without_waiting() -> Iterator[None]:
 
 
 def count(config: dict[str, Any], where: str) -> Counted:
-    """The model that a config describes; `where` names it in errors. InputError, with a reason, if it cannot be
-    counted."""
+    """The model that a config describes; `where` names it in errors. InputError if it cannot be counted."""
     data = encode_config(config).encode()
     file = _file(data)
     answer = _kept(file)
@@ -148,8 +147,7 @@ class Idle(subprocess.SubprocessError):
 def answered(
     command: Sequence[str], data: bytes, cpu_limit_s: float, tell: Callable[[Progress], object] = lambda now: None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Give a process `data` and wait for its end. Idle, TimeoutExpired by time of a processor, or
-    CalledProcessError."""
+    """Give a process `data` and wait for its end. Raises Idle, TimeoutExpired, CalledProcessError."""
     began_s = time.monotonic()
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=bare_environment(), cwd=ROOT

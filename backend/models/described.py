@@ -16,8 +16,7 @@ from tokendyno.backend.models.stored import read_stored
 
 
 def describe(config: dict[str, Any], where: str) -> ModelFacts:
-    """All facts that do not depend on where the model lies; its name and source are left empty. `dtype` is "" where the
-    config has none. InputError if the config is invalid or its model cannot be predicted."""
+    """All facts that do not depend on where the model lies. InputError if the config is invalid."""
     stated = Fields(config, where)
     if read_architecture(stated) in FAMILIES:
         shape = read_shape(config, where)

@@ -250,8 +250,7 @@ def clean(ref: str) -> str:
 
 
 def local_path(name: str, models_dir: Path | None, local_paths: bool) -> Path | None:
-    """The folder or GGUF file that `name` means; None if it is no local path. InputError: it is missing, or not
-    allowed."""
+    """The folder or GGUF file that `name` means; None if it is no local path. InputError: missing, not allowed."""
     given = Path(name)
     inside = not given.is_absolute() and ".." not in given.parts and not name.startswith("~")
     is_gguf = name.lower().endswith(".gguf")

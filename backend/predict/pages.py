@@ -26,8 +26,7 @@ def pages_of(traffic: Traffic, page_tokens: int) -> int:
 
 
 def cache_bytes(facts: ModelFacts, pages: int, page_tokens: int, itemsize: int) -> int:
-    """Bytes of so many pages, each over all layers, rounded up to whole sectors; two more, for padding, do not
-    count."""
+    """Bytes of so many pages, each over all layers, rounded up to whole sectors, padding apart."""
     groups = [layers.elements * layers.count * itemsize * page_tokens for layers in facts.cache_layers]
     groups = [size for size in groups if size]  # states have no pages
     sector = math.lcm(*groups, ALIGNMENT_BYTES)

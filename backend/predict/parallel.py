@@ -122,8 +122,7 @@ def unrunnable(facts: ModelFacts, quantization: str, tensor: int, expert: int) -
 
 
 def shard(facts: ModelFacts, tensor: int = 1, expert: int = 1) -> ModelFacts:
-    """The model as rank 0 holds it; `facts` itself for one GPU. `experts` stays the total, `matrices` are this
-    rank's."""
+    """The model as rank 0 holds it; `facts` itself for one GPU. `experts` stays the total."""
     check_sizes(facts, tensor, expert)
     if tensor == 1:
         return facts

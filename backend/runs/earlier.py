@@ -94,8 +94,7 @@ def expected_s(keeper: Keeper, created: Created, arm: ArmPlanned) -> dict[PhaseN
 
 
 def whole_s(keeper: Keeper, created: Created) -> dict[str, dict[PhaseName, float]]:
-    """Of each arm, seconds of all its runs, of their proof and of its texts: in the newest run between the same arms
-    that was to end as this one is, and has. Empty without one."""
+    """Of each arm, seconds of its runs, proof and texts in the newest run between the same arms."""
     asked, keys = created.request, [arm.waits.run for arm in created.arms]
     for earlier in keeper.recent(asked.model, MAX_RUNS):
         if earlier.id == created.id or _course(earlier.request) != _course(asked):

@@ -58,8 +58,7 @@ class RunLog:
         return run
 
     def append(self, run_id: str, record: Record) -> None:
-        """Add a record to a live run. KeyError if there is no such run. An end is on disk before anybody sees it, or
-        trouble is said: a run that was seen to end must not come back as interrupted."""
+        """Add a record to a live run. KeyError without one. An end is on disk before anybody sees it."""
         self._keeper.add(run_id, record)
         if isinstance(record, Ended) and not self._keeper.trouble:
             self._keeper.flush(END_WAIT_S)

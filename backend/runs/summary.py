@@ -131,8 +131,7 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 def compare(
     a: Sequence[Measured], b: Sequence[Measured], prefill: bool = True, equal: bool = False
 ) -> Comparison | None:
-    """A against B over pairs of consecutive runs; None without a pair. Where one run stopped earlier, only the steps
-    that both completed count. `prefill`: the first step is not a decode step."""
+    """A against B over pairs of runs and the steps that both completed; None without."""
     return compare_pairs(pair_ratios(a, b, prefill), equal)
 
 

@@ -86,8 +86,7 @@ def stories(folder: Path = FOLDER) -> tuple[Story, ...]:
 
 
 def first_story(device: str) -> Story:
-    """The story of the first page: the first whose effect exists on a machine with that device alone, else the first
-    whose effect exists there."""
+    """The story of the first page: the first whose effect exists on that device alone, else there."""
     here = [one for one in stories() if one.exists in ("", device)]
     return next((one for one in here if one.exists), here[0])
 

@@ -1,5 +1,4 @@
-"""The figures of an arm in words: its tiles, and the detail rows behind them. Three significant digits, "n/a" for
-unknown."""
+"""The figures of an arm in words, of three significant digits: its tiles, and the detail rows behind them."""
 
 from collections.abc import Mapping
 

@@ -1,5 +1,4 @@
-"""The panel of many requests: an HTML component whose value is a run's id, which pulls as `tokendyno.ui.live.panel`
-does."""
+"""The panel of many requests: an HTML component whose value is a run's id, as `tokendyno.ui.live.panel`."""
 
 from typing import Annotated
 

@@ -108,8 +108,7 @@ class _Index(msgspec.Struct):
 
 
 def named_files(path: Path) -> list[str]:
-    """The weight files that an index names, in order of their names. InputError if it cannot be read, is too large, or
-    names anything but safetensors files beside it."""
+    """The weight files that an index names, sorted. InputError if it is unreadable or names others."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_INDEX_BYTES + 1)

@@ -33,8 +33,7 @@ REFERENCE = re.compile(rf"(?P<repo>{NAME}/{NAME})(?:@(?P<revision>[A-Za-z0-9][A-
 
 
 def parse_reference(ref: str) -> tuple[str, str] | None:
-    """(repo, revision) of `org/name` or `org/name@revision`; None if `ref` is no Hub id, by stricter rules than the
-    Hub's."""
+    """(repo, revision) of `org/name` or `org/name@revision`; None if `ref` is no Hub id."""
     match = REFERENCE.fullmatch(ref)
     if match is None or ".." in ref or "--" in ref or "//" in ref or match["repo"].endswith((".git", ".ipynb")):
         return None

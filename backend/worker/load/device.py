@@ -1,5 +1,4 @@
-"""How weights reach the device: through a device map or host memory, with or without warming the allocator up,
-measured."""
+"""How weights reach the device: by a device map or host memory, the allocator warmed up or not; measured."""
 
 import contextlib
 import time

@@ -1,5 +1,4 @@
-"""Watches for interference with a measurement, twice a second: lowered clocks, other programs on the GPU or the
-cores."""
+"""Watches for interference with a measurement: lowered clocks, other programs on the GPU or the cores."""
 
 import os
 import threading

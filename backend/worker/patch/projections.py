@@ -51,8 +51,7 @@ class Slice(nn.Module):  # type: ignore[misc]
 
 
 def fuse(model: Any) -> int:
-    """Fuse every group in `model`, one at a time; returns how many. InputError where a weight cannot be
-    concatenated."""
+    """Fuse every group, one at a time; returns how many. InputError where a weight cannot be concatenated."""
     count = 0
     for name, module in text_modules(model):
         for group in GROUPS:

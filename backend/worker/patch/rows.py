@@ -12,8 +12,7 @@ _ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
 
 
 def store_by_rows(model: Any) -> None:
-    """Store each Conv1D as kernels read a matrix, in its own memory: its shape stays (in, out), the order is by
-    rows."""
+    """Store each Conv1D as kernels read a matrix, in its own memory; its shape stays (in, out)."""
     for module in model.modules():
         if type(module) is Conv1D and module.weight.is_contiguous():
             rows = module.weight.data.t().contiguous()

@@ -126,8 +126,7 @@ class Loop(Optimization):
         script.generate.clear()
 
     def find(self, observation: Observation) -> Finding:
-        """Counts the custom loop's steps in the measured run, against its passes, and in a profile of further
-        tokens."""
+        """Counts the custom loop's steps in the measured run, against its passes, and in a profile."""
         trace, counts = observation.trace(), observation.counts
         own, passes = int(counts.own_steps or 0), int(counts.passes or 0)
         traced = trace.ops[STEP_NAME] if trace.ops[LOOP_NAME] else 0
