@@ -44,7 +44,6 @@ class Options:
 
     limits       what visitors may do: those of the mode, with the models and kernels that were listed
     why          why it is this mode, where it was not asked for; "" otherwise
-    hosts        further names that this server answers to
     space        whether this is a Space, whose page is shown in a frame behind a proxy
     kernels_dir  folder for `kernels=local`, or None: the kernels that come with tokendyno
     mcp          whether the endpoints are also tools of an MCP server

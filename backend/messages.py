@@ -43,7 +43,6 @@ class Generate(Message, frozen=True, tag="generate"):
     keep    a Prove may follow: keep what it needs until the next command of this kind
     traffic many requests instead of the prompt: answered by Steps, Pages and RequestEnds in place of Tokens
     most_prompt_tokens  refuse a prompt that turns out to have more; 0: no limit but the model's positions
-    prompt_ids  the prompt's tokens in place of its text
     places      slots of a static cache, at least: one that serves several prompts
     """
 
@@ -196,7 +195,6 @@ class Tokens(Message, frozen=True, tag="tokens", omit_defaults=True):
     latency_s     since the previous token; for token 0 the time to first token. Tokens of one step (speculation) have
                   the same time and share the step's latency evenly
     kv_sliding    bytes of the KV cache's tensors after this token, layers with a sliding window
-    memory_bytes  newest sample of the worker's memory at that moment (see Finished.memory_label)
     text          what these tokens add to the text (incomplete characters wait for the next batch)
     text_ends     characters of the sequence's whole text that exist after each token; empty in records of older
                   versions

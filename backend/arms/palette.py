@@ -39,7 +39,6 @@ class Entry(msgspec.Struct, frozen=True):
     """One line of the palette.
 
     choices  what it sets, with what it requires; a preset (`whole`) puts every other axis back to its default
-    why      reasons, where it does not simply run
     name     of the choice or the preset, as on the command line; `axis_name`: of its axis
     aliases  what else it is called, such as the argument of transformers that sets it
     words    by which it can be found besides, as by its group and summary

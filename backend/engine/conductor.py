@@ -48,7 +48,6 @@ class Job:
     """A queued or running run: its facts, the checked plan of each arm, and a cancel flag.
 
     address    from where it was asked for, "" where that is not counted
-    fresh      it begins with workers that have loaded nothing
     """
 
     run: Run

@@ -25,7 +25,6 @@ Choices = Mapping[str, str]
 class Arrangement:
     """An arm with the memory that it needs of a device, which may be more than there is.
 
-    choices       what is not at its default, also how several GPUs share the model
     needed_bytes  of each device, at the context that was asked for
     room_bytes    memory of each device; margin: in a word, how much of it is left
     max_context   the longest one that fits; 0 if not even one token does

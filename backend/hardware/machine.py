@@ -29,13 +29,11 @@ PACKAGES = (
 class Machine:
     """The machine that runs the arms.
 
-    nvml_problem   why NVML reports nothing about the GPU in use; "" if it does
     avx512_bf16    the CPU has these instructions, for which bitsandbytes repacks 4-bit weights
     bfloat16       how long products in bfloat16 take on this CPU; empty where that was never measured, or with a GPU
     hub_kernels    kernel repositories of the Hub that need no download
     kernels        folder of `kernels=local`, "" if it has none for this device
     no_compiler    what torch.compile lacks here (`hardware/compilers.py`); "" if nothing
-    zero_gpu       the GPU is lent for a call at a time (`hardware/zero_gpu.py`)
     hosts          machines that share a model, this one included; the others are taken to be like it
     assumed        of a machine that is not here (`hardware/elsewhere.py`): what is taken for granted, in a sentence
     """

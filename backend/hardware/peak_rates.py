@@ -15,7 +15,6 @@ class PeakRates:
     """Peak rates of one device.
 
     flops_per_s            dense operations in the compute dtype; None if unknown
-    source                 in words: measured here, or whose data sheet
     link_bytes_per_s       between two devices, each way; None if unknown
     """
 

@@ -39,10 +39,7 @@ class Limits:
     run_tokens     prompt and new tokens of a run: of all arms, repeats and sequences together
     run_s          from the beginning of a run to its end; what was measured until then is kept
     trials         runs of an ablation: arms by rounds, and readings of texts
-    open_runs      of a visitor, queued or running
     address_runs   likewise of a network address, which a new cookie does not reset
-    queued_runs    waiting runs of everybody
-    sessions       browser tabs whose state is kept
     unread_bytes   of answers that wait to be read, of everybody; `address_unread_bytes` of one address
     address_events    what was asked for through Gradio's queue from one address and not fetched yet
     address_requests  of one address, answered at a time; further ones wait

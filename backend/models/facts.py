@@ -87,7 +87,6 @@ class ModelFacts:
     counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
     fits_static        whether `generate` can keep its tokens in a static cache
     fits_slots         whether the custom decode loop's cache has layers for all that this model keeps of a token
-    fits_pages         whether the pages of transformers' continuous batching have
     shared_inputs      groups of linear layers with an input in common that projections=fused knows; None: not counted
     counted_workspace  what a pass over a prompt takes, by number format, where counted: see `Counted.workspace`
     """

@@ -84,7 +84,6 @@ NO_TRACE = Trace(Counter(), Counter(), Counter(), 0)
 class Observation:
     """What the worker shows to each axis after a run.
 
-    model    the loaded `PreTrainedModel`
     cache    the `Cache` filled by the measured run; None for an encoder
     plan     what was planned: context, never proof
     gather   what every rank gives, by rank, where several run the model; returns once all have given theirs

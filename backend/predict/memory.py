@@ -78,7 +78,6 @@ class MemoryEstimate:
 
     kv             the cache at the end of the run (a growing cache may hold more after a long prompt: see `workspace`)
     kv_elsewhere   the part of `kv` that an offloaded cache keeps in host memory, or that other devices hold
-    weights_elsewhere  the part of `weights` that other devices hold
     fullest        peak of the process on the device that holds most, where there are several; else 0
     runtime_bytes  the process without its tensors: interpreter and libraries, or the CUDA context
     heap           the freed block that torch's allocator keeps of eager attention on a GPU

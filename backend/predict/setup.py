@@ -12,7 +12,6 @@ class Setup:
 
     capability    compute capability of the GPU, (0, 0) if unknown
     max_places    slots of a static cache; None: as many as needed
-    padded        the prompt is padded, so attention needs a mask
     chunk         tokens of the prompt in one pass; 0: all of them
     graphs        who captures CUDA graphs, "compile" or "manual"; "" for none
     prompt_graph  the pass over the prompt is captured: its temporary tensors stay reserved while tokens are generated

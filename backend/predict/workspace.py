@@ -45,7 +45,6 @@ class Work:
     grown         bytes of a layer's keys from which a growing cache makes longer ones, with a chunk's behind them
     copied        a chunk's attention copies keys and values for each query head
     masked        a mask is built, and keys and values are repeated per query head: padding, windows, static caches
-    tensor_ranks  GPUs that split the matrices
     expert_ranks  GPUs that split the experts; tokens are assumed to be routed to them evenly
     float16       the compute dtype, whose softmax into float32 a GPU does in one kernel
     """

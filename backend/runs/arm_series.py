@@ -59,11 +59,9 @@ class ArmSeries:
     repeats_s         latencies of every repeat: repeat -> seconds of each step
     interference      (repeat, annotation) of the kinds in INTERFERENCE, over all repeats
     first_phases      those of repeat 0 and before it, and `first_loaded` the load; later ones may come again
-    expected_s        how long phases took in earlier runs of the same shape
     expected_whole_s  how long those that come again and again took, all together
     pace              (seconds, characters): how much of the text there was at a time, for each part of it that came
     batch             many requests, of repeat 0; empty for a run of one prompt
-    scores            how it predicted each of the given texts, in their order; empty for other runs
     """
 
     name: str

@@ -29,10 +29,8 @@ class Gate(msgspec.Struct, frozen=True):
 
     state       settled: nothing is to be measured; read: by `difference`; random: the weights are, so that nothing
                 could be measured; unread: nobody has measured it
-    run         id of the run that read the texts, "" without one
     swapped     the reading had B as its reference: `difference` is of A against B
     finer       the arm with the finer weights, so that what it predicts otherwise is no cost; "" for neither
-    own         it was a text of the visitor
     """
 
     state: GateState

@@ -57,7 +57,6 @@ class HistoryWriter:
     """Writes one history file. Any thread may call it. InputError if no history can be kept at `path`.
 
     trouble    what is not being kept at this moment, and what to do; "" while all is well
-    messages   the latest sentences for the user: what was set aside, could not be kept, or was deleted
     set_aside  what was said when a damaged file was set aside; "" if none was
     """
 

@@ -39,7 +39,6 @@ class TextComparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tokens_equal_until  index of the first generated token at which they differ; None where none does
     gap                 the lead of the likeliest of all tokens over the next one there, in logits; None if not probed
-    causes              what may have decided between them: number format, order of summation, ...
     """
 
     tokens_equal_until: int | None

@@ -19,13 +19,11 @@ class Script:
     """The parts of a script, each empty until an axis fills it.
 
     definitions  (file, name) of functions and classes of this package to print, with all that they need
-    prepare      lines before the model is loaded
     shown        keyword of `from_pretrained` -> what users pass for it, where the script calls a function instead
     empty        lines after a random model's architecture is built on the meta device, before it has memory
     state        expressions of further weights by name, for random weights that are quantized or dequantized
     cache        expression of a new `past_key_values`, "": generate makes its own; a static one is made once and reset
     forward      lines before an encoder's passes, which are calls of `forward` with `inputs`
-    generate     keyword of `model.generate` -> expression
     loop         expression of a `DecodeLoop` that generates in place of `model.generate`, "": generate
     """
 

@@ -44,11 +44,9 @@ class Also(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One story.
 
-    headline   what follows the number, to make a sentence
     exists     the device on which its effect exists: "cuda", "cpu", "" for both
     sittings   of a number that is a ratio of times: the ratios of several sittings, one of which was recorded
     also       others that can be played in its place
-    claim      what is said, in our words; `source` says where
     claims     names of those in presets/claims/ that say the same: whether it holds is what was measured of them
     found      what the recording shows of it, in a sentence
     chart      the one that shows it on a slide, with its figure

@@ -61,7 +61,6 @@ class BatchHead(msgspec.Struct, frozen=True):
 
     quiet         the browser shares the CPU with the measurement and should poll less often
     asked         None for a viewer that has it already
-    waits         reasons for waiting -> what a request waited for
     same          how many requests got the same tokens, in a sentence; `differ`: where the others begin to differ
     """
 

@@ -59,7 +59,6 @@ class Card(msgspec.Struct, frozen=True):
     lead, figure, tail  a sentence around its one number
     ratio, low, high    time of A / time of B, of many requests useful tokens/s of B / of A, and its interval; None
                         where there is none
-    decided             whether more pairs would change nothing that is said
     cost                what a million tokens cost in either arm, "" without a price
     """
 

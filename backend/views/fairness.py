@@ -27,7 +27,6 @@ class Fairness(msgspec.Struct, frozen=True):
     """What stands above the button that runs two arms.
 
     state     unasked: they also differ in what nobody chose; equal: in nothing
-    same      in what they are the same
     fix       what makes them the same in what nobody chose
     """
 

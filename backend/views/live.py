@@ -97,7 +97,6 @@ class ArmHead(
     """Everything about an arm but its series.
 
     state         waiting, working, done, failed or cancelled
-    verified      how much of the ledger is verified, in words
     interference  sentences: what may have disturbed the measurement
     pace          how the text grew; empty until the run has ended
     ranks         memory of the other ranks or devices, where several ran the model, once they are done
@@ -128,10 +127,8 @@ class Head(msgspec.Struct, frozen=True):
     """Everything about a run but its series.
 
     quiet       the browser shares the CPU with the measurement and should poll less often
-    texts       whether the greedy texts are the same, likewise
     digest      the ledgers of all arms in one line; None while there are none
     quality     what was read of given texts; None where the arms answered a prompt
-    crossing    seconds over tokens of two arms, where the one that starts later gets ahead
     figures     by chart, the one figure that a slide shows beside it
     """
 
@@ -160,7 +157,6 @@ class Head(msgspec.Struct, frozen=True):
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
     """The answer to one pull.
 
-    trouble   what of the runs is not being kept at this moment
     every_ms  no sooner than this after this pull should the next one come
     """
 

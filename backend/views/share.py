@@ -41,7 +41,6 @@ class Curves(NamedTuple):
 class Shared(NamedTuple):
     """A run in words and curves.
 
-    notes        what the verdict is based on, and what is known of the quality
     differences  of B against A, by the key of a tile
     curves       None where no arm has generated anything
     command      what repeats it; "" for a run of many requests or given texts

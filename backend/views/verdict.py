@@ -44,7 +44,6 @@ LETTERS: Mapping[str, str] = {"A": "A", "B": "B"}
 class VerdictText(msgspec.Struct, frozen=True):
     """The sentence, "" where there is nothing to say, and what it is based on.
 
-    gate      what is known of the quality of one arm against the other, "" where there is nothing to know
     gate_run  id of the run that says so, "" without one
     unasked   in what the arms differ although nobody asked for it, "" for nothing
     pays      from when on waiting for the arm that starts later pays, "" where neither has to catch up

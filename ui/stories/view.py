@@ -40,7 +40,6 @@ class ShownStory(msgspec.Struct, frozen=True):
 
     number    its one figure, "" for none; `headline` goes on after it, `why` is the reason
     times     what a token takes in both arms, "" where that is not the point
-    caption   where its number comes from
     curves    of arms A and B, from 0 to 1
     played    its own recording and then others; `batching`: another page plays it
     """

@@ -23,7 +23,6 @@ class Share(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     hosts, host   machines that share the model, and which of them this is; rank 0 is on machine 0
     endpoint      HOST:PORT of the rendezvous, on machine 0; "" where one machine has all ranks
     interface     network interface through which the others are reached, "" where torch is to find it
-    wait_s        how long machine 0 waits for the others
     hello         what this machine is; None where one machine has all ranks
     model_path    the model's folder or file on this machine, where machine 0 has it elsewhere
     kernels_path  likewise the folder of kernels

@@ -37,7 +37,6 @@ class Text:
     """One of them.
 
     tell_one  takes each token, in the model's thread
-    done      answered once it has ended
     """
 
     job: Generate

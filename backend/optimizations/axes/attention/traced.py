@@ -34,7 +34,6 @@ class Calls:
     repeated  those of them, of a single new token, whose KV heads had been copied for each query head
     grouped   softmax over scores (B, KV heads, group, S): products written out by groups of heads
     eager     softmax over other scores of attention; a router's have fewer dimensions
-    flex      compiled calls of flex_attention
     """
 
     sdpa: int
