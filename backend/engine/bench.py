@@ -203,7 +203,7 @@ class Bench:
         return [name for name, arm in arms.items() if self.pool.keeps(name, arm.plan)]
 
     def start_costs(self, model: str) -> dict[str, float]:
-        """Seconds that choices cost at the start of a run of this model, by earlier runs. InputError."""
+        """Seconds that choices cost at the start, by earlier runs. InputError if these cannot be read now."""
         return self._start_costs.of(model, Place(self.machine().describe(), hardware.versions()))
 
     def obstacle(self, facts: ModelFacts) -> str:

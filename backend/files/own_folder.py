@@ -11,9 +11,9 @@ from pathlib import Path
 
 @contextmanager
 def own_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """A new folder in `parent` (None: the system's temporary one) for this user alone, removed at the end. OSError.
+    """A new folder in `parent` (None: the system's temporary one) for this user alone, removed at the end.
 
-    Folders of this prefix that killed processes left are removed first: a folder without a lock is nobody's.
+    OSError if it cannot be made. Folders of this prefix that killed processes left are removed first.
     """
     within = Path(tempfile.gettempdir()) if parent is None else parent
     for other in within.glob(f"{prefix}*"):

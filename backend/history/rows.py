@@ -98,7 +98,7 @@ class Listing:
         self._store, self._runs, self._team = store, runs, limits.mode == "team"
 
     def find(self, search: Search, visitor: Visitor) -> Found:
-        """One page of the runs that a visitor looks for; trials of a course are one row. InputError."""
+        """One page of the runs that a visitor looks for. InputError if the history cannot be read now."""
         if self._store.path is None:
             return Found([], 0, 0, 0, search.per_page)
         self._store.settle()

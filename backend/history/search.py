@@ -65,7 +65,7 @@ class Search:
 def read_search(
     asked: Mapping[str, str], page: int = 0, per_page: int = PER_PAGE, zone_s: float | None = None
 ) -> Search:
-    """A search as it was typed: q, model, axis, machine, since, until. `zone_s`: ahead of UTC. InputError."""
+    """A search as it was typed: q, model, axis, machine, since, until. InputError says what cannot be looked for."""
     for name, text in asked.items():
         if len(text) > MAX_TEXT:
             raise InputError(f"{name} has {len(text):,} characters; a search takes {MAX_TEXT}. Shorten it.")

@@ -122,7 +122,8 @@ class MemoryEstimate:
 
 
 def peak_bytes(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens: int, batch: int = 1) -> MemoryEstimate:
-    """Peak memory of `new_tokens` after a prompt, in each of `batch` sequences; of an encoder of a pass. InputError."""
+    """Peak memory of generating `new_tokens` after a prompt, in each of `batch` sequences; of an encoder that of a
+    pass. InputError if the GPUs of `setup` cannot share the model."""
     if setup.devices > 1:
         return _on_several(facts, setup, prompt_length, new_tokens, batch)
     facts = shard(facts, setup.tensor_parallel, setup.expert_parallel)

@@ -97,9 +97,10 @@ def check_format(db: sqlite3.Connection, path: Path) -> int:
 
 
 def open_file(path: Path) -> str:
-    """Make the file ready: migrated, with runs of dead processes marked as interrupted. InputError; sqlite3.Error.
+    """Make the file ready: migrated to this version, with the runs of dead processes marked as interrupted.
 
-    Returns a message if the old file is damaged, which is then kept under another name, else "".
+    Returns a message if the old file is damaged, which is then kept under another name, else "". InputError if this is
+    no place for a history; sqlite3.Error if waiting may help.
     """
     check_path(path)
     try:
