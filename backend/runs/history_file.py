@@ -86,7 +86,10 @@ def check_format(db: sqlite3.Connection, path: Path) -> int:
     if tables and not {"runs", "records"} <= tables:
         raise _unwritable(path, "it is the database of another program")
     if 0 < number < history_schema.OLDEST:
-        raise _unwritable(path, f"it has format {number}, of before the first release")
+        raise InputError(
+            f"The history {path.name} has format {number}, of before the first release. Move it away, or name another "
+            "file with --history (TOKENDYNO_HISTORY)."
+        )
     if number > history_schema.newest():
         raise InputError(
             f"A newer version of tokendyno wrote the history {path.name} (format {number}; this one knows formats up "

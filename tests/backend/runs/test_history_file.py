@@ -161,6 +161,17 @@ def test_a_file_of_an_older_format_is_backed_up_before_it_is_migrated(number: in
     assert all(stat.S_IMODE(found.stat().st_mode) == 0o600 for found in backups)
 
 
+def test_a_file_of_before_the_first_release_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    filled(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA user_version = {history_schema.OLDEST - 1}")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"h\.sqlite has format 5, of before the first release"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
 def test_a_migration_that_fails_leaves_the_file_as_it_was_beside_its_backup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
