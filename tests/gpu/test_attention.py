@@ -40,9 +40,7 @@ def row(model: str, arm: str, tokens: int = 64) -> dict[str, Any]:
     """The ledger row of attention after a run of this arm."""
     runnable(model, arm)
     name = f"attention-{model}-{arm}".replace("random:", "").replace("=", "-").replace(",", "_").replace("/", "-")
-    document = bench(
-        name, "run", "--model", model, "--arm", arm, "--prompt-tokens", "64", "--max-new-tokens", str(tokens)
-    )
+    document = bench(name, f"run --model {model} --arm {arm} --prompt-tokens 64 --max-new-tokens {tokens}")
     tell(document)
     (found,) = (row for row in document["arms"][0]["evidence"] if row["axis"] == "attention")
     print(found)

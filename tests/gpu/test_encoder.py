@@ -86,19 +86,8 @@ def test_the_choice_is_proved_and_the_memory_given_back(
 def test_a_compiled_encoder_leaves_less_of_the_gpu_idle() -> None:
     document = command_line(
         "encoder_compared",
-        "compare",
-        "--model",
-        MODEL,
-        "--a",
-        "dtype=float16",
-        "--b",
-        "dtype=float16,compile=reduce-overhead",
-        "--prompt-tokens",
-        "32",
-        "--max-new-tokens",
-        "300",
-        "--repeats",
-        "5",
+        f"compare --model {MODEL} --a dtype=float16 --b dtype=float16,compile=reduce-overhead "
+        "--prompt-tokens 32 --max-new-tokens 300 --repeats 5",
     )
     tell(document)
     a, b = (arm["summary"]["gpu_busy_share"] for arm in document["arms"])

@@ -22,9 +22,7 @@ def test_ids_are_those_of_a_bare_generate() -> None:
     out = model.generate(ids, max_new_tokens=NEW, do_sample=False, eos_token_id=None)
     expected = out[0, ids.shape[1] :].tolist()
 
-    document = bench(
-        "tokens", "run", "--arm", "dtype=float32", "--prompt", PROMPT, "--max-new-tokens", str(NEW), "--ignore-eos"
-    )
+    document = bench("tokens", f"run --arm dtype=float32 --prompt '{PROMPT}' --max-new-tokens {NEW} --ignore-eos")
     (arm,) = document["arms"]
     assert arm["token_ids"] == expected
     assert arm["time_s"] == sorted(arm["time_s"]) and len(arm["time_s"]) == NEW

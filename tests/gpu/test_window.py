@@ -16,19 +16,8 @@ WINDOW, PROMPT, NEW = 4096, 3000, 3000
 def document() -> dict[str, Any]:
     found = bench(
         "mistral-window",
-        "compare",
-        "--model",
-        "random:Mistral-7B-v0.1",
-        "--a",
-        "cache=dynamic",
-        "--b",
-        "cache=unwindowed",
-        "--prompt-tokens",
-        str(PROMPT),
-        "--max-new-tokens",
-        str(NEW),
-        "--repeats",
-        "1",
+        "compare --model random:Mistral-7B-v0.1 --a cache=dynamic --b cache=unwindowed "
+        f"--prompt-tokens {PROMPT} --max-new-tokens {NEW} --repeats 1",
     )
     tell(found)
     return found
