@@ -72,7 +72,8 @@ def expected_of(given: dict[str, Any], keys: Any, values: Any, norms: Any, sinks
     return torch.einsum("xhgt,xhtd->xhgd", weights, values.double()).reshape(-1), turned[1], rows[2]
 
 
-def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any) -> Any:
+def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any, **scales: Any) -> Any:
+    """scales: of keys and values in 8 bits."""
     import torch
 
     texts, heads, _, size = given["keys"].shape
@@ -87,6 +88,7 @@ def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any) -> Any
         1e-6,
         turns=turns,
         sinks=sinks,
+        **scales,
     )
     assert not turns.any()
     return out
