@@ -62,6 +62,7 @@ def test_an_arm_is_what_differs_and_the_palette_adds_to_it_by_keyboard(open_page
     user.page.keyboard.press("Escape")
 
 
+@pytest.mark.slow
 def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     user = open_page(DEFAULTS, permissions=["clipboard-read", "clipboard-write"])
     assert user.page.locator("#code-a .cm-content").count() == 0  # nothing is loaded for it before it is opened

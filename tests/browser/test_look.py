@@ -76,6 +76,7 @@ def test_nothing_moves_while_a_run_streams_or_is_lost_while_the_connection_fails
         assert times == sorted(set(times)) and len(times) > 10
 
 
+@pytest.mark.slow
 def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     user = open_page("?run=two", 390, 844)
     user.wait_over("two")

@@ -26,6 +26,7 @@ def runs_in(history: Path) -> set[str]:
         return {run_id for (run_id,) in file.execute("SELECT id FROM runs")}
 
 
+@pytest.mark.slow
 def test_a_chip_that_is_redrawn_while_it_is_pressed_goes_away_all_the_same(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")

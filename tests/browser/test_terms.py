@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.browser.access import small_targets
 from tests.browser.driver import Driver
 
@@ -9,6 +11,7 @@ Open = Callable[..., Driver]
 SAID = "document.querySelector('#live .td-meaning:popover-open')?.textContent ?? ''"
 
 
+@pytest.mark.slow
 def test_a_word_is_explained_on_hover_focus_and_tap(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
@@ -41,6 +44,7 @@ def test_a_word_is_explained_on_hover_focus_and_tap(open_page: Open) -> None:
     user.wait(f"({SAID}) === ''", 20)
 
 
+@pytest.mark.slow
 def test_the_palette_is_a_key_away_and_names_the_arguments_of_transformers(open_page: Open) -> None:
     user = open_page()
     user.page.locator("#live").focus()

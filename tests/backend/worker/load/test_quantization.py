@@ -124,12 +124,6 @@ def test_on_a_cpu_quantos_helper_is_not_built(monkeypatch: pytest.MonkeyPatch) -
     assert ledger(run.__wrapped__("pocket", quantization="quanto-int4")[2])["quantization"] == "quanto-int4"
 
 
-@pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "torchao-fp8", "quanto-int8"])
-def test_eight_bits_give_the_dense_models_text(choice: str) -> None:
-    texts = [run("pocket", quantization=name)[2].text for name in ("none", choice)]
-    assert texts[0] == texts[1] != ""
-
-
 @pytest.mark.parametrize("model", [PACKED, "random:pocket"])
 def test_mxfp4_is_dequantized_on_a_cpu_and_found_so(model: str) -> None:
     if hardware.detect().device != "cpu":

@@ -197,7 +197,7 @@ def test_few_pages_make_requests_wait_for_pages_and_change_no_token(worker: Loca
 
 def test_requests_are_served_after_they_arrive_and_an_end_of_text_ends_one(worker: LocalWorker) -> None:
     first = TrafficRequest(0.0, 4, prompt="Pip has a red")
-    late = TrafficRequest(1.5, 4, prompt="Pip has a red")
+    late = TrafficRequest(0.5, 4, prompt="Pip has a red")
     for kind in ("static", "continuous"):
         served = Served(worker, Traffic([first, late], 2), prove=False, kind=kind)
         rows = [served.batch.requests[i] for i in range(2)]
