@@ -59,13 +59,6 @@ def test_the_proof_of_sdpa_names_its_kernels() -> None:
     assert re.search(r"sdpa: (flash|cuDNN|memory-efficient|math) \(\d+ x ", found["proof"]), found
 
 
-@pytest.mark.parametrize("name", ["sdpa", "sdpa-gqa"])
-def test_what_grouping_saves_at_the_shape_of_an_8b_model(name: str) -> None:
-    """Printed only, for lab/measurements.md."""
-    found = row("random:Llama-3-8B", f"attention={name},cache=static,compile=reduce-overhead", tokens=200)
-    assert found["effective"] == name
-
-
 # --- grouped heads, in this process ---------------------------------------------------------------
 
 

@@ -16,7 +16,6 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.models import resolve
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
-from tools.bench.gpu.bench_cli import bench as command_line
 from tools.bench.gpu.bench_cli import tell
 from tools.bench.gpu.every import NOT_BACK_BYTES, left_behind_bytes, perform, used_bytes
 
@@ -81,19 +80,6 @@ def test_the_choice_is_proved_and_the_memory_given_back(
     assert len(only["latency_s"]) == PASSES and min(only["latency_s"]) > 0
     assert only["time_s"] == sorted(only["time_s"])
     assert left < NOT_BACK_BYTES
-
-
-def test_a_compiled_encoder_leaves_less_of_the_gpu_idle() -> None:
-    document = command_line(
-        "encoder_compared",
-        f"compare --model {MODEL} --a dtype=float16 --b dtype=float16,compile=reduce-overhead "
-        "--prompt-tokens 32 --max-new-tokens 300 --repeats 5",
-    )
-    tell(document)
-    a, b = (arm["summary"]["gpu_busy_share"] for arm in document["arms"])
-    assert a < b
-    assert document["comparison"]["verdict"] == "b_faster"
-    assert document["comparison"]["pairs"] == 5
 
 
 def small_bert() -> Any:
