@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -34,17 +33,7 @@ def spares(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def few_layers(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Qwen3-0.6B with 4 of its layers: what compiles, or launches kernels one by one, takes a seventh of the time."""
-    return _with_few_layers("Qwen3-0.6B", tmp_path_factory.mktemp("few"))
-
-
-@pytest.fixture(scope="session")
-def short_encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """BERT with 4 of its 12 layers."""
-    return _with_few_layers("bert-base-uncased", tmp_path_factory.mktemp("short"))
-
-
-def _with_few_layers(name: str, folder: Path) -> str:
-    entry = find(name)
+    entry, folder = find("Qwen3-0.6B"), tmp_path_factory.mktemp("few")
     assert entry is not None
     (folder / "config.json").write_text(json.dumps(json.loads(entry.config) | {"num_hidden_layers": FEW}))
     return f"random:{folder}"

@@ -34,7 +34,11 @@ REAL = (
         "quantization=mxfp4-dequantized", "experts=grouped_mm", "experts=batched_mm", "experts=eager",
         "attention=kernels-community/vllm-flash-attn3",
     )),
-    ("random:bert-base-uncased", ("baseline", "attention=eager", "compile=default", "quantization=bnb-nf4")),
+    ("random:bert-base-uncased", (
+        "baseline", "attention=eager", "compile=default", "quantization=bnb-nf4", "dtype=float16,compile=default",
+        "cuda_graphs=manual", "cuda_graphs=manual,shapes=buckets,dtype=bfloat16", "cuda_graphs=manual,attention=eager",
+        "cuda_graphs=manual,projections=fused", "cuda_graphs=manual,quantization=torchao-int8",
+    )),
 )  # fmt: skip
 PROMPTS = {"prefill=chunks-512": 600, "prefill=chunks-2048": 2_100}
 """Tokens of the prompt, where a short one would not be cut."""

@@ -67,6 +67,6 @@ def mixtral() -> str:
     return _written("mixtral", "MixtralForCausalLM", num_local_experts=4, num_experts_per_tok=2)
 
 
-def bert() -> str:
+def bert(**more: int) -> str:
     """An encoder."""
-    return _written("bert", "BertModel", type_vocab_size=2, initializer_range=0.2)
+    return _written("bert", "BertModel", type_vocab_size=2, initializer_range=0.2, **more)
