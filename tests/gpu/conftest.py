@@ -1,12 +1,14 @@
-"""One bench for the arms of a file, and a model of few layers where what is tested does not depend on their number."""
+"""One bench for the arms of a file, the bundled kernels, and a model of few layers where their number plays no part."""
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hardware.kernel_packages import BUNDLED
 from tokendyno.backend.models.catalogue import find
 from tools.bench.gpu.every import SPARES, start_spares
 
@@ -28,6 +30,14 @@ def spares(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "bench" in request.fixturenames:
         start_spares(request.getfixturevalue("bench"))
+
+
+@pytest.fixture(scope="module")
+def kernels() -> Any:
+    """The bundled kernels, as `kernels=local` loads them."""
+    from kernels import get_local_kernel
+
+    return get_local_kernel(BUNDLED / "matvec")
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_matvec import kernels  # noqa: F401
 from tests.gpu.test_tiles import packed
 from tests.support.fused_products import product_error
 
@@ -31,7 +30,7 @@ def weights(kind: str, rows: int, columns: int) -> tuple[Any, Any]:
     return whole, scale
 
 
-def error_of_rows(kernels: Any, kind: str, rows: int, columns: int, ride: str, **more: Any) -> float:  # noqa: F811
+def error_of_rows(kernels: Any, kind: str, rows: int, columns: int, ride: str, **more: Any) -> float:
     import torch
 
     w, scale = weights(kind, 2 * rows if "g" in ride else rows, columns)
@@ -42,7 +41,7 @@ def error_of_rows(kernels: Any, kind: str, rows: int, columns: int, ride: str, *
 @pytest.mark.parametrize("kind", ["int8", "fp8"])
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("early", [False, True])
-def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: dict[str, int], early: bool) -> None:  # noqa: F811
+def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: dict[str, int], early: bool) -> None:
     import torch
 
     torch.manual_seed(0)
@@ -57,7 +56,7 @@ def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: 
 @pytest.mark.parametrize(
     ("rows", "columns"), [(6144, 4096), (4096, 4096), (14336, 4096), (4096, 14336), (97, 64), (40, 11008), (1024, 3072)]
 )
-def test_rows_are_multiplied_as_they_are_cut_here(kernels: Any, kind: str, rows: int, columns: int) -> None:  # noqa: F811
+def test_rows_are_multiplied_as_they_are_cut_here(kernels: Any, kind: str, rows: int, columns: int) -> None:
     import torch
 
     torch.manual_seed(rows)
@@ -65,7 +64,7 @@ def test_rows_are_multiplied_as_they_are_cut_here(kernels: Any, kind: str, rows:
         assert error_of_rows(kernels, kind, rows, columns, ride) < 2e-4, ride
 
 
-def test_other_cards_choose_from_what_multiplies_a_matrix(kernels: Any) -> None:  # noqa: F811
+def test_other_cards_choose_from_what_multiplies_a_matrix(kernels: Any) -> None:
     import torch
 
     def ways(dtype: torch.dtype, columns: int) -> set[str]:
@@ -80,7 +79,7 @@ def test_other_cards_choose_from_what_multiplies_a_matrix(kernels: Any) -> None:
 
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("early", [False, True])
-def test_tiles_are_multiplied_however_they_are_cut(kernels: Any, how: dict[str, int], early: bool) -> None:  # noqa: F811
+def test_tiles_are_multiplied_however_they_are_cut(kernels: Any, how: dict[str, int], early: bool) -> None:
     import torch
 
     torch.manual_seed(0)
@@ -96,6 +95,6 @@ def test_tiles_are_multiplied_however_they_are_cut(kernels: Any, how: dict[str, 
             assert found < 2e-5, ride
 
 
-def test_a_cut_that_does_not_fit_is_an_error(kernels: Any) -> None:  # noqa: F811
+def test_a_cut_that_does_not_fit_is_an_error(kernels: Any) -> None:
     with pytest.raises(ValueError, match="4096"):
         error_of_rows(kernels, "int8", 32, 4096, "", tuned=CUTS[0] | {"CHUNKS": 3})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_long_attention import SHAPES, attended, away, case, counted, expected_of, kernels  # noqa: F401
+from tests.gpu.test_long_attention import SHAPES, attended, away, case, counted, expected_of
 from tests.gpu.test_matvec import MODELS, build, with_kernels
 from tests.gpu.test_own import prompt
 
@@ -25,7 +25,7 @@ def rounded(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
 @pytest.mark.parametrize("shape", [*SHAPES, (8, 2, 128, 300, 200, 1), (2, 4, 32, 60, 12, 3)], ids=str)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("new", ["small", "large"])
-def test_it_is_that_of_double_precision(kernels: Any, shape: tuple[int, ...], dtype: str, new: str) -> None:  # noqa: F811
+def test_it_is_that_of_double_precision(kernels: Any, shape: tuple[int, ...], dtype: str, new: str) -> None:
     """With a new token that has little weight, and with one that has most of it."""
     import torch
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_matvec import FOLDER
 from tests.gpu.test_steps import recorded
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
@@ -17,13 +16,6 @@ SHAPES = [  # heads, queries each, size, slots, filled, texts
     (1, 1, 64, 700, 699, 1),
     (3, 15, 128, 3000, 2000, 2),
 ]
-
-
-@pytest.fixture(scope="module")
-def kernels() -> Any:
-    from kernels import get_local_kernel
-
-    return get_local_kernel(FOLDER)
 
 
 def case(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:

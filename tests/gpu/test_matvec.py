@@ -12,7 +12,6 @@ from tokendyno.backend.hardware import kernel_packages
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
-FOLDER = kernel_packages.BUNDLED / "matvec"
 SHAPE: dict[str, Any] = {
     "vocab_size": 97,
     "hidden_size": 64,
@@ -44,13 +43,6 @@ MODELS: dict[str, dict[str, Any]] = {
         "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
     },
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def kernels() -> Any:
-    from kernels import get_local_kernel
-
-    return get_local_kernel(FOLDER)
 
 
 def build(architecture: str, dtype: str = "float32") -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.gpu.test_matvec import SHAPE, kernels, replaced, with_kernels  # noqa: F401
+from tests.gpu.test_matvec import SHAPE, replaced, with_kernels
 from tests.gpu.test_own import MANUAL, Maker, prompt
 from tests.support.fused_products import product_error
 
@@ -31,7 +31,7 @@ def linear(rows: int, columns: int, kind: str, double: bool, dtype: Any) -> Any:
     return made.cuda()
 
 
-def read(kernels: Any, part: Any) -> tuple[Any, Any, Any]:  # noqa: F811
+def read(kernels: Any, part: Any) -> tuple[Any, Any, Any]:
     """What the kernel reads, and (rows, columns) as bitsandbytes dequantizes it."""
     from bitsandbytes.functional import dequantize_4bit
 
@@ -45,7 +45,7 @@ def read(kernels: Any, part: Any) -> tuple[Any, Any, Any]:  # noqa: F811
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize(("kind", "double"), KINDS)
 def test_a_unit_vector_gives_the_numbers_of_bitsandbytes(
-    kernels: Any,  # noqa: F811
+    kernels: Any,
     kind: str,
     double: bool,
     dtype: str,
@@ -74,7 +74,7 @@ def test_a_unit_vector_gives_the_numbers_of_bitsandbytes(
     ("rows", "columns"),
     [(6144, 4096), (28672, 4096), (4096, 14336), (4096, 1024), (1024, 3072), (80, 1152), (34, 64), (5120, 8192)],
 )
-def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:  # noqa: F811
+def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:
     import torch
 
     torch.manual_seed(rows)
@@ -87,7 +87,7 @@ def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns:
 
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("early", [False, True])
-def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:  # noqa: F811
+def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:
     import torch
 
     early = early and kernels.products.can_be_early()
@@ -96,7 +96,7 @@ def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, in
         assert product_error(kernels.nibbles.product, *made, ride, torch.bfloat16, tuned=how, early=early) < 1e-2
 
 
-def test_other_blocks_and_scales_elsewhere_are_left_to_bitsandbytes(kernels: Any) -> None:  # noqa: F811
+def test_other_blocks_and_scales_elsewhere_are_left_to_bitsandbytes(kernels: Any) -> None:
     import torch
 
     from tokendyno.backend.worker.patch.four_bits import lay_together

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_matvec import SHAPE, kernels, replaced, with_kernels  # noqa: F401
+from tests.gpu.test_matvec import SHAPE, replaced, with_kernels
 from tests.gpu.test_own import Maker, prompt
 from tests.support.fused_products import product_error
 
@@ -49,7 +49,7 @@ def packed(rows: int, columns: int) -> tuple[Any, Any, Any]:
         (80, 1024),
     ],
 )
-def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:  # noqa: F811
+def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:
     import torch
 
     torch.manual_seed(rows)
@@ -62,7 +62,7 @@ def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns:
 
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("early", [False, True])
-def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:  # noqa: F811
+def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:
     import torch
 
     early = early and kernels.products.can_be_early()
@@ -72,7 +72,7 @@ def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, in
         assert found < 2e-4, ride
 
 
-def test_what_was_filled_up_or_grouped_otherwise_is_left_to_torchao(kernels: Any) -> None:  # noqa: F811
+def test_what_was_filled_up_or_grouped_otherwise_is_left_to_torchao(kernels: Any) -> None:
     import torch
     from torchao.quantization import Int4WeightOnlyConfig, quantize_
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -170,18 +171,27 @@ def test_ending_a_stopped_worker_works_and_what_it_said_reaches_nobody() -> None
         talk.inbox.get_nowait()
 
 
-def test_a_worker_that_cannot_start_is_told_with_its_last_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "torch.py").write_text("raise ImportError('no torch for you hf_AbCdEf1234567890')\n")
-    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
-    inbox: Inbox = Inbox()
-    worker = WorkerProcess(inbox)
-    monkeypatch.undo()
-    body = inbox.get(timeout=20).body
-    assert isinstance(body, Died) and "code 1" in body.cause and "no torch for you" in body.cause
-    assert "hf_AbCdEf" not in body.cause
-    worker.end()
+@pytest.fixture
+def cause_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Why a worker died whose torch is these lines."""
+
+    def cause(torch: str) -> str:
+        (tmp_path / "torch.py").write_text(torch)
+        monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+        inbox: Inbox = Inbox()
+        worker = WorkerProcess(inbox)
+        monkeypatch.undo()
+        body = inbox.get(timeout=20).body
+        worker.end()
+        assert isinstance(body, Died) and "hf_AbCdEf" not in body.cause
+        return body.cause
+
+    return cause
+
+
+def test_a_worker_that_cannot_start_is_told_with_its_last_words(cause_of: Callable[[str], str]) -> None:
+    cause = cause_of("raise ImportError('no torch for you hf_AbCdEf1234567890')\n")
+    assert "code 1" in cause and "no torch for you" in cause
 
 
 WHAT = "terminate called after throwing an instance of X\n  what():  peer closed hf_AbCdEf1234567890\n"
@@ -195,15 +205,6 @@ WHAT = "terminate called after throwing an instance of X\n  what():  peer closed
         ("sys.stderr.write('nothing of it')", ""),
     ],
 )
-def test_a_worker_that_aborts_is_told_with_the_reason(
-    code: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "torch.py").write_text(f"import os, sys\n{code}\nsys.stderr.flush()\nos.abort()\n")
-    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
-    inbox: Inbox = Inbox()
-    worker = WorkerProcess(inbox)
-    monkeypatch.undo()
-    body = inbox.get(timeout=20).body
-    assert isinstance(body, Died) and "was killed by SIGABRT." in body.cause
-    assert said in body.cause and ("It said" in body.cause) is bool(said) and "hf_AbCdEf" not in body.cause
-    worker.end()
+def test_a_worker_that_aborts_is_told_with_the_reason(code: str, said: str, cause_of: Callable[[str], str]) -> None:
+    cause = cause_of(f"import os, sys\n{code}\nsys.stderr.flush()\nos.abort()\n")
+    assert "was killed by SIGABRT." in cause and said in cause and ("It said" in cause) is bool(said)
