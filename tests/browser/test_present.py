@@ -9,6 +9,7 @@ from tests.browser.driver import Driver
 from tokendyno.backend.stories import stories
 
 Open = Callable[..., Driver]
+pytestmark = pytest.mark.full
 SLIDE = "document.querySelector('#story-live .td-slide')"
 PANEL = "document.querySelector('#story-live .td-live')"
 VISIBLE = f"[...{SLIDE}.querySelectorAll('*')].filter(one => one.checkVisibility())"
@@ -21,7 +22,6 @@ OUTSIDE = f"""() => {VISIBLE}.filter(one => one.matches('p, h2, svg, button, sec
 }}).map(one => one.outerHTML.slice(0, 80))"""
 
 
-@pytest.mark.slow
 def test_a_story_is_presented_played_and_left_by_keys(open_page: Open) -> None:
     told, after = [one for one in stories() if one.recording in ("sliding-window", "half-bytes")]
     user = open_page(f"?view=stories&story={told.name}", 1280, 720, reduced_motion="reduce")
@@ -57,7 +57,6 @@ def test_a_story_is_presented_played_and_left_by_keys(open_page: Open) -> None:
     user.wait(f"!{SLIDE}.open && !document.fullscreenElement")
 
 
-@pytest.mark.slow
 def test_p_in_a_field_is_a_letter(open_page: Open) -> None:
     user = open_page("?run=two")
     user.page.locator("#prompt textarea").press("p")

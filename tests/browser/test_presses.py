@@ -11,6 +11,7 @@ import pytest
 from tests.browser.driver import LIVE, Driver
 
 Open = Callable[..., Driver]
+pytestmark = pytest.mark.full
 
 
 def hold(page: Any, selector: str) -> None:
@@ -26,7 +27,6 @@ def runs_in(history: Path) -> set[str]:
         return {run_id for (run_id,) in file.execute("SELECT id FROM runs")}
 
 
-@pytest.mark.slow
 def test_a_chip_that_is_redrawn_while_it_is_pressed_goes_away_all_the_same(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
@@ -43,7 +43,6 @@ def test_a_chip_that_is_redrawn_while_it_is_pressed_goes_away_all_the_same(open_
     user.wait("!document.querySelector('#verdicts-b .td-chip')")
 
 
-@pytest.mark.slow
 def test_run_that_is_pressed_twice_in_quick_succession_runs_once(open_page: Open, history: Path) -> None:
     user = open_page()
     user.type("max-new-tokens", "4")

@@ -8,10 +8,11 @@ from tests.browser.access import small_targets
 from tests.browser.driver import Driver
 
 Open = Callable[..., Driver]
+pytestmark = pytest.mark.slow
 SAID = "document.querySelector('#live .td-meaning:popover-open')?.textContent ?? ''"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_word_is_explained_on_hover_focus_and_tap(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
@@ -44,7 +45,6 @@ def test_a_word_is_explained_on_hover_focus_and_tap(open_page: Open) -> None:
     user.wait(f"({SAID}) === ''", 20)
 
 
-@pytest.mark.slow
 def test_the_palette_is_a_key_away_and_names_the_arguments_of_transformers(open_page: Open) -> None:
     user = open_page()
     user.page.locator("#live").focus()
