@@ -11,7 +11,6 @@ from tokendyno.backend.paths import PRESETS
 from tools.figures import table
 
 FILE = PRESETS / "samples.toml"
-NEEDS = {"": "", "hub": "the Hub", "cuda": "a GPU"}
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

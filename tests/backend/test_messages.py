@@ -1,4 +1,4 @@
-"""Messages survive the wire one line each; what is not known is an error, never half read."""
+"""Messages of other versions are read; what is not known is an error, never half read."""
 
 import msgspec
 import pytest
@@ -6,98 +6,13 @@ import pytest
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.messages import (
-    Annotation,
-    Cancel,
-    Command,
-    Compiled,
-    CompiledGraph,
-    Event,
-    Failed,
-    Finished,
-    Generate,
-    Load,
-    Loaded,
-    PageGroup,
-    PageMoves,
-    PagesAllocated,
-    Probe,
-    Probed,
-    Progress,
-    Prove,
-    Proved,
-    Reading,
-    Ready,
-    RequestEnds,
     Samples,
-    Score,
-    Scored,
-    Shutdown,
     Started,
-    Steps,
     Tokens,
-    Waits,
     decode_command,
     decode_event,
     encode,
 )
-from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.plan import LoadPlan, Plan
-
-PLAN = Plan(LoadPlan(ModelSource("random", config_json='{"a": "\\n"}')))
-COMMANDS: list[Command] = [
-    Load(PLAN, 5),
-    Generate(PLAN, "line one\nline two \x00 🐻", 0, 8, 1, 0.5, 2**63 - 1, True, False),
-    Probe([5, 6]),
-    Prove(),
-    Score(PLAN, "a text", 16, 192, "/a", "/b"),
-    Cancel(),
-    Shutdown(),
-]
-EVENTS: list[Event] = [
-    Ready(1, 0.5, {"torch": "2.13"}),
-    Reading("tokenizer (tokenizer.json)", "tokenize"),
-    Progress("load", "step", 1.5, 0.25, "half\nway"),
-    Loaded(10, 5, True),
-    Started(3, 2, 8, ["a note"]),
-    Tokens(0, [0.1], [0.1], [1], [2], [3], [4], "</script>\n\u2028", [11], 2, 1),
-    Samples([0.1], [7]),
-    Steps(0, [0.0], [0.1], [2], [3], [1], [0, -1], [0, 2], [5, 1], [17, -1], [4096]),
-    Waits([0.1], [3], ["pages"]),
-    PagesAllocated([PageGroup("full_attention", 2, 16, 2048, 8)], 16384, 4096),
-    PageMoves([0, 3], [0, 0], [1, 1], [0, -1]),
-    RequestEnds([0], [0.5], ["eos"], ["a \u2028 text"]),
-    Annotation("recompile", 7, 1.5, 2.9, "compiled again, because this failed: x < 3"),
-    Finished(
-        "eos",
-        "text",
-        0.1,
-        0.2,
-        5,
-        "RSS",
-        "clock",
-        [Finding("cache", "static", "proof")],
-        RunCounts(lookups=0.0, energy_j=1.0),
-        Compiled(9.5, [CompiledGraph(8.0), CompiledGraph(1.0, "x < 3")], {"a break": 1}, {"cpu": 2}, 0, 1, 1),
-    ),
-    Proved([Finding("dtype", "bfloat16", "as loaded", 3, 3)], RunCounts(left_bytes=1.0)),
-    Probed(3, [7, 8], [" a", " the"], [1.5, 1.25]),
-    Scored([7, 8], [0.5, 2.25], [7, 9], [0.0, 0.125]),
-    Failed("run", "it broke", "mend it", "Traceback", True, False),
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: type(c).__name__)
-def test_a_command_is_one_line_and_comes_back(command: Command) -> None:
-    line = encode(command)
-    assert b"\n" not in line
-    assert decode_command(line) == command
-
-
-@pytest.mark.parametrize("event", EVENTS, ids=lambda e: type(e).__name__)
-def test_an_event_is_one_line_and_comes_back(event: Event) -> None:
-    line = encode(event)
-    assert b"\n" not in line
-    assert decode_event(line) == event
 
 
 def test_figures_keep_their_names_and_those_of_another_version_are_ignored() -> None:
@@ -122,11 +37,6 @@ def test_records_of_versions_without_sequences_and_ranks_are_read() -> None:
     assert encode(decode_event(mark)) == mark
 
 
-def test_every_message_is_in_these_tables() -> None:
-    assert {type(c) for c in COMMANDS} == set(Command.__args__)
-    assert {type(e) for e in EVENTS} == set(Event.__args__)
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -137,7 +47,7 @@ def test_every_message_is_in_these_tables() -> None:
         b'{"type":"cancel","more":1}',
         b'{"type":"samples","t_s":[0.1]}',
         b'{"type":"samples","t_s":["0.1"],"memory_bytes":[1]}',
-        encode(EVENTS[4])[:-5],
+        encode(Started(3, 2, 8, ["a note"]))[:-5],
     ],
 )
 def test_what_is_torn_or_foreign_is_refused(line: bytes) -> None:

@@ -2,19 +2,17 @@
 
 import importlib.util
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *shlex.split(
+        "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+        "--disable-component-update --disable-sync"
+    ),
 ]
 
 

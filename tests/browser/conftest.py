@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.browser import stored_runs
-from tests.browser.chart_page import ChartPage
 from tests.browser.chromium import chromium, what_is_missing
 from tests.browser.driver import Driver
 from tests.support.ablations import stored, stored_advice, stored_sweep
@@ -61,14 +60,6 @@ def no_handler_fails() -> Iterator[list[str]]:
     FAILURES.clear()
     yield FAILURES
     assert not FAILURES, FAILURES
-
-
-@pytest.fixture(scope="session")
-def js(browser: Any) -> Iterator[ChartPage]:
-    """The charts' own functions, in a blank page."""
-    page = browser.new_context().new_page()
-    yield ChartPage(page)
-    page.context.close()
 
 
 @pytest.fixture(scope="session")

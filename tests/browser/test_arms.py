@@ -11,6 +11,7 @@ from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.compare.arm_column import UNSUPPORTED
 
 Open = Callable[..., Driver]
+pytestmark = pytest.mark.slow
 DEFAULTS = "?run=broken"
 """Arm A as it is when nothing was chosen, arm B without windows."""
 FOLDED = [axis.name for axis in prompt_axes() if not axis.leading]
@@ -62,6 +63,7 @@ def test_an_arm_is_what_differs_and_the_palette_adds_to_it_by_keyboard(open_page
     user.page.keyboard.press("Escape")
 
 
+@pytest.mark.full
 def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     user = open_page(DEFAULTS, permissions=["clipboard-read", "clipboard-write"])
     assert user.page.locator("#code-a .cm-content").count() == 0  # nothing is loaded for it before it is opened
@@ -86,7 +88,6 @@ def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     shows(user, "Pocket, 5M: cache=static.", "all-a")
 
 
-@pytest.mark.slow
 def test_forms_unfold_by_keyboard_and_say_what_cannot_run_and_what_gave_way(open_page: Open) -> None:
     user = open_page(DEFAULTS)
     assert visible(user) == {axis.name for axis in prompt_axes()} - set(FOLDED)

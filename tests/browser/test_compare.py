@@ -5,14 +5,14 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.browser.chart_page import ChartPage, reply
 from tests.browser.conftest import UNBEGUN
 from tests.browser.driver import LIVE, Driver
-from tests.browser.stored_runs import RUNS
 from tests.support.command_line import POCKET
+from tests.support.runs import PROMPT, TOKEN_BYTES
 from tokendyno.backend.paths import ROOT
 
 Open = Callable[..., Driver]
@@ -185,7 +185,7 @@ def test_a_run_keeps_its_zoom_outlives_a_reload_and_is_stopped_from_another_view
     user.wait("!document.querySelector('#run').disabled")
 
 
-def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page: Open, js: ChartPage) -> None:
+def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
     assert user.page.evaluate(f"{LIVE}.live.series.map(columns => columns.t.length)") == [64, 50]
@@ -194,9 +194,10 @@ def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page:
     assert user.page.locator("#run").is_enabled() and user.page.locator("#stop").is_disabled()
 
     user.wait("document.querySelector('.td-plot').data.filter(t => t.meta?.arm).length === 14")
-    fields = ("chart", "arm", "kind", "curve", "x", "y", "visible")
-    drawn = [tuple(line[field] for field in fields) for line in user.drawn()]
-    assert drawn == [tuple(line._asdict()[field] for field in fields) for line in js.lines([reply(RUNS["two"])])]
+    for arm, tokens in (("A", 64), ("B", 50)):
+        latency, full = user.line("latency", arm), user.line("kv", arm, "full")
+        assert latency["x"] == list(range(1, tokens)) and latency["y"] == pytest.approx([10] * (tokens - 1))
+        assert full["x"] == list(range(tokens)) and full["y"][-1] == TOKEN_BYTES * (PROMPT + tokens - 1) / 1024
 
     assert "as fast in the first pair 1.0\u00d7 one pair, no interval yet" in user.words(".td-said")
     assert user.text(".td-sentence").startswith(
@@ -210,6 +211,7 @@ def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page:
     assert "needs 662 steps" in found["p99"] and "n/a" in found["energy"]
 
 
+@pytest.mark.slow
 def test_a_broken_run_and_an_unknown_one_are_said(open_page: Open) -> None:
     user = open_page("?run=broken")
     user.wait_over("broken")
@@ -224,6 +226,7 @@ def test_a_broken_run_and_an_unknown_one_are_said(open_page: Open) -> None:
     assert "Press Run" in user.text(".td-empty-run")
 
 
+@pytest.mark.slow
 def test_what_nobody_chose_is_set_the_same_with_one_press_and_the_run_says_how_far_it_is(open_page: Open) -> None:
     user = open_page(UNBEGUN)
     user.wait("document.querySelector('#same').textContent.includes('They differ in KV cache alone.')")
@@ -243,6 +246,7 @@ def test_what_nobody_chose_is_set_the_same_with_one_press_and_the_run_says_how_f
     user.page.locator(".td-run-bar", has_text="Stopped after").wait_for()
 
 
+@pytest.mark.slow
 def test_what_more_hides_is_a_chip_beside_run_that_puts_it_back(open_page: Open) -> None:
     user = open_page("?view=compare&model=pocket")
     user.wait("document.querySelector('#will .td-line-text').textContent.startsWith('Run: ')")
@@ -268,3 +272,20 @@ def test_what_more_hides_is_a_chip_beside_run_that_puts_it_back(open_page: Open)
     user.page.locator("#will").get_by_role("button", name="Put all back").click()
     user.wait(f"!{line}.includes('Temperature')")
     assert not chips.count() and user.page.locator("#batch-size input").input_value() == "1"
+
+
+@pytest.mark.slow
+def test_what_changes_at_once_is_checked_once_so_that_no_older_answer_comes_last(open_page: Open) -> None:
+    user = open_page()
+    asked: list[Any] = []
+    user.page.on("request", lambda request: asked.append((request.post_data_json or {}).get("data")))
+    user.page.evaluate("""() => {
+      for (const [name, value] of [['batch-size', 7], ['seed', 41]]) {
+        const box = document.querySelector(`#${name} input`);
+        box.value = value;
+        box.dispatchEvent(new Event('input', { bubbles: true }));
+      }
+    }""")
+    user.wait("document.querySelector('#stale .td-line-text').textContent.includes('the workload')")
+    checks = [values for values in asked if isinstance(values, list) and values[:1] == ["unbegun"] and 7 in values]
+    assert [41 in values for values in checks] == [True]

@@ -47,6 +47,7 @@ def wait_rows(user: Driver, part: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_chart_and_table_are_what_is_computed(open_page: Open) -> None:
     """Of a model that this machine holds with room to spare: both ask for its free memory, one after the other."""
     user = open_page(width=1440, height=900)

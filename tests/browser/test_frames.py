@@ -21,7 +21,7 @@ ASKED = """async () => {
 }"""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_idle_page_asks_for_few_frames(open_page: Open) -> None:
     """Gradio's first clock would ask for all of them, about sixty a second, as long as the page is open."""
     user = open_page("?view=compare", has_touch=False)

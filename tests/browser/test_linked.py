@@ -7,6 +7,7 @@ import pytest
 from tests.browser.driver import Driver
 
 Open = Callable[..., Driver]
+pytestmark = pytest.mark.slow
 PLOT = "document.querySelector('.td-plot')"
 
 
@@ -59,7 +60,6 @@ def test_charts_point_zoom_and_count_together_and_hide_no_data(open_page: Open) 
     assert dialog.locator(".td-spread-plot[aria-hidden=true] .main-svg").count() > 0
 
 
-@pytest.mark.slow
 def test_the_parts_of_a_step_are_a_bar_and_a_table_and_an_arm_without_a_trace_says_why(open_page: Open) -> None:
     user = open_page("?run=traced", 1440, 900)
     user.wait_over("traced")

@@ -7,6 +7,7 @@ import pytest
 from tests.browser.driver import LIVE, Driver
 
 Open = Callable[..., Driver]
+pytestmark = pytest.mark.slow
 
 
 OVERLAPS = """() => {
@@ -50,7 +51,6 @@ def test_one_screen_shows_choices_verdict_and_texts_and_an_edit_dims_it(open_pag
     user.wait(f"document.querySelector('.td-plot')._fullLayout.font.color !== {light!r}")
 
 
-@pytest.mark.slow
 def test_nothing_moves_while_a_run_streams_or_is_lost_while_the_connection_fails(open_page: Open) -> None:
     user = open_page("?run=two")
     for arm in "ab":
@@ -76,6 +76,7 @@ def test_nothing_moves_while_a_run_streams_or_is_lost_while_the_connection_fails
         assert times == sorted(set(times)) and len(times) > 10
 
 
+@pytest.mark.full
 def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     user = open_page("?run=two", 390, 844)
     user.wait_over("two")
@@ -89,7 +90,6 @@ def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     assert [b["y"], *shown] == sorted([b["y"], *shown])
 
 
-@pytest.mark.slow
 def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page: Open) -> None:
     user = open_page("?run=marked&__theme=dark", 1440, 900)
     user.wait_over("marked")

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.browser.access import obstacles
 from tests.browser.driver import Driver
 from tokendyno.backend.stories import stories
 
 Open = Callable[..., Driver]
+pytestmark = pytest.mark.full
 SLIDE = "document.querySelector('#story-live .td-slide')"
 PANEL = "document.querySelector('#story-live .td-live')"
 VISIBLE = f"[...{SLIDE}.querySelectorAll('*')].filter(one => one.checkVisibility())"

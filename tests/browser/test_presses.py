@@ -11,6 +11,7 @@ import pytest
 from tests.browser.driver import LIVE, Driver
 
 Open = Callable[..., Driver]
+pytestmark = pytest.mark.full
 
 
 def hold(page: Any, selector: str) -> None:
@@ -42,23 +43,6 @@ def test_a_chip_that_is_redrawn_while_it_is_pressed_goes_away_all_the_same(open_
     user.wait("!document.querySelector('#verdicts-b .td-chip')")
 
 
-def test_what_changes_at_once_is_checked_once_so_that_no_older_answer_comes_last(open_page: Open) -> None:
-    user = open_page()
-    asked: list[Any] = []
-    user.page.on("request", lambda request: asked.append((request.post_data_json or {}).get("data")))
-    user.page.evaluate("""() => {
-      for (const [name, value] of [['batch-size', 7], ['seed', 41]]) {
-        const box = document.querySelector(`#${name} input`);
-        box.value = value;
-        box.dispatchEvent(new Event('input', { bubbles: true }));
-      }
-    }""")
-    user.wait("document.querySelector('#stale .td-line-text').textContent.includes('the workload')")
-    checks = [values for values in asked if isinstance(values, list) and values[:1] == ["unbegun"] and 7 in values]
-    assert [41 in values for values in checks] == [True]
-
-
-@pytest.mark.slow
 def test_run_that_is_pressed_twice_in_quick_succession_runs_once(open_page: Open, history: Path) -> None:
     user = open_page()
     user.type("max-new-tokens", "4")

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.browser.driver import Driver
 
 Open = Callable[..., Driver]
@@ -14,6 +16,7 @@ EARLY_FRAMES = """() => {
 """Frames that begin 50 ms before they are asked for, and what the clock of the race says meanwhile."""
 
 
+@pytest.mark.full
 def test_the_slider_moves_texts_and_charts_and_a_race_ends_with_the_whole_texts(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")

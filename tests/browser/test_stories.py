@@ -14,10 +14,10 @@ from tokendyno.backend.optimizations import axis_title, choice_title
 from tokendyno.backend.stories import stories
 
 Open = Callable[..., Driver]
+pytestmark = pytest.mark.slow
 PANEL = "document.querySelector('#story-live .td-live')"
 
 
-@pytest.mark.slow
 def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     first, last = stories()[0], stories()[-1]
     user = open_page(f"?view=stories&story={first.name}", 1440, 900)
@@ -66,7 +66,6 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     user.wait_over(run_id)
 
 
-@pytest.mark.slow
 def test_where_nothing_is_run_stories_play_and_the_pages_say_so(browser: Any, tmp_path: Path) -> None:
     said = "This host only shows recordings and runs nothing. To run it yourself,"
     with served(tmp_path, "--mode", "show") as app:

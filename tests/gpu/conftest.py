@@ -1,13 +1,14 @@
-"""One bench for the arms of a file, and a model of few layers where what is tested does not depend on their number."""
+"""One bench for the arms of a file, the bundled kernels, and a model of few layers where their number plays no part."""
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hardware.kernel_packages import BUNDLED
 from tokendyno.backend.models.catalogue import find
 from tools.bench.gpu.every import SPARES, start_spares
 
@@ -31,20 +32,18 @@ def spares(request: pytest.FixtureRequest) -> Iterator[None]:
         start_spares(request.getfixturevalue("bench"))
 
 
+@pytest.fixture(scope="module")
+def kernels() -> Any:
+    """The bundled kernels, as `kernels=local` loads them."""
+    from kernels import get_local_kernel
+
+    return get_local_kernel(BUNDLED / "matvec")
+
+
 @pytest.fixture(scope="session")
 def few_layers(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Qwen3-0.6B with 4 of its layers: what compiles, or launches kernels one by one, takes a seventh of the time."""
-    return _with_few_layers("Qwen3-0.6B", tmp_path_factory.mktemp("few"))
-
-
-@pytest.fixture(scope="session")
-def short_encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """BERT with 4 of its 12 layers."""
-    return _with_few_layers("bert-base-uncased", tmp_path_factory.mktemp("short"))
-
-
-def _with_few_layers(name: str, folder: Path) -> str:
-    entry = find(name)
+    entry, folder = find("Qwen3-0.6B"), tmp_path_factory.mktemp("few")
     assert entry is not None
     (folder / "config.json").write_text(json.dumps(json.loads(entry.config) | {"num_hidden_layers": FEW}))
     return f"random:{folder}"

@@ -40,9 +40,7 @@ def row(model: str, arm: str, tokens: int = 64) -> dict[str, Any]:
     """The ledger row of attention after a run of this arm."""
     runnable(model, arm)
     name = f"attention-{model}-{arm}".replace("random:", "").replace("=", "-").replace(",", "_").replace("/", "-")
-    document = bench(
-        name, "run", "--model", model, "--arm", arm, "--prompt-tokens", "64", "--max-new-tokens", str(tokens)
-    )
+    document = bench(name, f"run --model {model} --arm {arm} --prompt-tokens 64 --max-new-tokens {tokens}")
     tell(document)
     (found,) = (row for row in document["arms"][0]["evidence"] if row["axis"] == "attention")
     print(found)
@@ -59,13 +57,6 @@ def test_each_is_in_effect(model: str, name: str, beside: str) -> None:
 def test_the_proof_of_sdpa_names_its_kernels() -> None:
     found = row(QWEN, "attention=sdpa")
     assert re.search(r"sdpa: (flash|cuDNN|memory-efficient|math) \(\d+ x ", found["proof"]), found
-
-
-@pytest.mark.parametrize("name", ["sdpa", "sdpa-gqa"])
-def test_what_grouping_saves_at_the_shape_of_an_8b_model(name: str) -> None:
-    """Printed only, for lab/measurements.md."""
-    found = row("random:Llama-3-8B", f"attention={name},cache=static,compile=reduce-overhead", tokens=200)
-    assert found["effective"] == name
 
 
 # --- grouped heads, in this process ---------------------------------------------------------------

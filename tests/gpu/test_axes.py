@@ -1,4 +1,5 @@
-"""Every choice of every axis on a GPU: proved in the ledger, with memory back at the baseline afterwards."""
+"""Every choice of every axis on a GPU: proved in the ledger, weights as large as predicted, and memory back at the
+baseline afterwards."""
 
 from dataclasses import replace
 
@@ -29,10 +30,15 @@ REAL = (
     )),
     ("random:Mistral-7B-v0.1", ("baseline", "cache=unwindowed", "cache=static,compile=reduce-overhead")),
     ("random:gpt-oss-20b", (
-        "baseline", "quantization=mxfp4", "experts=grouped_mm", "experts=batched_mm", "experts=eager",
+        "baseline", "quantization=bnb-nf4", "quantization=torchao-int8", "quantization=mxfp4",
+        "quantization=mxfp4-dequantized", "experts=grouped_mm", "experts=batched_mm", "experts=eager",
         "attention=kernels-community/vllm-flash-attn3",
     )),
-    ("random:bert-base-uncased", ("baseline", "attention=eager", "compile=default", "quantization=bnb-nf4")),
+    ("random:bert-base-uncased", (
+        "baseline", "attention=eager", "compile=default", "quantization=bnb-nf4", "dtype=float16,compile=default",
+        "cuda_graphs=manual", "cuda_graphs=manual,shapes=buckets,dtype=bfloat16", "cuda_graphs=manual,attention=eager",
+        "cuda_graphs=manual,projections=fused", "cuda_graphs=manual,quantization=torchao-int8",
+    )),
 )  # fmt: skip
 PROMPTS = {"prefill=chunks-512": 600, "prefill=chunks-2048": 2_100}
 """Tokens of the prompt, where a short one would not be cut."""
@@ -69,4 +75,6 @@ def test_the_choice_is_proved_and_the_memory_given_back(baseline: int, bench: Be
     for row in only["evidence"]:
         chance = arm in BY_CHANCE and row["status"] == "no_effect"
         assert row["status"] in SOUND or chance or (row["status"] == "fallback" and row["axis"] in asked), row
+    if "parallel" not in arm:
+        assert only["weight_bytes"] == pytest.approx(only["memory_predicted_bytes"]["weights"], rel=0.01)
     assert left < NOT_BACK_BYTES

@@ -92,48 +92,6 @@ def test_an_offloaded_static_cache_keeps_its_windows_on_the_gpu(bench: Bench) ->
     assert found["extra"]["kv_cpu_bytes"] >= full / 2
 
 
-@pytest.mark.filterwarnings("ignore:TensorFloat32", "ignore:The CUDA Graph is empty")  # torch's own
-def test_an_offloaded_static_cache_cannot_be_compiled() -> None:
-    """Confirms the rule with transformers alone."""
-    import torch
-    from torch._dynamo.utils import counters
-    from transformers import CompileConfig, GenerationConfig, StaticCache
-
-    from tests.support.tiny_models import build
-
-    model = build("llama", device="cuda")
-    ids = torch.arange(3, 13, device="cuda")[None]
-
-    def made(offloading: bool, mode: str | None) -> Any:
-        compiled = CompileConfig(mode=mode) if mode else None
-        settings = GenerationConfig(
-            max_new_tokens=40,
-            do_sample=False,
-            eos_token_id=None,
-            pad_token_id=0,
-            compile_config=compiled,
-            disable_compile=mode is None,
-        )
-        cache = StaticCache(model.config, 64, offloading=offloading)
-        return model.generate(
-            ids, attention_mask=torch.ones_like(ids), past_key_values=cache, generation_config=settings
-        )
-
-    expected = made(False, None)
-    assert torch.equal(made(True, None), expected)
-    assert torch.equal(made(False, "reduce-overhead"), expected)
-    torch._dynamo.reset()
-    counters.clear()
-    try:
-        works = torch.equal(made(True, "reduce-overhead"), expected)
-        why = f"{dict(counters['stats'])}, breaks {dict(counters['graph_break'])}, {dict(counters['inductor'])}"
-    except Exception as error:
-        works, why = False, f"{type(error).__name__}: {error}"[:500]
-    print("offloaded and compiled:", works, why)
-    skips = counters["inductor"]["cudagraph_skips"] + sum(counters["graph_break"].values())
-    assert not works or skips > 0, "it works as a whole: take the rule away"
-
-
 def test_flex_attention_takes_padding_on_a_gpu(bench: Bench, story: list[int]) -> None:
     """Allowed here; a rule forbids it on a CPU."""
     plain = arm(bench, FULL, STORY, dtype="float32", attention="flex_attention")

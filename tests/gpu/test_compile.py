@@ -47,17 +47,7 @@ def run(bench: Bench, arm: str, model: str, tokens: int = 200) -> dict[str, Any]
 def run_cold(name: str, arm: str, model: str, tokens: int) -> Any:
     """What an arm compiled in a process that was started for it, with the environment of now."""
     document = command_line(
-        name,
-        "run",
-        "--model",
-        model,
-        "--arm",
-        arm,
-        "--prompt-tokens",
-        "64",
-        "--max-new-tokens",
-        str(tokens),
-        "--ignore-eos",
+        name, f"run --model {model} --arm {arm} --prompt-tokens 64 --max-new-tokens {tokens} --ignore-eos"
     )
     tell(document)
     return document["arms"][0]["compile"]

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_matvec import kernels  # noqa: F401
-from tests.gpu.test_tiles import error, packed
-from tests.support.fused_products import in_double
+from tests.gpu.test_tiles import packed
+from tests.support.fused_products import product_error
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -31,37 +30,18 @@ def weights(kind: str, rows: int, columns: int) -> tuple[Any, Any]:
     return whole, scale
 
 
-def error_of_rows(kernels: Any, kind: str, rows: int, columns: int, ride: str, **more: Any) -> float:  # noqa: F811
-    """Against double precision; one element of the vector is far larger than the others, as in trained models."""
+def error_of_rows(kernels: Any, kind: str, rows: int, columns: int, ride: str, **more: Any) -> float:
     import torch
 
-    total = 2 * rows if "g" in ride else rows
-    w, scale = weights(kind, total, columns)
-    x, norm, bias, residual = (
-        torch.randn(n, device="cuda", dtype=torch.float32) for n in (columns, columns, total, rows)
-    )
-    x[columns // 3] *= 300
-    expected = in_double(w.float().double() * scale.double()[:, None], x, ride, norm, bias, residual)
-    out = torch.full((rows,), float("nan"), device="cuda", dtype=torch.float32)
-    kernels.products.product(
-        x,
-        w,
-        out,
-        norm=norm if "n" in ride else None,
-        eps=1e-5,
-        scale=scale,
-        bias=bias if "b" in ride else None,
-        residual=residual if "r" in ride else None,
-        gated="g" in ride,
-        **more,
-    )
-    return float((out.double() - expected).norm() / expected.norm())
+    w, scale = weights(kind, 2 * rows if "g" in ride else rows, columns)
+    plain = w.float().double() * scale.double()[:, None]
+    return product_error(kernels.products.product, w, scale, plain, ride, torch.float32, 300, **more)
 
 
 @pytest.mark.parametrize("kind", ["int8", "fp8"])
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("early", [False, True])
-def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: dict[str, int], early: bool) -> None:  # noqa: F811
+def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: dict[str, int], early: bool) -> None:
     import torch
 
     torch.manual_seed(0)
@@ -76,7 +56,7 @@ def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: 
 @pytest.mark.parametrize(
     ("rows", "columns"), [(6144, 4096), (4096, 4096), (14336, 4096), (4096, 14336), (97, 64), (40, 11008), (1024, 3072)]
 )
-def test_rows_are_multiplied_as_they_are_cut_here(kernels: Any, kind: str, rows: int, columns: int) -> None:  # noqa: F811
+def test_rows_are_multiplied_as_they_are_cut_here(kernels: Any, kind: str, rows: int, columns: int) -> None:
     import torch
 
     torch.manual_seed(rows)
@@ -84,7 +64,7 @@ def test_rows_are_multiplied_as_they_are_cut_here(kernels: Any, kind: str, rows:
         assert error_of_rows(kernels, kind, rows, columns, ride) < 2e-4, ride
 
 
-def test_other_cards_choose_from_what_multiplies_a_matrix(kernels: Any) -> None:  # noqa: F811
+def test_other_cards_choose_from_what_multiplies_a_matrix(kernels: Any) -> None:
     import torch
 
     def ways(dtype: torch.dtype, columns: int) -> set[str]:
@@ -99,7 +79,7 @@ def test_other_cards_choose_from_what_multiplies_a_matrix(kernels: Any) -> None:
 
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("early", [False, True])
-def test_tiles_are_multiplied_however_they_are_cut(kernels: Any, how: dict[str, int], early: bool) -> None:  # noqa: F811
+def test_tiles_are_multiplied_however_they_are_cut(kernels: Any, how: dict[str, int], early: bool) -> None:
     import torch
 
     torch.manual_seed(0)
@@ -109,9 +89,12 @@ def test_tiles_are_multiplied_however_they_are_cut(kernels: Any, how: dict[str, 
         most = 2 if columns == 14336 or how["num_warps"] == 8 else 4
         cut = how | {"CHUNKS": min(how["CHUNKS"], most if columns == 4096 else 1)}
         for ride in RIDES:
-            assert error(kernels, torch.float32, tiles, scales, plain, ride, tuned=cut, early=early) < 2e-5, ride
+            found = product_error(
+                kernels.tiles.product, tiles, scales, plain, ride, torch.float32, tuned=cut, early=early
+            )
+            assert found < 2e-5, ride
 
 
-def test_a_cut_that_does_not_fit_is_an_error(kernels: Any) -> None:  # noqa: F811
+def test_a_cut_that_does_not_fit_is_an_error(kernels: Any) -> None:
     with pytest.raises(ValueError, match="4096"):
         error_of_rows(kernels, "int8", 32, 4096, "", tuned=CUTS[0] | {"CHUNKS": 3})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_long_attention import SHAPES, away, case, counted, expected_of, kernels  # noqa: F401
+from tests.gpu.test_long_attention import SHAPES, attended, away, case, counted, expected_of
 from tests.gpu.test_matvec import MODELS, build, with_kernels
 from tests.gpu.test_own import prompt
 
@@ -22,32 +22,10 @@ def rounded(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
     return given | {"keys": keys, "values": values, "key_scales": key_scales, "value_scales": value_scales}
 
 
-def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any) -> Any:  # noqa: F811
-    import torch
-
-    texts, heads, _, size = given["keys"].shape
-    group = given["qkv"].numel() // texts // size // heads - 2
-    out = torch.full((texts * group * heads * size,), float("nan"), device="cuda", dtype=given["qkv"].dtype)
-    turns = torch.zeros(256, dtype=torch.int32, device="cuda")
-    kernels.attention.attend(
-        *(given[name] for name in ("qkv", "cos", "sin", "keys", "values", "slot", "filled")),
-        out,
-        size**-0.5,
-        *norms,
-        1e-6,
-        turns=turns,
-        sinks=sinks,
-        key_scales=given["key_scales"],
-        value_scales=given["value_scales"],
-    )
-    assert not turns.any()
-    return out
-
-
 @pytest.mark.parametrize("shape", [*SHAPES, (8, 2, 128, 300, 200, 1), (2, 4, 32, 60, 12, 3)], ids=str)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("new", ["small", "large"])
-def test_it_is_that_of_double_precision(kernels: Any, shape: tuple[int, ...], dtype: str, new: str) -> None:  # noqa: F811
+def test_it_is_that_of_double_precision(kernels: Any, shape: tuple[int, ...], dtype: str, new: str) -> None:
     """With a new token that has little weight, and with one that has most of it."""
     import torch
 
@@ -60,8 +38,9 @@ def test_it_is_that_of_double_precision(kernels: Any, shape: tuple[int, ...], dt
         given["qkv"].view(texts, -1, size)[:, heads * group : heads * (group + 1)] *= 4
     norms = tuple(torch.randn(size, device="cuda", dtype=getattr(torch, dtype)) for _ in range(2))
     sinks = 3 * torch.randn(group * heads, device="cuda")
+    of_cache = {name: given[name] for name in ("key_scales", "value_scales")}
     for which, with_sinks in (((None, None), None), (norms, sinks)):
-        out = attended(kernels, given, which, with_sinks)
+        out = attended(kernels, given, which, with_sinks, **of_cache)
         keys, values = (given[f"{name}s"].double() * given[f"{name}_scales"].double()[..., None] for name in NAMES)
         expected, *states = expected_of(given, keys, values, which, with_sinks)
         assert away(out, expected) < {"bfloat16": 4e-3, "float16": 2e-3}[dtype]

@@ -1,110 +1,13 @@
-"""An encoder at its real width on a GPU: attention, compile, quantization and captured passes, each proved, with its
-memory released."""
+"""Captured passes of an encoder on a GPU: what they compute, the memory of their graphs, what cannot be captured."""
 
 from typing import Any
 
 import pytest
 import torch
 
-from tests.support.ledger import SOUND
-from tests.support.refusals import skip_or_fail
-from tokendyno.backend import hardware
-from tokendyno.backend.arms.check import check
-from tokendyno.backend.arms.parse import parse_arm
-from tokendyno.backend.config import Workload
-from tokendyno.backend.engine.bench import Bench
-from tokendyno.backend.models import resolve
-from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
-from tools.bench.gpu.bench_cli import bench as command_line
-from tools.bench.gpu.bench_cli import tell
-from tools.bench.gpu.every import NOT_BACK_BYTES, left_behind_bytes, perform, used_bytes
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
-
-MODEL = "random:bert-base-uncased"
-AXES = ("dtype", "attention", "compile", "quantization")
-PASSES = 200
-WORK = Workload(prompt_tokens=128, max_new_tokens=PASSES, batch_size=8)
-CAPTURED = (
-    "",
-    ",shapes=buckets,dtype=bfloat16",
-    ",dtype=float16,compile=default",
-    ",attention=eager",
-    ",projections=fused",
-    ",quantization=torchao-int8",
-)
-"""What goes with captured passes."""
-
-
-def arms() -> list[str]:
-    """Each choice of these axes alone, and useful combinations."""
-    single = [f"{axis.name}={c.name}" for axis in all_axes() if axis.name in AXES for c in axis.choices]
-    return [
-        *single,
-        "dtype=float16,compile=max-autotune",
-        "dtype=float16,attention=sdpa,compile=reduce-overhead",
-        *(f"cuda_graphs=manual{more}" for more in CAPTURED),
-    ]
-
-
-def blocked(arm: str, model: str) -> str:
-    """Why the rules refuse this arm here, "" if they do not."""
-    found = check(parse_arm(model, arm), resolve(model), hardware.detect(), WORK).blocked
-    return found[0].reason if found else ""
-
-
-@pytest.fixture(scope="module")
-def baseline() -> int:
-    """Bytes in use on the GPU before anything was loaded."""
-    return used_bytes()
-
-
-@pytest.mark.parametrize("arm", arms())
-def test_the_choice_is_proved_and_the_memory_given_back(
-    baseline: int, bench: Bench, short_encoder: str, arm: str
-) -> None:
-    """What is autotuned has few layers: each of them adds to what is compiled."""
-    model = short_encoder if "max-autotune" in arm else MODEL
-    reason = blocked(arm, model)
-    if reason:
-        skip_or_fail(arm, reason, model)
-    run, document = perform(bench, model, dict(parse_arm(model, arm).choices), WORK)
-    left = left_behind_bytes(bench, baseline)
-    assert run.status == "done", run.message
-    tell(document)
-    (only,) = document["arms"]
-    for row in only["evidence"]:
-        assert row["status"] in (*SOUND, "fallback"), row
-    assert document["unit"] == "forward" and only["ttft_s"] is None and only["token_ids"] == []
-    assert only["clock"] == "CUDA events"
-    assert len(only["latency_s"]) == PASSES and min(only["latency_s"]) > 0
-    assert only["time_s"] == sorted(only["time_s"])
-    assert left < NOT_BACK_BYTES
-
-
-def test_a_compiled_encoder_leaves_less_of_the_gpu_idle() -> None:
-    document = command_line(
-        "encoder_compared",
-        "compare",
-        "--model",
-        MODEL,
-        "--a",
-        "dtype=float16",
-        "--b",
-        "dtype=float16,compile=reduce-overhead",
-        "--prompt-tokens",
-        "32",
-        "--max-new-tokens",
-        "300",
-        "--repeats",
-        "5",
-    )
-    tell(document)
-    a, b = (arm["summary"]["gpu_busy_share"] for arm in document["arms"])
-    assert a < b
-    assert document["comparison"]["verdict"] == "b_faster"
-    assert document["comparison"]["pairs"] == 5
 
 
 def small_bert() -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.gpu.test_kernels import rows
-from tests.gpu.test_matvec import build, kernels, replaced
+from tests.gpu.test_matvec import build, replaced
 from tests.gpu.test_own import Maker, prompt
 from tests.support.quantization import PACKED
 from tests.support.tiny_models import WINDOW
@@ -18,7 +18,6 @@ from tokendyno.backend.worker.patch.projections import fuse
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
-__all__ = ["kernels"]
 KINDS = ["mxfp4", "bfloat16", "float16", "float32"]
 SHAPES = [(32, 4, 2880, 2880), (8, 2, 192, 96), (5, 3, 96, 160), (128, 4, 288, 2880)]
 """Experts, how many a token takes, hidden and inner width: those of gpt-oss-20b, of pocket, and odd ones."""

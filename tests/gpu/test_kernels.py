@@ -23,9 +23,7 @@ def rows(model: str, arm: str, tokens: int = 64) -> dict[str, Any]:
     """The ledger by axis after a run of this arm."""
     runnable(model, arm)
     name = f"kernels-{model}-{arm}".replace("random:", "").replace("=", "-").replace(",", "_")
-    document = bench(
-        name, "run", "--model", model, "--arm", arm, "--prompt-tokens", "64", "--max-new-tokens", str(tokens)
-    )
+    document = bench(name, f"run --model {model} --arm {arm} --prompt-tokens 64 --max-new-tokens {tokens}")
     tell(document)
     found = {row["axis"]: row for row in document["arms"][0]["evidence"]}
     print(found["kernels"], found["experts"])

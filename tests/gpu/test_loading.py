@@ -63,17 +63,3 @@ def test_the_warm_up_reserves_the_weights_in_one_piece(arms: dict[str, Any]) -> 
 
 def test_all_ways_load_the_same_model(arms: dict[str, Any]) -> None:
     assert len({tuple(arm["token_ids"]) for arm in arms.values()}) == 1
-
-
-def test_bitsandbytes_goes_to_the_gpu_unasked(folder: Path) -> None:
-    """Confirms the rule that refuses loading=plain with it."""
-    pytest.importorskip("bitsandbytes")
-    import torch
-    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
-
-    model = AutoModelForCausalLM.from_pretrained(
-        folder, quantization_config=BitsAndBytesConfig(load_in_4bit=True), local_files_only=True
-    )
-    assert {parameter.device.type for parameter in model.parameters()} == {"cuda"}
-    del model
-    torch.cuda.empty_cache()

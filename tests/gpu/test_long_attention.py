@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_matvec import FOLDER
 from tests.gpu.test_steps import recorded
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
@@ -17,13 +16,6 @@ SHAPES = [  # heads, queries each, size, slots, filled, texts
     (1, 1, 64, 700, 699, 1),
     (3, 15, 128, 3000, 2000, 2),
 ]
-
-
-@pytest.fixture(scope="module")
-def kernels() -> Any:
-    from kernels import get_local_kernel
-
-    return get_local_kernel(FOLDER)
 
 
 def case(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
@@ -72,7 +64,8 @@ def expected_of(given: dict[str, Any], keys: Any, values: Any, norms: Any, sinks
     return torch.einsum("xhgt,xhtd->xhgd", weights, values.double()).reshape(-1), turned[1], rows[2]
 
 
-def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any) -> Any:
+def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any, **scales: Any) -> Any:
+    """scales: of keys and values in 8 bits."""
     import torch
 
     texts, heads, _, size = given["keys"].shape
@@ -87,6 +80,7 @@ def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any) -> Any
         1e-6,
         turns=turns,
         sinks=sinks,
+        **scales,
     )
     assert not turns.any()
     return out

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.gpu.test_own import Maker, prompt
+from tests.support.fused_products import product_error
 from tests.support.tiny_models import WINDOW
 from tokendyno.backend.hardware import kernel_packages
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
-FOLDER = kernel_packages.BUNDLED / "matvec"
 SHAPE: dict[str, Any] = {
     "vocab_size": 97,
     "hidden_size": 64,
@@ -43,13 +43,6 @@ MODELS: dict[str, dict[str, Any]] = {
         "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
     },
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def kernels() -> Any:
-    from kernels import get_local_kernel
-
-    return get_local_kernel(FOLDER)
 
 
 def build(architecture: str, dtype: str = "float32") -> Any:
@@ -96,43 +89,21 @@ def replaced(model: Any) -> set[str]:
     [(97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024), (9000, 8192), (700, 1152), (70, 2048), (90, 6912)],
 )
 def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: int, columns: int) -> None:
-    """With all fused operations; the output is filled with garbage before."""
+    """With all fused operations, of dense rows and of int8."""
     import torch
 
-    kind = getattr(torch, dtype)
-    limit = 1e-5 if dtype == "float32" else 1e-2
+    kind, limit = getattr(torch, dtype), 1e-5 if dtype == "float32" else 1e-2
     torch.manual_seed(rows)
-
-    def random(*shape: int) -> Any:
-        return torch.randn(*shape, device="cuda", dtype=kind)
-
-    x, norm, bias, residual = random(columns), random(columns), random(2 * rows), random(rows)
-    for item in ("plain", "int8"):
-        w, scale = random(2 * rows, columns) * 0.05, None
-        if item == "int8":
-            w, scale = torch.randint(-128, 128, w.shape, device="cuda", dtype=torch.int8), random(2 * rows).abs() / 1e3
-        whole = w.double() if scale is None else w.double() * scale.double()[:, None]
-        for gated, normed in ((False, False), (False, True), (True, True)):
-            used = 2 * rows if gated else rows
-            wide = x.double() * norm.double() * torch.rsqrt(x.double().pow(2).mean() + 1e-5) if normed else x.double()
-            expected = whole[:used] @ wide + bias[:used].double()
-            if gated:
-                expected = torch.nn.functional.silu(expected[:rows]) * expected[rows:]
-            expected += residual.double()
-            out = torch.full((rows,), float("nan"), device="cuda", dtype=kind)
-            kernels.products.product(
-                x,
-                w[:used],
-                out,
-                norm=norm if normed else None,
-                eps=1e-5,
-                bias=bias[:used],
-                residual=residual,
-                scale=None if scale is None else scale[:used],
-                gated=gated,
-            )
-            error = float((out.double() - expected).norm() / expected.norm())
-            assert error < (max(limit, 2e-4) if scale is not None else limit), (item, gated, normed, error)
+    w = torch.randn(2 * rows, columns, device="cuda", dtype=kind) * 0.05
+    codes = torch.randint(-128, 128, w.shape, device="cuda", dtype=torch.int8)
+    scales = torch.randn(2 * rows, device="cuda", dtype=kind).abs() / 1e3
+    for ride in ("br", "nbr", "nbrg"):
+        used = slice(None) if "g" in ride else slice(rows)
+        dense = product_error(kernels.products.product, w[used], None, w[used], ride, kind)
+        assert dense < limit, (ride, dense)
+        plain = codes[used].double() * scales[used].double()[:, None]
+        packed = product_error(kernels.products.product, codes[used], scales[used], plain, ride, kind)
+        assert packed < max(limit, 2e-4), (ride, packed)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

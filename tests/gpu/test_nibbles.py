@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.gpu.test_matvec import SHAPE, kernels, replaced, with_kernels  # noqa: F401
+from tests.gpu.test_matvec import SHAPE, replaced, with_kernels
 from tests.gpu.test_own import MANUAL, Maker, prompt
-from tests.support.fused_products import in_double
+from tests.support.fused_products import product_error
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -31,7 +31,7 @@ def linear(rows: int, columns: int, kind: str, double: bool, dtype: Any) -> Any:
     return made.cuda()
 
 
-def read(kernels: Any, part: Any) -> tuple[Any, Any, Any]:  # noqa: F811
+def read(kernels: Any, part: Any) -> tuple[Any, Any, Any]:
     """What the kernel reads, and (rows, columns) as bitsandbytes dequantizes it."""
     from bitsandbytes.functional import dequantize_4bit
 
@@ -45,7 +45,7 @@ def read(kernels: Any, part: Any) -> tuple[Any, Any, Any]:  # noqa: F811
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize(("kind", "double"), KINDS)
 def test_a_unit_vector_gives_the_numbers_of_bitsandbytes(
-    kernels: Any,  # noqa: F811
+    kernels: Any,
     kind: str,
     double: bool,
     dtype: str,
@@ -70,63 +70,33 @@ def test_a_unit_vector_gives_the_numbers_of_bitsandbytes(
             assert torch.equal(ours.T, plain), (packed.shape, how, int((plain != ours.T).sum()))
 
 
-def error(kernels: Any, made: tuple[Any, Any, Any], ride: str, offset: float = 0.0, **more: Any) -> float:  # noqa: F811
-    """Error against double precision. `ride`: letters of the fused operations norm, bias, residual, gate."""
-    import torch
-
-    packed, scale, plain = made
-
-    def random(numbers: int) -> Any:
-        return torch.randn(numbers, device="cuda", dtype=plain.dtype)
-
-    total, columns = plain.shape
-    rows = total // 2 if "g" in ride else total
-    x, norm, bias, residual = random(columns), random(columns), random(total), random(rows)
-    expected = in_double(plain, x, ride, norm, bias, residual, offset=offset)
-    out = torch.full((rows,), float("nan"), device="cuda", dtype=plain.dtype)
-    kernels.nibbles.product(
-        x,
-        packed,
-        out,
-        norm=norm if "n" in ride else None,
-        eps=1e-5,
-        scale=scale,
-        bias=bias if "b" in ride else None,
-        residual=residual if "r" in ride else None,
-        gated="g" in ride,
-        offset=offset,
-        **more,
-    )
-    return float((out.double() - expected).norm() / expected.norm())
-
-
 @pytest.mark.parametrize(
     ("rows", "columns"),
     [(6144, 4096), (28672, 4096), (4096, 14336), (4096, 1024), (1024, 3072), (80, 1152), (34, 64), (5120, 8192)],
 )
-def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:  # noqa: F811
+def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:
     import torch
 
     torch.manual_seed(rows)
     for kind, double, dtype in (("nf4", False, torch.bfloat16), ("fp4", True, torch.float16)):
         made = read(kernels, linear(rows, columns, kind, double, dtype))
         for ride in ("", "nbr", "nbrg"):
-            found = error(kernels, made, ride, offset=1.0 if ride == "nbr" else 0.0)
+            found = product_error(kernels.nibbles.product, *made, ride, dtype, offset=1.0 if ride == "nbr" else 0.0)
             assert found < 1e-2, (kind, ride, found)
 
 
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("early", [False, True])
-def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:  # noqa: F811
+def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:
     import torch
 
     early = early and kernels.products.can_be_early()
     made = read(kernels, linear(144, 1088, "nf4", True, torch.bfloat16))
     for ride in ("", "nbr", "nbrg"):
-        assert error(kernels, made, ride, tuned=how, early=early) < 1e-2
+        assert product_error(kernels.nibbles.product, *made, ride, torch.bfloat16, tuned=how, early=early) < 1e-2
 
 
-def test_other_blocks_and_scales_elsewhere_are_left_to_bitsandbytes(kernels: Any) -> None:  # noqa: F811
+def test_other_blocks_and_scales_elsewhere_are_left_to_bitsandbytes(kernels: Any) -> None:
     import torch
 
     from tokendyno.backend.worker.patch.four_bits import lay_together

@@ -15,19 +15,8 @@ MODEL = "random:Qwen3-0.6B"
 def arms() -> dict[str, Any]:
     found = bench(
         "step",
-        "compare",
-        "--model",
-        MODEL,
-        "--a",
-        "attention=eager",
-        "--b",
-        "cache=static,loop=own,cuda_graphs=manual",
-        "--prompt-tokens",
-        "64",
-        "--max-new-tokens",
-        "200",
-        "--repeats",
-        "1",
+        f"compare --model {MODEL} --a attention=eager --b cache=static,loop=own,cuda_graphs=manual "
+        "--prompt-tokens 64 --max-new-tokens 200 --repeats 1",
     )
     for arm in found["arms"]:
         print(arm["name"], arm["step_time"], arm["extra"].get("step_busy_s"))

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_matvec import build, kernels, with_kernels
+from tests.gpu.test_matvec import build, with_kernels
 from tests.gpu.test_own import Maker, prompt
 from tests.support.tiny_models import WINDOW, tiny
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
-__all__ = ["kernels"]
 SWITCHES = [
     ("attention", "FOLDED", False),
     ("attention", "JOINED", False),

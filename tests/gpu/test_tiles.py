@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_matvec import SHAPE, kernels, replaced, with_kernels  # noqa: F401
+from tests.gpu.test_matvec import SHAPE, replaced, with_kernels
 from tests.gpu.test_own import Maker, prompt
-from tests.support.fused_products import in_double
+from tests.support.fused_products import product_error
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -35,33 +35,6 @@ def packed(rows: int, columns: int) -> tuple[Any, Any, Any]:
     return tiles, scales, torch.ops.aten._weight_int4pack_mm(one, tiles, 128, scales).T.contiguous()
 
 
-def error(kernels: Any, dtype: Any, tiles: Any, scales: Any, plain: Any, ride: str, **more: Any) -> float:  # noqa: F811
-    """Error against double precision. `ride`: letters of the fused operations norm, bias, residual, gate."""
-    import torch
-
-    def random(numbers: int) -> Any:
-        return torch.randn(numbers, device="cuda", dtype=dtype)
-
-    total, columns = plain.shape
-    rows = total // 2 if "g" in ride else total
-    x, norm, bias, residual = random(columns), random(columns), random(total), random(rows)
-    expected = in_double(plain, x, ride, norm, bias, residual)
-    out = torch.full((rows,), float("nan"), device="cuda", dtype=dtype)
-    kernels.tiles.product(
-        x,
-        tiles,
-        out,
-        norm=norm if "n" in ride else None,
-        eps=1e-5,
-        scale=scales,
-        bias=bias if "b" in ride else None,
-        residual=residual if "r" in ride else None,
-        gated="g" in ride,
-        **more,
-    )
-    return float((out.double() - expected).norm() / expected.norm())
-
-
 @pytest.mark.parametrize(
     ("rows", "columns"),
     [
@@ -76,29 +49,30 @@ def error(kernels: Any, dtype: Any, tiles: Any, scales: Any, plain: Any, ride: s
         (80, 1024),
     ],
 )
-def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:  # noqa: F811
+def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:
     import torch
 
     torch.manual_seed(rows)
     tiles, scales, plain = packed(rows, columns)
     for dtype, limit in ((torch.float32, 2e-4), (torch.bfloat16, 1e-2), (torch.float16, 1e-2)):
         for ride in ("", "n", "r", "nb", "br", "ng", "nbrg"):
-            found = error(kernels, dtype, tiles, scales, plain, ride)
+            found = product_error(kernels.tiles.product, tiles, scales, plain, ride, dtype)
             assert found < limit, (dtype, ride, found)
 
 
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("early", [False, True])
-def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:  # noqa: F811
+def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:
     import torch
 
     early = early and kernels.products.can_be_early()
     tiles, scales, plain = packed(144, 1024)
     for ride in ("", "nbr", "nbrg"):
-        assert error(kernels, torch.float32, tiles, scales, plain, ride, tuned=how, early=early) < 2e-4
+        found = product_error(kernels.tiles.product, tiles, scales, plain, ride, torch.float32, tuned=how, early=early)
+        assert found < 2e-4, ride
 
 
-def test_what_was_filled_up_or_grouped_otherwise_is_left_to_torchao(kernels: Any) -> None:  # noqa: F811
+def test_what_was_filled_up_or_grouped_otherwise_is_left_to_torchao(kernels: Any) -> None:
     import torch
     from torchao.quantization import Int4WeightOnlyConfig, quantize_
 

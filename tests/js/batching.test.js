@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { appendBatch, batchCursor, emptyBatch } from '../../ui/batching/js/columns.js';
 import { ganttHeight, rowHeight } from '../../ui/batching/js/gantt.js';
-import { figuresOf, pieces, reasonAt, stateOf } from '../../ui/batching/js/requests.js';
-import { axisEnd, mapLines, slotColumns, stepAt, ticks } from '../../ui/batching/js/scales.js';
+import { describeRequest, figuresOf, pieces, reasonAt, stateOf } from '../../ui/batching/js/requests.js';
+import { axisEnd, mapLines, pageMap, slotColumns, stepAt, ticks } from '../../ui/batching/js/scales.js';
 
 const ROW = {
   bars: [
@@ -52,4 +53,40 @@ test('slots are means over time, and unknown where no step ran', () => {
 
 test('a map has a line for each page while there are few', () => {
   assert.deepEqual([600, 100_000].map(bytes => mapLines(bytes, [{ page_bytes: 100 }])), [6, 240]);
+});
+
+// Two steps: requests 0 and 1 with prompts of 4 and 2 tokens, padded; then a token of 0 beside the slot of 1, which is done.
+const REPLY = {
+  first: 0, n: 2, b: [0, 1], e: [1, 2], pad: [2, 0], w: [1, 0], pfirst: 0, pe: [2, 4], r: [0, 1, 0, 1], k: [0, 0, 1, 2], tok: [4, 2, 1, 0],
+  wfirst: 0, wn: 1, wt: [0.5], wr: [2], why: ['pages'], mfirst: 0, mn: 3, ms: [0, 0, 1], mg: [0, 0, 0], mp: [0, 1, 1], mr: [0, 1, -1],
+  efirst: 0, en: 1, er: [1], at: [1], ewhy: ['length'], et: [''],
+};
+const PAGES = [{ page_bytes: 100 }];
+
+test('replies of many requests count nothing twice, and one behind a gap is not taken', () => {
+  const batch = emptyBatch();
+  assert.ok(!appendBatch(batch, { ...REPLY, first: 1, wfirst: 1, mfirst: 1, efirst: 1 }, PAGES));
+  assert.ok(appendBatch(batch, REPLY, []), 'no page moves before the pages are known');
+  assert.deepEqual(batchCursor(batch), [2, 1, 0, 1]);
+  assert.ok(appendBatch(batch, REPLY, PAGES) && !appendBatch(batch, REPLY, PAGES));
+  assert.deepEqual([batchCursor(batch), batch.tokens, batch.steps.idle], [[2, 1, 3, 1], 1, [0, 1]]);
+  assert.deepEqual(pieces(batch.rows.get(1), 0, 9).map(one => one.kind), ['padding', 'prefill', 'idle']);
+});
+
+test('a request is told with why it waited, its padding and its idle slot', () => {
+  const batch = emptyBatch(), waits = { pages: 'free pages' };
+  appendBatch(batch, REPLY, PAGES);
+  const said = (number, arrival, now) => describeRequest(number, batch.rows.get(number), arrival, now, waits);
+  assert.equal(said(1, 0, 2), 'Request 2: began at once, prompt of 2 tokens and 2 of padding, first token after 1.00 s, 1 token, done after 1.00 s, its slot then idle for 1.00 s');
+  assert.equal(said(2, 0.2, 1), 'Request 3: waits for free pages');
+  assert.equal(said(3, 5, 1), 'Request 4: arrives at 5.00 s');
+  appendBatch(batch, { ...REPLY, efirst: 1, en: 2, er: [2], at: [1.5], ewhy: ['cancelled'], et: [''] }, PAGES);
+  assert.equal(said(2, 0.2, 2), 'Request 3: cancelled while it waited for free pages');
+});
+
+test('the map of pages follows each change of hands', () => {
+  const batch = emptyBatch();
+  appendBatch(batch, REPLY, PAGES);
+  assert.deepEqual([...pageMap(batch, 300, 3, 2, 2)], [0, 1, -1, 0, -1, -1]);
+  assert.deepEqual([...pageMap(batch, 300, 1, 2, 2)], [1, 1], 'a line of several pages is free only when none is held');
 });

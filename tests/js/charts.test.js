@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chartUnit, curveAt, curveLabels } from '../../ui/live/js/chart_data.js';
+import { chartTraces, chartUnit, curveAt, curveLabels } from '../../ui/live/js/chart_data.js';
 import { cumulativeOf, histogramOf, latenciesOf, quantileOf } from '../../ui/live/js/distribution.js';
 import { indexAt } from '../../ui/live/js/readout.js';
 import { indicesOf, momentOn, outlierTop, timeAt, tokenAt, translated } from '../../ui/live/js/windows.js';
@@ -66,4 +66,84 @@ test('latencies without the first token are shared out over bins and quantiles',
   assert.deepEqual([edges.at(-1), beyond], [15, [2, 0]]);
   assert.ok(Math.abs(shares[0].reduce((one, other) => one + other) - 0.98) < 1e-9);
   assert.deepEqual(cumulativeOf([1, 9], 5).at(-1), [1, 0.5]);
+});
+
+const line = more => ({ at: 'token', first: 0, scale: 1, kind: '', width: 1, curve: '', label: '', ...more });
+const CHARTS = [
+  { key: 'latency', unit: 'ms', from_zero: true, min_span: 0, lines: [
+    line({ column: 's', scale: 1000, curve: 'floor', label: 'roofline' }), line({ column: 'lat', first: 1, scale: 1000 }),
+  ] },
+  { key: 'memory', unit: 'bytes', from_zero: false, min_span: 0.1, lines: [
+    line({ column: 'bytes', at: 'sample', curve: 'ranks', label: 'other devices' }), line({ column: 'sm', at: 'sample' }),
+  ] },
+  { key: 'kv', unit: 'bytes', from_zero: true, min_span: 0, lines: [
+    line({ column: 'kvf', at: 'length', kind: 'full', curve: 'predicted', label: 'predicted' }), line({ column: 'kvf', kind: 'full' }),
+  ] },
+];
+
+// The traces of a run with so many tokens of arm A and of arm B, 10 ms each, and a sample of 512 MiB twice a second.
+function tracesOf(tokens, more = {}) {
+  const series = tokens.map(n => {
+    const each = Array.from({ length: n }, (_, i) => i);
+    return { t: each.map(i => 0.1 + 0.01 * i), lat: each.map(i => i ? 0.01 : 0.1), kvf: each.map(i => 1024 * (11 + i)), st: [0, 0.5], sm: [2 ** 29, 2 ** 29] };
+  });
+  const arms = tokens.map((_, a) => ({
+    name: 'AB'[a], prompt_tokens: 10, floor: { x: [0, 63], s: [0.004, 0.006] }, predicted: { x: [11, 74], kvf: [11264, 75776] }, ranks: null,
+  }));
+  const view = { head: { arms, unit: 'token', max_new_tokens: 64 }, series, ended: true, hidden: new Set(), axis: 'token', zoom: null, ink: 'black', neutral: 'grey', ...more };
+  view.units = CHARTS.map(chart => chartUnit(chart, view, null));
+  return chartTraces(CHARTS, view);
+}
+const measured = traces => traces.filter(({ meta }) => meta?.arm && !meta.curve);
+
+test('an arm keeps its colour and dash in every chart, and what is predicted is dotted', () => {
+  const styles = tracesOf([64, 40]).filter(({ meta }) => meta?.arm).map(({ meta, line: { color, dash } }) => [meta.arm, color, dash, !!meta.curve].join());
+  assert.deepEqual([...new Set(styles)].sort(), [
+    'A,#4269d0,1px,3px,true', 'A,#4269d0,solid,false', 'B,#ff725c,1px,3px,true', 'B,#ff725c,5px,2.5px,false',
+  ]);
+});
+
+test('latencies are milliseconds from token 1 on, above their bound, which ends with the run', () => {
+  const [floor, , a, b] = tracesOf([64, 40]).filter(({ meta }) => meta?.chart === 'latency' && meta.arm);
+  assert.deepEqual([floor.x, floor.y], [[0, 63], [4, 6]]);
+  assert.deepEqual([a.x[0], a.x.at(-1), b.x.at(-1), a.y[0]], [1, 63, 39, 10]);
+  const ends = ended => tracesOf([9, 5], { ended }).filter(({ meta }) => meta?.curve).map(({ x }) => x.at(-1));
+  assert.deepEqual([new Set(ends(true)), new Set(ends(false))].map(found => [...found]), [[8], [63, 64]]);
+});
+
+test('a name in the legend hides its lines and no others', () => {
+  const hides = { A: ({ arm }) => arm === 'A', full: ({ kind }) => kind === 'full', roofline: ({ curve }) => curve === 'floor' };
+  for (const [name, hidden] of Object.entries(hides)) {
+    const traces = tracesOf([64, 40], { hidden: new Set([name]) });
+    for (const { meta, visible } of traces.filter(one => one.meta?.arm)) assert.equal(visible, !hidden(meta), name);
+    const entries = traces.filter(one => one.showlegend);
+    assert.deepEqual(entries.map(one => one.name), ['A', 'B', 'roofline', 'full', 'predicted']);
+    assert.deepEqual(entries.filter(one => one.visible === 'legendonly').map(one => one.name), [name]);
+  }
+});
+
+test('a zoomed chart draws its stretch and a neighbour on each side', () => {
+  const ends = (zoom, axis) => measured(tracesOf([64, 40], { zoom, axis })).filter(({ meta }) => meta.chart === 'kv').map(({ x }) => [x[0], x.at(-1)]);
+  assert.deepEqual(ends([20.4, 30.2], 'token'), [[19, 32], [19, 32]]);
+  assert.deepEqual(ends([35, 60], 'token'), [[34, 61], [34, 39]]);
+  const [[low, high]] = ends([0.301, 0.399], 'second');
+  assert.ok(Math.abs(low - 0.3) < 1e-9 && Math.abs(high - 0.41) < 1e-9);
+});
+
+test('memory of the other ranks is one line with gaps, on either axis', () => {
+  const ranks = { x: [0.1, 0.3, null, 0.1], bytes: [2 ** 29, 2 ** 30, null, 2 ** 28] };
+  const series = [{ t: [0.1, 0.2], lat: [0.1, 0.1], kvf: [1, 2], st: [0], sm: [2 ** 29] }];
+  for (const axis of ['token', 'second']) {
+    const [found] = tracesOf([2], { axis, series, head: { arms: [{ name: 'A', prompt_tokens: 1, ranks }], unit: 'token', max_new_tokens: 9 } })
+      .filter(({ meta }) => meta?.curve === 'ranks');
+    assert.deepEqual([found.y, found.x.map(at => at === null)], [[512, 1024, null, 256], [false, false, true, false]]);
+  }
+});
+
+test('axes reach to the end of the run, memory covers a tenth of its value, and the rest begins at 0', () => {
+  const extents = more => Object.fromEntries(tracesOf([9, 5], more).filter(({ meta }) => meta?.extent).map(({ meta, x, y }) => [meta.chart, { x, y }]));
+  assert.deepEqual([extents({ ended: false }).latency.x, extents({}).latency.x], [[0, 64], [0, 9]]);
+  assert.deepEqual([extents({ ended: false, axis: 'second' }).kv.x, extents({ axis: 'second' }).kv.x], [[0, 1], [0, 0.5]]);
+  assert.deepEqual([extents({}).latency.y, extents({}).kv.y, extents({ ended: false }).kv.y], [[0, 0], [0, 74], [0, 92.5]]);
+  assert.deepEqual(extents({}).memory.y.map(value => value.toFixed(1)), ['499.2', '550.4']);
 });

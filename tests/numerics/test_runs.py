@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-import msgspec
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
@@ -13,9 +12,8 @@ from transformers import AutoModelForCausalLM
 from tests.sabotage.small_models import llama, mistral, mixtral
 from tests.support.decode_loop import generated
 from tests.support.local_worker import LocalWorker
-from tests.support.worker import SENTENCE, plan_of
-from tokendyno.backend.config import workload_of
-from tokendyno.backend.messages import Generate, RequestEnds, Steps, Waits
+from tests.support.worker import SENTENCE, job_of, plan_of, traffic_job
+from tokendyno.backend.messages import RequestEnds, Steps, Waits
 from tokendyno.backend.plan import BatchPlan
 from tokendyno.backend.runs.batch_series import BatchSeries
 from tokendyno.backend.traffic.draw import Draw
@@ -63,20 +61,9 @@ def kept(kind: type, name: str) -> Iterator[list[Any]]:
 def run(architecture: str, choices: dict[str, str], **work: Any) -> Any:
     """Ids (B, P and more) of a run."""
     worker, plan = worker_of(architecture, **choices), plan_of(MODELS[architecture](), dtype="float32", **choices)
-    job: dict[str, Any] = {
-        "prompt": SENTENCE,
-        "prompt_tokens": 0,
-        "max_new_tokens": NEW,
-        "batch_size": 1,
-        "temperature": 0.0,
-        "seed": 0,
-        "ignore_eos": True,
-        "warmup": False,
-        "prove": False,
-    }
     kind: Any = DecodeLoop if choices.get("loop") == "own" else type(worker.model.model)
     with kept(kind, "generate") as texts:
-        worker.run(Generate(plan, **job | work))
+        worker.run(job_of(plan, **{"max_new_tokens": NEW} | work))
     return texts[-1]
 
 
@@ -156,23 +143,7 @@ def test_draft_tokens_leave_a_sampled_text_to_its_seed() -> None:
 @pytest.mark.parametrize("architecture", MODELS)
 def test_each_of_many_requests_gets_the_text_that_it_gets_alone(architecture: str, batch: dict[str, Any]) -> None:
     worker, traffic = worker_of(architecture), drawn(Draw(5, (5, 40), (3, 12)), 1, 3)
-    plan, work = plan_of(MODELS[architecture](), dtype="float32"), workload_of(traffic)
-    plan = msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=BatchPlan(**batch)))
-    worker.run(
-        Generate(
-            plan,
-            "",
-            work.prompt_tokens,
-            work.max_new_tokens,
-            work.batch_size,
-            0.0,
-            0,
-            True,
-            False,
-            prove=False,
-            traffic=traffic,
-        )
-    )
+    worker.run(traffic_job(plan_of(MODELS[architecture](), dtype="float32"), traffic, BatchPlan(**batch)))
     found = BatchSeries()
     for event in worker.events:
         if isinstance(event, Steps | Waits | RequestEnds):

@@ -42,24 +42,24 @@ def _written(architecture: str, kind: str, **more: Any) -> str:
     return f"random:{folder}"
 
 
-def llama() -> str:
+def llama(**more: Any) -> str:
     """Grouped heads, separate projections, no experts, no windows."""
-    return _written("llama", "LlamaForCausalLM")
+    return _written("llama", "LlamaForCausalLM", **more)
 
 
 def long_llama() -> str:
     """The same for long prompts."""
-    return _written("llama", "LlamaForCausalLM", max_position_embeddings=8192)
+    return llama(max_position_embeddings=8192)
 
 
 def wide_llama() -> str:
     """The same with MLPs that every quantization packs."""
-    return _written("llama", "LlamaForCausalLM", intermediate_size=128)
+    return llama(intermediate_size=128)
 
 
-def mistral() -> str:
+def mistral(**more: Any) -> str:
     """A window in every layer."""
-    return _written("mistral", "MistralForCausalLM", sliding_window=WINDOW)
+    return _written("mistral", "MistralForCausalLM", **{"sliding_window": WINDOW} | more)
 
 
 def mixtral() -> str:
@@ -67,6 +67,6 @@ def mixtral() -> str:
     return _written("mixtral", "MixtralForCausalLM", num_local_experts=4, num_experts_per_tok=2)
 
 
-def bert() -> str:
+def bert(**more: Any) -> str:
     """An encoder."""
-    return _written("bert", "BertModel", type_vocab_size=2, initializer_range=0.2)
+    return _written("bert", "BertModel", type_vocab_size=2, initializer_range=0.2, **more)

@@ -40,3 +40,30 @@ def in_double(
     if "a" in ride:
         found = gelu(found, approximate="tanh")
     return found + residual.double() if "r" in ride else found
+
+
+def product_error(
+    product: Any, w: Any, scale: Any, plain: Any, ride: str, dtype: Any, outlier: float = 1.0, **more: Any
+) -> float:
+    """Relative, of a kernel's product on a GPU with random vectors, against double precision; its output holds no
+    numbers before.
+
+    plain    (N, K), what `w` and `scale` stand for; with a gate (2N, K)
+    outlier  factor of one element of the vector: in trained models one is far larger than the others
+    more     further arguments of the product
+    """
+    import torch
+
+    def random(numbers: int) -> Any:
+        return torch.randn(numbers, device="cuda", dtype=dtype)
+
+    total, columns = plain.shape
+    rows = total // 2 if "g" in ride else total
+    x, norm, bias, residual = random(columns), random(columns), random(total), random(rows)
+    x[columns // 3] *= outlier
+    expected = in_double(plain, x, ride, norm, bias, residual, offset=more.get("offset", 0.0))
+    out = torch.full((rows,), float("nan"), device="cuda", dtype=dtype)
+    fused = {"norm": norm if "n" in ride else None, "bias": bias if "b" in ride else None, "eps": 1e-5}
+    fused |= {"residual": residual if "r" in ride else None, "gated": "g" in ride}
+    product(x, w, out, scale=scale, **fused, **more)
+    return float((out.double() - expected).norm() / expected.norm())

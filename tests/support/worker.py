@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from tests.support.processes import wait_for
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import check
@@ -12,7 +14,8 @@ from tokendyno.backend.engine.executor import Died, Inbox
 from tokendyno.backend.executors.forked import ForkedWorker
 from tokendyno.backend.messages import Command, Event, Failed, Finished, Generate, Load, Loaded, Ready, Tokens
 from tokendyno.backend.models import resolve
-from tokendyno.backend.plan import Plan
+from tokendyno.backend.plan import BatchPlan, Plan
+from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.traffic.presets import drawn
 
 SENTENCE = "One day, Pip found a red ball in the garden."
@@ -38,6 +41,30 @@ def plan_of(model: str = "pocket", **choices: str) -> Plan:
     """The plan for these choices on this machine."""
     workload = Workload(prompt=SENTENCE)
     return check(make_config(model, choices), resolve(model), hardware.detect(), workload).plan
+
+
+def job_of(plan: Plan, **more: Any) -> Generate:
+    """Eight tokens after a sentence; without a warm-up and a proof unless they are asked for."""
+    work: dict[str, Any] = {
+        "prompt": SENTENCE,
+        "prompt_tokens": 0,
+        "max_new_tokens": 8,
+        "batch_size": 1,
+        "temperature": 0.0,
+        "seed": 0,
+        "ignore_eos": True,
+        "warmup": False,
+        "prove": False,
+    }
+    return Generate(plan=plan, **work | more)
+
+
+def traffic_job(plan: Plan, traffic: Traffic, batch: BatchPlan, **more: Any) -> Generate:
+    """Many requests in one run."""
+    work = workload_of(traffic)
+    lengths = {"prompt_tokens": work.prompt_tokens, "max_new_tokens": work.max_new_tokens}
+    plan = replace(plan, generate=replace(plan.generate, batch=batch))
+    return job_of(plan, prompt="", batch_size=work.batch_size, traffic=traffic, **lengths | more)
 
 
 class Talk:
@@ -73,19 +100,8 @@ class Talk:
         return answer
 
     def begin(self, plan: Plan, **more: Any) -> None:
-        """Send a Generate without waiting for anything; without a warm-up and a proof unless they are asked for."""
-        work: dict[str, Any] = {
-            "prompt": SENTENCE,
-            "prompt_tokens": 0,
-            "max_new_tokens": 8,
-            "batch_size": 1,
-            "temperature": 0.0,
-            "seed": 0,
-            "ignore_eos": True,
-            "warmup": False,
-            "prove": False,
-        }
-        self.send(Generate(plan=plan, **work | more))
+        """Send a Generate without waiting for anything."""
+        self.send(job_of(plan, **more))
 
     def generate(self, plan: Plan, **more: Any) -> list[Any]:
         """Load, run, and return all events of the run up to Finished or Failed."""

@@ -4,6 +4,7 @@ import builtins
 import importlib.util
 import json
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -48,14 +49,7 @@ def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         found = cli(
-            "sweep",
-            "--over",
-            "batch_size=1,2",
-            "--rounds",
-            "1",
-            "--max-new-tokens",
-            "4",
-            "--ray",
+            *shlex.split("sweep --over batch_size=1,2 --rounds 1 --max-new-tokens 4 --ray"),
             cluster.address,
             "--history",
             str(tmp_path / "history.sqlite"),

@@ -76,9 +76,7 @@ def test_what_was_kept_is_read_again_and_decides(claims: Claims, tmp_path: Path)
     assert claims_document(claims, found).counts["confirmed"] == 1
 
 
-@pytest.mark.parametrize(
-    "change", ["a sample", "the machine", "the date", "a doubt", "the digest", "an unknown key", "half of the file"]
-)
+@pytest.mark.parametrize("change", ["a sample", "the machine", "an unknown key", "half of the file"])
 def test_a_result_that_was_tampered_with_is_refused(claims: Claims, tmp_path: Path, change: str) -> None:
     path = keep(result(claims), tmp_path)
     raw = json.loads(path.read_text(encoding="utf-8"))
@@ -87,12 +85,6 @@ def test_a_result_that_was_tampered_with_is_refused(claims: Claims, tmp_path: Pa
             raw["samples"]["B"]["token_s"][1] = 0.19
         case "the machine":
             raw["machine"]["gpu1"] = "NVIDIA H300, 140.4 GiB"
-        case "the date":
-            raw["date"] = "2027-01-01"
-        case "a doubt":
-            raw["doubts"] = [{"arm": "B", "axis": "cache", "status": "partial", "reason": ""}]
-        case "the digest":
-            raw["digest"] = ""
         case "an unknown key":
             raw["verdict"] = "confirmed"
     text = json.dumps(raw)

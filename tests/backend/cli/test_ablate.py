@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -18,19 +19,10 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.executors import open_bench
 
 COMMAND = (
-    "ablate",
-    "--base",
-    "dtype=float32",
-    "--add",
-    "cache=static",
-    "--steps",
-    "alone",
-    "--rounds",
-    "2",
-    "--max-new-tokens",
-    "8",
-    "--journal",
-    "journal.jsonl",
+    *shlex.split(
+        "ablate --base dtype=float32 --add cache=static --steps alone --rounds 2 --max-new-tokens 8 "
+        "--journal journal.jsonl"
+    ),
 )
 
 

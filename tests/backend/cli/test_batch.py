@@ -1,6 +1,7 @@
 """`tokendyno batch` with real workers: the document, the table, the history, and what is refused."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +25,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], st
     ran = cli_here(
         "batch",
         *ARMS,
-        "--requests",
-        str(REQUESTS),
-        "--seed",
-        "1",
-        "--concurrent",
-        str(ROWS),
-        "--output-lengths",
-        "2-9",
-        "--ttft-limit",
-        "60",
-        "--repeats",
-        "2",
-        "--price-per-hour",
-        "2.5",
-        "--json",
-        "-",
-        "--history",
-        "history.sqlite",
+        *shlex.split(
+            f"--requests {REQUESTS} --seed 1 --concurrent {ROWS} --output-lengths 2-9 --ttft-limit 60 "
+            "--repeats 2 --price-per-hour 2.5 --json - --history history.sqlite"
+        ),
         cwd=folder,
     )
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""Commands that run nothing: check, fit, models, doctor."""
+"""Commands that run nothing: check, fit, models."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import POCKET, cli, sentence
+from tests.support.command_line import POCKET, sentence
 from tests.support.machines import CPU
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.presets import arm_presets
@@ -63,14 +63,6 @@ def test_models_as_a_table_and_as_a_document(capsys: pytest.CaptureFixture[str])
     assert [model["name"] for model in found["models"] if model["default"]] == ["pocket"]
     assert all(entry.name in table.out for entry in catalogue())
     assert table.err == ""
-
-
-def test_doctor_as_a_process() -> None:
-    ran = cli("doctor", "--json", "-")
-    found = json.loads(ran.stdout)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert {"machine", "versions", "problems", "choices"} <= set(found)
-    assert len(found["choices"]) == sum(len(axis.choices) for axis in all_axes())
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from itertools import pairwise
@@ -31,22 +32,10 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[st
     for name in USERS_OWN:
         (folder / name).write_text(f"open({str(folder / EXECUTED)!r}, 'a').write({name!r})\n")
     ran = cli(
-        "compare",
-        "--a",
-        "dtype=float32,attention=sdpa",
-        "--b",
-        "dtype=float32,cache=unwindowed",
-        "--prompt-tokens",
-        "116",
-        "--max-new-tokens",
-        "24",
-        "--ignore-eos",
-        "--repeats",
-        "1",
-        "--json",
-        "-",
-        "--history",
-        "history.sqlite",
+        *shlex.split(
+            "compare --a dtype=float32,attention=sdpa --b dtype=float32,cache=unwindowed --prompt-tokens 116 "
+            "--max-new-tokens 24 --ignore-eos --repeats 1 --json - --history history.sqlite"
+        ),
         cwd=folder,
     )
     assert ran.returncode == 0, ran.stderr
@@ -170,19 +159,9 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     (room / "out.json").write_text("old")
     code = main(
         [
-            "compare",
-            "--a",
-            "dtype=float16",
-            "--b",
-            "float32",
-            "--prompt-file",
-            "p.txt",
-            "--batch-size",
-            "3",
-            "--repeats",
-            "2",
-            "--json",
-            "out.json",
+            *shlex.split(
+                "compare --a dtype=float16 --b float32 --prompt-file p.txt --batch-size 3 --repeats 2 --json out.json"
+            ),
             *SHORT,
         ]
     )

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from tests.support.command_line import text_of
-from tests.support.machines import CPU, H200, MACHINES
+from tests.support.machines import CPU, MACHINES
 from tokendyno.backend import hardware
 from tokendyno.backend.cli import doctor
 from tokendyno.backend.cli.doctor import SCREENFUL, Report, everything, screenful
@@ -57,11 +57,6 @@ def test_verdicts_on_the_default_model(axis: str, choice: str, usable: bool, why
     assert row.usable is usable
     assert why in row.why
     assert bool(row.why) == bool(why)
-
-
-def test_a_gpu_needs_no_remark_on_cuda_graphs() -> None:
-    rows = {(row.axis, row.choice): row for row in doctor.doctor_report(H200).choices}
-    assert rows["compile", "reduce-overhead"].why == "with cache=static"
 
 
 def test_the_document_is_json_and_holds_the_same() -> None:

@@ -1,6 +1,7 @@
 """`tokendyno quality` with real workers: the document, the table, the history, and what is refused."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +26,10 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str,
     folder = tmp_path_factory.mktemp("read")
     (folder / "fox.txt").write_text(TEXT)
     ran = cli_here(
-        "quality",
-        "--a",
-        "dtype=float32",
-        "--b",
-        "dtype=bfloat16",
-        "--text",
-        "fox.txt",
-        "--only-given",
-        "--positions",
-        "24",
-        "--json",
-        "-",
-        "--history",
-        "history.sqlite",
+        *shlex.split(
+            "quality --a dtype=float32 --b dtype=bfloat16 --text fox.txt --only-given --positions 24 "
+            "--json - --history history.sqlite"
+        ),
         cwd=folder,
     )
     assert ran.returncode == 0, ran.stderr

@@ -134,18 +134,6 @@ def test_remarks_stand_beside_their_row_only_where_there_is_room() -> None:
     assert lines_of(table, 79) == ["Peak", "    as predicted", "KV", "    less"]
 
 
-def test_colours_take_no_room() -> None:
-    table = Table([Column("a"), Column("b")], [[Styled("x", "red"), "y"], ["xxx", "y"]])
-    heading, painted, plain = text_of([[table]], color=True).split("\n")
-    assert heading.startswith("\x1b[1ma") and painted.startswith("\x1b[31mx") and plain == "xxx  y"
-    assert painted.endswith("  y")
-
-
-def test_a_table_without_headings_or_rows() -> None:
-    assert lines_of(Table([Column(), Column()], [["a", "b"]])) == ["a  b"]
-    assert lines_of(Table([Column("a")], [])) == ["a"]
-
-
 @pytest.mark.parametrize(
     ("text", "width", "shown"),
     [
@@ -160,10 +148,6 @@ def test_folding(text: str | Styled, width: int, shown: str) -> None:
     assert text_of([[text]], width) == shown
 
 
-def test_blocks_have_an_empty_line_between_them_and_empty_ones_none() -> None:
-    assert text_of([["a", "b"], [], ["c"]]) == "a\nb\n\nc" and text_of([[]]) == ""
-
-
 def test_a_terminal_gets_one_line_that_is_wiped_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     stream = Terminal()
@@ -172,13 +156,6 @@ def test_a_terminal_gets_one_line_that_is_wiped_even_after_an_error(monkeypatch:
             line.show(text)
         raise KeyboardInterrupt
     assert stream.getvalue() == f"{WIPE}load{WIPE}{'静' * 19}{WIPE}", "one column is free, so that nothing wraps"
-
-
-def test_a_terminal_to_which_nothing_was_written_stays_as_it_was() -> None:
-    stream = Terminal()
-    with LiveLine(stream):
-        pass
-    assert stream.getvalue() == ""
 
 
 def test_a_file_gets_a_line_for_each_change_and_no_code() -> None:

@@ -1,6 +1,7 @@
 """What is counted without values, against real small models and the tensors of their caches."""
 
 import functools
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +15,13 @@ from tokendyno.backend.predict.weights import packed_matrices, weight_bytes
 from tools.tiny_config import tiny_config
 
 SLOWEST = "attention or a state", "shared layers", "chunks"
-DECODERS = [
-    pytest.param(name, marks=pytest.mark.full if name in SLOWEST else ()) for name in COUNTED if name != "an encoder"
-]
+
+
+def marked(names: Iterable[str]) -> list[Any]:
+    """What takes seconds to count is full."""
+    return [pytest.param(name, marks=pytest.mark.full if name in SLOWEST else ()) for name in names]
+
+
 LENGTHS = (1, 5, 40)
 
 
@@ -39,7 +44,7 @@ def real(config: dict[str, Any]) -> Any:
     return AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=torch.float32).eval()
 
 
-@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("name", marked(name for name in COUNTED if name != "an encoder"))
 def test_weights_and_cache_are_those_of_a_real_model(name: str) -> None:
     import torch
     from transformers import DynamicCache
@@ -68,7 +73,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", marked(KINDS))
 def test_the_kinds_of_layers_are_told_apart(name: str) -> None:
     kind, count, elements = KINDS[name]
     layers = [layer for layer in facts_of(name).cache_layers if layer.kind == kind]
@@ -85,7 +90,7 @@ PAGED = {
 }
 
 
-@pytest.mark.parametrize("name", PAGED)
+@pytest.mark.parametrize("name", marked(PAGED))
 def test_layers_fit_into_pages_where_all_keep_keys_and_values_of_one_size(name: str) -> None:
     assert counted(name).fits_pages is PAGED[name]
 

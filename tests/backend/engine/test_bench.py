@@ -54,8 +54,14 @@ def events(bench: Bench, run: Run) -> list[ArmEvent]:
     return [record for record in bench.store.read(run.id) if isinstance(record, ArmEvent)]
 
 
-def test_arms_run_in_turn_and_never_at_the_same_time(bench: Bench) -> None:
-    run = finish(bench, {}, {"cache": "unwindowed"}, repeats=2)
+@pytest.fixture(scope="module")
+def repeated(bench: Bench) -> Run:
+    """Two arms, twice."""
+    return finish(bench, {}, {"cache": "unwindowed"}, max_new_tokens=30, repeats=2)
+
+
+def test_arms_run_in_turn_and_never_at_the_same_time(bench: Bench, repeated: Run) -> None:
+    run = repeated
     turns = [(e.repeat, e.arm) for e in events(bench, run) if isinstance(e.event, Finished)]
     assert turns == [(0, "A"), (0, "B"), (1, "A"), (1, "B")]
     proved = [bool(e.event.findings) for e in events(bench, run) if isinstance(e.event, Finished)]
@@ -70,8 +76,7 @@ def test_arms_run_in_turn_and_never_at_the_same_time(bench: Bench) -> None:
                 busy = ""
 
 
-def test_each_arm_has_a_process_of_its_own(bench: Bench) -> None:
-    finish(bench, {}, {})
+def test_each_arm_has_a_process_of_its_own(bench: Bench, repeated: Run) -> None:
     assert pid_of(bench, "A") != pid_of(bench, "B") and os.getpid() not in bench.pool.pids
 
 
@@ -86,8 +91,8 @@ def test_the_second_run_reuses_processes_and_models(make_bench: MakeBench, monke
     assert [e.event.reused for e in events(bench, run) if isinstance(e.event, Loaded)] == [True, True]
 
 
-def test_a_run_folds_the_same_from_memory_and_from_the_history(bench: Bench) -> None:
-    run = finish(bench, {}, {"cache": "static"}, max_new_tokens=30, repeats=2)
+def test_a_run_folds_the_same_from_memory_and_from_the_history(bench: Bench, repeated: Run) -> None:
+    run = repeated
     again = RunLog(bench.store).get(run.id)
     assert again is not None and again is not run
     assert again.arms == run.arms and again.version == run.version
@@ -247,7 +252,7 @@ def test_workers_that_never_start_are_given_up_and_a_run_says_why(
     monkeypatch.setattr(subprocess.WorkerProcess, "__init__", count)
     bench = make_bench(prewarm=1)
     wait_for(lambda: len(started) == 2, 10)
-    time.sleep(1.5)
+    time.sleep(0.5)
     assert len(started) == 2
     run = bench.wait(bench.submit(request({})), 10)
     assert run.status == "failed" and "code 1" in run.message

@@ -17,7 +17,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.engine.executor import ExecutorKind, Inbox, StartError
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import peak_rates
-from tokendyno.backend.messages import Cancel, Generate, Load
+from tokendyno.backend.messages import Generate, Load
 
 BenchOf = Callable[..., Bench]
 
@@ -68,30 +68,12 @@ def test_a_run_of_two_arms_on_a_new_executor_needs_no_edit_of_the_engine(bench_o
     assert again.status == "done" and [bench.pool.slots[slot].executor for slot in "AB"] == executors
 
 
-def test_the_run_fails_with_the_cause_when_its_executor_dies(bench_of: BenchOf) -> None:
-    bench = bench_of(faulty("dies"))
-    run = bench.wait(bench.submit(request({})), 10)
-    assert run.status == "failed"
-    assert run.message == (
-        "Arm A stopped during the measured run: The script says so. Run again; a new worker will be started."
-    )
-    assert bench.pool.slots == {}
-
-
 def test_the_part_of_the_model_that_an_executor_dies_of_is_named(bench_of: BenchOf) -> None:
     bench = bench_of(faulty("dies reading"))
     assert bench.wait(bench.submit(request({})), 10).message == (
         "Arm A stopped during the measured run: The script says so. Run again. The model's tokenizer (tokenizer.json) "
         "was being used. Copy it again from the original checkpoint, or choose another model."
     )
-
-
-def test_a_silent_executor_is_ended_at_its_deadline(bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOKENDYNO_DEADLINE_S", "0.3")
-    bench = bench_of(faulty("silent"))
-    run = bench.wait(bench.submit(request({})), 10)
-    assert run.status == "failed" and "Arm A made no progress for 0.3 s during the measured run" in run.message
-    assert bench.pool.slots == {}
 
 
 def test_a_run_whose_tokens_keep_coming_outlives_its_deadline(
@@ -110,18 +92,6 @@ def test_a_download_of_which_no_byte_arrives_is_ended_at_its_deadline(
     bench = bench_of(faulty("stalls"))
     run = bench.wait(bench.submit(request({})), 10)
     assert run.status == "failed" and "Arm A made no progress for 0.3 s during download" in run.message
-
-
-def test_a_cancel_reaches_the_executor_and_keeps_it(bench_of: BenchOf) -> None:
-    bench = bench_of(faulty("silent"))
-    run_id = bench.submit(request({}))
-    run = bench.runs.get(run_id)
-    assert run is not None
-    wait_for(lambda: "run" in run.arms["A"].phases)
-    assert bench.cancel(run_id)
-    assert bench.wait(run_id, 10).status == "cancelled"
-    executor = bench.pool.slots["A"].executor
-    assert isinstance(executor, ScriptedExecutor) and isinstance(executor.commands[-1], Cancel) and executor.alive
 
 
 def test_a_kind_that_cannot_start_fails_the_run_in_one_sentence(bench_of: BenchOf) -> None:

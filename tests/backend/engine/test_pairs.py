@@ -16,6 +16,8 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.views.card import card_of
 
+pytestmark = pytest.mark.slow
+
 OWN = passages("mine", "the fox went home to see the old bear and the queen " * 10)
 
 
@@ -58,7 +60,6 @@ def test_texts_are_read_after_the_pairs_and_only_once(bench: Bench, read: Run, m
     assert taken is not None and taken.run == read.id and not again.arms["A"].scores
 
 
-@pytest.mark.slow
 def test_pairs_of_many_requests_go_by_useful_tokens_and_both_arms_are_proved(bench: Bench) -> None:
     arms = [ArmRequest(name, {"dtype": "float32", "batching": "static"}) for name in "AB"]
     arms[1].choices["batch_order"] = "sorted"
@@ -74,14 +75,12 @@ def test_pairs_of_many_requests_go_by_useful_tokens_and_both_arms_are_proved(ben
         assert rows["batching"] == rows["tokens"] == "verified", rows
 
 
-@pytest.mark.slow
 def test_arms_that_write_the_same_in_one_format_are_not_read(bench: Bench) -> None:
     run = bench.wait(bench.submit(pairs(1e-6, cache="static")))
     gate = gate_of(run.snapshot(), bench.runs.reading)
     assert gate is not None and gate.state == "settled" and "quality" not in run.arms["A"].phases
 
 
-@pytest.mark.slow
 def test_stop_while_texts_are_read_keeps_what_was_measured(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     append = bench.runs.append
 

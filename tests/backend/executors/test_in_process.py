@@ -50,7 +50,7 @@ def finished_run(bench: Bench, **work: Any) -> Any:
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_arms_generate_the_tokens_of_two_subprocesses(bench: Bench, warm_bench: Bench) -> None:
     here = finished_run(bench, max_new_tokens=12)
     there = finished_run(warm_bench, max_new_tokens=12)

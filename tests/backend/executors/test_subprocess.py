@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -96,38 +97,32 @@ def pids_of(line: list[str]) -> list[int]:
     return [int(word) for word in line if word.isdecimal()]
 
 
-def kill_and_count(process: subprocess.Popen[str], pids: list[int]) -> list[int]:
-    """SIGKILL the web process; returns the members of its workers' groups that still live after two seconds."""
+def kill(process: subprocess.Popen[str], pids: list[int]) -> None:
+    """SIGKILL the web process, and wait until its workers' groups are gone."""
     process.kill()
     process.wait()
     assert process.stdout is not None
     process.stdout.close()
-    until_s = time.monotonic() + 2
-    while (alive := [member for pid in pids for member in group(pid)]) and time.monotonic() < until_s:
-        time.sleep(0.05)
-    return alive
+    wait_for(lambda: not any(group(pid) for pid in pids), what="the workers to end")
 
 
-@pytest.mark.serial
 @pytest.mark.slow
-def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_starts() -> None:
+def test_no_orphan_once_the_web_process_was_killed_while_its_worker_starts() -> None:
     process = web("bench.pool.wanted_spares = 1; bench.wake()")
     pids = pids_of(until(process, ""))
     time.sleep(0.3)
-    assert kill_and_count(process, pids) == []
+    kill(process, pids)
 
 
-@pytest.mark.serial
-def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_generates() -> None:
+def test_no_orphan_once_the_web_process_was_killed_while_its_worker_generates() -> None:
     process = web("bench.submit(request({}, max_new_tokens=3000))")
     pids = pids_of(until(process, "run"))
     assert len(pids) == 2 and all(group(pid) for pid in pids)
-    assert kill_and_count(process, pids) == []
+    kill(process, pids)
 
 
-@pytest.mark.serial
 @pytest.mark.full
-def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_native_code_holds_its_workers_lock(
+def test_no_orphan_once_the_web_process_was_killed_while_native_code_holds_its_workers_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trigger = tmp_path / "now"
@@ -137,7 +132,7 @@ def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_native_code
     pids = pids_of(until(process, "run"))
     trigger.touch()
     wait_for(Path(f"{trigger}-held").exists, what="the lock to be held")
-    assert kill_and_count(process, pids) == []
+    kill(process, pids)
 
 
 def test_a_killed_worker_is_told_once_takes_its_children_with_it_and_may_still_be_sent_to() -> None:
@@ -152,11 +147,8 @@ def test_a_killed_worker_is_told_once_takes_its_children_with_it_and_may_still_b
         talk.inbox.get(timeout=0.5)
 
 
-@pytest.mark.serial
 @pytest.mark.full
-def test_ending_a_worker_that_ignores_term_takes_no_longer_than_its_grace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ending_a_worker_that_ignores_term_takes_its_grace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sitecustomize(tmp_path, "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)")
     monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
     talk = Talk()
@@ -165,7 +157,7 @@ def test_ending_a_worker_that_ignores_term_takes_no_longer_than_its_grace(
     assert talk.worker.alive, "the test's worker does not ignore TERM"
     begin_s = time.monotonic()
     talk.worker.end(grace_s=0.3)
-    assert 0.3 <= time.monotonic() - begin_s < 1.3 and gone(talk.worker.pid)
+    assert time.monotonic() - begin_s >= 0.3 and gone(talk.worker.pid)
 
 
 @pytest.mark.slow
@@ -179,18 +171,27 @@ def test_ending_a_stopped_worker_works_and_what_it_said_reaches_nobody() -> None
         talk.inbox.get_nowait()
 
 
-def test_a_worker_that_cannot_start_is_told_with_its_last_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "torch.py").write_text("raise ImportError('no torch for you hf_AbCdEf1234567890')\n")
-    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
-    inbox: Inbox = Inbox()
-    worker = WorkerProcess(inbox)
-    monkeypatch.undo()
-    body = inbox.get(timeout=20).body
-    assert isinstance(body, Died) and "code 1" in body.cause and "no torch for you" in body.cause
-    assert "hf_AbCdEf" not in body.cause
-    worker.end()
+@pytest.fixture
+def cause_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Why a worker died whose torch is these lines."""
+
+    def cause(torch: str) -> str:
+        (tmp_path / "torch.py").write_text(torch)
+        monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+        inbox: Inbox = Inbox()
+        worker = WorkerProcess(inbox)
+        monkeypatch.undo()
+        body = inbox.get(timeout=20).body
+        worker.end()
+        assert isinstance(body, Died) and "hf_AbCdEf" not in body.cause
+        return body.cause
+
+    return cause
+
+
+def test_a_worker_that_cannot_start_is_told_with_its_last_words(cause_of: Callable[[str], str]) -> None:
+    cause = cause_of("raise ImportError('no torch for you hf_AbCdEf1234567890')\n")
+    assert "code 1" in cause and "no torch for you" in cause
 
 
 WHAT = "terminate called after throwing an instance of X\n  what():  peer closed hf_AbCdEf1234567890\n"
@@ -204,15 +205,6 @@ WHAT = "terminate called after throwing an instance of X\n  what():  peer closed
         ("sys.stderr.write('nothing of it')", ""),
     ],
 )
-def test_a_worker_that_aborts_is_told_with_the_reason(
-    code: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "torch.py").write_text(f"import os, sys\n{code}\nsys.stderr.flush()\nos.abort()\n")
-    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
-    inbox: Inbox = Inbox()
-    worker = WorkerProcess(inbox)
-    monkeypatch.undo()
-    body = inbox.get(timeout=20).body
-    assert isinstance(body, Died) and "was killed by SIGABRT." in body.cause
-    assert said in body.cause and ("It said" in body.cause) is bool(said) and "hf_AbCdEf" not in body.cause
-    worker.end()
+def test_a_worker_that_aborts_is_told_with_the_reason(code: str, said: str, cause_of: Callable[[str], str]) -> None:
+    cause = cause_of(f"import os, sys\n{code}\nsys.stderr.flush()\nos.abort()\n")
+    assert "was killed by SIGABRT." in cause and said in cause and ("It said" in cause) is bool(said)

@@ -234,7 +234,7 @@ def test_a_refused_export_leaves_the_old_file(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("arm", "new"), [pytest.param("", 140, marks=pytest.mark.slow), ("cache=static,compile=default", 24)]
+    ("arm", "new"), [pytest.param("", 140, marks=pytest.mark.full), ("cache=static,compile=default", 24)]
 )
 def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
     """The same prompts and as many new tokens, past the sliding window of 128 tokens where the run gets there."""

@@ -1,16 +1,14 @@
 """The machine by NVML, psutil and the control group; what cannot be read is reported, never 0."""
 
 import contextlib
-import importlib.metadata
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.machines import CPU, GIB, H200
+from tests.support.machines import CPU, GIB
 from tokendyno.backend import hardware
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import cuda_driver, nvidia
@@ -237,14 +235,6 @@ def test_a_control_groups_limit_counts_and_its_file_cache_does_not(
     assert total == (64 * GIB if free is None else 4 * GIB)
 
 
-@pytest.mark.parametrize(("machine", "gpu"), [(CPU, "none here"), (H200, None)])
-def test_a_description_is_text_alone(machine: hardware.Machine, gpu: str | None) -> None:
-    facts = machine.describe()
-    assert all(isinstance(value, str) and value for value in facts.values())
-    assert facts.get("gpu") == gpu
-    assert ("gpu0" in facts) is (gpu is None)
-
-
 def test_a_driver_older_than_torch_is_said_in_a_sentence_and_the_cpu_is_used(
     with_nvml: Callable[..., hardware.Machine],
 ) -> None:
@@ -282,30 +272,6 @@ def test_a_gpu_is_used_without_nvml_and_what_nvml_would_tell_is_said_to_be_missi
 )
 def test_a_driver_that_may_do_is_left_alone(with_nvml: Callable[..., hardware.Machine], more: dict[str, Any]) -> None:
     assert with_nvml(**more).device == "cuda"
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("cuda: Optional[str] = '13.0'\n", (13, 0)),
-        ("cuda = '12.8'\n", (12, 8)),
-        ("cuda: Optional[str] = None\n", None),
-        ("", None),
-    ],
-)
-def test_what_torch_was_built_for_is_read_from_its_files(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, found: tuple[int, int] | None
-) -> None:
-    file = tmp_path / "version.py"
-    file.write_text(f"__all__ = ['cuda']\n__version__ = '2.13.0'\n{text}hip: Optional[str] = None\n")
-
-    class Installed:
-        def locate_file(self, name: str) -> Path:
-            assert name == "torch/version.py"
-            return file
-
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed())
-    assert nvidia.torch_cuda() == found
 
 
 def test_what_the_installed_torch_says_is_what_is_read() -> None:

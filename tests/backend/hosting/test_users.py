@@ -42,14 +42,6 @@ def test_only_the_password_lets_a_user_in_and_the_file_does_not_hold_it(tmp_path
     assert not users.password_is("ada", SECRET) and users.password_is("ada", "another password")
 
 
-def test_equal_passwords_have_unequal_hashes(tmp_path: Path) -> None:
-    users = Users(tmp_path / "users.json")
-    users.add("ada", SECRET)
-    users.add("bob", SECRET)
-    hashes = {entry.password for entry in users._current().values()}
-    assert len(hashes) == 2
-
-
 def test_a_change_by_another_process_holds_at_once(tmp_path: Path) -> None:
     serving, editing = Users(tmp_path / "users.json"), Users(tmp_path / "users.json")
     assert serving.names() == []

@@ -1,6 +1,7 @@
 """Predicted peak memory: its parts, what makes it grow, and how close it is to measurements."""
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -189,16 +190,9 @@ def test_on_a_cpu_the_files_of_packed_weights_stay_mapped_if_a_tensor_is_used_as
 @pytest.mark.timeout(240)
 def test_a_run_on_this_cpu_is_within_the_margin_too() -> None:
     done = cli(
-        "run",
-        "--model",
-        "random:SmolLM2-135M-Instruct",
-        "--prompt-tokens",
-        "200",
-        "--max-new-tokens",
-        "8",
-        "--no-history",
-        "--json",
-        "-",
+        *shlex.split(
+            "run --model random:SmolLM2-135M-Instruct --prompt-tokens 200 --max-new-tokens 8 --no-history --json -"
+        ),
     )
     assert done.returncode == 0, done.stderr
     peak = json.loads(done.stdout)["arms"][0]["memory_check"]["peak"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.runs import arm_records, created, ended, tokens
+from tests.support.runs import arm_records, created, ended
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.recordings import shelf
 from tokendyno.backend.recordings.files import read_recording, write_recording
@@ -18,7 +18,7 @@ from tokendyno.backend.recordings.shelf import import_records, import_run, shipp
 from tokendyno.backend.runs import history_file
 from tokendyno.backend.runs import store as store_module
 from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.records import ArmEvent, Created, Record
+from tokendyno.backend.runs.records import Created, Record
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views.origin import origin_sentence
 
@@ -33,12 +33,6 @@ def packed(body: bytes, line: bytes = NAME + b"1\n") -> bytes:
 
 def one_run(*records: Record) -> bytes:
     return packed(msgspec.msgpack.encode(records))
-
-
-def one_batch(**columns: object) -> bytes:
-    """A run of two tokens, with some of its columns replaced."""
-    event = msgspec.structs.replace(tokens(0, 2, "ab"), **columns)
-    return one_run(created(arms="A"), ArmEvent("A", 0, 0.1, event), ended())
 
 
 def with_first(**fields: object) -> Created:

@@ -4,7 +4,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -144,18 +143,6 @@ def test_what_was_said_of_a_run_is_searched_with_its_verdict(tmp_path: Path) -> 
     found = store.query("SELECT status, verdict, trim(said) FROM runs ORDER BY id", ())
     assert found == [("done", "B is Faster", "b is faster"), ("done", None, "")]
     store.close()
-
-
-def test_messages_are_bounded_said_once_and_threads_end(tmp_path: Path) -> None:
-    before = set(threading.enumerate())
-    store = Store(tmp_path / "h.sqlite")
-    assert store._writer is not None
-    for text in [*"abcdefghi", "i", "c"]:
-        store._writer.report(text)
-    assert store.messages == [*"bcdefghi"]
-    store.close()
-    store._writer.flush(threading.TIMEOUT_MAX)  # nobody is left to answer: returns at once
-    assert not set(threading.enumerate()) - before
 
 
 # --- retention ------------------------------------------------------------------------------------

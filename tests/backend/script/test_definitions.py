@@ -2,14 +2,11 @@
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tokendyno.backend import paths
-from tokendyno.backend.script import definitions as module
 from tokendyno.backend.script.definitions import definitions
 
 PRINTED = [
@@ -46,17 +43,6 @@ ALLOWED = {
 }
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A package of its own in the place of this one."""
-    folder = tmp_path / "backend"
-    folder.mkdir()
-    monkeypatch.setattr(module, "BACKEND", folder)
-    module._file.cache_clear()
-    yield folder
-    module._file.cache_clear()
-
-
 def ran(*wanted: tuple[str, str]) -> dict[str, Any]:
     found = definitions(wanted)
     names: dict[str, Any] = {}
@@ -88,41 +74,3 @@ def test_it_is_word_for_word_what_the_worker_runs() -> None:
     plain = [re.sub(r"  # (type: ignore|noqa).*", "", text) for text in files]
     for source in definitions(PRINTED).sources:
         assert any(source in text for text in plain), source
-
-
-def test_what_a_definition_needs_comes_before_it_with_comments_and_docstrings(package: Path) -> None:
-    (package / "deep.py").write_text(
-        '"""Docs."""\n\nimport math\nfrom typing import Any\n\nSCALE = math.tau\n"""Tau."""\nOTHER = 1\n'
-    )
-    (package / "top.py").write_text(
-        "import json\nimport torch\nfrom tokendyno.backend.deep import SCALE\n\n\n# Why.\n@staticmethod\n"
-        "def area(x: 'Shape') -> float:  # type: ignore[misc]\n    return SCALE * x.size  # small\n\n\n"
-        "class Shape:\n    size = 1.0\n\n\ndef unused() -> str:\n    return json.dumps(1)\n"
-    )
-    found = definitions([("top.py", "area")])
-    assert found.imports == {"import math"}
-    assert found.sources == (
-        'SCALE = math.tau\n"""Tau."""',
-        "# Why.\n@staticmethod\ndef area(x: 'Shape') -> float:\n    return SCALE * x.size  # small",
-        "class Shape:\n    size = 1.0",
-    )
-    assert definitions([("top.py", "area"), ("deep.py", "SCALE"), ("top.py", "area")]) == found
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("def g() -> None: ...\n", "does not define f"),
-        ("def f() -> None:\n    from tokendyno.backend.deep import SCALE\n", "inside a function"),
-        ("from tokendyno.backend import deep\ndef f() -> int:\n    return deep.SCALE\n", "uses deep of this package"),
-        (
-            "from tokendyno.backend.deep import SCALE\nOTHER = 2\ndef f() -> int:\n    return SCALE + OTHER\n",
-            "define OTHER",
-        ),
-    ],
-)
-def test_what_cannot_be_printed_is_refused(text: str, says: str, package: Path) -> None:
-    (package / "deep.py").write_text("OTHER = 1\nSCALE = OTHER\n")
-    (package / "top.py").write_text(text)
-    with pytest.raises(ValueError, match=says):
-        definitions([("top.py", "f")])

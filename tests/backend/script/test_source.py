@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tokendyno.backend.script import source
-from tokendyno.backend.script.source import WIDTH, call, comment, imports, literal, quoted, same_quotes
+from tokendyno.backend.script.source import WIDTH, comment, literal, quoted
 
 TEXTS = [
     "",
@@ -57,13 +57,6 @@ def test_numbers_that_python_has_no_literal_of_are_made() -> None:
     assert literal({"a": float("nan")}) == '{"a": float("nan")}'
 
 
-def test_a_call_takes_as_many_lines_as_it_needs() -> None:
-    assert call("x = f", ["a"], {"b": "1"}) == "x = f(a, b=1)"
-    assert call("x = f", ["a" * 56], {"b": "1" * 54}) == f"x = f(\n    {'a' * 56}, b={'1' * 54}\n)"
-    assert call("x = f", ["a" * 60], {"b": "1" * 60}, 4) == f"x = f(\n        {'a' * 60},\n        b={'1' * 60},\n    )"
-    assert call("f", [], {}) == "f()"
-
-
 @pytest.mark.parametrize(
     "text", ["x", "a\nimport os", "a\r\x0b\x0c\u2028import os", "\\", '"""', "word " * 100, "x" * 300]
 )
@@ -71,29 +64,6 @@ def test_a_comment_stays_one(text: str) -> None:
     lines = comment(text)
     assert ast.parse("\n".join(lines)).body == []
     assert all(line.startswith("# ") and line.isprintable() for line in lines)
-
-
-def test_imports_are_joined_and_sorted_with_the_standard_library_first() -> None:
-    found = imports(
-        [
-            "import torch",
-            "from b import z, y",
-            "from b import x",
-            "import time",
-            "import time",
-            "from json import dumps",
-        ]
-    )
-    assert found == ["import time", "from json import dumps", "", "import torch", "from b import x, y, z"]
-    long = imports([f"from some.module import {', '.join(f'name_{i}' for i in range(22))}"])
-    assert long[-1].startswith("from some.module import (\n    name_0,\n") and long[-1].endswith(",\n)")
-    assert imports(["import numpy as np", "from a import b as c"]) == ["from a import b as c", "import numpy as np"]
-
-
-def test_plain_literals_get_double_quotes_and_others_are_left_alone() -> None:
-    assert same_quotes("a = {'b': 'c'}  # it's\n") == 'a = {"b": "c"}  # it\'s\n'
-    for text in ("a = 'say \"hi\"'\n", "a = 'a\\n'\n", "a = f'{b}'\n", "a = \"b 'c' d\"\n", "'''doc'''\n"):
-        assert same_quotes(text) == text
 
 
 def test_source_is_parsed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

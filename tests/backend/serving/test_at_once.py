@@ -11,7 +11,7 @@ import tokendyno as td
 from tests.support.processes import wait_for
 from tests.support.served_arm import ServedArm, served_arm
 
-pytestmark = pytest.mark.xdist_group("serve")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("serve")]
 
 ARM = "dtype=float32,batching=continuous,batch_size=4,page_size=16"
 PROMPTS = [f"Once upon a time, there was a little fox named {name}." for name in ("Pip", "Max", "Tim", "Sue")]

@@ -240,6 +240,7 @@ def test_metrics_tell_of_each_request(plain: httpx.Client) -> None:
         assert now[f"{name}_sum"] > before[f"{name}_sum"]
 
 
+@pytest.mark.slow
 def test_a_signal_lets_what_runs_end(arm: ServedArm, plain: httpx.Client) -> None:
     """The last one: it ends the server."""
     with arm.http() as other, plain.stream("POST", COMPLETIONS, json=LONG | {"max_tokens": 150}) as running:

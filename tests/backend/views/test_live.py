@@ -94,7 +94,7 @@ class Viewer:
         )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(15))
 def test_any_sequence_of_pulls_sees_every_token_sample_and_character_once(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +122,7 @@ def test_any_sequence_of_pulls_sees_every_token_sample_and_character_once(
         assert viewer.cursors == before and viewer.has_all(run)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_run_read_back_from_its_records_is_the_same_run(seed: int) -> None:
     watched, again = Run(first_record()), Run(first_record())
     store = Store(None)
@@ -145,7 +145,7 @@ def test_a_cursor_outside_the_run_is_brought_back_into_it(cursor: list[int]) -> 
     assert (arm.first, arm.end) in ((0, 3), (3, 3)) and 0 <= arm.first_character <= arm.end_character == 3
 
 
-def test_the_browser_gets_every_column_and_every_key() -> None:
+def test_the_browser_gets_every_column() -> None:
     run = Run(first_record("A"))
     run.append(ArmEvent("A", 0, 1.0, Tokens(0, [0.1, 0.3], [0.1, 0.2], [1, 2], [3, 4], [5, 6], [7, 8], "xyz")))
     run.append(ArmEvent("A", 0, 1.0, Samples([0.5], [9])))
@@ -156,50 +156,6 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
             "st": [0.5], "sm": [9], "cfirst": 0, "cn": 3, "text": "xyz",
         }
     ]  # fmt: skip
-    assert sent.keys() == {"run", "status", "ended", "version", "head", "lanes", "queue", "trouble", "every_ms"}
-    assert sent["head"].keys() == {
-        "title",
-        "note",
-        "created",
-        "now_s",
-        "message",
-        "memory_label",
-        "quiet",
-        "max_new_tokens",
-        "unit",
-        "verdict",
-        "texts",
-        "differences",
-        "digest",
-        "arms",
-        "quality",
-        "crossing",
-        "card",
-        "bar",
-        "figures",
-        "heading",
-    }
-    assert sent["head"]["arms"][0].keys() == {
-        "start",
-        "name",
-        "label",
-        "state",
-        "phases",
-        "verdicts",
-        "predicted",
-        "tiles",
-        "ledger",
-        "verified",
-        "prompt_tokens",
-        "notes",
-        "details",
-        "spoilers",
-        "floor",
-        "marks",
-        "pace",
-        "ranks",
-        "step",
-    }
 
 
 def test_the_head_is_sent_only_when_something_of_it_changed() -> None:

@@ -13,6 +13,8 @@ import pytest
 from tests.support.served import Served, served
 from tokendyno.ui.gate.sessions import MAX_DEPTH
 
+pytestmark = pytest.mark.slow
+
 
 class Listener(socketserver.ThreadingTCPServer):
     """Counts who connects. The app takes it for the proxy through which it must fetch everything."""
@@ -68,7 +70,6 @@ def files_of(app: Served) -> list[Path]:
     return sorted(app.history.parent.joinpath("page").rglob("*"))
 
 
-@pytest.mark.slow
 def test_nothing_is_fetched_and_no_file_appears(public: Served, listener: Listener) -> None:
     visitor, before = guest(public), files_of(public)
     page = public.config_of(visitor["Cookie"])
@@ -94,7 +95,6 @@ def test_nothing_is_fetched_and_no_file_appears(public: Served, listener: Listen
     assert "Traceback" not in public.errors.read_text()
 
 
-@pytest.mark.slow
 def test_of_two_paths_gradio_sees_the_one_that_was_looked_at(public: Served, listener: Listener) -> None:
     visitor, before = guest(public), files_of(public)
     event = next(d for d in public.config_of(visitor["Cookie"])["dependencies"] if len(d["inputs"]) > 3)
@@ -105,7 +105,6 @@ def test_of_two_paths_gradio_sees_the_one_that_was_looked_at(public: Served, lis
     assert (listener.connections, files_of(public)) == (0, before)
 
 
-@pytest.mark.slow
 def test_a_prompt_may_say_what_a_file_looks_like(public: Served) -> None:
     visitor = guest(public)
     text = public.post("/gradio_api/run/predict", {"data": [FILE], "fn_index": 99_999, "session_hash": "s"}, visitor)

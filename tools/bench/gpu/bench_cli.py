@@ -5,6 +5,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -25,32 +26,14 @@ class Pair(NamedTuple):
 
     def command(self, *more: str) -> list[str]:
         """Arguments of `compare` for them, with the document on standard output."""
-        return [
-            sys.executable,
-            "-m",
-            "tokendyno",
-            "compare",
-            "--model",
-            self.model,
-            "--a",
-            self.a,
-            "--b",
-            self.b,
-            "--prompt-tokens",
-            str(self.prompt),
-            "--max-new-tokens",
-            str(self.new),
-            "--batch-size",
-            str(self.batch),
-            *more,
-            "--json",
-            "-",
-        ]
+        line = f"compare --model {self.model} --a '{self.a}' --b '{self.b}' --prompt-tokens {self.prompt}"
+        sizes = f"--max-new-tokens {self.new} --batch-size {self.batch}"
+        return [sys.executable, "-m", "tokendyno", *shlex.split(f"{line} {sizes}"), *more, "--json", "-"]
 
 
-def bench(name: str, *arguments: str) -> dict[str, Any]:
-    """Run `tokendyno ARGUMENTS --json -`. AssertionError with its standard error if it fails."""
-    command = [sys.executable, "-m", "tokendyno", *arguments, "--json", "-"]
+def bench(name: str, line: str) -> dict[str, Any]:
+    """Run `tokendyno LINE --json -`. AssertionError with its standard error if it fails."""
+    command = [sys.executable, "-m", "tokendyno", *shlex.split(line), "--json", "-"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     if folder := os.environ.get("TOKENDYNO_OUT"):

@@ -2,7 +2,6 @@
 
 import functools
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,14 +23,6 @@ from tokendyno.backend.worker.prove.profile import trace
 
 WAYS = ("eager", "grouped_mm", "batched_mm")
 TOKENS = 4
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def generate(model: Any, tokens: int = TOKENS, **more: Any) -> torch.Tensor:

@@ -1,6 +1,5 @@
 """torch.compile in the worker: the ledger holds what it really did, and what the rules say of it is so."""
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.backend.worker.prove.test_findings import SHAPE
+from tests.sabotage.small_models import llama, mistral
 from tests.support.compiling import own_folder
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE
@@ -30,27 +29,9 @@ from torch._dynamo.utils import CompilationMetrics  # noqa: E402
 
 from tokendyno.backend.worker.compiler.ledger import Compiling, graphs_of  # noqa: E402
 
-MODELS: dict[str, dict[str, Any]] = {
-    "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1},
-    "mistral": {
-        "model_type": "mistral",
-        "architectures": ["MistralForCausalLM"],
-        "sliding_window": 16,
-        "num_hidden_layers": 1,
-    },
-}
 COMPILED: dict[str, Any] = {"cache": "static", "compile": "default"}
 slow, full = pytest.mark.slow, pytest.mark.full
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]  # warnings of the compiler's own
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    base = tmp_path_factory.mktemp("models")
-    for name, more in MODELS.items():
-        (base / name).mkdir()
-        (base / name / "config.json").write_text(json.dumps(SHAPE | more))
-    return base
 
 
 @pytest.fixture(autouse=True)
@@ -110,8 +91,8 @@ def test_stages_of_each_graph_add_up_to_its_seconds_and_later_tuning_is_counted_
 # --- the ledger -----------------------------------------------------------------------------------
 
 
-def test_what_is_not_compiled_has_no_ledger_and_no_marks_of_the_compiler(folder: Path) -> None:
-    bench = Bench(f"random:{folder / 'llama'}")
+def test_what_is_not_compiled_has_no_ledger_and_no_marks_of_the_compiler() -> None:
+    bench = Bench(llama(num_hidden_layers=1))
     finished = bench.run(cache="static")
     assert finished.compiled is None and finished.extra.graphs == 0
     assert finding(finished, "compile").effective == "off"
@@ -140,8 +121,8 @@ def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -
 
 
 @full
-def test_a_growing_cache_is_compiled_again_for_new_lengths_and_the_ledger_counts_how_often(folder: Path) -> None:
-    bench = Bench(f"random:{folder / 'llama'}")
+def test_a_growing_cache_is_compiled_again_for_new_lengths_and_the_ledger_counts_how_often() -> None:
+    bench = Bench(llama(num_hidden_layers=1))
     finished = bench.run(cache="dynamic", compile="default")
     found, made = finding(finished, "compile"), ledger(finished)
     assert found.effective == "default" and found.reached == found.expected == 11 * 8
@@ -154,8 +135,8 @@ def test_a_growing_cache_is_compiled_again_for_new_lengths_and_the_ledger_counts
 
 
 @full
-def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_apart(folder: Path) -> None:
-    bench = Bench(f"random:{folder / 'llama'}")
+def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_apart() -> None:
+    bench = Bench(llama(num_hidden_layers=1))
     first = bench.run(**COMPILED)
     assert first.compiled is not None
     assert len(first.compiled.graphs) == 1 and first.compiled.graphs[0].guard == "" and first.compiled.breaks == {}
@@ -183,9 +164,9 @@ def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_a
 
 
 @slow
-def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token(folder: Path) -> None:
+def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token() -> None:
     """Without a warm-up the first decode step compiles, and a window that fills compiles again."""
-    bench = Bench(f"random:{folder / 'mistral'}")
+    bench = Bench(mistral(num_hidden_layers=1, sliding_window=16))
     finished = bench.run(warmup=False, **COMPILED)
     marks = {mark.token: mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")}
     assert [(token, mark.kind) for token, mark in marks.items()] == [(1, "compile"), (2, "recompile"), (9, "recompile")]
@@ -195,8 +176,8 @@ def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token(folde
 
 
 @full
-def test_a_graph_break_is_recorded_with_its_reason(folder: Path) -> None:
-    bench = Bench(f"random:{folder / 'llama'}")
+def test_a_graph_break_is_recorded_with_its_reason() -> None:
+    bench = Bench(llama(num_hidden_layers=1))
     bench.worker.model.model.model.norm.register_forward_hook(lambda *_: torch._dynamo.graph_break())
     finished = bench.run(**COMPILED)
     assert finished.compiled is not None and sum(finished.compiled.breaks.values()) > 0
@@ -216,8 +197,8 @@ def ledger(finished: Finished) -> Compiled:
 
 
 @full
-def test_a_fresh_cache_holds_nothing_and_torchs_own_does(folder: Path) -> None:
-    bench = Bench(f"random:{folder / 'llama'}")
+def test_a_fresh_cache_holds_nothing_and_torchs_own_does() -> None:
+    bench = Bench(llama(num_hidden_layers=1))
     for _ in range(2):
         fresh = bench.run(**COMPILED, compile_cache="fresh")
         assert (ledger(fresh).hits, ledger(fresh).misses) == (0, 1)
@@ -229,8 +210,8 @@ def test_a_fresh_cache_holds_nothing_and_torchs_own_does(folder: Path) -> None:
 
 
 @full
-def test_artefacts_are_saved_and_loaded_again_with_the_seconds_that_it_took_before(folder: Path, caches: Path) -> None:
-    bench = Bench(f"random:{folder / 'llama'}")
+def test_artefacts_are_saved_and_loaded_again_with_the_seconds_that_it_took_before(caches: Path) -> None:
+    bench = Bench(llama(num_hidden_layers=1))
     first = bench.run(**COMPILED, compile_cache="artefacts")
     saved = ledger(first)
     assert (saved.hits, saved.misses, saved.loaded_bytes) == (0, 1, 0) and saved.saved_bytes > 1000

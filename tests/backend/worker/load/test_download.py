@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -27,15 +28,7 @@ def run(model: str, endpoint: str, cache: Path, *more: str) -> subprocess.Comple
     environment.pop("HF_HUB_OFFLINE", None)
     command = [
         sys.executable,
-        "-m",
-        "tokendyno",
-        "run",
-        "--model",
-        model,
-        "--max-new-tokens",
-        "4",
-        "--json",
-        "-",
+        *shlex.split(f"-m tokendyno run --model {model} --max-new-tokens 4 --json -"),
         *more,
     ]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)

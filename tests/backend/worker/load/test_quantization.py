@@ -1,7 +1,6 @@
 """Models quantized as planned, loaded and run as the worker does it: the ledger finds exactly what was planned."""
 
 import functools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, BertTokenizerFast
 
+from tests.sabotage.small_models import bert, llama
 from tests.support.local_worker import LocalWorker
 from tests.support.proof import verify
 from tests.support.scripts import preamble
@@ -36,18 +36,12 @@ EACH_LIBRARY = ["none", "bnb-nf4", "torchao-int8", "quanto-int4"]
 MORE = [pytest.param(name, marks=pytest.mark.full) for name in ("bnb-int8", "torchao-fp8", "quanto-int8")]
 NEW = 6
 """Tokens: each length costs a CPU new kernels in bfloat16."""
-SHAPE = {
-    "model_type": "llama",
-    "vocab_size": 300,
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "head_dim": 32,
-    "max_position_embeddings": 512,
-    "dtype": "bfloat16",
-}
+
+
+def small_llama(**more: bool) -> str:
+    """random:FOLDER of a model whose matrices every library packs."""
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32}
+    return llama(num_hidden_layers=2, intermediate_size=128, dtype="bfloat16", **heads | more)
 
 
 def checked(model: str, **choices: str) -> Checked:
@@ -85,8 +79,8 @@ def test_quantized_pocket_runs_and_the_ledger_says_so(choice: str) -> None:
 @pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8"])
 def test_a_pooler_that_the_checkpoint_lacks_is_quantized_like_the_rest(choice: str, tmp_path: Path) -> None:
     """As every checkpoint of an encoder for masked words lacks it."""
-    encoder = SHAPE | {"model_type": "bert", "num_key_value_heads": 2}
-    AutoModelForMaskedLM.from_config(AutoConfig.for_model(**encoder), dtype=torch.float32).save_pretrained(tmp_path)
+    encoder = bert(num_hidden_layers=2, num_attention_heads=2, intermediate_size=128).removeprefix("random:")
+    AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(encoder)).save_pretrained(tmp_path)
     BertTokenizerFast(
         {word: i for i, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))}
     ).save_pretrained(tmp_path)
@@ -122,12 +116,6 @@ def test_on_a_cpu_quantos_helper_is_not_built(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(extension, "load", refuse)
     monkeypatch.setattr(extension.get_extension("quanto_cpp"), "_lib", None)
     assert ledger(run.__wrapped__("pocket", quantization="quanto-int4")[2])["quantization"] == "quanto-int4"
-
-
-@pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "torchao-fp8", "quanto-int8"])
-def test_eight_bits_give_the_dense_models_text(choice: str) -> None:
-    texts = [run("pocket", quantization=name)[2].text for name in ("none", choice)]
-    assert texts[0] == texts[1] != ""
 
 
 @pytest.mark.parametrize("model", [PACKED, "random:pocket"])
@@ -169,15 +157,11 @@ def test_dequantized_experts_are_cast_to_the_requested_dtype(dtype: str) -> None
 # --- random weights -------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def random_llama(tmp_path: Path) -> str:
-    (tmp_path / "config.json").write_text(json.dumps(SHAPE))
-    return f"random:{tmp_path}"
-
-
 @pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "quanto-int8"])
-def test_random_weights_are_those_of_the_dense_model_quantized(choice: str, random_llama: str) -> None:
-    dense, packed = (LocalWorker(checked(random_llama, quantization=name).plan.load).model for name in ("none", choice))
+def test_random_weights_are_those_of_the_dense_model_quantized(choice: str) -> None:
+    dense, packed = (
+        LocalWorker(checked(small_llama(), quantization=name).plan.load).model for name in ("none", choice)
+    )
     ids = torch.tensor([[1, 2, 3, 4]])
     with torch.inference_mode():
         one, other = (bench.model(ids).logits.float() for bench in (dense, packed))
@@ -186,9 +170,9 @@ def test_random_weights_are_those_of_the_dense_model_quantized(choice: str, rand
     assert torch.equal(dense.model.lm_head.weight, packed.model.lm_head.weight)
 
 
-def test_the_dtype_is_found_in_the_weights_that_are_not_quantized(random_llama: str) -> None:
+def test_the_dtype_is_found_in_the_weights_that_are_not_quantized() -> None:
     for dtype in ("bfloat16", "float32"):
-        _, _, finished, _ = run(random_llama, quantization="bnb-nf4", dtype=dtype)
+        _, _, finished, _ = run(small_llama(), quantization="bnb-nf4", dtype=dtype)
         assert (ledger(finished)["quantization"], ledger(finished)["dtype"]) == ("bnb-nf4", dtype)
 
 
@@ -286,9 +270,9 @@ def test_the_script_of_random_weights_generates_the_same_tokens(choice: str, tmp
 # --- counting -------------------------------------------------------------------------------------
 
 
-def test_shared_storage_is_counted_once_and_scales_are_included(random_llama: str) -> None:
-    facts = resolve(random_llama)
-    bench = LocalWorker(checked(random_llama, quantization="bnb-int8").plan.load).model
+def test_shared_storage_is_counted_once_and_scales_are_included() -> None:
+    facts = resolve(small_llama())
+    bench = LocalWorker(checked(small_llama(), quantization="bnb-int8").plan.load).model
     rows = sum(m.count * m.rows for m in facts.matrices if m.kind == "linear")
     plain = sum(p.numel() * p.element_size() for p in bench.model.parameters())
     plain += sum(b.numel() * b.element_size() for b in bench.model.buffers())

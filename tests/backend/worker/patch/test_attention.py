@@ -1,7 +1,6 @@
 """Grouped-query attention without copied heads gives the numbers and the text of sdpa, on every architecture."""
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,12 +14,8 @@ GROUPED = [name for name in CONFIGS if name != "gpt_oss"]  # whose sinks sdpa ca
 
 
 @pytest.fixture(autouse=True, scope="module")
-def registered() -> Iterator[None]:
+def registered() -> None:
     attention.register_grouped_attention()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def tensors(heads: int, groups: int, places: int, dtype: str = "float32", batch: int = 2) -> Any:

@@ -1,11 +1,11 @@
 """Every axis's proof, on real tiny models: true for what is on, false for what is off."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.sabotage.small_models import mistral
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, plan_of
 from tokendyno.backend.arms.check import check
@@ -19,36 +19,6 @@ from tokendyno.backend.optimizations import Observation, all_axes
 from tokendyno.backend.plan import Plan
 
 torch = pytest.importorskip("torch")
-
-SHAPE: dict[str, Any] = {
-    "vocab_size": 300,
-    "hidden_size": 32,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "max_position_embeddings": 256,
-    "bos_token_id": 0,
-    "eos_token_id": 1,
-    "pad_token_id": 2,
-    "dtype": "float32",
-}
-MODELS: dict[str, dict[str, Any]] = {
-    "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"]},
-    "mistral": {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 16},
-}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import json
-
-    base = tmp_path_factory.mktemp("models")
-    for name, more in MODELS.items():
-        (base / name).mkdir()
-        (base / name / "config.json").write_text(json.dumps(SHAPE | more))
-    return base
 
 
 @pytest.fixture
@@ -83,9 +53,7 @@ def test_sdpa_on_a_model_with_sinks_is_found_to_be_eager(workers: dict[str, Any]
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
-def test_a_compiled_run_past_the_window_compiles_nothing_while_it_is_measured(
-    folder: Path, workers: dict[str, Any]
-) -> None:
+def test_a_compiled_run_past_the_window_compiles_nothing_while_it_is_measured(workers: dict[str, Any]) -> None:
     """Its warm-up went past the window of 16, in a phase of its own called compile."""
     from torch._dynamo.utils import counters
 
@@ -95,7 +63,7 @@ def test_a_compiled_run_past_the_window_compiles_nothing_while_it_is_measured(
         if isinstance(event, Started | Finished):
             graphs[type(event).__name__] = counters["stats"]["unique_graphs"]
 
-    _, worker = run(workers, f"random:{folder / 'mistral'}", look, 40, True, cache="static", compile="default")
+    _, worker = run(workers, mistral(sliding_window=16), look, 40, True, cache="static", compile="default")
     assert graphs["Started"] == graphs["Finished"] > 0
     phases = [p.phase for p in worker.events if isinstance(p, Progress) and p.state == "begin"]
     assert phases == ["compile", "warmup", "run", "prove"]

@@ -5,12 +5,10 @@ import weakref
 from typing import Any
 from unittest import mock
 
-import msgspec
 import pytest
 
 from tests.support.local_worker import LocalWorker
-from tests.support.worker import SENTENCE, plan_of
-from tokendyno.backend.config import workload_of
+from tests.support.worker import job_of, plan_of, traffic_job
 from tokendyno.backend.messages import Generate
 from tokendyno.backend.plan import BatchPlan
 from tokendyno.backend.traffic.draw import Draw
@@ -48,25 +46,11 @@ def test_the_cache_of_a_run_is_gone_after_it_unless_the_next_run_uses_it_too(
     cache: str, kept: int, prove: bool, worker: LocalWorker
 ) -> None:
     plan = plan_of("pocket", dtype="float32", cache=cache)
-    made, left = caches_left(worker, Generate(plan, SENTENCE, 0, 4, 1, 0.0, 0, True, warmup=False, prove=prove))
+    made, left = caches_left(worker, job_of(plan, max_new_tokens=4, prove=prove))
     assert made and left == kept
 
 
 def test_a_run_of_many_requests_keeps_no_cache_either(worker: LocalWorker) -> None:
-    plan, work = plan_of("pocket", dtype="float32"), workload_of(TRAFFIC)
-    generate = msgspec.structs.replace(plan.generate, batch=BatchPlan(kind="static"))
-    job = Generate(
-        msgspec.structs.replace(plan, generate=generate),
-        "",
-        work.prompt_tokens,
-        work.max_new_tokens,
-        work.batch_size,
-        0.0,
-        0,
-        True,
-        False,
-        prove=False,
-        traffic=TRAFFIC,
-    )
+    job = traffic_job(plan_of("pocket", dtype="float32"), TRAFFIC, BatchPlan(kind="static"))
     made, left = caches_left(worker, job)
     assert made and left == 0

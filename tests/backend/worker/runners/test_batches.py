@@ -8,10 +8,9 @@ import pytest
 from transformers.generation.continuous_batching.cache import PagedAttentionCache
 
 from tests.support.local_worker import LocalWorker
-from tests.support.worker import only, plan_of
-from tokendyno.backend.config import workload_of
+from tests.support.worker import only, plan_of, traffic_job
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Finished, Generate, PageMoves, Steps, Waits
+from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Finished, PageMoves, Steps, Waits
 from tokendyno.backend.plan import BatchPlan
 from tokendyno.backend.runs.batch_series import BatchSeries
 from tokendyno.backend.traffic import Traffic, TrafficRequest
@@ -29,21 +28,8 @@ class Served:
     def __init__(
         self, worker: LocalWorker, traffic: Traffic, prove: bool = True, ignore_eos: bool = True, **batch: Any
     ) -> None:
-        plan, work = plan_of("pocket", dtype="float32"), workload_of(traffic)
-        generate = msgspec.structs.replace(plan.generate, batch=BatchPlan(**{"page_tokens": 16} | batch))
-        job = Generate(
-            msgspec.structs.replace(plan, generate=generate),
-            "",
-            work.prompt_tokens,
-            work.max_new_tokens,
-            work.batch_size,
-            0.0,
-            0,
-            ignore_eos,
-            False,
-            prove=prove,
-            traffic=traffic,
-        )
+        plan, how = plan_of("pocket", dtype="float32"), BatchPlan(**{"page_tokens": 16} | batch)
+        job = traffic_job(plan, traffic, how, ignore_eos=ignore_eos, prove=prove)
         self.finished: Finished = worker.run(job)
         self.events = list(worker.events)
         self.batch = BatchSeries()
@@ -197,7 +183,7 @@ def test_few_pages_make_requests_wait_for_pages_and_change_no_token(worker: Loca
 
 def test_requests_are_served_after_they_arrive_and_an_end_of_text_ends_one(worker: LocalWorker) -> None:
     first = TrafficRequest(0.0, 4, prompt="Pip has a red")
-    late = TrafficRequest(1.5, 4, prompt="Pip has a red")
+    late = TrafficRequest(0.5, 4, prompt="Pip has a red")
     for kind in ("static", "continuous"):
         served = Served(worker, Traffic([first, late], 2), prove=False, kind=kind)
         rows = [served.batch.requests[i] for i in range(2)]

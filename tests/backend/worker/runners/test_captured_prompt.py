@@ -10,9 +10,8 @@ import pytest
 from tests.sabotage.small_models import llama
 from tests.support.local_worker import LocalWorker
 from tests.support.replayed_code import replayed_on_a_cpu
-from tests.support.worker import SENTENCE, plan_of
+from tests.support.worker import SENTENCE, job_of, plan_of
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import Generate
 from tokendyno.backend.worker.loop.step import Step
 
 TOKENS = len(SENTENCE)  # a random model's tokenizer makes one of each byte
@@ -33,9 +32,7 @@ def captured(worker: LocalWorker, monkeypatch: pytest.MonkeyPatch) -> Callable[.
         plan = plan_of(llama(), cache="static", loop="own", shapes=more.pop("shapes", "exact"))
         made = msgspec.structs.replace(plan.generate, cuda_graphs="manual", prefill_graphs=graphs)
         plan = msgspec.structs.replace(plan, generate=made)
-        work: dict[str, Any] = {"prompt": SENTENCE, "prompt_tokens": 0, "max_new_tokens": 5, "batch_size": 1}
-        rest: dict[str, Any] = {"temperature": 0.0, "seed": 0, "ignore_eos": True, "warmup": True, "prove": True}
-        found = worker.run(Generate(plan=plan, **{**work, **rest, **more})).findings
+        found = worker.run(job_of(plan, **{"max_new_tokens": 5, "warmup": True, "prove": True} | more)).findings
         return next(one for one in found if one.axis == "prefill")
 
     return run

@@ -1,6 +1,5 @@
 """A run whose scores become NaN or infinite fails and says at which token, in every way of running."""
 
-import json
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -8,20 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import torch
 
+from tests.sabotage.small_models import bert
 from tests.support.changed_weights import changed_copy
 from tests.support.local_worker import LocalWorker
-from tests.support.worker import SENTENCE, plan_of, request
-from tokendyno.backend.arms.check import check
-from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.config import Workload, workload_of
+from tests.support.worker import SENTENCE, job_of, plan_of, request, traffic_job
 from tokendyno.backend.engine.bench import Bench
-from tokendyno.backend.hardware import detect
 from tokendyno.backend.messages import Finished, Generate, Score, Started, Tokens
-from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import BatchPlan
 from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
@@ -189,23 +183,8 @@ TRAFFIC = drawn(Draw(5, (5, 40), (6, 14)), 1, 3)
 
 
 def served(worker: LocalWorker, ways: dict[str, str], **batch: Any) -> Finished:
-    plan, work = plan_of("pocket", **{"dtype": "float32"} | ways), workload_of(TRAFFIC)
-    generate = msgspec.structs.replace(plan.generate, batch=BatchPlan(**{"page_tokens": 16} | batch))
-    return worker.run(
-        Generate(
-            msgspec.structs.replace(plan, generate=generate),
-            "",
-            work.prompt_tokens,
-            work.max_new_tokens,
-            work.batch_size,
-            0.0,
-            0,
-            True,
-            False,
-            prove=False,
-            traffic=TRAFFIC,
-        )
-    )
+    plan = plan_of("pocket", **{"dtype": "float32"} | ways)
+    return worker.run(traffic_job(plan, TRAFFIC, BatchPlan(**{"page_tokens": 16} | batch)))
 
 
 BATCHES: list[tuple[dict[str, str], dict[str, Any]]] = [
@@ -237,28 +216,12 @@ def test_many_requests_fail_with_the_step_that_broke(
 
 # --- an encoder -----------------------------------------------------------------------------------
 
-BERT = {
-    "model_type": "bert",
-    "architectures": ["BertForMaskedLM"],
-    "vocab_size": 300,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-    "type_vocab_size": 2,
-    "pad_token_id": 0,
-    "dtype": "float32",
-}
-
 
 @pytest.mark.parametrize("element", [None, 17])
-def test_a_pass_of_an_encoder_that_breaks_fails_the_run(element: int | None, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(BERT))
-    name = f"random:{tmp_path}"
-    plan = check(make_config(name, {}), resolve(name), detect(), Workload(prompt=SENTENCE)).plan
+def test_a_pass_of_an_encoder_that_breaks_fails_the_run(element: int | None) -> None:
+    plan = plan_of(bert())
     worker = LocalWorker(plan.load)
-    passes = Generate(plan, SENTENCE, 0, NEW, 1, 0.0, 0, True, False)
+    passes = job_of(plan, max_new_tokens=NEW, prove=True)
 
     def overflow(call: int, output: Any) -> Any:
         """In the last layer, before its norm: in all elements of a position, or in one."""

@@ -1,13 +1,13 @@
 """An encoder's forward passes: what is timed, what is proved, how it ends. One tiny BERT for all."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.sabotage.small_models import bert
 from tests.support.local_worker import LocalWorker
-from tests.support.worker import SENTENCE, Talk, column, only
+from tests.support.worker import SENTENCE, Talk, column, job_of, only
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
@@ -20,29 +20,12 @@ from tokendyno.backend.worker.prove.tokens import find_states
 
 torch = pytest.importorskip("torch")
 
-SHAPE: dict[str, Any] = {
-    "model_type": "bert",
-    "architectures": ["BertForMaskedLM"],
-    "vocab_size": 300,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-    "type_vocab_size": 2,
-    "pad_token_id": 0,
-    "dtype": "float32",
-}
 TOKENS = len(SENTENCE)  # a random model's tokenizer makes one of each byte
 
 
 @pytest.fixture(scope="module")
-def name(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """random:FOLDER of a tiny BERT."""
-    folder = tmp_path_factory.mktemp("models") / "bert"
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(SHAPE))
-    return f"random:{folder}"
+def name() -> str:
+    return bert(max_position_embeddings=64)
 
 
 def judged(name: str, **choices: str) -> Checked:
@@ -64,9 +47,7 @@ class Encoder(LocalWorker):
         self.runner = runner_for(self.model, self.checked.plan, self.channel)
 
     def passes(self, plan: Any = None, **more: Any) -> Finished:
-        work: dict[str, Any] = {"prompt": SENTENCE, "prompt_tokens": 0, "max_new_tokens": 12, "batch_size": 1}
-        rest: dict[str, Any] = {"temperature": 0.0, "seed": 0, "ignore_eos": True, "warmup": True, "prove": False}
-        return self.run(Generate(plan=plan or self.checked.plan, **{**work, **rest, **more}))
+        return self.run(job_of(plan or self.checked.plan, **{"max_new_tokens": 12, "warmup": True} | more))
 
 
 @pytest.fixture(scope="module")
@@ -158,14 +139,14 @@ def test_a_cancel_ends_it_with_what_was_measured(encoder: Encoder) -> None:
     assert 0 < made < 30_000
 
 
-def test_weights_in_a_folder_are_those_of_the_passes(tmp_path: Path) -> None:
+def test_weights_in_a_folder_are_those_of_the_passes(name: str, tmp_path: Path) -> None:
     """A checkpoint with a head of its own, as the Hub has it, loads as the encoder below it."""
     from transformers import BertConfig, BertForMaskedLM
 
     from tokendyno.backend.worker.load.random_model import byte_tokenizer
 
     torch.manual_seed(0)
-    saved = BertForMaskedLM(BertConfig(**{k: v for k, v in SHAPE.items() if k != "dtype"}))
+    saved = BertForMaskedLM(BertConfig.from_pretrained(name.removeprefix("random:")))
     saved.save_pretrained(tmp_path / "tiny")
     byte_tokenizer(300).save_pretrained(tmp_path / "tiny")
     found = Encoder(str(tmp_path / "tiny"))
@@ -203,12 +184,10 @@ def test_a_worker_process_runs_an_encoder_and_then_a_decoder(name: str, warm_wor
     ],
     ids=str,
 )
-def test_what_the_rules_allow_runs_and_is_proved(choices: dict[str, str], tmp_path: Path) -> None:
-    wide = {**SHAPE, "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2}  # blocks of 64, of 128
-    (tmp_path / "wide").mkdir()
-    (tmp_path / "wide" / "config.json").write_text(json.dumps(wide))
+def test_what_the_rules_allow_runs_and_is_proved(choices: dict[str, str]) -> None:
     torch._dynamo.reset()
-    encoder = Encoder(f"random:{tmp_path / 'wide'}", **choices)
+    wide = bert(hidden_size=128, intermediate_size=256, num_attention_heads=2)  # blocks of 64, of 128
+    encoder = Encoder(wide, **choices)
     assert encoder.checked.blocked == ()
     effective = {finding.axis: finding.effective for finding in encoder.passes(prove=True).findings}
     assert {axis: effective[axis] for axis in choices} == {axis: encoder.checked.planned[axis] for axis in choices}
