@@ -12,12 +12,12 @@ import msgspec
 
 from tokendyno.backend.ablation.advise.course import heading_of_advice
 from tokendyno.backend.ablation.advise.steps import GUESS_S
-from tokendyno.backend.ablation.advise.wishes import Limits, Wish
+from tokendyno.backend.ablation.advise.wishes import Question
 from tokendyno.backend.ablation.journal import Heading, heading_of
 from tokendyno.backend.ablation.kinds import SWEEP, AnyCourse, course_of
 from tokendyno.backend.ablation.steps import KINDS
 from tokendyno.backend.ablation.sweep import SIZES, traffic_of
-from tokendyno.backend.config import Request, Workload
+from tokendyno.backend.config import Request
 from tokendyno.backend.engine.allowed import check_runs
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -67,15 +67,13 @@ class Courses:
         positions = POSITIONS if quality else 0
         return self._begin(asked, arm.choices, changes, [SWEEP], positions, visitor, traffic)
 
-    def begin_advice(
-        self, model: str, work: Workload, wish: Wish, limits: Limits, budget_s: float, visitor: Visitor
-    ) -> AnyCourse:
+    def begin_advice(self, asked: Question, budget_s: float, visitor: Visitor) -> AnyCourse:
         """Seek advice about a model. InputError says what is wrong and what to do."""
         check_runs(self._bench.limits)
         most = self._bench.limits.trials
         if most is not None and budget_s > most * GUESS_S:
             raise InputError(f"Advice may take {most * GUESS_S:g} s here. Choose a smaller budget.")
-        heading = heading_of_advice(model, work, wish, limits, (), visitor.owner, budget_s)
+        heading = heading_of_advice(asked, (), visitor.owner, budget_s)
         return self._take_up(msgspec.structs.replace(heading, positions=POSITIONS), visitor)
 
     def _begin(

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend.ablation.advise.course import Advice
+from tokendyno.backend.ablation.advise.course import Advice, question_of
 from tokendyno.backend.ablation.advise.result import AdviceDocument
-from tokendyno.backend.ablation.advise.wishes import Limits, Wish
 from tokendyno.backend.ablation.course import Course, Tasks
 from tokendyno.backend.ablation.journal import Heading, heading_of
 from tokendyno.backend.ablation.result import StepResult, results
@@ -83,9 +82,7 @@ class AdviceCourse(Course):
         heading = self.heading
         own = [QualityText(f"text {at + 1}", text) for at, (name, text) in enumerate(heading.changes) if name == "text"]
         texts = Quality(own or shipped_texts(), positions=heading.positions)
-        wish: Wish = msgspec.convert(dict(heading.changes)["for"], Wish)
-        limits = Limits.of_settings(heading.changes)
-        return Advice(self._bench, heading.model, heading.workload, wish, limits, self.journal, texts, self.id)
+        return Advice(self._bench, question_of(heading), self.journal, texts, self.id)
 
     @property
     def share(self) -> float:

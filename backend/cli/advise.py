@@ -4,13 +4,16 @@ import argparse
 import contextlib
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from tokendyno.backend.ablation.advise.course import LEAST_BUDGET_S, Advice, heading_of_advice
 from tokendyno.backend.ablation.advise.predicted import PredictedArm
 from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, MeasuredArm, Winner, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
-from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, read_quality, seconds
+from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_quality, seconds
 from tokendyno.backend.ablation.courses import POSITIONS
 from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.trials import Stopped
@@ -21,7 +24,7 @@ from tokendyno.backend.cli.progress import follow, say, say_notes
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
 from tokendyno.backend.cli.trials import COMMAND
-from tokendyno.backend.config import Workload
+from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
@@ -30,12 +33,15 @@ from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.quality.presets import shipped_texts
 from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.traffic import Limits as TrafficLimits
+from tokendyno.backend.traffic import Traffic
+from tokendyno.backend.traffic.trace_file import read_trace
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
 
 PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 """What arms are tried with unless options say otherwise."""
 
-MOST_SHOWN = 12
+MOST_SHOWN, MOST_AT_ONCE = 12, 16
 
 
 def advise(options: argparse.Namespace) -> int:
@@ -62,29 +68,38 @@ def advised(options: argparse.Namespace) -> tuple[AdviceDocument, int, str]:
         kl_nats,
         any_quality,
     )
-    work = workload(options, 1)
+    asked = Question(options.model, workload(options, 1), options.wish, limits)
+    if options.requests is not None:
+        asked = _of_requests(options, asked)
     own = [one for path in options.text or [] for one in passages(path.stem, read_prompt(path, "--text"))]
     with contextlib.closing(open_bench(history_of(options), options.models_dir)) as bench:
         say_notes(bench)
         if (there := elsewhere(bench.machine(), options.gpu, options.gpus)) is not None:
-            builder = Builder(bench, options.model, work, options.wish, limits, there)
-            return predicted_document(builder, options.gpu, work, options.wish, limits, bench.runs), OK, ""
-        return _measured(bench, options, work, limits, own, budget_s)
+            return predicted_document(Builder(bench, asked, there), asked, options.gpu, bench.runs), OK, ""
+        return _measured(bench, options, asked, own, budget_s)
+
+
+def _of_requests(options: argparse.Namespace, asked: Question) -> Question:
+    """The same of many requests, which a file lists."""
+    if replace(asked.work, seed=0) != PROMPT:
+        raise InputError("--requests names prompts and lengths of its own. Leave out the options of a prompt.")
+    found = read_trace(options.requests)
+    traffic = Traffic(found, MOST_AT_ONCE, 0, TrafficLimits(), f"{len(found)} requests of a trace")
+    return msgspec.structs.replace(asked, work=workload_of(traffic), wish="throughput", traffic=traffic)
 
 
 def _measured(
     bench: Bench,
     options: argparse.Namespace,
-    work: Workload,
-    limits: Limits,
+    asked: Question,
     own: Sequence[QualityText],
     budget_s: float,
 ) -> tuple[AdviceDocument, int, str]:
-    heading = heading_of_advice(options.model, work, options.wish, limits, own).begun(bench.machine())
+    heading = heading_of_advice(asked, own).begun(bench.machine())
     texts = Quality(own or shipped_texts(), positions=POSITIONS)
     trial, code, failure = f"{COMMAND}{secrets.token_hex(8)}", OK, ""
     with contextlib.closing(Journal(options.journal, heading)) as journal:
-        advice = Advice(bench, options.model, work, options.wish, limits, journal, texts, trial)
+        advice = Advice(bench, asked, journal, texts, trial)
         say(f"{len(advice.steps.space.arms):,} arms may answer; {budget_s:g} s to find the best")
         bench.start()
 
@@ -219,6 +234,12 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--budget", default="10m", metavar="TIME", help="how long it may take (default: 10m)")
     sub.add_argument(
         "--journal", type=Path, metavar="FILE", help="keep what was measured there; the same command goes on with it"
+    )
+    sub.add_argument(
+        "--requests",
+        type=Path,
+        metavar="FILE",
+        help="requests of a trace, as batch serves them: the most tokens a second",
     )
     add_elsewhere(sub)
     add_workload(sub)

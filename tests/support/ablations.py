@@ -7,7 +7,7 @@ import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.advise.course import heading_of_advice
-from tokendyno.backend.ablation.advise.wishes import Limits
+from tokendyno.backend.ablation.advise.wishes import Limits, Question
 from tokendyno.backend.ablation.journal import Cost, Heading, Journal, Left, Trial
 from tokendyno.backend.config import Workload
 
@@ -57,7 +57,7 @@ def stored_sweep(folder: Path, name: str = "stored-sweep", over: Any = OVER, **h
 def stored_advice(folder: Path, name: str = "stored-advice", **heading: Any) -> None:
     """A journal whose figures are known: 20 ms and 100 MiB as it comes, 10 ms with a static cache in the custom loop,
     25 ms in float16, whose quality was read, and projections that failed."""
-    first = heading_of_advice("pocket", WORK, "latency", Limits(latency_s=0.015), budget_s=60)
+    first = heading_of_advice(Question("pocket", WORK, "latency", Limits(latency_s=0.015)), budget_s=60)
     first = msgspec.structs.replace(first.begun(hardware.detect()), positions=96, **heading)
     (folder / "ablations").mkdir(exist_ok=True)
     journal = Journal(folder / "ablations" / f"{name}.jsonl", first)

@@ -10,7 +10,7 @@ import msgspec
 from tokendyno.backend.ablation.advise.result import AdviceDocument, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.view import AdviceView, advice_view, predicted_view
-from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Wish, read_quality, seconds
+from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, Wish, read_quality, seconds
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import AdviceCourse
 from tokendyno.backend.config import Workload
@@ -121,12 +121,13 @@ class _Handlers:
         )
         named = read_text("The model", model).strip()
         wished: Wish = msgspec.convert(wish, Wish)
+        question = Question(named, work, wished, asked)
         spend_s = seconds(read_text("The budget", budget))
         if (machine := elsewhere(self.bench.machine(), read_text("The GPU", gpu))) is not None:
-            builder = Builder(self.bench, named, work, wished, asked, machine)
-            found = predicted_document(builder, machine.name, work, wished, asked, self.bench.runs)
+            builder = Builder(self.bench, question, machine)
+            found = predicted_document(builder, question, machine.name, self.bench.runs)
             return {self.panel: self.expected.keep(found), self.message: ""}
-        course = self.courses.begin_advice(named, work, wished, asked, spend_s, visitor_of(request))
+        course = self.courses.begin_advice(question, spend_s, visitor_of(request))
         return {self.panel: course.id, self.message: ""}
 
     def stop(self, request: gr.Request, course_id: Any) -> Updates:

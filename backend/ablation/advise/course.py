@@ -1,22 +1,26 @@
 """Advice while it is being worked out: one step after the other, each kept in the journal."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+import msgspec
 
 from tokendyno.backend.ablation.advise.earlier import earlier_pairs
 from tokendyno.backend.ablation.advise.result import AdviceDocument, advice_document
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.steps import Step, Steps
-from tokendyno.backend.ablation.advise.wishes import Limits, Wish
+from tokendyno.backend.ablation.advise.wishes import Limits, Question, Wish
 from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal, Left
 from tokendyno.backend.ablation.trials import Follow, Stopped, Task, keep
-from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, Workload, reading_of
+from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, reading_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
+from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.units import seconds_text
 
 START_SHARE = 0.2
@@ -37,22 +41,19 @@ class Advice:
     def __init__(
         self,
         bench: Bench,
-        model: str,
-        work: Workload,
-        wish: Wish,
-        limits: Limits,
+        asked: Question,
         journal: Journal,
         texts: Quality,
         trial: str = "",
     ) -> None:
         """InputError where the model cannot run here at all, or nothing keeps to the limits."""
-        self.model, self.wish, self.limits, self.work = model, wish, limits, replace(work, repeats=1, ignore_eos=True)
+        self.asked = msgspec.structs.replace(asked, work=replace(asked.work, repeats=1, ignore_eos=True))
         self._bench, self._journal, self._texts, self._trial = bench, journal, texts, trial
-        builder = Builder(bench, model, self.work, wish, limits)
+        builder = Builder(bench, self.asked)
         self.facts, self.machine = builder.facts, builder.machine
-        random = model.startswith("random:")
+        random = asked.model.startswith("random:")
         reads = not random and self.facts.kind == "decoder"
-        self.steps = Steps(builder, journal, wish, limits, reads, earlier_pairs(builder, bench.runs))
+        self.steps = Steps(builder, journal, asked.wish, asked.limits, reads, earlier_pairs(builder, bench.runs))
 
     def perform(self, budget_s: float, follow: Follow, visitor: Visitor = LOCAL_USER) -> None:
         """Carry steps out until the answer is known, or the budget is spent. Raises Stopped where a run was cancelled,
@@ -63,13 +64,11 @@ class Advice:
     def document(self, budget_s: float) -> AdviceDocument:
         """What is known so far."""
         paths = self._bench.local_paths
-        return advice_document(
-            self.steps, self.model, self.work, self.wish, self.limits, budget_s, self._bench.runs, paths
-        )
+        return advice_document(self.steps, self.asked, budget_s, self._bench.runs, paths)
 
     def _carry_out(self, step: Step, budget_s: float, follow: Follow, visitor: Visitor) -> None:
         request = self._request(step, budget_s)
-        fresh = step.kind == "confirm" or self.wish == "quick-start"
+        fresh = step.kind == "confirm" or self.asked.wish == "quick-start"
         try:
             run_id = self._bench.submit(request, visitor, fresh=fresh)
         except InputError as error:
@@ -102,15 +101,17 @@ class Advice:
         self._journal.add(Left(step.arm.name, why, tried, spent_s))
 
     def _request(self, step: Step, budget_s: float) -> Request:
-        arm, base = dict(step.arm.choices), dict(self.steps.space.base.choices)
-        both = [ArmRequest("A", base), ArmRequest("B", arm)]
+        asked, arm, base = self.asked, dict(step.arm.choices), dict(self.steps.space.base.choices)
         if step.kind == "reading":
-            return Request(self.model, both, reading_of(self._texts), None, self._texts, self._trial)
+            both = [ArmRequest("A", _of_prompts(base)), ArmRequest("B", _of_prompts(arm))]
+            return Request(asked.model, both, reading_of(self._texts), None, self._texts, self._trial)
         if step.kind == "confirm":
-            work, until_s = replace(self.work, repeats=MOST_PAIRS), min(UNTIL_S, CONFIRM_SHARE * budget_s)
-            reading = [*self._texts.texts] if step.arm.recipe and not self.model.startswith("random:") else None
-            return Request(self.model, both, work, trial=self._trial, until_s=until_s, reading=reading)
-        return Request(self.model, [ArmRequest("A", arm)], self.work, trial=self._trial)
+            both = [ArmRequest("A", base), ArmRequest("B", arm)]
+            work, until_s = replace(asked.work, repeats=MOST_PAIRS), min(UNTIL_S, CONFIRM_SHARE * budget_s)
+            reads = step.arm.recipe and not asked.model.startswith("random:") and asked.traffic is None
+            reading = [*self._texts.texts] if reads else None
+            return Request(asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s, reading=reading)
+        return Request(asked.model, [ArmRequest("A", arm)], asked.work, asked.traffic, trial=self._trial)
 
     def _said(self, step: Step) -> str:
         match step.kind:
@@ -125,7 +126,7 @@ class Advice:
 
 
 class _TooLate:
-    """Stops a run that has no token after some seconds. `stopped`: it has."""
+    """Stops a run that is still starting after some seconds. `stopped`: it has."""
 
     def __init__(self, bench: Bench, run: Run, visitor: Visitor, after_s: float) -> None:
         self._bench, self._run, self._visitor, self.stopped = bench, run, visitor, False
@@ -134,7 +135,7 @@ class _TooLate:
         self._timer.start()
 
     def _look(self) -> None:
-        if not self._run.ended and not any(arm.latency_s for arm in self._run.arms.values()):
+        if not self._run.ended and not any("run" in arm.phases for arm in self._run.arms.values()):
             self.stopped = self._bench.cancel(self._run.id, self._visitor)
 
     def end(self) -> None:
@@ -142,16 +143,26 @@ class _TooLate:
         self._timer.cancel()
 
 
+def _of_prompts(choices: Mapping[str, str]) -> dict[str, str]:
+    """The choices that a single prompt has too."""
+    many = {axis.name for axis in all_axes() if axis.many_requests}
+    return {axis: choice for axis, choice in choices.items() if axis not in many}
+
+
 def heading_of_advice(
-    model: str,
-    work: Workload,
-    wish: Wish,
-    limits: Limits,
-    own: Sequence[QualityText] = (),
-    owner: str = "",
-    budget_s: float = 0.0,
+    asked: Question, own: Sequence[QualityText] = (), owner: str = "", budget_s: float = 0.0
 ) -> Heading:
     """By which a journal knows its question again. `own`: texts in place of those of tokendyno."""
     read = [("text", one.text) for one in own]
-    changes = [("for", wish), *limits.settings(), *read]
-    return Heading(model, {}, changes, ["advise"], replace(work, repeats=1), owner=owner, budget_s=budget_s)
+    traffic = [("requests", msgspec.json.encode(asked.traffic).decode())] if asked.traffic is not None else []
+    changes = [("for", asked.wish), *asked.limits.settings(), *read, *traffic]
+    work = replace(asked.work, repeats=1)
+    return Heading(asked.model, {}, changes, ["advise"], work, owner=owner, budget_s=budget_s)
+
+
+def question_of(heading: Heading) -> Question:
+    """The same the other way round."""
+    given = dict(heading.changes)
+    wish: Wish = msgspec.convert(given["for"], Wish)
+    traffic = msgspec.json.decode(given["requests"], type=Traffic) if "requests" in given else None
+    return Question(heading.model, heading.workload, wish, Limits.of_settings(heading.changes), traffic)

@@ -12,12 +12,13 @@ from tokendyno.backend.ablation.advise.predicted import PredictedArm, predicted
 from tokendyno.backend.ablation.advise.serve_line import serve_line
 from tokendyno.backend.ablation.advise.space import Builder, Candidate, Pruned
 from tokendyno.backend.ablation.advise.steps import EXPLORE, Standing, Steps
-from tokendyno.backend.ablation.advise.wishes import TITLES, Limits, Wish, token_s
+from tokendyno.backend.ablation.advise.wishes import TITLES, Question, Wish, token_s
 from tokendyno.backend.ablation.journal import Cost, Left
 from tokendyno.backend.arms.arguments import arguments_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
 from tokendyno.backend.evidence import TOKENS, Evidence, Status
+from tokendyno.backend.export.batch import batch_script
 from tokendyno.backend.export.short import short_script
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.statistics import Estimate, estimate
@@ -37,6 +38,7 @@ _DOUBTFUL: tuple[Status, ...] = ("partial", "no_effect", "fallback", "failed")
 class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An arm that was measured: means over its trials, with 95% intervals where there are two.
 
+    tokens_per_s  of many requests, useful tokens a second
     bound_s  its roofline bound; barred: why it may not win, "" if it may; pareto: no arm that may win is better in time
              and memory; quality: read with it or with the same number formats, None where it has those of the base or
              nothing was read
@@ -50,6 +52,7 @@ class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     latency_high_s: float | None
     ttft_s: float | None
     start_s: float | None
+    tokens_per_s: float | None
     peak_memory_bytes: int
     bound_s: float | None
     quality: Cost | None
@@ -112,9 +115,7 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     predicted: list[PredictedArm] = []
 
 
-def predicted_document(
-    builder: Builder, gpu: str, work: Workload, wish: Wish, limits: Limits, runs: RunLog
-) -> AdviceDocument:
+def predicted_document(builder: Builder, asked: Question, gpu: str, runs: RunLog) -> AdviceDocument:
     """For a GPU that is not here: nothing is measured."""
     found = AdviceDocument(
         "advise",
@@ -123,9 +124,9 @@ def predicted_document(
         builder.facts.label,
         builder.machine.describe(),
         hardware.versions(),
-        work,
-        wish,
-        dict(limits.settings()),
+        asked.work,
+        asked.wish,
+        dict(asked.limits.settings()),
         0.0,
         0.0,
         True,
@@ -160,24 +161,22 @@ def _prediction(one: PredictedArm) -> str:
     return f"{one.title} ({bound}{' '.join(bytes_text(one.memory_bytes))}{recorded})"
 
 
-def advice_document(
-    steps: Steps, model: str, work: Workload, wish: Wish, limits: Limits, budget_s: float, runs: RunLog, paths: bool
-) -> AdviceDocument:
+def advice_document(steps: Steps, asked: Question, budget_s: float, runs: RunLog, paths: bool) -> AdviceDocument:
     """Of the steps so far. `paths`: whether scripts may name folders of this machine."""
-    found = _Findings(steps, work, runs, paths, wish, budget_s)
+    found = _Findings(steps, asked, runs, paths, budget_s)
     winners = found.winners()
     complete = steps.next(budget_s) is None
     builder = steps.builder
     document = AdviceDocument(
         "advise",
         3,
-        model,
+        asked.model,
         builder.facts.label,
         builder.machine.describe(),
         hardware.versions(),
-        work,
-        wish,
-        dict(limits.settings()),
+        asked.work,
+        asked.wish,
+        dict(asked.limits.settings()),
         budget_s,
         steps.spent_s,
         complete,
@@ -195,9 +194,9 @@ def advice_document(
 class _Findings:
     """What the journal holds, arm by arm."""
 
-    def __init__(self, steps: Steps, work: Workload, runs: RunLog, paths: bool, wish: Wish, budget_s: float) -> None:
+    def __init__(self, steps: Steps, asked: Question, runs: RunLog, paths: bool, budget_s: float) -> None:
         self.steps, self.space, self.now = steps, steps.space, steps.standing()
-        self._work, self._runs, self._paths, self._wish, self._budget_s = work, runs, paths, wish, budget_s
+        self._asked, self._runs, self._paths, self._budget_s = asked, runs, paths, budget_s
         arms = {name: self._measured(self.space.arms[name], self.now) for name in self.now.values}
         self._arms = {name: msgspec.structs.replace(arm, pareto=_unbeaten(arm, arms)) for name, arm in arms.items()}
 
@@ -210,6 +209,7 @@ class _Findings:
         trials = self.steps.trials(one.name)
         times = estimate([found for trial in trials if (found := token_s(trial)) is not None])
         first = estimate([trial.ttft_s for trial in trials])
+        rate = estimate([trial.useful_tokens_s for trial in trials if trial.useful_tokens_s])
         starts = [trial.start_s for trial in trials if trial.start_s is not None]
         return MeasuredArm(
             dict(one.choices),
@@ -220,6 +220,7 @@ class _Findings:
             times.high if times else None,
             first.value if first else None,
             min(starts, default=None),
+            rate.value if rate else None,
             max(trial.peak_memory_bytes for trial in trials),
             one.bound_s,
             self.steps.cost_of(one.name),
@@ -255,7 +256,7 @@ class _Findings:
         """The arm that led, where its last measurement does not show it faster than the model as it comes though time
         is what was wished for; "" where it does."""
         last = self.steps.journal.confirmed
-        run = self._runs.get(last.run) if last is not None and self._wish in ("latency", "throughput") else None
+        run = self._runs.get(last.run) if last is not None and self._asked.wish in ("latency", "throughput") else None
         found = run.comparison() if run is not None else None
         if last is None or found is None or found.outcome == "b_faster":
             return ""
@@ -306,11 +307,17 @@ class _Findings:
             ratio.high if ratio else None,
             run.id if run else "",
             arguments_of(checked).lines(),
-            short_script(checked, self.steps.builder.facts, self._work, self._paths),
+            self._script(checked),
             serve,
             note,
             certificate,
         )
+
+    def _script(self, checked: Checked) -> str:
+        facts, asked = self.steps.builder.facts, self._asked
+        if asked.traffic is not None:
+            return batch_script(checked, facts, asked.work, asked.traffic, self._paths)
+        return short_script(checked, facts, asked.work, self._paths)
 
     def _quality(self, name: str, arm: MeasuredArm) -> str:
         if not self.space.arms[name].recipe:
@@ -410,6 +417,8 @@ def nothing_meets(found: AdviceDocument) -> str:
 
 
 def _time(arm: MeasuredArm) -> str:
+    if arm.tokens_per_s is not None:
+        return f"{three(arm.tokens_per_s)} useful tokens/s, {' '.join(seconds_text(arm.latency_mean_s or 0.0))}"
     return interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
 
 

@@ -11,11 +11,15 @@ ATTENTIONS = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_a
 QUANTIZATIONS = {"bnb-int8": "bnb-8bit", "bnb-nf4-double": "bnb-4bit"}
 """What `transformers serve` 5.22 takes (`transformers/cli/serving/model_manager.py`)."""
 
+CONTINUOUS = {"page_size": "--cb-block-size", "batch_tokens": "--cb-max-batch-tokens"}
+
 
 def serve_line(facts: ModelFacts, checked: Checked) -> tuple[str, str]:
-    """The command, and why it is not that of transformers, "" if it is; both "" for an encoder."""
+    """The command, and why it is not that of transformers, "" if it is; "" where nothing serves it."""
     if facts.kind == "encoder":
         return "", ""
+    if checked.requested["batching"] == "static":
+        return "", "Static batches are of requests that are all known beforehand: no server has them."
     started = defaults()
     chosen = {axis: choice for axis, choice in checked.requested.items() if choice != started[axis]}
     own = f"tokendyno serve --model {shlex.quote(facts.model)}" + (
@@ -24,6 +28,10 @@ def serve_line(facts: ModelFacts, checked: Checked) -> tuple[str, str]:
     if checked.plan.load.source.kind != "hub":
         return own, "transformers serve loads models of the Hub by their names."
     options, left = list[str](), dict(chosen)
+    if left.get("batching") == "continuous":
+        left.pop("batching")
+        options.append("--continuous-batching")
+        options += [f"{option} {left.pop(axis)}" for axis, option in CONTINUOUS.items() if axis in left]
     if (dtype := left.pop("dtype", "")) and dtype in ("bfloat16", "float16", "float32"):
         options.append(f"--dtype {dtype}")
     if left.get("quantization") in QUANTIZATIONS:

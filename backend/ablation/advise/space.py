@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tokendyno.backend.ablation.advise.search import Arm
-from tokendyno.backend.ablation.advise.wishes import SEEKS, SERVING, Limits, Wish
+from tokendyno.backend.ablation.advise.wishes import SEEKS, SERVING, Question, Wish
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.bundles import grant
 from tokendyno.backend.arms.check import Checked, check, prompt_tokens, remedies
 from tokendyno.backend.arms.parse import make_config, parse_arm
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.arms.usable import usable_choices
-from tokendyno.backend.config import Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine, peak_rates
@@ -105,15 +104,16 @@ class Space:
 class Builder:
     """Makes a space, and widens it. InputError where the model cannot run at all."""
 
-    def __init__(
-        self, bench: Bench, model: str, work: Workload, wish: Wish, limits: Limits, machine: Machine | None = None
-    ):
-        self._model, self._work, self._limits = model, work, limits
+    def __init__(self, bench: Bench, asked: Question, machine: Machine | None = None) -> None:
+        self._asked, self._model, self._work, self._limits = asked, asked.model, asked.work, asked.limits
         self.machine, self._held_bytes = machine or bench.machine(), 0 if machine else bench.held_bytes
-        self.facts: ModelFacts = bench.facts(model)
+        self.facts: ModelFacts = bench.facts(asked.model)
         self._known = set[bytes]()
+        self._smallest: Candidate | None = None  # of those that are over a limit
+        many = asked.traffic is not None
+        self._start = {"batching": "static"} if many else {}  # of many requests, nothing serves one by one
         base = self._base()
-        self.space = Space(wish, base, {base.name: base})
+        self.space = Space(asked.wish, base, {base.name: base})
         self._tried = {base.name}
         moves = self._moves()
         for choices in itertools.chain(self._presets(), _combined(moves)):
@@ -121,6 +121,19 @@ class Builder:
                 break
             self._offer(choices)
         self._changes = moves
+        self._require_room()
+
+    def _require_room(self) -> None:
+        """InputError where the memory that is allowed is less than the smallest arm is predicted to need."""
+        most, base = self._limits.memory_bytes, self.space.base
+        if most is None or len(self.space.arms) > 1 or base.memory_bytes <= most:
+            return
+        least = self._smallest or base
+        size, allowed = (" ".join(bytes_text(value)) for value in (least.memory_bytes, most))
+        raise InputError(
+            f"Nothing keeps to {allowed}: the least that {self.facts.label} is predicted to need here is {size} "
+            f"({least.title}). Allow that, or choose a smaller model."
+        )
 
     def widen(self, best: Candidate) -> int:
         """Add what is one change away from a good arm; how many arms that are."""
@@ -142,17 +155,18 @@ class Builder:
         """The model as it comes, or with the least harmful change with which it fits."""
         for change in ({}, *remedies()):
             try:
-                choices = dict(make_config(self._model, change).choices)
+                choices = dict(make_config(self._model, {**self._start, **change}).choices)
             except InputError:  # a remedy of another kind of model
                 continue
             checked = self.checked(choices)
             if not checked.blocked:
                 self._known.add(msgspec.json.encode(checked.plan))
                 return self._candidate(choices, checked, checked.planned)
-        raise InputError(self.checked({}).refusal())
+        raise InputError(self.checked(self._start).refusal())
 
     def checked(self, choices: Mapping[str, str]) -> Checked:
-        return check(make_config(self._model, choices), self.facts, self.machine, self._work, self._held_bytes)
+        config = make_config(self._model, choices)
+        return check(config, self.facts, self.machine, self._work, self._held_bytes, self._asked.traffic)
 
     def _candidate(self, choices: Mapping[str, str], checked: Checked, base: Mapping[str, str]) -> Candidate:
         rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)
@@ -167,7 +181,7 @@ class Builder:
     def _offer(self, choices: Mapping[str, str]) -> None:
         """Take an arm into the space, or note why it is none."""
         try:
-            config = make_config(self._model, choices)
+            config = make_config(self._model, {**self._start, **choices})
         except InputError:
             return
         name = arm_text(dict(config.choices))
@@ -189,6 +203,8 @@ class Builder:
             found = self._candidate(dict(config.choices), checked, self.space.base.planned)
             if why := self._over(found):
                 self._rule_out(why, title)
+                if self._smallest is None or found.memory_bytes < self._smallest.memory_bytes:
+                    self._smallest = found
             else:
                 self.space.arms[found.name] = found
 
@@ -209,18 +225,18 @@ class Builder:
     def _moves(self) -> list[dict[str, str]]:
         """Each choice that serves the wish, with what it cannot be without; the others are ruled out."""
         axes = {axis.name: axis for axis in all_axes()}
-        moves = []
+        moves, many, seeks = [], self._asked.traffic is not None, SEEKS[self.space.wish]
         for row in usable_choices(self.facts, self.machine):
             axis = axes[row.axis]
             serves = axis.wishes.get(row.choice, axis.wish)
-            if axis.many_requests or not axis.matters(self.facts) or row.choice in (axis.default, axis.off):
+            if (axis.many_requests and not many) or not axis.matters(self.facts) or serves not in seeks:
                 continue
-            if serves not in SEEKS[self.space.wish]:
+            if row.choice in (axis.default, axis.off):
                 continue
             title = titles_text({row.axis: row.choice})
             if not row.usable:
                 self._rule_out(_first_sentence(row.why), title)
-            elif axis.name == "speculation" and not self._work.prompt.strip():
+            elif axis.name == "speculation" and not self._work.prompt.strip() and not many:
                 self._rule_out("Its gain depends on the text: give a prompt.", title)
             else:
                 moves.append({**row.needs, row.axis: row.choice})

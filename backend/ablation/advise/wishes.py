@@ -8,9 +8,11 @@ from typing import Literal, get_args
 import msgspec
 
 from tokendyno.backend.ablation.journal import Cost, Trial
+from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.optimizations.base import Wish as Serves
 from tokendyno.backend.runs.statistics import mean
+from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.units import bytes_text, seconds_text
 
 Wish = Literal["latency", "memory", "throughput", "quick-start"]
@@ -84,6 +86,16 @@ class Limits(msgspec.Struct, frozen=True):
         return msgspec.convert(known, cls, strict=False)
 
 
+class Question(msgspec.Struct, frozen=True):
+    """What advice is asked for. `traffic`: many requests, whose longest lengths `work` then holds; None: one prompt."""
+
+    model: str
+    work: Workload
+    wish: Wish
+    limits: Limits = Limits()
+    traffic: Traffic | None = None
+
+
 def read_quality(text: str) -> tuple[float | None, bool]:
     """What `--quality` says: (`kl_nats`, `any_quality`). InputError where it is neither same, any nor a number."""
     if text in ("same", "any"):
@@ -115,7 +127,10 @@ def token_s(trial: Trial) -> float | None:
 
 
 def value_of(trial: Trial, wish: Wish) -> float | None:
-    """The logarithm of what is to be least; None where the trial does not say."""
+    """The logarithm of what is to be least; None where the trial does not say. Of many requests: time of a useful
+    token."""
+    if trial.useful_tokens_s and wish == "throughput":
+        return -math.log(trial.useful_tokens_s)
     step_s = token_s(trial)
     if not step_s:
         return None

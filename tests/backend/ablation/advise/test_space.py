@@ -6,13 +6,15 @@ import pytest
 
 from tokendyno.backend.ablation.advise.predicted import predicted
 from tokendyno.backend.ablation.advise.space import AS_IT_COMES, Builder
-from tokendyno.backend.ablation.advise.wishes import Limits
+from tokendyno.backend.ablation.advise.wishes import Limits, Question
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.config import Workload
+from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.fit.device import elsewhere
+from tokendyno.backend.traffic.presets import drawn, traffic_presets
 
 WORK = Workload(prompt_tokens=128, max_new_tokens=64)
 
@@ -26,7 +28,7 @@ def bench() -> Iterator[Bench]:
 
 @pytest.fixture(scope="module")
 def builder(bench: Bench) -> Builder:
-    return Builder(bench, "pocket", WORK, "latency", Limits())
+    return Builder(bench, Question("pocket", WORK, "latency"))
 
 
 def test_every_arm_runs_here_and_no_two_are_the_same(builder: Builder) -> None:
@@ -52,9 +54,25 @@ def test_a_recipe_is_what_changes_number_formats(builder: Builder) -> None:
 
 
 def test_limits_rule_out_what_is_predicted_to_break_them(bench: Bench) -> None:
-    tight = Builder(bench, "pocket", WORK, "memory", Limits(memory_bytes=1 << 20))
-    assert [one.title for one in tight.space.arms.values()] == [AS_IT_COMES], "against which all is compared"
-    assert any(one.why == "Needs more than 1.00 MiB by its prediction." for one in tight.space.ruled_out())
+    with pytest.raises(
+        InputError, match=r"^Nothing keeps to 1\.00 MiB: the least that Pocket, 5M is predicted to need"
+    ):
+        Builder(bench, Question("pocket", WORK, "memory", Limits(memory_bytes=1 << 20)))
+    there = elsewhere(bench.machine(), "H100-SXM")
+    tight = Builder(bench, Question("random:Llama-3-8B", WORK, "latency", Limits(10 << 30, 0.002)), there)
+    said = [one.why for one in tight.space.ruled_out()]
+    assert "Needs more than 10.0 GiB by its prediction." in said
+    assert "Its roofline bound is over 2.00 ms a token." in said
+    others = [one for one in tight.space.arms.values() if one is not tight.space.base]
+    assert others and all(one.memory_bytes <= 1.05 * (10 << 30) for one in others)
+
+
+def test_many_requests_are_served_in_batches(bench: Bench) -> None:
+    traffic = drawn(traffic_presets()[0].draw, 0)
+    many = Builder(bench, Question("pocket", workload_of(traffic), "throughput", traffic=traffic)).space
+    assert many.base.choices == {"batching": "static"}
+    kinds = {one.choices["batching"] for one in many.arms.values()}
+    assert kinds == {"static", "continuous"} and any("page_size" in one.choices for one in many.arms.values())
 
 
 def test_near_the_best_arm_there_are_more(builder: Builder) -> None:
@@ -70,7 +88,7 @@ def test_near_the_best_arm_there_are_more(builder: Builder) -> None:
 
 def test_for_a_card_that_is_not_here_bounds_and_recordings_tell(bench: Bench) -> None:
     there = elsewhere(bench.machine(), "H100-SXM")
-    found = predicted(Builder(bench, "random:Llama-3-8B", WORK, "latency", Limits(), there), "H100-SXM", bench.runs)
+    found = predicted(Builder(bench, Question("random:Llama-3-8B", WORK, "latency"), there), "H100-SXM", bench.runs)
     own = next(one for one in found if not one.format)
     assert own.bound_s == pytest.approx(15.0e9 / 3.35e12, rel=0.02) and own.choices["cuda_graphs"] == "manual"
     assert (found[0].bound_s or 1.0) < (own.bound_s or 0.0) / 3, "four bits come first"
