@@ -12,6 +12,7 @@ from tokendyno.backend.views.quality import ROUNDING_NATS
 
 MODEL = "SmolLM2-135M-Instruct-bf16"
 POSITIONS = 96
+HALF = (("dtype", "float16"), ("dtype", "float32"))
 ROUNDS = 40
 """A `Choice.loss` from which on numbers are rounded to 8 bits or fewer."""
 
@@ -30,9 +31,10 @@ def main() -> None:
     ]
     for axis in all_axes():
         for choice in axis.choices:
-            if choice.loss is None or choice.loss < ROUNDS or axis.many_requests:
+            rounds = choice.loss is not None and choice.loss >= ROUNDS and not axis.many_requests
+            if not rounds and (axis.name, choice.name) not in HALF:
                 continue
-            arm = {"dtype": "bfloat16", axis.name: choice.name}
+            arm = {"dtype": "bfloat16"} | {axis.name: choice.name}
             try:
                 read = td.quality(MODEL, {"dtype": "bfloat16"}, arm, positions=POSITIONS, models_dir=folder)
             except (InputError, td.RunFailed) as error:

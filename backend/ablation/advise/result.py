@@ -20,6 +20,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.evidence import TOKENS, Evidence, Status
 from tokendyno.backend.export.batch import batch_script
 from tokendyno.backend.export.short import short_script
+from tokendyno.backend.quality.recipes import recipes
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.statistics import Estimate, estimate
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
@@ -325,7 +326,12 @@ class _Findings:
         if arm.quality is None:
             return "Quality: unknown; nothing was read."
         kl = f"KL divergence {three(arm.quality.kl_nats)} nats"
-        return f"Quality: {kl}, the same likeliest token in {100 * arm.quality.top1_agreement:.1f}% of positions."
+        where = (
+            "" if self.steps.reads else f" of the same number formats on {recipes().model}: these weights are random"
+        )
+        return (
+            f"Quality{where}: {kl}, the same likeliest token in {100 * arm.quality.top1_agreement:.1f}% of positions."
+        )
 
     # --- what was not measured ----------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from tokendyno.backend.ablation.advise.search import Pair, Search, scatter
 from tokendyno.backend.ablation.advise.space import Builder, Candidate
 from tokendyno.backend.ablation.advise.wishes import Limits, Wish, token_s, value_of
 from tokendyno.backend.ablation.journal import Cost, Journal, Line, Trial
+from tokendyno.backend.quality.recipes import worst_recipe
 from tokendyno.backend.runs.statistics import Estimate, estimate, mean
 from tokendyno.backend.runs.summary import SMALL
 
@@ -64,7 +65,7 @@ class Steps:
         self, builder: Builder, journal: Journal, wish: Wish, limits: Limits, reads: bool, earlier: Sequence[Pair] = ()
     ) -> None:
         self.builder, self.space, self.journal = builder, builder.space, journal
-        self._wish, self._limits, self._reads = wish, limits, reads
+        self._wish, self._limits, self.reads = wish, limits, reads
         self._earlier = earlier
         for name, _ in journal.trials:
             builder.add(name)
@@ -86,15 +87,20 @@ class Steps:
         return [] if name in self.journal.left else self.journal.of(name)
 
     def cost_of(self, name: str) -> Cost | None:
-        """What an arm's number formats cost, read with it or with another arm of the same; None where there is nothing
-        to read, or nothing was read."""
+        """What an arm's number formats cost, read with it or with another arm of the same; with random weights on a
+        small real model. None where there is nothing to read, or nothing was read."""
         recipe = self.space.arms[name].recipe
+        if not self.reads:
+            found = worst_recipe(recipe) if recipe else None
+            if found is None:
+                return None
+            return Cost(name, found.kl_nats, found.top1_agreement, found.perplexity_ratio, found.cost)
         read = (one for arm, one in self.journal.costs.items() if arm in self.space.arms)
         return next((one for one in read if recipe and self.space.arms[one.arm].recipe == recipe), None)
 
     def unread(self, name: str) -> bool:
         """Whether texts must be read before an arm may win."""
-        wanted = self._reads and not self._limits.any_quality and bool(self.space.arms[name].recipe)
+        wanted = self.reads and not self._limits.any_quality and bool(self.space.arms[name].recipe)
         return wanted and self.cost_of(name) is None
 
     def barred(self, name: str) -> str:
@@ -109,7 +115,7 @@ class Steps:
                 return over
         cost = self.cost_of(name)
         if self.space.arms[name].recipe and not self._limits.any_quality:
-            if not self._reads:
+            if not self.reads and cost is None:
                 return "its quality is unknown: the weights are random"
             if cost is not None and not self._limits.allows(cost):
                 return f"its quality cost is over the limit: KL {cost.kl_nats:.3g} nats"
@@ -221,8 +227,8 @@ class Steps:
         """Why an arm needs no run by what others have shown; "" if it does."""
         if best_s is not None and one.bound_s is not None and one.bound_s > best_s:
             return "The roofline bound is over what another arm was measured at."
-        cost = self.cost_of(one.name) if self._reads and one.recipe else None
-        return "Quality was read with the same number formats: too low." if not self._limits.allows(cost) else ""
+        cost = self.cost_of(one.name) if one.recipe else None
+        return "The quality of its number formats is too low." if not self._limits.allows(cost) else ""
 
     def _trial_s(self, one: Candidate) -> float:
         """What a trial will take: of each of its choices the cheapest trial that had it, of these the dearest."""
