@@ -1,5 +1,5 @@
-"""Whether advice finds the best arm: a listed space is measured whole, once; advice is sought in it; then both run in nine
-interleaved pairs. `python -m tools.bench.advised --model pocket --arms 64 --budget 20m --folder FOLDER`
+"""Whether advice finds the best arm: a listed space is measured whole, once; advice is sought in it; then both run in
+nine interleaved pairs. `python -m tools.bench.advised --model pocket --arms 64 --budget 20m --folder FOLDER`
 
 Prints the best and the advised arm, how many trials each took, and how much longer a token of the advised one takes,
 with its interval. Both journals stay in the folder: the same command goes on.
