@@ -30,7 +30,8 @@ tokendyno start --b cache=static,compile=default  # from how many tokens on comp
 tokendyno start --model random:gpt2 --json start.json  # where the start of one arm goes, as a document
 
 tokendyno advise --model pocket  # what should I use here? in ten minutes at most
-tokendyno advise --model random:Qwen3-0.6B --for memory --latency 30ms --budget 20m --journal advice.jsonl
+tokendyno advise --model Qwen/Qwen3-0.6B --for memory --latency 30ms  # within limits
+tokendyno advise --model random:Llama-3-8B --gpu H100-SXM  # a card that is not here
 
 tokendyno check --model gpt-oss-20b --arm attention=sdpa  # verdicts, without running
 tokendyno check --arm compiled --gpu H100-SXM --gpus 2  # on GPUs that are not here

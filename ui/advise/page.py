@@ -62,7 +62,7 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
             elem_id="advise-wish",
         )
         memory = _limit("Memory, at most", "24GiB", "advise-memory")
-        latency = _limit("Time a token, at most", "15ms", "advise-latency")
+        latency = _limit("A token, at most", "15ms", "advise-latency")
         ttft = _limit("First token, at most", "1s", "advise-ttft")
         quality = gr.Dropdown(
             [("as good", "same"), ("KL at most 0.05", "0.05"), ("any", "any")],

@@ -5,8 +5,7 @@ from dataclasses import fields
 import pytest
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.hosting.limits import LIMITS, Limits, limits_of, rows
-from tokendyno.backend.paths import IMPORTED_FROM
+from tokendyno.backend.hosting.limits import LIMITS, Limits, limits_of
 
 
 def test_each_mode_allows_no_more_than_the_one_before() -> None:
@@ -22,12 +21,6 @@ def test_each_mode_allows_no_more_than_the_one_before() -> None:
 
 def test_public_bounds_everything_that_a_visitor_can_ask_for() -> None:
     assert [f.name for f in fields(Limits) if getattr(LIMITS["public"], f.name) is None] == []
-
-
-def test_the_documentation_has_the_same_table() -> None:
-    text = (IMPORTED_FROM / "docs" / "hosting.md").read_text(encoding="utf-8")
-    for name, cells in rows():
-        assert f"| `{name}` | {' | '.join(cells)} |" in text, name
 
 
 def test_a_mode_is_named_and_lists_are_kept() -> None:
