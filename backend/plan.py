@@ -216,11 +216,15 @@ class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CompileValues(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Arguments of torch.compile beside its mode. `dynamic`: None leaves symbolic shapes to torch."""
+    """Arguments of torch.compile beside its mode. `dynamic`: None leaves symbolic shapes to torch; `options`: of
+    Inductor, by name, which torch takes in place of a mode; `graph_break`: "print" or "branch", put into the
+    forward pass on purpose, "" for none."""
 
     fullgraph: bool = False
     backend: str = "inductor"
     dynamic: bool | None = None
+    options: tuple[tuple[str, bool], ...] = ()
+    graph_break: str = ""
 
 
 class GeneratePlan(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from tokendyno.backend.views.batch_tiles import WAIT_TEXTS, batch_details, batch
 from tokendyno.backend.views.batch_verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
 from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.differences import Difference
+from tokendyno.backend.views.generated_code import code_words
 from tokendyno.backend.views.heading import heading
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
@@ -40,6 +41,7 @@ class BatchArmHead(msgspec.Struct, frozen=True, rename={"interference": "spoiler
 
     kind    static, continuous or off
     pages   groups of its paged KV cache, empty without one; `cache_bytes`: what they share
+    code    how much generated code of its graphs was kept, in words
     """
 
     name: str
@@ -55,6 +57,7 @@ class BatchArmHead(msgspec.Struct, frozen=True, rename={"interference": "spoiler
     interference: list[str]
     pages: list[PageGroup]
     cache_bytes: int
+    code: str = ""
 
 
 class BatchHead(msgspec.Struct, frozen=True):
@@ -198,4 +201,5 @@ def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
         interference=interference_of(run, name, run.summary(name)),
         pages=pages.groups if pages else [],
         cache_bytes=pages.cache_bytes if pages else 0,
+        code=code_words(arm.finished),
     )

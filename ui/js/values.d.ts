@@ -112,6 +112,7 @@ declare namespace Batch {
     spoilers: string[];
     pages: PageGroup[];
     cache_bytes: number;
+    code: string;
   }
   interface PhaseStep {
     name: "compile" | "download" | "import" | "load" | "prove" | "quality" | "quantize" | "run" | "start" | "warmup";
@@ -541,6 +542,7 @@ declare namespace Live {
     ranks: RankCurves | null;
     step: StepText | null;
     start: StepText | null;
+    code: string;
   }
   interface PhaseStep {
     name: "compile" | "download" | "import" | "load" | "prove" | "quality" | "quantize" | "run" | "start" | "warmup";

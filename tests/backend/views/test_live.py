@@ -181,6 +181,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
     }
     assert sent["head"]["arms"][0].keys() == {
         "start",
+        "code",
         "name",
         "label",
         "state",

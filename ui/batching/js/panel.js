@@ -31,7 +31,7 @@ const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-d
 const card = makeCard(find('.td-answer'), settings.acts ? next => nextStep(next, '#batch-run', '#batch-code-') : null);
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
-const ledger = makeLedger(find('.td-ledger'));
+const ledger = makeLedger(find('.td-ledger'), () => 'files/' + encodeURIComponent(run) + '.py');
 
 /** @type {Batch.Folded[]} */
 let batches = [];
