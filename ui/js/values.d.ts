@@ -113,6 +113,7 @@ declare namespace Batch {
     pages: PageGroup[];
     cache_bytes: number;
     code: string;
+    buckets: Bucket[];
   }
   interface PhaseStep {
     name: "compile" | "download" | "import" | "load" | "prove" | "quality" | "quantize" | "run" | "start" | "warmup";
@@ -157,6 +158,12 @@ declare namespace Batch {
     page_tokens: number;
     page_bytes: number;
     pages: number;
+  }
+  interface Bucket {
+    slots: number;
+    batches: ([number, number])[];
+    compiled: ([number, number])[];
+    said: string;
   }
   interface Card {
     lead: string;
