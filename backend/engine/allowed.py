@@ -32,7 +32,7 @@ def check_runs(limits: Limits) -> None:
 
 def check_model(ref: str, limits: Limits) -> None:
     """InputError unless the mode's list has this model. An empty list has all."""
-    name = ref.strip().removeprefix("random:")
+    name = ref.strip().removeprefix("forward:").removeprefix("random:")
     entry = find(name)
     names = {name.casefold(), *((entry.name.casefold(), entry.repo.casefold()) if entry else ())}
     if limits.models and not names & {allowed.casefold() for allowed in limits.models}:

@@ -73,7 +73,7 @@ class ModelFacts:
 
     model              the reference as typed by the user
     label              the name to display
-    kind               decoder: generates and has a KV cache; encoder: neither (BERT)
+    kind               decoder: generates and has a KV cache; encoder: neither (BERT, and a forward pass alone)
     architecture       `model_type` of the text model
     layer_kinds        one per layer of the cache: a sliding window, everything, or a fixed state
     window             size of the sliding window, the newest token included; None: no layer has one
@@ -143,6 +143,13 @@ class ModelFacts:
     fits_slots: bool = True
     fits_pages: bool = True
     shared_inputs: int | None = None
+
+    @property
+    def no_tokens(self) -> str:
+        """Why nothing is generated, as the beginning of a sentence; of what is no decoder."""
+        if self.source.forward:
+            return f"{self.label.removesuffix(', forward pass')} is timed by its forward pass alone"
+        return f"{self.label} is an encoder"
 
     @property
     def lacks_sdpa(self) -> bool:

@@ -88,7 +88,7 @@ def drawn_anew(missing: Collection[str]) -> str:
 class LoadedModel:
     """A loaded model with its tokenizer.
 
-    encoder   it generates no tokens
+    encoder   it generates no tokens, or is not to
     eos, pad  ids that end a text, possibly none; the id of padding
     remark    for the user: what was decided for its size or while it was loaded
     observed  what was measured while it was loaded; `counts` are the counters of that
@@ -106,7 +106,7 @@ class LoadedModel:
             if plan.device == "cuda" and plan.parallel.kind == "off":
                 close_gaps(model, self.observed)
         put_in(model, plan)
-        self.encoder = is_encoder(model.config.model_type)
+        self.encoder = is_encoder(model.config.model_type) or plan.source.forward
         settings = model.generation_config if not self.encoder else GenerationConfig()
         self.eos, self.pad = eos_and_pad(settings, tokenizer)
         # A checkpoint's own sampling defaults would change what is measured: only the run's settings count.
