@@ -180,6 +180,12 @@ class LoadPlan(msgspec.Struct, frozen=True):
     parallel: ParallelPlan = ParallelPlan()
 
     @property
+    def any_kernel(self) -> bool:
+        """Whether attention is a kernel of the Hub that transformers takes only with `allow_all_kernels`."""
+        name = self.attention or ""
+        return "/" in name and not name.startswith("kernels-community/")
+
+    @property
     def reserves(self) -> bool:
         """Whether the allocator is warmed up by one block for all weights. What separate matrices leave in it when they
         are fused could not be given back."""

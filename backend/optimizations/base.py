@@ -4,6 +4,7 @@ An axis is one file or folder in `axes/` with a module-level `AXIS`. Controls, r
 ledger and the command line all come from that declaration; nothing outside `axes/` lists axes.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,11 @@ something to compare with."""
 Values = Mapping[str, tuple[str, ...]]
 """Of a choice, by key: what each may be, the default first."""
 
+REPOSITORY = "org/name"
+"""Among a choice's values: any repository of the Hub in its place, as org/name or org/name@revision."""
+
+_REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}(@[\w.-]{1,64})?")
+
 MOST_LOSS = 1_000
 """Sorts after every declared loss."""
 
@@ -54,6 +60,11 @@ class Choice:
     combines: tuple[tuple[str, str], ...] = ()
     tried_on_several_gpus: bool = True
     values: Values = field(default_factory=dict)
+
+
+def is_repository(text: str) -> bool:
+    """Whether it is written as one of the Hub, whether or not it exists."""
+    return bool(_REPOSITORY.fullmatch(text)) and ".." not in text
 
 
 def divided(written: str) -> tuple[str, dict[str, str]]:

@@ -139,6 +139,8 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
         path = download(source.repo, source.at, channel)
     if plan.attention == "sdpa-gqa":
         attention.register_grouped_attention()
+    if plan.any_kernel:
+        attention.load_kernel(plan.attention or "")
     observed = Observed()
     make_context(plan, observed)
     phase: PhaseName = "quantize" if quantization.quantizes(plan) else "load"
@@ -156,6 +158,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             path, safe["gguf_file"], more = path.parent, path.name, {}
         if plan.attention is not None:
             more["attn_implementation"] = plan.attention
+            more |= {"allow_all_kernels": True} if plan.any_kernel else {}
         more |= device_keywords(plan)
         observed.cached = cached_share([Path(source.path)] if source.kind == "gguf" else path.glob("*.safetensors"))
         with _gguf_read_once() if source.kind == "gguf" else contextlib.nullcontext():
