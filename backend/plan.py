@@ -12,7 +12,7 @@ import msgspec
 from tokendyno.backend.models.source import ModelSource
 
 LoadingKind = Literal["device_map", "no-warmup", "plain"]
-KernelsKind = Literal["off", "hub", "local"]
+KernelsKind = Literal["off", "hub", "local", "mapping"]
 GraphsKind = Literal["auto", "off", "compile", "manual"]
 LoopKind = Literal["generate", "own"]
 ShapesKind = Literal["exact", "padded", "buckets", "dynamic"]
@@ -153,7 +153,8 @@ class LoadPlan(msgspec.Struct, frozen=True):
     device        "cpu" or "cuda"
     quantization  a choice of that axis; "none" leaves the weights as the checkpoint holds them
     packed        how many matrices that quantizes, by the model's facts; the proof counts against it
-    kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder
+    kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder; mapping: those
+                  of `kernels_mapping`, layer by layer, each org/name:Layer of the Hub
     kernels_path  that folder
     kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
     kernels_rows  the matrices of GPT-2's layers are stored by rows, and kernels replace these layers as a whole
@@ -172,6 +173,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     packed: int = 0
     kernels: KernelsKind = "off"
     kernels_path: str = ""
+    kernels_mapping: tuple[tuple[str, str], ...] = ()
     kernels_compiled: bool = False
     kernels_rows: bool = False
     experts: str | None = None

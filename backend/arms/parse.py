@@ -6,7 +6,7 @@ from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import Config
 from tokendyno.backend.errors import InputError, shown, unknown
 from tokendyno.backend.optimizations import Choice, Optimization, all_axes, axis_names, choices_called, said_of
-from tokendyno.backend.optimizations.base import REPOSITORY, divided, is_repository, joined
+from tokendyno.backend.optimizations.base import LAYER_OF, REPOSITORY, divided, is_repository, joined
 
 
 def parse_arm(model: str, text: str) -> Config:
@@ -83,7 +83,7 @@ def _given(written: str, choice: Choice, values: Mapping[str, str]) -> dict[str,
             raise InputError(f"{choice.name!r} takes no values. Write {choice.name} instead of {shown(written)}.")
         if key not in choice.values:
             raise unknown(f"value of {choice.name}", key, choice.values)
-        if REPOSITORY in choice.values[key] and is_repository(value):
+        if any(is_repository(value, kind) for kind in (REPOSITORY, LAYER_OF) if kind in choice.values[key]):
             continue
         if value not in choice.values[key]:
             raise unknown(f"{key} of {choice.name}", value, choice.values[key])

@@ -63,11 +63,12 @@ def check_allowed(
                 f"{where}{facts.label} needs {_size(checked.needed_bytes)} of memory as predicted, over the limit of "
                 f"{_size(room)} here. Choose a smaller model, batch or length."
             )
-        strange = checked.plan.load.attention if checked.plan.load.any_kernel and limits.mode != "local" else ""
-        if strange:
+        load = checked.plan.load
+        strange = [load.attention or ""] * load.any_kernel + [one for _, one in load.kernels_mapping]
+        if strange and limits.mode != "local":
             raise InputError(
-                f"{where}{_short(strange)} is a kernel of the Hub that tokendyno does not know. Such code runs only "
-                "where tokendyno serves its own user. Choose another attention."
+                f"{where}{_short(strange[0])} is a kernel of the Hub that tokendyno does not know. Such code runs only "
+                "where tokendyno serves its own user. Choose another."
             )
         refused = [] if limits.hub_kernels else sorted(hub_kernels(checked, facts, machine) - set(limits.kernels))
         if refused:

@@ -34,7 +34,10 @@ Values = Mapping[str, tuple[str, ...]]
 REPOSITORY = "org/name"
 """Among a choice's values: any repository of the Hub in its place, as org/name or org/name@revision."""
 
-_REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}(@[\w.-]{1,64})?")
+LAYER_OF = "org/name:Layer"
+"""The same with a layer that the repository's package defines."""
+
+_REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}(@[\w.-]{1,64})?(:\w{1,64})?")
 
 MOST_LOSS = 1_000
 """Sorts after every declared loss."""
@@ -62,9 +65,9 @@ class Choice:
     values: Values = field(default_factory=dict)
 
 
-def is_repository(text: str) -> bool:
-    """Whether it is written as one of the Hub, whether or not it exists."""
-    return bool(_REPOSITORY.fullmatch(text)) and ".." not in text
+def is_repository(text: str, kind: str = REPOSITORY) -> bool:
+    """Whether it is written as one of the Hub, whether or not it exists, with a layer where `kind` is LAYER_OF."""
+    return bool(_REPOSITORY.fullmatch(text)) and ".." not in text and (":" in text) == (kind == LAYER_OF)
 
 
 def divided(written: str) -> tuple[str, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""attention=org/name: any kernel of the Hub, here from a folder of its own, through transformers' own loading."""
+"""attention=org/name and kernels=mapping: any kernels of the Hub, here from folders, by the libraries' own loading."""
 
 import json
 from dataclasses import replace
@@ -18,6 +18,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.messages import Generate
 from tokendyno.backend.models import resolve
+from tokendyno.backend.paths import ROOT
 
 NAME, WORK = "some/attn", Workload(prompt=SENTENCE)
 MACHINE = replace(CPU, packages=(*CPU.packages, ("kernels", "0.17.2")), hub_offline=True, hub_kernels=(NAME,))
@@ -83,7 +84,8 @@ def test_a_kernel_of_a_folder_is_loaded_called_and_verified(tmp_path: Path, monk
              "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "pad_token_id": 2}  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(shape))
     folders = [f"{NAME}={package(tmp_path, 'attn', KERNEL)}", f"some/empty={package(tmp_path, 'empty', '')}"]
-    monkeypatch.setenv("LOCAL_KERNELS", ":".join(folders))
+    norms = f"some/norms={ROOT / 'presets' / 'kernels' / 'rmsnorm'}"
+    monkeypatch.setenv("LOCAL_KERNELS", ":".join([*folders, norms]))
     model = f"random:{tmp_path}"
     asked = check(make_config(model, {"attention": NAME}), resolve(model), MACHINE, WORK)
     finished = LocalWorker(asked.plan.load).run(Generate(asked.plan, SENTENCE, 0, 6, 1, 0.0, 0, True, True, prove=True))
@@ -95,3 +97,16 @@ def test_a_kernel_of_a_folder_is_loaded_called_and_verified(tmp_path: Path, monk
     nothing = check(make_config(model, {"attention": "some/empty"}), resolve(model), machine, WORK)
     with pytest.raises(InputError, match="some/empty cannot be used as attention"):
         LocalWorker(nothing.plan.load)
+
+    machine = replace(MACHINE, hub_kernels=("some/norms",))
+    for layer, said in (("RMSNorm", "verified"), ("Other", "cannot be had: RMSNorm by some/norms:Other")):
+        choice = f"mapping:RMSNorm=some/norms:{layer}"
+        mapped = check(make_config(model, {"kernels": choice}), resolve(model), machine, WORK)
+        assert not mapped.blocked
+        if said != "verified":
+            with pytest.raises(InputError, match=said):
+                LocalWorker(mapped.plan.load)
+            continue
+        job = Generate(mapped.plan, SENTENCE, 0, 6, 1, 0.0, 0, True, True, prove=True)
+        found = {one.axis: one for one in LocalWorker(mapped.plan.load).run(job).findings}
+        assert found["kernels"].effective == choice and found["kernels"].reached == found["kernels"].expected
