@@ -162,6 +162,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     loading       device_map: weights go to the device as they are read, after an allocator warm-up (but see
                   `reserves`); no-warmup: without the warm-up; plain: to host memory, then moved as a whole
     projections   separate: q, k, v, gate and up as in the model; fused: one matrix for q, k, v and one for gate, up
+    sinks         whether attention keeps the sinks that it was trained with
     parallel      how several devices share it
     """
 
@@ -179,6 +180,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     experts: str | None = None
     loading: LoadingKind = "device_map"
     projections: ProjectionsKind = "separate"
+    sinks: bool = True
     parallel: ParallelPlan = ParallelPlan()
 
     @property

@@ -7,7 +7,13 @@ import msgspec
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.axes.attention import probe, traced
 from tokendyno.backend.optimizations.axes.attention.flash import ANY_HUB, FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
-from tokendyno.backend.optimizations.axes.attention.rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
+from tokendyno.backend.optimizations.axes.attention.rules import (
+    EAGER_RULES,
+    FLEX_RULES,
+    GQA_RULES,
+    SDPA_RULES,
+    without_sdpa,
+)
 from tokendyno.backend.optimizations.base import REPOSITORY, Choice, Optimization, divided, joined
 from tokendyno.backend.optimizations.proof import Observation, Trace, coverage, hides, traced_passes
 from tokendyno.backend.optimizations.subject import Subject
@@ -25,6 +31,9 @@ _MARKS = {
     "softmax": ("aten::softmax", "softmax_warp_forward", "cunn_SoftMax"),
 }
 """Parts of operator and kernel names in a profile, by attention backend."""
+
+_NO_SINK = -1e4
+"""Beside any scores a sink below this has no share of the softmax: it is 0 in every number format."""
 
 _BY_HASHES = ("yoso",)
 """Architectures whose layers sample attention by hashes of queries and keys: none of these functions is called."""
@@ -61,7 +70,13 @@ class Attention(Optimization):
     }
     choices = (
         Choice("auto", "auto", "The default of transformers: sdpa where the model supports it, else eager."),
-        Choice("eager", "eager", "Plain matrix products and a softmax, each a kernel of its own."),
+        Choice(
+            "eager",
+            "eager",
+            "Plain matrix products and a softmax, each a kernel of its own.",
+            EAGER_RULES,
+            values={"sinks": ("on", "off")},
+        ),
         Choice(
             "sdpa",
             "sdpa",
@@ -114,13 +129,19 @@ class Attention(Optimization):
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve("auto", subject):
             return plan
-        taken = divided(name)[1].get("repository", name)
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, attention=taken))
+        choice, values = divided(name)
+        changed = msgspec.structs.replace(
+            plan.load, attention=values.get("repository", choice), sinks=values.get("sinks") != "off"
+        )
+        return msgspec.structs.replace(plan, load=changed)
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.attention is None:
             return
         script.load["attn_implementation"] = repr(plan.load.attention)
+        if not plan.load.sinks:
+            script.define("worker/patch/sinks.py", "drop_sinks")
+            script.patch.append("drop_sinks(model)  # another model than the one that was trained")
         if plan.load.any_kernel and plan.load.source.kind == "random":
             script.imports.add("from transformers.integrations import hub_kernels")
             script.prepare.append("hub_kernels.ALLOW_ALL_KERNELS = True  # from_config takes no allow_all_kernels")
@@ -158,6 +179,10 @@ class Attention(Optimization):
         if hidden := hides(observation):
             said.append(f"decode steps ran {hidden}, where calls of attention cannot be counted")
         effective = _choice_of(name, observation.plan.load.attention)
+        if sinks := [one.max().item() for key, one in observation.model.named_parameters() if key.endswith(".sinks")]:
+            off = max(sinks) < _NO_SINK
+            said.append(f"{len(sinks)} layers with sinks, whose highest score is {max(sinks):.3g}")
+            effective = joined(effective, {"sinks": "off"}) if off else effective
         return Finding(self.name, effective, "; ".join(said), reached, expected)
 
 
