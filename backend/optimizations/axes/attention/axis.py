@@ -118,6 +118,7 @@ class Attention(Optimization):
             "Any attention kernel of the Hub: write attention=org/name. Its code runs here.",
             ANY_HUB,
             values={"repository": ("", REPOSITORY)},
+            example="hub:repository=org/attention",
         ),
     )
 

@@ -68,6 +68,7 @@ class Kernels(Optimization):
             "Any kernels of the Hub, as KernelConfig maps layers to them: kernels=mapping:RMSNorm=org/name:Layer.",
             MAPPING_RULES,
             values=dict.fromkeys(_LAYERS, ("", LAYER_OF)),
+            example="mapping:RMSNorm=org/norms:RMSNorm",
         ),
     )
 
