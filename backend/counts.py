@@ -158,6 +158,9 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     artefacts_cold_s: float | None = None
     tuned_kernels: float | None = None
     own_code_files: float | None = None
+    # graphs for which Inductor generated code or loaded it, and those for which every option asked for was in effect
+    inductor_graphs: float | None = None
+    option_graphs: float | None = None
 
     # the measured run's steps without the prefill, and the model's matrices; those that compiled graphs of Inductor
     # received, summed over those steps, and their share of the bytes; those in its CUDA graphs; our own replays

@@ -5,6 +5,7 @@ both ends always have the same version. All times are in seconds, all sizes in b
 was killed while writing) fails to decode; the reader drops it and then reports the death.
 """
 
+import gzip
 from typing import Literal
 
 import msgspec
@@ -377,11 +378,25 @@ class RankMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     of: Literal["rank", "device"] = "rank"
 
 
+class GraphCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The code that Inductor generated for a graph: the graph's id as torch's own tools name it, how many characters
+    the code has, and the code itself packed by gzip; empty where an arm's code is longer than is kept."""
+
+    id: str
+    characters: int
+    packed: bytes
+
+    @property
+    def text(self) -> str:
+        """The code as text; "" where it was not kept."""
+        return gzip.decompress(self.packed).decode() if self.packed else ""
+
+
 class Finished(Message, frozen=True, tag="finished"):
     """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0; `compiled` is None where
     nothing was compiled; `ranks` is empty for a process with one device. `step`: where the time of a step went; None
-    where that was not traced, and `no_step` says why. `unchecked`: of records before schema 3, why tokens were not held
-    against the model."""
+    where that was not traced, and `no_step` says why. `code`: of compiled graphs, with the proof. `unchecked`: of
+    records before schema 3, why tokens were not held against the model."""
 
     reason: Literal["length", "eos", "cancelled"]
     text: str
@@ -397,6 +412,7 @@ class Finished(Message, frozen=True, tag="finished"):
     step: StepTime | None = None
     no_step: str = ""
     unchecked: str = ""
+    code: list[GraphCode] = []
 
 
 class Proved(Message, frozen=True, tag="proved"):
@@ -406,6 +422,7 @@ class Proved(Message, frozen=True, tag="proved"):
     extra: RunCounts
     step: StepTime | None = None
     no_step: str = ""
+    code: list[GraphCode] = []
 
 
 class Probed(Message, frozen=True, tag="probed"):

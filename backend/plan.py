@@ -12,7 +12,7 @@ import msgspec
 from tokendyno.backend.models.source import ModelSource
 
 LoadingKind = Literal["device_map", "no-warmup", "plain"]
-KernelsKind = Literal["off", "hub", "local"]
+KernelsKind = Literal["off", "hub", "local", "mapping"]
 GraphsKind = Literal["auto", "off", "compile", "manual"]
 LoopKind = Literal["generate", "own"]
 ShapesKind = Literal["exact", "padded", "buckets", "dynamic"]
@@ -148,13 +148,15 @@ class LoadPlan(msgspec.Struct, frozen=True):
     attention     value of `attn_implementation`, or None: transformers chooses
     quantization  a choice of that axis; "none" leaves the weights as the checkpoint holds them
     packed        how many matrices that quantizes, by the model's facts; the proof counts against it
-    kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder
+    kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder; mapping: those
+                  of `kernels_mapping`, layer by layer, each org/name:Layer of the Hub
     kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
     kernels_rows  the matrices of GPT-2's layers are stored by rows, and kernels replace these layers as a whole
     experts       value of `set_experts_implementation`, or None: transformers chooses
     loading       device_map: weights go to the device as they are read, after an allocator warm-up (but see
                   `reserves`); no-warmup: without the warm-up; plain: to host memory, then moved as a whole
     projections   separate: q, k, v, gate and up as in the model; fused: one matrix for q, k, v and one for gate, up
+    sinks         whether attention keeps the sinks that it was trained with
     """
 
     source: ModelSource
@@ -165,12 +167,20 @@ class LoadPlan(msgspec.Struct, frozen=True):
     packed: int = 0
     kernels: KernelsKind = "off"
     kernels_path: str = ""
+    kernels_mapping: tuple[tuple[str, str], ...] = ()
     kernels_compiled: bool = False
     kernels_rows: bool = False
     experts: str | None = None
     loading: LoadingKind = "device_map"
     projections: ProjectionsKind = "separate"
+    sinks: bool = True
     parallel: ParallelPlan = ParallelPlan()
+
+    @property
+    def any_kernel(self) -> bool:
+        """Whether attention is a kernel of the Hub that transformers takes only with `allow_all_kernels`."""
+        name = self.attention or ""
+        return "/" in name and not name.startswith("kernels-community/")
 
     @property
     def reserves(self) -> bool:
@@ -206,11 +216,15 @@ class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CompileValues(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Arguments of torch.compile beside its mode. `dynamic`: None leaves symbolic shapes to torch."""
+    """Arguments of torch.compile beside its mode. `dynamic`: None leaves symbolic shapes to torch; `options`: of
+    Inductor, by name, which torch takes in place of a mode; `graph_break`: "print" or "branch", put into the
+    forward pass on purpose, "" for none."""
 
     fullgraph: bool = False
     backend: str = "inductor"
     dynamic: bool | None = None
+    options: tuple[tuple[str, bool], ...] = ()
+    graph_break: str = ""
 
 
 class GeneratePlan(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from tokendyno.backend.recordings.shelf import import_records, shipped_records
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.command import command_of
 from tokendyno.backend.views.document import document_of
+from tokendyno.backend.views.generated_code import code_file
 from tokendyno.backend.views.series import series_csv
 from tokendyno.backend.views.share import markdown, shared
 from tokendyno.ui.picture import picture
@@ -27,7 +28,7 @@ from tokendyno.ui.report.page import report
 from tokendyno.ui.report.scripts import scripts_of
 
 IMPORT = "/import"
-SAVED = re.compile(r"/files/([A-Za-z0-9_-]{1,64})\.(dyno|html|csv|json|png|md|sh)")
+SAVED = re.compile(r"/files/([A-Za-z0-9_-]{1,64})\.(dyno|html|csv|json|png|md|sh|py)")
 KINDS = {
     "dyno": "application/octet-stream",
     "html": "text/html",
@@ -36,6 +37,7 @@ KINDS = {
     "png": "image/png",
     "md": "text/markdown",
     "sh": "text/plain",
+    "py": "text/plain",
 }
 
 AT_A_TIME = 2
@@ -101,6 +103,10 @@ class Files:
             return msgspec.json.encode(document_of(run, self._bench.runs.reading))
         if kind == "png":
             return picture(shared(run, self._bench.runs))
+        if kind == "py":
+            if not (code := code_file(run.snapshot())):
+                raise HTTPException(404, "No code was generated in this run.")
+            return code.encode()
         if kind == "md":
             return markdown(shared(run, self._bench.runs)).encode()
         return self._of_one_prompt(run, kind)

@@ -60,7 +60,7 @@ class Courses:
                 "Quality compares choices, and only sizes vary here. Sweep over a choice too, or turn it off."
             )
         if quality and (facts := self._bench.facts(asked.model)).kind == "encoder":
-            raise InputError(f"{facts.label} is an encoder: it predicts no text. Turn quality off.")
+            raise InputError(f"{facts.no_tokens}: it predicts no text. Turn quality off.")
         traffic = traffic_of({**over, **arm.choices})
         if quality and traffic:
             raise InputError("Quality is read with one prompt at a time, and many requests are swept. Turn it off.")

@@ -64,7 +64,7 @@ def arguments_of(checked: Checked) -> Arguments:
     if plan.generate.batch.continuous:
         called, given = "generate_batch", _batching(continuous_settings(plan.generate.batch))
     elif facts.kind == "encoder":
-        called, given = "forward", {}
+        called, given = "forward", {"use_cache": "False"} if facts.source.forward else {}
     elif parts.loop:
         called, given = f"in place of generate, tokendyno's {_one_line(parts.loop)}", {}
     if parts.cache and not plan.generate.batch.continuous:

@@ -210,13 +210,13 @@ def prompt_tokens(workload: Workload) -> int:
 
 
 _ENCODERS = "backend/worker/runners/forward.py: of an encoder, forward passes are measured"
-_NO_TOKENS = "{} is an encoder: it generates no tokens and has no KV cache, so {} does not apply."
+_NO_TOKENS = "{}: it generates no tokens and has no KV cache, so {} does not apply."
 
 
 def _not_applicable(axis: Optimization, choice: str, facts: ModelFacts) -> list[Verdict]:
     if choice == axis.default:
         return []
-    reason = _NO_TOKENS.format(facts.label, axis.title)
+    reason = _NO_TOKENS.format(facts.no_tokens, axis.title)
     return [Verdict("blocked", axis.name, reason, {axis.name: axis.default}, _ENCODERS)]
 
 
@@ -228,9 +228,12 @@ def _of_encoder(facts: ModelFacts, workload: Workload) -> list[Verdict]:
             f"{facts.label}. Use fewer prompt tokens."
         )
         found.append(Verdict("blocked", "model", reason, {}, _ENCODERS))
-    reason = (
-        f"An encoder generates no tokens: {workload.max_new_tokens:,} forward passes over the prompt are timed instead."
-    )
+    passes = f"{workload.max_new_tokens:,} forward passes over the prompt are timed"
+    reason = f"An encoder generates no tokens: {passes} instead."
+    if facts.source.forward:
+        reason = (
+            f"{passes}, model(**inputs, use_cache=False), each with the logits of all positions; nothing is generated."
+        )
     if workload.temperature or workload.chat:
         reason += " Sampling and chat settings have no effect."
     found.append(Verdict("note", "model", reason, {}, _ENCODERS))

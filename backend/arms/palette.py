@@ -73,6 +73,7 @@ def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
         _of_choice(axis, choice, usable[axis.name, choice.name], facts, machine)
         for axis in prompt_axes()
         for choice in axis.choices
+        if not choice.example  # what must be typed is no press
         if choice.name != axis.default and axis.matters(facts)
     ]
     entries += _elsewhere(facts, machine)

@@ -6,7 +6,7 @@ from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import Config
 from tokendyno.backend.errors import InputError, shown, unknown
 from tokendyno.backend.optimizations import Choice, Optimization, all_axes, axis_names, choices_called, said_of
-from tokendyno.backend.optimizations.base import divided, joined
+from tokendyno.backend.optimizations.base import LAYER_OF, REPOSITORY, divided, is_repository, joined
 
 
 def parse_arm(model: str, text: str) -> Config:
@@ -49,7 +49,8 @@ def make_config(model: str, choices: Mapping[str, str]) -> Config:
     for name, choice in choices.items():
         if name not in known:
             raise _called_otherwise("axis", name, choice) or unknown("axis", name, known, "docs/axes.md")
-        axis, written = known[name], choice
+        axis, written = known[name], _of_hub(known[name], choice)
+        choice = written
         choice, values = divided(written)
         if choice not in {c.name for c in axis.choices}:
             meant = _choice_of(axis, choice)
@@ -65,6 +66,14 @@ def make_config(model: str, choices: Mapping[str, str]) -> Config:
     return Config(model, tuple(sorted(kept)))
 
 
+def _of_hub(axis: Optimization, written: str) -> str:
+    """As it was written; a bare org/name that is no choice is that of the choice that takes any."""
+    if written in {choice.name for choice in axis.choices} or not is_repository(written):
+        return written
+    takes = (choice.name for choice in axis.choices if REPOSITORY in choice.values.get("repository", ()))
+    return next((joined(name, {"repository": written}) for name in takes), written)
+
+
 def _given(written: str, choice: Choice, values: Mapping[str, str]) -> dict[str, str]:
     """Those that are not the default. InputError for a key or a value that the choice does not take."""
     if written != choice.name and written.count(";") + 1 != len(values):
@@ -74,6 +83,8 @@ def _given(written: str, choice: Choice, values: Mapping[str, str]) -> dict[str,
             raise InputError(f"{choice.name!r} takes no values. Write {choice.name} instead of {shown(written)}.")
         if key not in choice.values:
             raise unknown(f"value of {choice.name}", key, choice.values)
+        if any(is_repository(value, kind) for kind in (REPOSITORY, LAYER_OF) if kind in choice.values[key]):
+            continue
         if value not in choice.values[key]:
             raise unknown(f"{key} of {choice.name}", value, choice.values[key])
     return {key: value for key, value in values.items() if value != choice.values[key][0]}

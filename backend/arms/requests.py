@@ -51,7 +51,7 @@ def _mask_bytes(plan: Plan, facts: ModelFacts) -> int:
 def of_traffic(plan: Plan, facts: ModelFacts, traffic: Traffic, memory: MemoryEstimate, room: int) -> list[Verdict]:
     """What speaks against these requests, before anything runs."""
     if facts.kind == "encoder":
-        reason = f"{facts.label} is an encoder: it generates no tokens, so requests cannot be batched. Use a decoder."
+        reason = f"{facts.no_tokens}: it generates no tokens, so requests cannot be batched. Use a decoder."
         return [Verdict("blocked", "model", reason, {}, _REQUESTS)]
     if plan.load.parallel.ranks > 1:
         reason = "Many requests are served by one process: with several ranks, only a single prompt is run so far."

@@ -29,13 +29,14 @@ def usable_choices(facts: ModelFacts, machine: Machine) -> list[Usable]:
     rows = []
     for axis in all_axes():
         for choice in axis.choices:
-            verdicts = axis.verdicts(choice.name, subject_of(facts, machine, {axis.name: choice.name}))
+            written = choice.example or choice.name
+            verdicts = axis.verdicts(written, subject_of(facts, machine, {axis.name: written}))
             needs = {a: c for v in verdicts for a, c in v.fix.items() if v.level == "blocked" and a != axis.name}
             reasons = [v.reason for v in verdicts]
             if needs:
                 wanted = ", ".join(f"{a}={c}" for a, c in needs.items())
-                subject = subject_of(facts, machine, {**needs, axis.name: choice.name})
-                verdicts = axis.verdicts(choice.name, subject)
+                subject = subject_of(facts, machine, {**needs, axis.name: written})
+                verdicts = axis.verdicts(written, subject)
                 reasons = [f"with {wanted}", *(v.reason for v in verdicts)]
             usable = all(v.level in ("ok", "note") for v in verdicts)
             blocked = any(v.level == "blocked" for v in verdicts)

@@ -18,6 +18,7 @@ from tokendyno.backend.redact import told
 
 RESULTS = FOLDER / "results"
 
+_REPEATS = re.compile(r" --repeats \d+|\$\(seq \d+\)")
 _BAD_END = "Measure it again (tokendyno claims NAME --run --keep), or remove the file."
 
 
@@ -104,13 +105,18 @@ def _said(path: Path) -> Iterator[None]:
 
 
 def read_results(tests: Mapping[str, ClaimTest], folder: Path = RESULTS) -> dict[str, list[Result]]:
-    """Results by test, of those whose command is still the test's. InputError where a file is damaged or was edited."""
+    """Results by test, of those whose command is still the test's, whatever its repeats: fewer leave a wider interval.
+    InputError where a file is damaged or was edited."""
     found: dict[str, list[Result]] = {}
     for path in sorted(folder.glob("*.json")):
         result = _read(path)
         test = tests.get(result.test)
         command = result.command.replace("-m backend.", "-m tokendyno.backend.")  # how older results name it
-        if test is not None and test.line == command and test.device == result.machine.get("device"):
+        if (
+            test is not None
+            and _REPEATS.sub("", test.line) == _REPEATS.sub("", command)
+            and test.device == result.machine.get("device")
+        ):
             found.setdefault(result.test, []).append(result)
     return found
 

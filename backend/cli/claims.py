@@ -62,7 +62,7 @@ def _run(
     here = machine_name(bench.machine().describe())
     before = {name: one for name, found in stored.items() for one in found if one.on == here}
     if options.missing:
-        tests = [test for test in tests if test.name not in before]
+        tests = [test for test in tests if test.name not in before or before[test.name].command != test.line]
         if not tests:
             say("Every test of these claims has a result of this machine.")
             return OK
@@ -224,7 +224,11 @@ def add_commands(add: Add) -> None:
     sub.add_argument("names", nargs="*", metavar="NAME", help="claims or families of claims (default: all of them)")
     sub.add_argument("--run", action="store_true", help="measure on this machine; exit code 3 where a result drifted")
     sub.add_argument("--keep", action="store_true", help="with --run: write what was measured in the place of the old")
-    sub.add_argument("--missing", action="store_true", help="with --run: only tests without a result of this machine")
+    sub.add_argument(
+        "--missing",
+        action="store_true",
+        help="with --run: only tests without a result of this machine, or one of fewer repeats",
+    )
     sub.add_argument(
         "--results", type=Path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
     )

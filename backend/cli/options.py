@@ -95,7 +95,9 @@ def add_proof(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
 def add_model(sub: argparse.ArgumentParser) -> None:
     """The model, and where it is."""
     sub.add_argument(
-        "--model", default=DEFAULT_MODEL, help="catalogue name, Hub id[@revision], folder, .gguf file or random:NAME"
+        "--model",
+        default=DEFAULT_MODEL,
+        help="catalogue name, Hub id[@revision], folder, .gguf file or random:NAME; forward:NAME: its forward pass",
     )
     add_models_dir(sub)
 

@@ -18,6 +18,7 @@ from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document, recorded_series
+from tokendyno.backend.views.generated_code import code_file
 from tokendyno.backend.views.series import series_csv
 from tokendyno.ui.report.page import course_report
 from tokendyno.ui.report.page import report as html_report
@@ -29,7 +30,8 @@ JOURNAL = ".jsonl"
 
 def report(options: argparse.Namespace) -> int:
     """Write what was asked for; a table where nothing was."""
-    for target, option in ((options.html, "--html"), (options.csv, "--csv"), (options.json, "--json")):
+    targets = ((options.html, "--html"), (options.csv, "--csv"), (options.json, "--json"), (options.code, "--code"))
+    for target, option in targets:
         check_writable(target, option)
     check_folder(options.models_dir)
     journal = _journal(options.run, options.history)
@@ -51,10 +53,15 @@ def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int
     if options.json is not None:
         gate = gate_of(run.snapshot(), others.reading)
         write_json(options.json, document(run, recorded_series(run), gate))
-    if options.html is None and options.csv is None and options.json is None:
+    if options.code is not None:
+        if not (code := code_file(run.snapshot())):
+            raise InputError("No code was generated in this run: no arm of it was compiled by Inductor and proved.")
+        write_text(options.code, code, "--code")
+    written = [name for name in (options.html, options.csv, options.json, options.code) if name is not None]
+    if not written:
         show(run_blocks(run, options.all, others.reading), options.color)
     else:
-        say(f"Wrote {', '.join(name for name in (options.html, options.csv, options.json) if name)}.")
+        say(f"Wrote {', '.join(written)}.")
     return 0
 
 
@@ -67,7 +74,7 @@ def _journal(what: str, history: Path) -> Path | None:
 
 
 def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
-    if options.html is None or options.csv is not None or options.json is not None:
+    if options.html is None or any((options.csv, options.json, options.code)):
         raise InputError(
             "Of an ablation, a sweep or advice, report writes --html FILE only. Its figures: the same command "
             "with --journal and --json."
@@ -89,6 +96,7 @@ def add_commands(add: Add) -> None:
     )
     sub.add_argument("--html", metavar="FILE", help="one file that opens offline: charts, figures, ledger, scripts")
     sub.add_argument("--csv", metavar="FILE", help="a line for each token of the first run, and each sample of memory")
+    sub.add_argument("--code", metavar="FILE", help="the code that torch.compile generated for each graph")
     add_all(sub)
     add_history(sub)
     add_models_dir(sub)

@@ -112,7 +112,7 @@ def bench_of(options: argparse.Namespace) -> Iterator[Bench]:
     try:
         say_notes(bench)
         if options.quality and (facts := bench.facts(options.model)).kind == "encoder":
-            raise InputError(f"{facts.label} is an encoder: it predicts no text. Leave out --quality.")
+            raise InputError(f"{facts.no_tokens}: it predicts no text. Leave out --quality.")
         yield bench
     finally:
         close(bench)

@@ -29,7 +29,7 @@ def check_runs(limits: Limits) -> None:
 
 def check_model(ref: str, limits: Limits) -> None:
     """InputError unless the mode's list has this model. An empty list has all."""
-    name = ref.strip().removeprefix("random:")
+    name = ref.strip().removeprefix("forward:").removeprefix("random:")
     entry = find(name)
     names = {name.casefold(), *((entry.name.casefold(), entry.repo.casefold()) if entry else ())}
     if limits.models and not names & {allowed.casefold() for allowed in limits.models}:
@@ -59,6 +59,13 @@ def check_allowed(
             raise InputError(
                 f"{where}{facts.label} needs {_size(checked.needed_bytes)} of memory as predicted, over the limit of "
                 f"{_size(room)} here. Choose a smaller model, batch or length."
+            )
+        load = checked.plan.load
+        strange = [load.attention or ""] * load.any_kernel + [one for _, one in load.kernels_mapping]
+        if strange and limits.mode != "local":
+            raise InputError(
+                f"{where}{_short(strange[0])} is a kernel of the Hub that tokendyno does not know. Such code runs only "
+                "where tokendyno serves its own user. Choose another."
             )
         refused = [] if limits.hub_kernels else sorted(hub_kernels(checked, facts, machine) - set(limits.kernels))
         if refused:

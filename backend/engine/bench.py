@@ -232,7 +232,7 @@ class Bench:
         source = pinned(facts)
         check_download(download_bytes(source), self.limits)
         if request.quality is not None and facts.kind == "encoder":
-            raise InputError(f"{facts.label} is an encoder: it predicts no text. Choose a decoder.")
+            raise InputError(f"{facts.no_tokens}: it predicts no text. Choose a decoder.")
         return replace(facts, source=source), {name: checked.of(source) for name, checked in arms.items()}
 
     def submit(self, request: Request, visitor: Visitor = LOCAL_USER, *, fresh: bool = False) -> str:

@@ -277,9 +277,7 @@ def require_in_process(checked: Checked, facts: ModelFacts) -> None:
     """InputError where one process, which is somebody else's too, cannot carry out the arm."""
     shared = checked.plan.load.parallel
     if facts.kind == "encoder":
-        raise InputError(
-            f"{facts.label} is an encoder: it generates no tokens. Measure it with td.run, or load a decoder."
-        )
+        raise InputError(f"{facts.no_tokens}: it generates no tokens. Measure it with td.run, or load a decoder.")
     if shared.ranks > 1:
         raise InputError(
             f"parallel={checked.planned['parallel']} runs {shared.ranks} processes, and td.load has this one. "

@@ -210,6 +210,11 @@ class _Encoder(Printer):
 
     auto = "AutoModel"
 
+    def text(self) -> str:
+        if self.source.forward:
+            self.auto = _Decoder.auto
+        return super().text()
+
     def _settings(self) -> Iterator[str]:
         yield from super()._settings()
         yield f"PASSES = {self.work.max_new_tokens}"
@@ -230,11 +235,11 @@ class _Encoder(Printer):
         yield "        for _ in range(passes):"
         if compiled:
             yield "            torch.compiler.cudagraph_mark_step_begin()"
-        yield "            output = forward(**inputs)"
+        yield f"            output = forward(**inputs{', use_cache=False' * self.source.forward})"
         yield f"            times.append({now})"
         yield ""
         took = "start.elapsed_time(end) / 1e3" if self.cuda else "end - start"
         yield f"latencies_s = [{took} for start, end in zip(times, times[1:])]"
-        yield "print(output.last_hidden_state.shape)"
+        yield f"print(output.{'logits' if self.source.forward else 'last_hidden_state'}.shape)"
         yield 'print(f"median latency: {1000 * statistics.median(latencies_s):.3f} ms per pass")'
         yield 'print(f"speed: {PASSES / sum(latencies_s):.1f} passes/s")'

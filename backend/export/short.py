@@ -61,7 +61,7 @@ class _Transformers(_Short):
     def text(self) -> str:
         """The whole file. Only what is used is imported."""
         encoder = self.facts.kind == "encoder"
-        self.auto = "AutoModel" if encoder else "AutoModelForCausalLM"
+        self.auto = "AutoModel" if encoder and not self.source.forward else "AutoModelForCausalLM"
         where = next(line for line in self._settings() if line.startswith("MODEL"))
         load = [line for line in self._load() if line]
         body = "\n".join([where, *load, *self._inputs(), *(self._passes() if encoder else self._generation())])
@@ -95,7 +95,8 @@ class _Transformers(_Short):
 
     def _passes(self) -> Iterator[str]:
         yield "with torch.inference_mode():"
-        yield "    print(model(**inputs).last_hidden_state.shape)"
+        shown = "use_cache=False).logits" if self.source.forward else "last_hidden_state"
+        yield f"    print(model(**inputs{', ' if self.source.forward else ').'}{shown}.shape)"
 
     def _generation(self) -> Iterator[str]:
         made, work = self.plan.generate, self.work

@@ -19,7 +19,7 @@ ROUTED = BUNDLED / "matvec"
 """The package of them that computes routed experts."""
 
 PUBLISHER = "kernels-community"
-"""The only organization on the Hub whose compiled kernels are ever downloaded."""
+"""The only organization on the Hub whose compiled kernels are downloaded without being named by the user."""
 
 
 def local_overrides(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
@@ -32,9 +32,7 @@ def offline_repos(env: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Hub repositories that need no download: those with a local folder, and those in the Hub's cache."""
     home = Path(env.get("HF_HOME") or Path.home() / ".cache" / "huggingface").expanduser()
     cache = Path(env.get("KERNELS_CACHE") or env.get("HF_HUB_CACHE") or home / "hub").expanduser()
-    cached = (
-        entry.name.split("--") for entry in cache.glob(f"kernels--{PUBLISHER}--*") if any(entry.glob("snapshots/*"))
-    )
+    cached = (entry.name.split("--") for entry in cache.glob("kernels--*--*") if any(entry.glob("snapshots/*")))
     return tuple(sorted({*local_overrides(env), *(f"{parts[1]}/{'--'.join(parts[2:])}" for parts in cached)}))
 
 

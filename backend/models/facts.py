@@ -70,7 +70,7 @@ class ModelFacts:
 
     Lengths and windows are in tokens, sizes in bytes.
 
-    kind               decoder: generates and has a KV cache; encoder: neither (BERT)
+    kind               decoder: generates and has a KV cache; encoder: neither (BERT, and a forward pass alone)
     layer_kinds        one per layer of the cache: a sliding window, everything, or a fixed state
     heads, kv_heads    query heads and key/value heads of one layer, each of `head_dim` elements
     float32_in         parameters that stay in float32 where the rest is loaded in a half precision, by its name
@@ -130,6 +130,13 @@ class ModelFacts:
     fits_slots: bool = True
     fits_pages: bool = True
     shared_inputs: int | None = None
+
+    @property
+    def no_tokens(self) -> str:
+        """Why nothing is generated, as the beginning of a sentence; of what is no decoder."""
+        if self.source.forward:
+            return f"{self.label.removesuffix(', forward pass')} is timed by its forward pass alone"
+        return f"{self.label} is an encoder"
 
     @property
     def lacks_sdpa(self) -> bool:

@@ -19,6 +19,8 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.models.stored import NOT_READ, usual_dtype
 
 RANDOM = "random:"
+FORWARD = "forward:"
+"""Before the reference of a decoder: its forward pass is timed, and nothing is generated."""
 
 NOT_SHAPE = (
     "quantization_config",
@@ -42,6 +44,8 @@ def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = Tru
     local_paths  False: no path outside `models_dir` is opened (for a page that strangers can reach)
     """
     name = clean(ref)
+    if name.lower().startswith(FORWARD):
+        return _forward(ref, resolve(name[len(FORWARD) :], models_dir, local_paths=local_paths))
     if name.lower().startswith(RANDOM):
         return _random(ref, name[len(RANDOM) :].strip(), models_dir, local_paths)
     entry = find(name)
@@ -58,7 +62,7 @@ def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = Tru
 
 def check_reference(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> None:
     """InputError if no model can be meant by this. Names are compared; nothing is fetched."""
-    name = clean(ref)
+    name = clean(clean(ref).removeprefix(FORWARD))
     if name.lower().startswith(RANDOM):
         name = name[len(RANDOM) :].strip()
     if find(name) is None and local_path(name, models_dir, local_paths) is None and hub.parse_reference(name) is None:
@@ -80,8 +84,16 @@ def must_count(ref: str, models_dir: Path | None = None, *, local_paths: bool = 
 def _unknown(name: str) -> InputError:
     return InputError(
         f"{_nearest('model', name)} Give a Hub model as org/name, a local one as the path of its folder or "
-        "GGUF file, random weights as random:NAME."
+        "GGUF file, random weights as random:NAME, a decoder's forward pass alone as forward:NAME."
     )
+
+
+def _forward(ref: str, facts: ModelFacts) -> ModelFacts:
+    """The same model without generating: an encoder has no other way."""
+    if facts.kind == "encoder":
+        raise InputError(f"{facts.label} is an encoder, whose forward pass is timed anyway. Leave out {FORWARD}")
+    source = msgspec.structs.replace(facts.source, forward=True)
+    return replace(facts, model=ref, kind="encoder", label=f"{facts.label}, forward pass", source=source)
 
 
 def _catalogued(ref: str, entry: CatalogueEntry) -> ModelFacts:

@@ -14,6 +14,8 @@ class ModelSource(msgspec.Struct, frozen=True):
     hub               `repo` at `revision`, "" for its main branch; `commit` is where that was when it was checked, and
                       what is downloaded; "" until it is known
     random            random weights for the architecture in `config_json`; nothing is downloaded
+
+    forward: of a model that generates, the forward pass alone is timed, `model(**inputs)`, as an encoder's is.
     """
 
     kind: SourceKind
@@ -22,6 +24,7 @@ class ModelSource(msgspec.Struct, frozen=True):
     revision: str = ""
     commit: str = ""
     config_json: str = ""
+    forward: bool = False
 
     @property
     def at(self) -> str:

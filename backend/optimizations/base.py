@@ -4,6 +4,7 @@ An axis is one file or folder in `axes/` with a module-level `AXIS`. Controls, r
 ledger and the command line all come from that declaration; nothing outside `axes/` lists axes.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,14 @@ Wish = Literal["faster", "memory", "context", "start", "numerics", "reference"]
 Values = Mapping[str, tuple[str, ...]]
 """Of a choice, by key: what each may be, the default first."""
 
+REPOSITORY = "org/name"
+"""Among a choice's values: any repository of the Hub in its place, as org/name or org/name@revision."""
+
+LAYER_OF = "org/name:Layer"
+"""The same with a layer that the repository's package defines."""
+
+_REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}(@[\w.-]{1,64})?(:\w{1,64})?")
+
 MOST_LOSS = 1_000
 """Sorts after every declared loss."""
 
@@ -41,6 +50,7 @@ class Choice:
               The tens say what is lost, the ones order what loses the same:
               0 nothing, 10 nothing (only experts), 20 time, 30 float32 precision, 40 down to 8 bits, 50 down to 4
     combines  choices of other axes, as (axis, choice), to be suggested together with it where it alone is not enough
+    example   how it may be written, where its name alone says too little to run
     tried_on_several_gpus  whether a model was run with it, split over several GPUs
     """
 
@@ -52,6 +62,12 @@ class Choice:
     combines: tuple[tuple[str, str], ...] = ()
     tried_on_several_gpus: bool = True
     values: Values = field(default_factory=dict)
+    example: str = ""
+
+
+def is_repository(text: str, kind: str = REPOSITORY) -> bool:
+    """Whether it is written as one of the Hub, whether or not it exists, with a layer where `kind` is LAYER_OF."""
+    return bool(_REPOSITORY.fullmatch(text)) and ".." not in text and (":" in text) == (kind == LAYER_OF)
 
 
 def divided(written: str) -> tuple[str, dict[str, str]]:

@@ -90,6 +90,8 @@ def prefill_bytes(facts: ModelFacts, work: Work) -> int:
     ]
     if facts.architecture not in ("gpt2", "bert"):  # a norm in float32: the peak where the feed-forward is split
         moments.append(rows * facts.hidden * (3 * work.size + 2 * 4))
+    if facts.source.forward:  # all positions have their logits, not the last one alone
+        moments.append(logits_bytes(facts, rows, work.size) + rows * facts.hidden * work.size)
     if live.qk_norm:
         moments.append(rows * (streams + max(7 * queries, 5 * queries + 4 * keys)) * work.size)
     return max(fixed + max(moments), _counted(facts, work))

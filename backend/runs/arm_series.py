@@ -191,6 +191,7 @@ class ArmSeries:
                 extra=self.finished.extra.filled_from(event.extra),
                 step=event.step,
                 no_step=event.no_step,
+                code=event.code,
             )
 
     def close(self, status: Status, at_s: float) -> None:

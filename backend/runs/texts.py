@@ -12,6 +12,7 @@ from tokendyno.backend.messages import Probed
 from tokendyno.backend.plan import CACHES
 
 CAUSES = {
+    "the model itself, changed on purpose": ("attention",),
     "number format": ("dtype", "quantization", "cache"),
     "order of summation": (
         "attention",
@@ -28,7 +29,8 @@ CAUSES = {
     ),
     "verification of several tokens at once": ("speculation",),
 }
-"""Why equal models may choose another token -> axes that do this."""
+"""Why models may choose another token -> axes that do this. A cache changes the number format if it is quantized, and
+attention the model if its sinks are left out."""
 
 
 _QUANTIZED = {name for name, kind in CACHES.items() if kind.quantized}
@@ -68,6 +70,10 @@ def format_axes(a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:
 def _causes(cause: str, a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:
     """The axes of a cause in which two planned arms differ."""
     changed = {axis for axis, choice in a.items() if b.get(axis) != choice}
+    if ("sinks=off" in a.get("attention", "")) != ("sinks=off" in b.get("attention", "")):
+        return {"attention"} if cause == next(iter(CAUSES)) else set()
+    if cause == next(iter(CAUSES)):
+        return set()
     quantized = any(choices.get("cache") in _QUANTIZED for choices in (a, b))
     without = {"cache"} if cause == "number format" and not quantized else set()
     return changed & (set(CAUSES[cause]) - without)

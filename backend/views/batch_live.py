@@ -2,12 +2,15 @@
 changed. Names on the wire are the keys that the page's JavaScript reads."""
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import msgspec
 
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.messages import PageGroup, WaitReason
 from tokendyno.backend.optimizations import titles_text
+from tokendyno.backend.optimizations.base import divided
+from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.runs.batch_series import BatchColumns
 from tokendyno.backend.runs.records import Status
 from tokendyno.backend.runs.run import Run
@@ -15,8 +18,10 @@ from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.views.batch_tiles import WAIT_TEXTS, batch_details, batch_differences, batch_tiles
 from tokendyno.backend.views.batch_verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
+from tokendyno.backend.views.buckets import Bucket, buckets
 from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.differences import Difference
+from tokendyno.backend.views.generated_code import code_words
 from tokendyno.backend.views.heading import heading
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
@@ -39,6 +44,8 @@ class BatchArmHead(msgspec.Struct, frozen=True, rename={"interference": "spoiler
     """Everything about an arm but its columns.
 
     pages   groups of its paged KV cache, empty without one; `cache_bytes`: what they share
+    code    how much generated code of its graphs was kept, in words
+    buckets  lengths of its compiled batches, once it has ended
     """
 
     name: str
@@ -54,6 +61,8 @@ class BatchArmHead(msgspec.Struct, frozen=True, rename={"interference": "spoiler
     interference: list[str]
     pages: list[PageGroup]
     cache_bytes: int
+    code: str = ""
+    buckets: list[Bucket] = []
 
 
 class BatchHead(msgspec.Struct, frozen=True):
@@ -177,6 +186,9 @@ def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
     asked = run.asked(name).choices
     found, pages = run.batch_summaries[name], arm.batch.pages
     peak_bytes = arm.finished.peak_memory_bytes if arm.finished else None
+    choices = planned.planned
+    compiled = arm.finished is not None and divided(choices.get("compile", "off"))[0] not in ("off", "module")
+    shapes = cast(ShapesKind, choices.get("shapes", "exact"))
     return BatchArmHead(
         name=name,
         label=titles_text(asked),
@@ -191,4 +203,6 @@ def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
         interference=interference_of(run, name, run.summary(name)),
         pages=pages.groups if pages else [],
         cache_bytes=pages.cache_bytes if pages else 0,
+        code=code_words(arm.finished),
+        buckets=buckets(arm, shapes, traffic.requests) if compiled else [],
     )

@@ -19,6 +19,7 @@ from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.arm_details import detail_rows
 from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.differences import Difference, differences
+from tokendyno.backend.views.generated_code import code_words
 from tokendyno.backend.views.heading import heading
 from tokendyno.backend.views.heads import Heads
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
@@ -100,6 +101,7 @@ class ArmHead(
     interference  sentences: what may have disturbed the measurement
     pace          how the text grew; empty until the run has ended
     ranks         memory of the other ranks or devices, where several ran the model, once they are done
+    code          how much generated code of its graphs was kept, in words
     """
 
     name: str
@@ -121,6 +123,7 @@ class ArmHead(
     ranks: RankCurves | None = None
     step: StepText | None = None
     start: StepText | None = None
+    code: str = ""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -287,6 +290,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         ranks=_rank_curves(arm),
         step=step_text(run, name, summary),
         start=start_text(run, name, summary) if run.ended else None,
+        code=code_words(arm.finished),
     )
 
 

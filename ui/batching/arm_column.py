@@ -42,6 +42,7 @@ def batch_arm(name: str, choices: Mapping[str, str], facts: ModelFacts | None, m
             value=values[axis],
             label=axis.title,
             min_width=96,
+            allow_custom_value=any(choice.values for choice in axis.choices),
             visible=not axis.many_requests or axis.name in shown,
             elem_id=f"axis-{key}-{axis.name}",
         )

@@ -42,6 +42,7 @@ TEMPLATE = f"""
 <div class="td-chosen"></div>
 <details class="td-requests"><summary>Table of requests</summary><div class="td-request-rows" tabindex="0"
  role="region" aria-label="Table of requests"></div></details>
+<section class="td-parts td-buckets" aria-label="One compile per bucket" hidden></section>
 <div class="td-ledger"></div>
 <details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
 <ul class="td-remarks" aria-label="Remarks"></ul>

@@ -168,6 +168,8 @@ declare namespace Batch {
     spoilers: string[];
     pages: PageGroup[];
     cache_bytes: number;
+    code: string;
+    buckets: Bucket[];
   }
   interface PhaseStep {
     name: "compile" | "download" | "import" | "load" | "prove" | "quality" | "quantize" | "run" | "start" | "warmup";
@@ -212,6 +214,12 @@ declare namespace Batch {
     page_tokens: number;
     page_bytes: number;
     pages: number;
+  }
+  interface Bucket {
+    slots: number;
+    batches: ([number, number])[];
+    compiled: ([number, number])[];
+    said: string;
   }
   interface Card {
     lead: string;
@@ -597,6 +605,7 @@ declare namespace Live {
     ranks: RankCurves | null;
     step: StepText | null;
     start: StepText | null;
+    code: string;
   }
   interface PhaseStep {
     name: "compile" | "download" | "import" | "load" | "prove" | "quality" | "quantize" | "run" | "start" | "warmup";

@@ -23,6 +23,7 @@ from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
 from tokendyno.backend.views.command import command_of
+from tokendyno.backend.views.generated_code import code_file
 from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.sources import TEMPLATE, panel_settings
@@ -65,9 +66,10 @@ def report(run: Run, scripts: Mapping[str, str], others: live.OtherRuns = live.N
     answer = whole(run, others)
     assert answer.head is not None
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(created.created))
+    code = code_file(run.snapshot())
     details = "".join(
         f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
-        for name, text in scripts.items()
+        for name, text in {**scripts, **({"Code that torch.compile generated": code} if code else {})}.items()
     )
     asked = {"Prompt": work.prompt or f"synthetic, {work.prompt_tokens:,} tokens", "Command": command_of(run.request)}
     asked = {"System message": work.system, **asked} if work.system else asked

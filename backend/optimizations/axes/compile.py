@@ -13,6 +13,7 @@ from tokendyno.backend.optimizations.proof import Observation, compiled_calls, p
 from tokendyno.backend.optimizations.subject import Subject, blocked, fallback, note
 from tokendyno.backend.plan import CompileValues, Plan
 from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import quoted
 
 _DOCS = "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and-torchcompile"
 
@@ -53,10 +54,25 @@ _RECOMPILES = note(
 _NO_COMPILER = needs_compiler(lambda s: not skips_compilation(s), (("compile", "off"),))
 _VALUES_IN_GENERATE = blocked(
     lambda s: s.decoder and uses_own_loop(s) and "compile" in s.values,
-    "fullgraph, backend and dynamic are what generate hands to torch.compile; the custom decode loop compiles a step "
-    "of its own.",
+    "fullgraph, backend, dynamic and options are what generate hands to torch.compile, and graph_break breaks what it "
+    "compiles; the custom decode loop compiles a step of its own.",
     "backend/worker/loop/loop.py",
     fix=(("loop", "generate"),),
+)
+_OPTIONS_OF_INDUCTOR = blocked(
+    lambda s: (
+        s.values.get("compile", {}).get("backend") in ("aot_eager", "eager")
+        and bool(_given(s.values["compile"]).options)
+    ),
+    "These options are Inductor's: torch hands them to the backend, and this one takes none.",
+    "torch.compile(options=...)",
+    fix=(("compile", "default"),),
+)
+_ON_PURPOSE = note(
+    lambda s: "graph_break" in s.values.get("compile", {}),
+    "graph_break puts a print, or a branch on a value of the data, into the forward pass on purpose: the row names the "
+    "line at which the graph breaks. Compare with an arm without. fullgraph=true makes it an error.",
+    "backend/worker/compiler/graph_break.py",
 )
 _TWO_SHAPES = blocked(
     lambda s: s.choices["shapes"] == "dynamic" and s.values.get("compile", {}).get("dynamic") == "false",
@@ -79,6 +95,8 @@ _CACHE_RULES = (
     _ZERO_GPU,
     _COUNTS_TOKENS,
     _VALUES_IN_GENERATE,
+    _OPTIONS_OF_INDUCTOR,
+    _ON_PURPOSE,
     _TWO_SHAPES,
     _NO_COMPILER,
     _LOOP_NEEDS_STATIC,
@@ -86,7 +104,11 @@ _CACHE_RULES = (
     _RECOMPILES,
 )
 _UNTUNED_INT8 = note(
-    lambda s: s.cuda and s.choices["quantization"] == "torchao-int8",
+    lambda s: (
+        s.cuda
+        and s.choices["quantization"] == "torchao-int8"
+        and s.values.get("compile", {}).get("coordinate_descent_tuning") != "true"
+    ),
     "Without coordinate descent tuning, which the modes max-autotune turn on, torch.compile computes torchao's int8 "
     "products with a kernel that takes 16 times as long as bfloat16 does on an H200, one token at a time.",
     "torch._inductor.list_mode_options; lab/measurements.md: seven products of a layer of Llama-3-8B",
@@ -130,8 +152,19 @@ _MODULE_RULES = (
 )
 
 
-_MODE_VALUES = {"fullgraph": ("false", "true"), "dynamic": ("auto", "true", "false")}
-_VALUES = {**_MODE_VALUES, "backend": ("inductor", "aot_eager", "eager")}  # a mode is Inductor's alone
+_MODE_VALUES = {
+    "fullgraph": ("false", "true"),
+    "dynamic": ("auto", "true", "false"),
+    "graph_break": ("none", "print", "branch"),
+}
+_OPTIONS = {
+    "coordinate_descent_tuning": ("false", "true"),
+    "epilogue_fusion": ("true", "false"),
+    "shape_padding": ("true", "false"),
+    "combo_kernels": ("false", "true"),
+}
+"""Of Inductor: what torch.compile(options={...}) takes. A mode is such options too, so torch refuses both at once."""
+_VALUES = {**_MODE_VALUES, "backend": ("inductor", "aot_eager", "eager"), **_OPTIONS}  # modes are Inductor's alone
 
 
 def _grows_plainly(s: Subject) -> bool:
@@ -162,6 +195,9 @@ class Compile(Optimization):
             "compile_config",
             "disable_compile",
             "torch.compile",
+            "options",
+            *_OPTIONS,
+            "graph break",
             "model.compile",
             "inductor",
             "dynamo",
@@ -233,8 +269,12 @@ class Compile(Optimization):
         more = f", dynamic={dynamic}" if dynamic is not None else ""
         more += ", fullgraph=True" if given.fullgraph else ""
         more += f', backend="{given.backend}"' if given.backend != "inductor" else ""
+        if given.graph_break:
+            script.define("worker/compiler/graph_break.py", "break_graph")
+            script.patch.append(f"break_graph(model, {quoted(given.graph_break)})  # on purpose")
         script.imports.add("from transformers import CompileConfig")
-        script.patch.append(f'compile_config = CompileConfig(mode="{made.compile_mode}"{more})')
+        mode = f"mode=None, options={dict(given.options)}" if given.options else f'mode="{made.compile_mode}"'
+        script.patch.append(f"compile_config = CompileConfig({mode}{more})")
         if plan.load.device == "cpu" and made.cache.fixed:
             script.patch.append(
                 "compile_config._compile_all_devices = True  # otherwise generate skips compilation on a CPU"
@@ -291,17 +331,30 @@ _FIX = "To compile the decode step, set compile=default and cache=static."
 def _given(values: Mapping[str, str]) -> CompileValues:
     """As torch.compile takes them."""
     symbolic = {"true": True, "false": False}.get(values.get("dynamic", ""))
-    return CompileValues(values.get("fullgraph") == "true", values.get("backend", "inductor"), symbolic)
+    return CompileValues(
+        values.get("fullgraph") == "true",
+        values.get("backend", "inductor"),
+        symbolic,
+        tuple((name, values[name] == "true") for name in _OPTIONS if name in values),
+        values.get("graph_break", ""),
+    )
 
 
 def _seen(observation: Observation, backend: str) -> dict[str, str]:
     """The values that were in effect, of those that were asked for."""
+    from torch._dynamo.utils import graph_break_reasons
+
     given, counts = observation.plan.generate.compile_values, observation.counts
     seen = {"backend": backend} if backend != "inductor" else {}
     if given.fullgraph and not counts.graph_breaks:
         seen["fullgraph"] = "true"
     if given.dynamic is not None and given.dynamic == bool(symbolic_graphs(observation.trace())[0]):
         seen["dynamic"] = str(given.dynamic).lower()
+    places = break_places(graph_break_reasons).values() if given.graph_break and counts.graph_breaks else ()
+    if any("graph_break.py:" in place for place in places):
+        seen["graph_break"] = given.graph_break
+    if counts.inductor_graphs and counts.option_graphs == counts.inductor_graphs:
+        seen |= {name: str(on).lower() for name, on in given.options}
     return seen
 
 
@@ -314,10 +367,10 @@ def _other_backend() -> str:
 
 def _history(observation: Observation) -> str:
     """What was compiled for these settings so far."""
-    from torch._dynamo.utils import counters, get_compilation_metrics
+    from torch._dynamo.utils import counters, get_compilation_metrics, graph_break_reasons
 
     counts, records = observation.counts, get_compilation_metrics()
-    places = break_places(records)
+    places = break_places(graph_break_reasons)
     reasons = [(_short(reason), places.get(first_line(reason), "")) for reason in counters["graph_break"]]
     breaks = [f"{reason} at {place}" if place else reason for reason, place in reasons] if counts.graph_breaks else []
     guards = [guard(one.recompile_reason) for one in records if one.recompile_reason] if counts.recompiles else []

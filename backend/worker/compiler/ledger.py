@@ -25,6 +25,7 @@ from torch._dynamo.utils import (
     clear_compilation_metrics,
     counters,
     get_compilation_metrics,
+    graph_break_reasons,
     set_compilation_metrics_limit,
 )
 from transformers import CompileConfig
@@ -36,6 +37,8 @@ from tokendyno.backend.optimizations.compile_log import break_places, first_line
 from tokendyno.backend.plan import GRAPH_MODES, CompileCacheKind, GeneratePlan, Plan
 from tokendyno.backend.worker.channel import Steps
 from tokendyno.backend.worker.compiler import artefacts, own_cache
+from tokendyno.backend.worker.compiler.generated import Generated
+from tokendyno.backend.worker.compiler.graph_break import break_graph
 
 _UNKNOWN_SKIP = "torch gave no reason"
 _MOST_RECORDS = 4096
@@ -50,6 +53,8 @@ def compile_config(plan: GeneratePlan) -> CompileConfig | None:
     given = plan.compile_values
     dynamic = True if plan.shapes == "dynamic" else given.dynamic
     config = CompileConfig(given.fullgraph, dynamic, given.backend, plan.compile_mode)
+    if given.options:
+        config.mode, config.options = None, dict(given.options)  # torch takes one of them
     config._compile_all_devices = True  # otherwise CPUs are silently skipped
     return config
 
@@ -70,12 +75,16 @@ class Compiling:
     cache_s         seconds spent on filling the compile cache of this process, and on sharing what it holds
     tuned_kernels   Triton kernels whose generated source says max-autotune
     own_code_files  files of generated code loaded from the compile cache of this process alone
+    generated       the code of the graphs
     """
 
     def __init__(self, model: Any, counts: RunCounts) -> None:
         self._model, self._counts = model, counts
         self.cache_s = 0.0
         self.settings: Any = None  # changes when everything compiled and warmed up before is reset
+        self.generated = Generated()
+        self._broken: Any = None  # a graph break on purpose, which can be removed
+        self._options: tuple[tuple[str, bool], ...] | None = None  # of Inductor; None where it compiles nothing
         self._key = ""
         self._new = Compiled(0.0, [], {}, {}, 0, 0, 0)
         self._start: _Start = _Start()
@@ -86,6 +95,12 @@ class Compiling:
     def begin(self, plan: Plan, batch_size: int, length: int) -> list[str]:
         """Before the warm-up of a run. Returns remarks for the user. `length`: slots of a static cache."""
         made = plan.generate
+        if self._broken is not None:
+            self._broken.remove()
+        broken = made.compile_values.graph_break if made.compile_mode else ""
+        self._broken = break_graph(self._model, broken) if broken else None
+        inductor = made.compile_mode is not None and made.compile_values.backend == "inductor"
+        self._options = made.compile_values.options if inductor else None
         if made.compile_mode in GRAPH_MODES and plan.load.device == "cuda":
             _graphs_in_this_thread()
         if made.compile_mode is None:
@@ -152,6 +167,7 @@ class Compiling:
         set_compilation_metrics_limit(_MOST_RECORDS)
         clear_compilation_metrics()
         artefacts.forget()
+        self.generated = Generated()
         self._new = Compiled(0.0, [], {}, {}, 0, 0, 0)
 
     @contextlib.contextmanager
@@ -171,6 +187,10 @@ class Compiling:
         finally:
             self._model._compiled_call_impl = None
 
+    def noting(self) -> contextlib.AbstractContextManager[None]:
+        """Around whatever may compile: the code that is generated is kept."""
+        return contextlib.nullcontext() if self._options is None else self.generated.noting(self._options)
+
     @contextlib.contextmanager
     def watched(self, steps: Steps, cold: bool) -> Iterator[None]:
         """Around a phase of the warm-up: each new graph is progress. `cold`: its seconds count as cold_s."""
@@ -183,7 +203,7 @@ class Compiling:
 
         begin_s = time.perf_counter()
         try:
-            with watching(tell, lambda args: None):
+            with watching(tell, lambda args: None), self.noting():
                 yield
         except BaseException:
             self.settings = None  # the next run starts with another cache: a file of this one may be torn
@@ -213,7 +233,7 @@ class Compiling:
         found = replace(
             self._new if self._start == _Start() else Compiled(0.0, [], {}, {}, 0, 0, 0),
             graphs=graphs,
-            breaks=_placed(now.breaks - self._start.breaks, every) | failed,
+            breaks=_placed(now.breaks - self._start.breaks) | failed,
             skips=dict(+skips),
             hits=cache["hit"],
             misses=cache["miss"],
@@ -224,6 +244,7 @@ class Compiling:
 
     def _count(self, found: Compiled) -> None:
         tuned, own = _generated()
+        self._counts.update(self.generated.counts())
         self._counts.update(
             RunCounts(
                 compile_cold_s=found.cold_s,
@@ -243,9 +264,9 @@ class Compiling:
         )
 
 
-def _placed(breaks: Counter[str], records: Sequence[CompilationMetrics]) -> dict[str, int]:
+def _placed(breaks: Counter[str]) -> dict[str, int]:
     """Each reason with where it was met."""
-    places = break_places(records)
+    places = break_places(graph_break_reasons)
     return {f"{reason} at {places[reason]}" if reason in places else reason: n for reason, n in breaks.items()}
 
 

@@ -84,6 +84,7 @@ def drawn_anew(missing: Collection[str]) -> str:
 class LoadedModel:
     """A loaded model with its tokenizer.
 
+    encoder   it generates no tokens, or is not to
     eos, pad  ids that end a text, possibly none; the id of padding
     remark    for the user: what was decided for its size or while it was loaded
     folder    where its safetensors lie; None where it was read from none
@@ -100,7 +101,7 @@ class LoadedModel:
             if plan.device == "cuda" and plan.parallel.kind == "off":
                 close_gaps(model, self.observed)
         put_in(model, plan)
-        self.encoder = is_encoder(model.config.model_type)
+        self.encoder = is_encoder(model.config.model_type) or plan.source.forward
         settings = model.generation_config if not self.encoder else GenerationConfig()
         self.eos, self.pad = eos_and_pad(settings, tokenizer)
         # A checkpoint's own sampling defaults would change what is measured: only the run's settings count.
@@ -133,6 +134,8 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
         path = download(source.repo, source.at, channel)
     if plan.attention == "sdpa-gqa":
         attention.register_grouped_attention()
+    if plan.any_kernel:
+        attention.load_kernel(plan.attention or "")
     observed = Observed()
     make_context(plan, observed)
     phase: PhaseName = "quantize" if quantization.quantizes(plan) else "load"
@@ -150,6 +153,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             path, safe["gguf_file"], more = path.parent, path.name, {}
         if plan.attention is not None:
             more["attn_implementation"] = plan.attention
+            more |= {"allow_all_kernels": True} if plan.any_kernel else {}
         more |= device_keywords(plan)
         observed.cached = cached_share([Path(source.path)] if source.kind == "gguf" else path.glob("*.safetensors"))
         with _gguf_read_once() if source.kind == "gguf" else contextlib.nullcontext():

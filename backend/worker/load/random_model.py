@@ -1,10 +1,12 @@
 """Models with random weights at their real shape, and a tokenizer for them: no download."""
 
+import contextlib
 from typing import Any
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoConfig, PreTrainedTokenizerFast
+from transformers.integrations.hub_kernels import allow_all_hub_kernels
 
 from tokendyno.backend.models.files.config_fields import decode_config
 from tokendyno.backend.plan import RANDOM_SEED
@@ -29,7 +31,8 @@ def empty_model(config_json: str, dtype: str, attention: str | None) -> Any:
     build = auto_class(config.model_type).from_config
     with torch.device("meta"):
         try:
-            return build(config, dtype=torch_dtype, attn_implementation=attention)
+            with allow_all_hub_kernels() if "/" in (attention or "") else contextlib.nullcontext():
+                return build(config, dtype=torch_dtype, attn_implementation=attention)
         except Exception:
             with reading("config (config.json)"):  # whether it fails without what the arm chose
                 build(AutoConfig.for_model(**decode_config(config_json)), dtype=torch_dtype)

@@ -9,10 +9,13 @@ from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.optimizations.axes.experts import GROUPED
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.patch.experts import TRITON, use_triton
+from tokendyno.backend.worker.patch.sinks import drop_sinks
 
 
 def put_in(model: Any, plan: LoadPlan) -> None:
     """Raises InputError, and what transformers and `kernels` raise where a choice or a kernel is refused."""
+    if not plan.sinks:
+        drop_sinks(model)
     if plan.experts == TRITON:
         use_triton(model, str(kernel_packages.ROUTED))
     elif plan.experts is not None:

@@ -1,4 +1,5 @@
-"""`attention=sdpa-gqa`: SDPA for grouped-query attention without copying key and value heads, with a mask too."""
+"""`attention=sdpa-gqa`: SDPA for grouped-query attention without copying key and value heads, with a mask too; and any
+attention kernel of the Hub."""
 
 from typing import Any
 
@@ -6,7 +7,11 @@ import torch
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import causal_mask_function, sdpa_mask
+from transformers.modeling_flash_attention_utils import lazy_import_flash_attention
 from transformers.utils import is_tracing
+
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations.compile_log import first_line
 
 KEYS = "tokendyno_keys"
 """Attribute of a mask that is causal and nothing else: how many keys its last query attends to."""
@@ -103,3 +108,15 @@ def register_grouped_attention(name: str = "sdpa-gqa") -> None:
     """Register it with transformers."""
     AttentionInterface.register(name, grouped_attention)
     AttentionMaskInterface.register(name, grouped_mask)
+
+
+def load_kernel(name: str) -> None:
+    """Load any attention kernel of the Hub, or its local copy, before a model asks for it. InputError if it cannot be
+    had or is none that transformers can call."""
+    try:
+        lazy_import_flash_attention(name, allow_all_kernels=True)
+    except Exception as error:
+        raise InputError(
+            f"The kernel {name} cannot be used as attention: {first_line(str(error)).rstrip('.')}. transformers 5.22 "
+            "takes kernels with flash_attn_varlen_func, sparse_atten_func or flash_attn_forward. Set attention=auto."
+        ) from error

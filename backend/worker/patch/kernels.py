@@ -19,6 +19,8 @@ from transformers.integrations.hub_kernels import get_kernel_mapping_transformer
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import hub_offline, kernel_packages
+from tokendyno.backend.hardware.kernel_packages import local_overrides
+from tokendyno.backend.optimizations.compile_log import first_line
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.loop.step import STEP_END, StepEnd
 from tokendyno.backend.worker.patch.rows import store_by_rows
@@ -30,7 +32,9 @@ def apply(model: Any, plan: LoadPlan) -> None:
     reset(model)
     if plan.kernels == "off":
         return
-    if plan.kernels == "local":
+    if plan.kernels == "mapping":
+        mapping = mapping_of(dict(plan.kernels_mapping), plan.device)
+    elif plan.kernels == "local":
         packages = kernel_packages.layers(Path(plan.kernels_path), plan.device)
         if not packages:
             raise InputError(
@@ -45,7 +49,16 @@ def apply(model: Any, plan: LoadPlan) -> None:
             store_by_rows(model)
     else:
         mapping = hub_mapping(replaceable_layers(model), plan.device)
-    replace_layers(model, mapping, plan.device, plan.kernels_compiled)
+    try:
+        replace_layers(model, mapping, plan.device, plan.kernels_compiled)
+    except Exception as error:
+        if plan.kernels != "mapping":
+            raise
+        named = ", ".join(f"{layer} by {kernel}" for layer, kernel in plan.kernels_mapping)
+        raise InputError(
+            f"These kernels cannot be had: {named}. {type(error).__name__}: {first_line(str(error)).rstrip('.')}. Name "
+            "others, or set kernels=off."
+        ) from error
 
 
 def replace_layers(model: Any, mapping: dict[str, Any], device: str, compiled: bool) -> None:
@@ -91,6 +104,24 @@ def local_mapping(packages: Mapping[str, str | Path], device: str) -> dict[str, 
     return found
 
 
+def mapping_of(named: Mapping[str, str], device: str) -> dict[str, Any]:
+    """Layer -> kernel, as `kernels` takes it. `named`: layer -> org/name:Layer or org/name@revision:Layer, any of the
+    Hub; one that LOCAL_KERNELS names is read from its folder."""
+    folders, found = local_overrides(), dict[str, Any]()
+    for layer, text in named.items():
+        if layer == "Linear" and not hasattr(nn.Linear, "kernel_layer_name"):
+            _make_replaceable(nn.Linear)
+        name, _, kernel = text.partition(":")
+        repo, _, revision = name.partition("@")
+        which = {"revision": revision} if revision else {"version": 1}
+        found[layer] = {
+            device: LayerOfDevice(folders[repo], kernel, device)
+            if repo in folders
+            else LayerRepository(repo, layer_name=kernel, trust_remote_code=True, **which)
+        }
+    return found
+
+
 class LayerOfDevice(LocalLayerRepository):  # type: ignore[misc]
     """A layer of a local package, built for the device that the model runs on: `kernels` would take the build for
     CUDA wherever torch was compiled for it, also on a machine without a GPU (0.17: backends.py, _backend)."""
@@ -127,7 +158,7 @@ def hub_mapping(layers: Iterable[str], device: str) -> dict[str, Any]:
     repository's revision first. Offline, what is not cached is left out.
     """
     known = get_kernel_mapping_transformers()
-    folders, near = kernel_packages.local_overrides(), kernel_packages.offline_repos()
+    folders, near = local_overrides(), kernel_packages.offline_repos()
     found: dict[str, Any] = {}
     missing: set[str] = set()
     for layer in layers:

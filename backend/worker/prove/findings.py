@@ -29,4 +29,4 @@ def _nothing(axis: Optimization, observation: Observation) -> str:
         return ""
     if observation.counts.paged_steps:
         return "continuous batching has a loop and a KV cache of its own: see batching"
-    return "nothing was decoded: an encoder keeps no KV cache"
+    return "nothing was decoded, and no KV cache is kept"

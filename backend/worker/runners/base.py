@@ -20,7 +20,7 @@ import torch
 from tokendyno.backend.counts import RunCounts, StepTime
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import Compiled, Finished, Generate, Proved, RankMemory, Score, Started
+from tokendyno.backend.messages import Compiled, Finished, Generate, GraphCode, Proved, RankMemory, Score, Started
 from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
 from tokendyno.backend.worker.channel import Channel
@@ -106,6 +106,7 @@ class Proof(NamedTuple):
     findings: list[Finding]
     step: StepTime | None
     no_step: str
+    code: list[GraphCode] = []
 
 
 class MeasuredRunner(ABC):
@@ -303,7 +304,8 @@ class MeasuredRunner(ABC):
         measured.meter.start()
         annotations.start(begin_s)
         try:
-            yield
+            with self._compiling.noting():
+                yield
         finally:
             if self._cuda:
                 torch.cuda.synchronize()
@@ -362,7 +364,7 @@ class MeasuredRunner(ABC):
         self._best.forget()
         self._note_left(measured, before)
         extra.update(measured.counts)
-        self.channel.send(Proved(proof.findings, extra, proof.step, proof.no_step))
+        self.channel.send(Proved(proof.findings, extra, *proof[1:]))
 
     def _settled(self) -> int | None:
         """What the process holds now; None where nobody can tell what a run left."""
@@ -408,17 +410,18 @@ class MeasuredRunner(ABC):
             findings = find_all(observation, steps.step)
             tokens = self._tokens(measured)
             findings += [tokens] if tokens else []
+        code = self._compiling.generated.code() if measured.counts.graphs else []
         try:
             seen = observation.trace()
         except Exception as error:
-            return Proof(findings, None, f"the trace failed: {type(error).__name__}: {error}"[:300])
+            return Proof(findings, None, f"the trace failed: {type(error).__name__}: {error}"[:300], code)
         finally:
             extra.profiler_attached = self._detach_profiler()
         extra.step_launches = seen.launches if self.equal_steps else None
         if seen.step is not None and seen.step.gpu and self.equal_steps:
             idle_s = sum(seen.step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
             extra.step_busy_s = seen.step.seconds - idle_s
-        return Proof(findings, seen.step, seen.no_step)
+        return Proof(findings, seen.step, seen.no_step, code)
 
     def _finished(
         self,
@@ -443,6 +446,7 @@ class MeasuredRunner(ABC):
             ranks=ranks,
             step=proof.step,
             no_step=proof.no_step,
+            code=proof.code,
         )
 
     def _shares(self, measured: Measured) -> list[RankMemory]:

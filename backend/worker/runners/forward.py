@@ -1,10 +1,12 @@
-"""Runs an encoder: the whole prompt through the model, again and again, and the time of each forward pass.
+"""Runs an encoder, or a decoder without generating: the whole prompt through the model, again and again, and the time
+of each forward pass.
 
-An encoder generates no tokens and has no cache, so a "token" of the events is one forward pass here: its id is 0, it
+Such a run has no tokens and no cache, so a "token" of the events is one forward pass here: its id is 0, it
 has no text, and the first pass is like every other (no prefill). Passes run one at a time, as if each were a request
 that somebody waits for. With `cuda_graphs=manual` each is a replay; the graphs of several lengths are kept.
 """
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -121,6 +123,8 @@ class ForwardRunner(MeasuredRunner):
         replays of either."""
         config, model = compile_config(plan), self.model.model
         call: Callable[..., Any] = model if config is None else model.get_compiled_call(config)
+        if self.model.plan.source.forward:
+            call = functools.partial(call, use_cache=False)
         if plan.cuda_graphs != "manual":
             return call
         if self._captured is None:

@@ -93,6 +93,13 @@ def test_a_result_that_was_tampered_with_is_refused(claims: Claims, tmp_path: Pa
         read_results(claims.tests, tmp_path)
 
 
+def test_a_result_with_other_repeats_counts(claims: Claims, tmp_path: Path) -> None:
+    line = result(claims).command
+    assert "--repeats 3" in line
+    keep(result(claims, command=line.replace("--repeats 3", "--repeats 2")).signed(), tmp_path)
+    assert read_results(claims.tests, tmp_path)
+
+
 def test_a_result_of_another_command_does_not_count(claims: Claims, tmp_path: Path) -> None:
     keep(result(claims, command="tokendyno compare --model gpt2").signed(), tmp_path)
     assert read_results(claims.tests, tmp_path) == {}

@@ -114,9 +114,17 @@ def test_a_worker_may_hold_no_more_than_a_share_of_the_machine() -> None:
 
 def test_a_list_of_models_is_all_there_is_by_name_hub_id_and_with_random_weights() -> None:
     limits = Limits("public", models=("pocket", "gpt2", "some/model"))
-    for name in ("pocket", "POCKET", "random:pocket", "gpt2", "openai-community/gpt2", "some/model"):
+    for name in (
+        "pocket",
+        "POCKET",
+        "random:pocket",
+        "forward:random:pocket",
+        "gpt2",
+        "openai-community/gpt2",
+        "some/model",
+    ):
         check_model(name, limits)
-    for name in ("Qwen3-0.6B", "some/other", "some/model@main", "/etc", "random:Qwen3-0.6B", ""):
+    for name in ("Qwen3-0.6B", "some/other", "some/model@main", "/etc", "random:Qwen3-0.6B", "forward:Qwen3-0.6B", ""):
         with pytest.raises(InputError, match="Choose one of: pocket, gpt2, some/model"):
             check_model(name, limits)
     check_model("some/other", Limits("public"))

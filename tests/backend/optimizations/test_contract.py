@@ -186,7 +186,7 @@ UNWRITTEN = {("loading", "cpu"): "nothing is moved to a device"} | {
 def arm_with(axis: Optimization, choice: Choice, machine: Machine) -> tuple[ModelFacts, Checked] | None:
     """The first model with which a choice runs on a machine, with the other choices that it needs."""
     for name in (*NAMES, "bert-base-uncased", "random:Llama-3-70B"):  # the last has layers for eight GPUs
-        checked = settled(facts(name), {axis.name: choice.name}, machine)
+        checked = settled(facts(name), {axis.name: choice.example or choice.name}, machine)
         if not checked.blocked:
             return facts(name), checked
     return None

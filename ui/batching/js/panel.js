@@ -10,6 +10,7 @@ import { makeVerdict } from '../../live/js/verdict.js';
 import { makeCard, nextStep } from '../../live/js/card.js';
 import { makeTiles } from '../../live/js/tiles.js';
 import { makeDetails } from '../../live/js/details.js';
+import { makeBuckets } from './buckets.js';
 import { makeLedger } from '../../live/js/ledger.js';
 import { showRemarks } from '../../live/js/remarks.js';
 import { appendBatch, batchCursor, emptyBatch, lastMoment } from './columns.js';
@@ -31,7 +32,8 @@ const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-d
 const card = makeCard(find('.td-answer'), settings.acts ? next => nextStep(next, '#batch-run', '#batch-code-') : null);
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
-const ledger = makeLedger(find('.td-ledger'));
+const buckets = makeBuckets(find('.td-buckets'));
+const ledger = makeLedger(find('.td-ledger'), () => 'files/' + encodeURIComponent(run) + '.py');
 
 /** @type {Batch.Folded[]} */
 let batches = [];
@@ -95,6 +97,7 @@ function takeHead(reply) {
   setText(find('.td-why'), head.why);
   tiles.take(head.arms, head.differences);
   details.take(head.arms);
+  buckets.take(head.arms);
   ledger.take(head.arms, head.digest);
   showRemarks(find('.td-remarks'), head.arms);
   const broken = showMessage(reply.status, head.message);
@@ -161,7 +164,7 @@ function open(id) {
   window.dispatchEvent(new Event('tokendyno-run'));
   entitle('');
   find('.td-verdict').classList.remove('td-carded');
-  bar.clear(); verdict.clear(); card.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
+  bar.clear(); verdict.clear(); card.clear(); tiles.clear(); details.clear(); buckets.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
   setText(find('.td-empty-run'), run ? '' : settings.acts ? EMPTY : WATCHED);
   bare(true);
   showLink(run);

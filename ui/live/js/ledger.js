@@ -9,13 +9,13 @@ const EVIDENCE_LABELS = {
   failed: '\u2715 failed', unchecked: '\u25CC unchecked', off: 'off', not_applicable: 'not applicable',
 };
 
-/** @param {HTMLElement} box */
-export function makeLedger(box) {
+/** @param {HTMLElement} box @param {() => string} codeFile address of the generated code of the run; '' where none is */
+export function makeLedger(box, codeFile) {
   let shown = '', all = false;
 
-  /** @param {Pick<Live.ArmHead, 'name' | 'ledger'>[]} arms @param {Live.LedgerDigest | null} digest */
+  /** @param {Pick<Live.ArmHead, 'name' | 'ledger' | 'code'>[]} arms @param {Live.LedgerDigest | null} digest */
   function take(arms, digest) {
-    const now = JSON.stringify([arms.map(arm => arm.ledger), digest]);
+    const now = JSON.stringify([arms.map(arm => [arm.ledger, arm.code]), digest]);
     if (now === shown) return;
     shown = now;
     box.replaceChildren();
@@ -44,6 +44,11 @@ export function makeLedger(box) {
         tr.classList.toggle('td-quiet', !digest.shown.includes(axis));
         body.append(tr);
       });
+      const kept = axis === 'compile' && codeFile() ? arms.filter(arm => arm.code) : [];
+      if (kept.length) {
+        body.append(codeOf(kept.map(arm => arm.name + ': ' + arm.code).join('; ')));
+        body.lastElementChild.classList.toggle('td-quiet', !digest.shown.includes(axis));
+      }
     }
     const button = el('button', 'td-all', '');
     button.type = 'button';
@@ -102,6 +107,27 @@ export function makeLedger(box) {
     if (row.reason) proof.append(el('small', '', row.reason));
     tr.append(proof);
     for (const cell of tr.querySelectorAll('td')) cell.role = 'cell';
+    return tr;
+  }
+
+  // Fetched when it is opened: it may be long.
+  /** @param {string} words */
+  function codeOf(words) {
+    const tr = el('tr', 'td-code-kept'), cell = el('td', ''), part = el('details', ''), text = el('pre', ''), link = el('a', '', 'Save as a file');
+    part.append(el('summary', '', 'Generated code: ' + words), link, text);
+    link.href = codeFile();
+    link.download = '';
+    text.tabIndex = 0;
+    part.addEventListener('toggle', async () => {
+      if (!part.open || text.textContent) return;
+      const reply = await fetch(codeFile()).catch(() => null);
+      text.textContent = reply ? await reply.text() : 'The code could not be fetched. Open this part again.';
+    });
+    tr.role = 'row';
+    cell.role = 'cell';
+    cell.colSpan = 7;
+    cell.append(part);
+    tr.append(cell);
     return tr;
   }
 

@@ -52,7 +52,7 @@ const card = makeCard(find('.td-answer'), settings.acts ? next => nextStep(next,
 const quality = makeQuality(find('.td-quality'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
-const ledger = makeLedger(find('.td-ledger'));
+const ledger = makeLedger(find('.td-ledger'), () => (settings.links ? 'files/' + encodeURIComponent(run) + '.py' : ''));
 const stepTime = makeParts(find('.td-parts'), {
   of: arm => arm.step, title: 'Where the time of a step goes', hint: 'the line under a part is the time that its bytes need',
   whole: 'Measured', numbers: 'Parts of a step as numbers', lacking: 'Not traced: ',

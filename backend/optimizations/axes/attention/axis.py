@@ -5,11 +5,16 @@ from collections import Counter
 import msgspec
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.hardware.kernel_packages import PUBLISHER
 from tokendyno.backend.optimizations.axes.attention import probe, traced
-from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
-from tokendyno.backend.optimizations.axes.attention.rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.axes.attention.flash import ANY_HUB, FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
+from tokendyno.backend.optimizations.axes.attention.rules import (
+    EAGER_RULES,
+    FLEX_RULES,
+    GQA_RULES,
+    SDPA_RULES,
+    without_sdpa,
+)
+from tokendyno.backend.optimizations.base import REPOSITORY, Choice, Optimization, divided, joined
 from tokendyno.backend.optimizations.proof import Observation, Trace, coverage, hides, traced_passes
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
@@ -26,6 +31,9 @@ _MARKS = {
     "softmax": ("aten::softmax", "softmax_warp_forward", "cunn_SoftMax"),
 }
 """Parts of operator and kernel names in a profile, by attention backend."""
+
+_NO_SINK = -1e4
+"""Beside any scores a sink below this has no share of the softmax: it is 0 in every number format."""
 
 _BY_HASHES = ("yoso",)
 """Architectures whose layers sample attention by hashes of queries and keys: none of these functions is called."""
@@ -58,10 +66,17 @@ class Attention(Optimization):
         "flash_attention_4": "a package to install",
         "kernels-community/flash-attn2": "a download of binaries",
         "kernels-community/vllm-flash-attn3": "a download of binaries",
+        "hub": "a download of strangers' binaries",
     }
     choices = (
         Choice("auto", "auto", "The default of transformers: sdpa where the model supports it, else eager."),
-        Choice("eager", "eager", "Plain matrix products and a softmax, each a kernel of its own."),
+        Choice(
+            "eager",
+            "eager",
+            "Plain matrix products and a softmax, each a kernel of its own.",
+            EAGER_RULES,
+            values={"sinks": ("on", "off")},
+        ),
         Choice(
             "sdpa",
             "sdpa",
@@ -97,6 +112,14 @@ class Attention(Optimization):
             "vLLM's FlashAttention 3, which supports attention sinks; prebuilt, from the Hub (kernels-community).",
             flash_rules(HUB_FA3),
         ),
+        Choice(
+            "hub",
+            "any Hub kernel",
+            "Any attention kernel of the Hub: write attention=org/name. Its code runs here.",
+            ANY_HUB,
+            values={"repository": ("", REPOSITORY)},
+            example="hub:repository=org/attention",
+        ),
     )
 
     def resolve(self, name: str, subject: Subject) -> str:
@@ -107,12 +130,24 @@ class Attention(Optimization):
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve("auto", subject):
             return plan
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, attention=name))
+        choice, values = divided(name)
+        changed = msgspec.structs.replace(
+            plan.load, attention=values.get("repository", choice), sinks=values.get("sinks") != "off"
+        )
+        return msgspec.structs.replace(plan, load=changed)
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.attention is None:
             return
         script.load["attn_implementation"] = repr(plan.load.attention)
+        if not plan.load.sinks:
+            script.define("worker/patch/sinks.py", "drop_sinks")
+            script.patch.append("drop_sinks(model)  # another model than the one that was trained")
+        if plan.load.any_kernel and plan.load.source.kind == "random":
+            script.imports.add("from transformers.integrations import hub_kernels")
+            script.prepare.append("hub_kernels.ALLOW_ALL_KERNELS = True  # from_config takes no allow_all_kernels")
+        elif plan.load.any_kernel:
+            script.load["allow_all_kernels"] = "True"
         if plan.load.attention == "sdpa-gqa":
             script.define("worker/patch/attention.py", "register_grouped_attention")
             script.prepare.append("register_grouped_attention()")
@@ -124,10 +159,13 @@ class Attention(Optimization):
             return Finding(self.name, "eager", proof, outcome="not_applicable")
         probed = probe.calls(observation.model)
         name = probe.effective(probed)
+        if probed and probed[0].function == "kernel":
+            proof = f"the first layer's attention, which all layers fetch by one name, called {name}"
+            return Finding(self.name, _choice_of(name, observation.plan.load.attention), proof)
         trace, heads = observation.trace(), traced.heads_of(observation.model)
         calls = traced.calls(trace, heads, inline=not probed)
         others, whole = calls.others(name), trace.matching("::decoder_layer").total()
-        if others and not calls.of(name) and not name.startswith(("flash", PUBLISHER)):
+        if others and not calls.of(name) and not _is_flash(name):
             name, others = max(others, key=others.__getitem__), Counter()
         reached, expected = _counted(observation, calls.of(name), others.total(), name)
         said = [_probed(probed), _traced(trace)]
@@ -137,16 +175,35 @@ class Attention(Optimization):
             said.append(f"{reached} of {expected} calls were {name}" + "".join(f", {n} {o}" for o, n in others.items()))
         if hidden := hides(observation):
             said.append(f"decode steps ran {hidden}, where calls of attention cannot be counted")
-        return Finding(self.name, name, "; ".join(said), reached, expected)
+        effective = _choice_of(name, observation.plan.load.attention)
+        if sinks := [one.max().item() for key, one in observation.model.named_parameters() if key.endswith(".sinks")]:
+            off = max(sinks) < _NO_SINK
+            said.append(f"{len(sinks)} layers with sinks, whose highest score is {max(sinks):.3g}")
+            effective = joined(effective, {"sinks": "off"}) if off else effective
+        return Finding(self.name, effective, "; ".join(said), reached, expected)
+
+
+def _is_flash(name: str) -> bool:
+    """Whether its kernels are no operators of torch: packages of FlashAttention, and those of the Hub."""
+    return name.startswith("flash") or "/" in name
+
+
+def _choice_of(name: str, planned: str | None) -> str:
+    """The choice that a kernel of the Hub belongs to: one of its own, or that of any. A loaded kernel does not tell the
+    revision that was asked for."""
+    if "/" not in name or any(choice.name == name for choice in Attention.choices):
+        return name
+    asked = planned if planned and planned.partition("@")[0] == name else name
+    return joined("hub", {"repository": asked})
 
 
 def _counted(observation: Observation, seen: int, others: int, name: str) -> tuple[int | None, int | None]:
     """(reached, expected) calls of attention: every layer in every pass. Flash kernels are counted by their names."""
     layers = traced.layers(observation)
     passes = layers * traced_passes(observation)
-    if name.startswith(("flash", PUBLISHER)) and (flash := traced.flash_calls(observation.trace())):
+    if _is_flash(name) and (flash := traced.flash_calls(observation.trace())):
         return min(flash, passes), max(passes, min(flash, passes) + others)
-    if name.startswith(("flash", PUBLISHER)) or (hides(observation) and not seen):
+    if _is_flash(name) or (hides(observation) and not seen):
         return (max(0, passes - others), passes) if others else (None, None)
     reached, expected = coverage(observation, seen, layers)
     if reached is None or expected is None:

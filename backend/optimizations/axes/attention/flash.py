@@ -52,6 +52,40 @@ def flash_rules(name: str) -> tuple[Rule, ...]:
     )
 
 
+def _repository(s: Subject) -> str:
+    """Of the choice that takes any; without its revision."""
+    return s.values.get("attention", {}).get("repository", "").partition("@")[0]
+
+
+ANY_HUB = (
+    blocked(
+        lambda s: not _repository(s),
+        "This takes any attention kernel of the Hub, and none is named. Write attention=org/name.",
+        _CHECK,
+        fix=_ANYWAY,
+    ),
+    blocked(
+        lambda s: bool(_repository(s)) and not s.machine.has("kernels"),
+        "Hub kernels are loaded by the package kernels, which is not installed: pip install kernels.",
+        _CHECK,
+        fix=_ANYWAY,
+    ),
+    blocked(
+        lambda s: bool(_repository(s)) and s.machine.hub_offline and _repository(s) not in s.machine.hub_kernels,
+        "This kernel is not in the Hub cache, and the Hub is offline (HF_HUB_OFFLINE). Point to a local copy with "
+        "LOCAL_KERNELS=org/name=/folder.",
+        _CHECK,
+        fix=_ANYWAY,
+    ),
+    note(
+        lambda s: bool(_repository(s)),
+        "Code of that repository runs here with your rights, as with allow_all_kernels=True. Whether its kernel fits "
+        "this GPU and model is seen when it is loaded.",
+        _CHECK,
+    ),
+)
+
+
 def _unsupported(name: str) -> tuple[Rule, ...]:
     """What the device, the model or the number format refuses."""
     return (

@@ -8,9 +8,10 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tokendyno.backend.hardware.kernel_packages import PUBLISHER
+from tokendyno.backend.hardware.kernel_packages import PUBLISHER, local_overrides
 
 _PACKAGES = (
     ("flash_attn.cute", "flash_attention_4"),
@@ -22,11 +23,12 @@ _PACKAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of sdpa, softmax, flex_attention or FlashAttention, with shapes that show how heads were grouped.
+    """A call of sdpa, softmax, flex_attention, FlashAttention or another kernel of the Hub ("kernel"), with shapes that
+    show how heads were grouped.
 
     queries, keys  (B, heads, length, D); of a softmax `queries` is the shape of the scores, `keys` empty
     gqa            of sdpa: it was told to group heads itself; a model with a single KV head broadcasts it without
-    taken          of FlashAttention: the choice that the function belongs to
+    taken          of FlashAttention and kernels: the choice, or the repository, that the function belongs to
     """
 
     function: str
@@ -47,6 +49,7 @@ def calls(model: Any) -> list[Call]:
     more = {"past_key_values": DynamicCache(config=model.config)} if model.can_generate() else {}
     with contextlib.ExitStack() as stack, torch.inference_mode():
         _watch(stack, seen)
+        _watch_kernel(stack, seen, model)
         with contextlib.suppress(_Enough):
             model(input_ids=ids, attention_mask=mask, **more)
         if more:
@@ -58,6 +61,8 @@ def calls(model: Any) -> list[Call]:
 def effective(seen: list[Call]) -> str:
     """The choice that makes such calls."""
     by_function = {call.function: call for call in reversed(seen)}
+    if "kernel" in by_function:
+        return by_function["kernel"].taken
     if "flash" in by_function:
         return by_function["flash"].taken
     if "flex_attention" in by_function:
@@ -114,6 +119,43 @@ def _watch(stack: contextlib.ExitStack, seen: list[Call]) -> None:
     stack.enter_context(_replaced(flash, "_flash_attention_forward", flashing))
 
 
+def _watch_kernel(stack: contextlib.ExitStack, seen: list[Call], model: Any) -> None:
+    """A kernel of the Hub with a function of its own: the one that the layers look up by the model's setting."""
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    name = str(model.config._attn_implementation)
+    function = ALL_ATTENTION_FUNCTIONS.get(name) if "/" in name else None
+    if function is None or not (taken := _repository_of(function)):
+        return
+
+    def called(layer: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(Call("kernel", tuple(query.shape), tuple(key.shape), taken=taken))
+        raise _Enough
+
+    ALL_ATTENTION_FUNCTIONS.register(name, called)
+    stack.callback(ALL_ATTENTION_FUNCTIONS.register, name, function)
+
+
+def _repository_of(function: Any) -> str:
+    """Of the Hub, of the loaded kernel that a function belongs to; "" for one of transformers' own."""
+    from kernels import get_loaded_kernels
+
+    module = str(getattr(function, "__module__", "")).split(".")[0]
+    for kernel in get_loaded_kernels():
+        if module == str(kernel.metadata.id):
+            return _repository(kernel)
+    return ""
+
+
+def _repository(kernel: Any) -> str:
+    """Of a loaded kernel; one from a folder does not tell it, but LOCAL_KERNELS does."""
+    if kernel.repo_info:
+        return str(kernel.repo_info.repo_id)
+    file = Path(kernel.module.__file__).resolve()
+    near = (repo for repo, folder in local_overrides().items() if file.is_relative_to(folder.resolve()))
+    return next(near, f"{PUBLISHER}/{kernel.metadata.name}")
+
+
 @contextlib.contextmanager
 def _replaced(module: Any, name: str, watcher: Callable[..., Any]) -> Iterator[None]:
     """Temporarily replace `module.name` with `watcher`, which gets the original as its first argument."""
@@ -135,6 +177,6 @@ def _flash_taken() -> str:
 
         for kernel in get_loaded_kernels():
             if module.split(".")[0] == str(kernel.metadata.id):
-                name = kernel.repo_info.repo_id if kernel.repo_info else f"{PUBLISHER}/{kernel.metadata.name}"
-                return "flash_attention_4" if name == f"{PUBLISHER}/flash-attn4" else str(name)
+                name = _repository(kernel)
+                return "flash_attention_4" if name == f"{PUBLISHER}/flash-attn4" else name
     return next((choice for start, choice in _PACKAGES if module.startswith(start)), f"flash ({module})")

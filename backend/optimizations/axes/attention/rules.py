@@ -73,6 +73,21 @@ GQA_RULES = (
     ),
 )
 
+EAGER_RULES = (
+    blocked(
+        lambda s: not s.facts.sinks and "attention" in s.values,
+        "This model has no attention sinks that could be left out.",
+        "transformers 5.22: GptOssAttention.sinks",
+        fix=(("attention", "eager"),),
+    ),
+    note(
+        lambda s: s.facts.sinks and "attention" in s.values,
+        "sinks=off changes the model: it was trained with attention sinks, and writes other, often worse text without. "
+        "It shows what they are for, and is no optimization.",
+        "https://arxiv.org/abs/2309.17453",
+    ),
+)
+
 FLEX_RULES = (
     blocked(
         lambda s: s.machine.zero_gpu,

@@ -1,17 +1,25 @@
 """Whether layers are replaced by kernels: none, those of the Hub, or those of a local folder."""
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers, measured, own_names
-from tokendyno.backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES, may_replace, stored_by_rows
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.axes.kernels.rules import (
+    HUB_RULES,
+    LOCAL_RULES,
+    MAPPING_RULES,
+    may_replace,
+    stored_by_rows,
+)
+from tokendyno.backend.optimizations.base import LAYER_OF, Choice, Optimization, divided, joined
 from tokendyno.backend.optimizations.conditions import compiles, hub_kernel_layers
 from tokendyno.backend.optimizations.proof import Observation, coverage, hides
 from tokendyno.backend.optimizations.subject import Subject
@@ -22,6 +30,10 @@ from tokendyno.backend.script.source import literal
 
 MOST_TEXTS = 32
 """As presets/kernels/matvec/build/torch-cuda/rows.py: MOST."""
+
+
+_LAYERS = ("RMSNorm", "MLP", "SiLU", "Linear", "MegaBlocksMoeMLP", "rotary_pos_emb")
+"""Layers that a mapping may name: those that models of transformers mark as replaceable, and torch.nn.Linear."""
 
 
 class Kernels(Optimization):
@@ -49,14 +61,24 @@ class Kernels(Optimization):
             "Layers are replaced by kernels of a local folder: yours if set, otherwise those shipped with tokendyno.",
             LOCAL_RULES,
         ),
+        Choice(
+            "mapping",
+            "your mapping",
+            "Any kernels of the Hub, as KernelConfig maps layers to them: kernels=mapping:RMSNorm=org/name:Layer.",
+            MAPPING_RULES,
+            values=dict.fromkeys(_LAYERS, ("", LAYER_OF)),
+            example="mapping:RMSNorm=org/norms:RMSNorm",
+        ),
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        kind: KernelsKind = "hub" if name == "hub" else "local" if name == "local" else "off"
+        name, mapped = divided(name)
+        kind = cast(KernelsKind, name)
         load = msgspec.structs.replace(
             plan.load,
             kernels=kind,
             kernels_path=subject.machine.kernels if kind == "local" else "",
+            kernels_mapping=tuple(sorted(mapped.items())),
             kernels_compiled=kind != "off" and compiles(subject),
             kernels_rows=kind == "local" and stored_by_rows(subject),
         )
@@ -67,7 +89,7 @@ class Kernels(Optimization):
         if load.kernels == "hub":
             by = ", ".join(f"{layer} by {repo}" for layer, repo in hub_kernel_layers(subject).items())
             return f"transformers maps layers of this model to kernels of the Hub: {by}."
-        if load.kernels == "off":
+        if load.kernels in ("off", "mapping"):
             return ""
         by_package: dict[str, list[str]] = {}
         for layer, package in kernel_packages.layers(Path(load.kernels_path), load.device).items():
@@ -84,6 +106,11 @@ class Kernels(Optimization):
             mode = "Mode.INFERENCE | Mode.TORCH_COMPILE" if load.kernels_compiled else "Mode.INFERENCE"
             script.imports.add("from kernels import Mode")
             script.patch.append(f"model.set_use_kernels(True, mode={mode})")
+            return
+        if load.kernels == "mapping":
+            script.define("worker/patch/kernels.py", "mapping_of", "replace_layers")
+            script.patch.append(literal(dict(load.kernels_mapping), "mapping = "))
+            script.patch.append(f"replace_layers(model, mapping_of(mapping, DEVICE), DEVICE, {load.kernels_compiled})")
             return
         packages = kernel_packages.layers(Path(load.kernels_path), load.device)
         script.define("worker/patch/kernels.py", "local_mapping", "replace_layers")
@@ -105,12 +132,14 @@ class Kernels(Optimization):
         model, load = observation.model, observation.plan.load
         slots = [one for one in layers(model) if one.kernel]
         offered = {one.layer for one in slots}
+        if load.kernels == "mapping":
+            offered |= {layer for layer, _ in load.kernels_mapping}
         if load.kernels == "local":
             offered |= set(kernel_packages.layers(Path(load.kernels_path), load.device))
         wanted = [one for one in layers(model) if one.layer in offered]
         if offered and not wanted:
-            none = f"the model has no layer that the folder has a kernel for ({', '.join(sorted(offered))})"
-            return Finding(self.name, "local", none, outcome="not_applicable")
+            none = f"the model has no layer that there is a kernel for ({', '.join(sorted(offered))})"
+            return Finding(self.name, _planned(observation), none, outcome="not_applicable")
         if not slots:
             return Finding(self.name, "off", "no layers replaced")
         names = own_names({one.package for one in slots})
@@ -131,7 +160,24 @@ class Kernels(Optimization):
             said += f"; traced: {ran}"
         if hidden := hides(observation):
             said += f"; decode steps ran {hidden}"
-        return Finding(self.name, "local" if "local" in kinds else "hub", said, reached, expected)
+        effective = "local" if "local" in kinds else "hub"
+        if load.kernels == "mapping":
+            effective = joined("mapping", _as_mapped(load.kernels_mapping, slots))
+            if not names:  # plain code of torch: which layers have it is all that can be told
+                reached, expected = len(slots), len(wanted)
+        return Finding(self.name, effective, said, reached, expected)
+
+
+def _planned(observation: Observation) -> str:
+    """The choice as it was planned, of a model without a layer for it."""
+    load = observation.plan.load
+    return joined("mapping", dict(load.kernels_mapping)) if load.kernels == "mapping" else "local"
+
+
+def _as_mapped(mapping: Sequence[tuple[str, str]], slots: Sequence[Layer]) -> dict[str, str]:
+    """Of a mapping, what is in effect: layers whose kernel is of the repository that was named."""
+    by_layer = {one.layer: one.kernel.split(" ")[0] for one in slots}
+    return {layer: named for layer, named in mapping if by_layer.get(layer) == re.split("[@:]", named)[0]}
 
 
 def _texts(observation: Observation) -> int:

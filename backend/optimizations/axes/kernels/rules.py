@@ -1,5 +1,7 @@
 """When kernels can replace layers."""
 
+import re
+
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.families import ENCODERS
 from tokendyno.backend.optimizations.conditions import (
@@ -117,6 +119,34 @@ HUB_RULES = (
     note(
         lambda s: s.machine.device == "cuda" and compiles(s),
         "Kernels that torch.compile cannot trace are left out, such as those for RMSNorm and the rotary embedding.",
+        _MAPPING,
+    ),
+)
+
+
+def _mapped(s: Subject) -> set[str]:
+    """Repositories that were named, without revision and layer."""
+    return {re.split("[@:]", one)[0] for one in s.values.get("kernels", {}).values()}
+
+
+MAPPING_RULES = (
+    _NO_PACKAGE,
+    blocked(
+        lambda s: not _mapped(s),
+        "This maps layers to kernels of the Hub, and none is named. Write kernels=mapping:RMSNorm=org/name:Layer.",
+        _MAPPING,
+        fix=_OFF,
+    ),
+    blocked(
+        lambda s: s.machine.hub_offline and not _mapped(s) <= set(s.machine.hub_kernels),
+        "The Hub is offline (HF_HUB_OFFLINE), and a kernel of this mapping is not in its cache. Point to a local copy "
+        "with LOCAL_KERNELS=org/name=/folder.",
+        _MAPPING,
+        fix=_OFF,
+    ),
+    note(
+        lambda s: bool(_mapped(s)),
+        "Code of these repositories runs here with your rights, as with trust_remote_code=True.",
         _MAPPING,
     ),
 )

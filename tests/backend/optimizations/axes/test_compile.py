@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -165,6 +164,9 @@ def test_a_module_compiled_outside_of_generate_is_without_effect_and_the_row_say
     assert Evidence("module", "module", later).status == "verified"
 
 
+UNFUSED: dict[str, Any] = {"options": (("epilogue_fusion", False),)}
+
+
 @pytest.mark.parametrize(
     ("written", "given", "look", "status"),
     [
@@ -175,6 +177,9 @@ def test_a_module_compiled_outside_of_generate_is_without_effect_and_the_row_say
         ("default:fullgraph=true", {"fullgraph": True}, seen(**IN_GRAPHS, graph_breaks=1.0), "failed"),
         ("default:dynamic=true", {"dynamic": True}, seen(**IN_GRAPHS), "failed"),
         ("default:dynamic=false", {"dynamic": False}, seen(**IN_GRAPHS), "verified"),
+        ("default:epilogue_fusion=false", UNFUSED, seen(**IN_GRAPHS, inductor_graphs=2, option_graphs=2), "verified"),
+        ("default:epilogue_fusion=false", UNFUSED, seen(**IN_GRAPHS, inductor_graphs=2, option_graphs=1), "failed"),
+        ("default:graph_break=print", {"graph_break": "print"}, seen(**IN_GRAPHS, graph_breaks=1), "failed"),
     ],
 )
 def test_a_value_that_had_no_effect_turns_the_row(
@@ -191,14 +196,26 @@ def test_values_reach_the_plan_and_the_script_and_stay_where_a_mode_falls_back()
     assert 'CompileConfig(mode="default", dynamic=False, fullgraph=True)' in script(found, facts(LLAMA), WORK)
     refused = checked(compile="default:backend=eager", cache="static", loop="own")
     assert ("blocked", {"loop": "generate"}) in verdicts(refused, "compile")
+    tuned = checked(compile="default:coordinate_descent_tuning=true;graph_break=print", cache="static")
+    text = script(tuned, facts(LLAMA), WORK)
+    assert 'CompileConfig(mode=None, options={"coordinate_descent_tuning": True})' in text
+    assert "break_graph(model, 'print')" in text.replace('"', "'") and "def break_graph" in text
+    eager = checked(compile="default:backend=eager;combo_kernels=true", cache="static")
+    assert ("blocked", {"compile": "default"}) in verdicts(eager, "compile")
 
 
-def test_where_a_graph_broke_is_the_line_at_which_its_code_goes_on() -> None:
-    def record(name: str, line: int, *reasons: str) -> Any:
-        return SimpleNamespace(co_name=name, co_filename="/x/a.py", co_firstlineno=line, restart_reasons=set(reasons))
+def test_where_a_graph_broke_is_the_innermost_line_whatever_called_it() -> None:
+    torch = pytest.importorskip("torch")
+    from torch._dynamo.utils import graph_break_reasons
 
-    records = [record("f", 3, "print\n hint"), record("torch_dynamo_resume_in_f_at_5", 5), record("g", 9, "item")]
-    assert break_places(records) == {"print": "a.py:5", "item": "a.py:9"}
+    def inner(x: Any) -> Any:
+        torch._dynamo.graph_break()
+        return x + 1
+
+    torch._dynamo.reset()
+    torch.compile(lambda x: inner(x) * 2, backend="eager")(torch.ones(2))
+    (place,) = break_places(graph_break_reasons).values()
+    assert place == f"test_compile.py:{inner.__code__.co_firstlineno + 1}"
     assert break_places([]) == {}
 
 

@@ -176,16 +176,20 @@ def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token() -> 
 
 
 @full
-def test_a_graph_break_is_recorded_with_its_reason() -> None:
+@pytest.mark.parametrize("how", ["print", "branch"])
+def test_a_graph_break_on_purpose_is_in_effect_with_its_line_and_the_code_of_each_graph(how: str) -> None:
     bench = Bench(llama(num_hidden_layers=1))
-    bench.worker.model.model.model.norm.register_forward_hook(lambda *_: torch._dynamo.graph_break())
-    finished = bench.run(**COMPILED)
-    assert finished.compiled is not None and sum(finished.compiled.breaks.values()) > 0
-    assert len(finished.compiled.graphs) > 1
-    (reason, *_) = finished.compiled.breaks
-    assert "graph_break" in reason.replace(" ", "_") and "test_ledger.py:" in reason
-    found = finding(finished, "compile")
-    assert found.effective == "default" and f"{sum(finished.compiled.breaks.values())} graph breaks" in found.proof
+    asked = f"default:coordinate_descent_tuning=true;graph_break={how}"
+    finished = bench.run(**COMPILED | {"compile": asked})
+    made, found = ledger(finished), finding(finished, "compile")
+    assert found.effective == asked and all("graph_break.py:" in reason for reason in made.breaks)
+    assert f"{sum(made.breaks.values())} graph break" in found.proof and "graph_break.py:" in found.proof
+    assert {one.id for one in finished.code} <= {graph.id for graph in made.graphs} and len(finished.code) > 1
+    text = finished.code[0].text
+    assert "def call(" in text and str(paths.scratch_folder(os.getpid())) not in text
+
+    whole = bench.run(**COMPILED)
+    assert ledger(whole).breaks == {} and len(whole.code) == 1, "it was taken out again"
 
 
 # --- where compiled code is kept ------------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""An encoder's forward passes: what is timed, what is proved, how it ends. One tiny BERT for all."""
+"""Forward passes of an encoder, and of a decoder that is not to generate: what is timed, what is proved, how it ends.
+One tiny BERT for all but the last test."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sabotage.small_models import bert
+from tests.sabotage.small_models import bert, llama
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, Talk, column, job_of, only
 from tokendyno.backend.arms.check import Checked, check
@@ -112,7 +113,7 @@ def test_every_axis_proves_that_its_default_was_in_effect(encoder: Encoder) -> N
     assert {n: f.effective for n, f in findings.items()} == dict(encoder.checked.planned), findings
     for axis in all_axes():
         if axis.decoders_only and not axis.many_requests:
-            assert "encoder keeps no KV cache" in findings[axis.name].proof
+            assert "no KV cache is kept" in findings[axis.name].proof
 
 
 def test_a_prompt_with_more_tokens_than_positions_is_one_sentence(encoder: Encoder) -> None:
@@ -207,3 +208,24 @@ def test_the_states_of_the_last_pass_are_held_against_one_more(encoder: Encoder,
     assert (row.effective, row.reached, row.expected) == ("states", 2 * (9 - off), 18)
     (row,) = [one for one in encoder.passes(prove=True).findings if one.axis == "tokens"]
     assert row.reached == row.expected == TOKENS
+
+
+def test_a_decoders_forward_pass_is_timed_without_a_cache_and_its_logits_are_proved() -> None:
+    name = llama()
+    decoder = Encoder(f"forward:{name}")
+    assert decoder.checked.memory.kv == 0 and judged(name).memory.kv != 0
+    made = decoder.model.model
+    shapes: list[Any] = []
+    made.register_forward_hook(
+        lambda *seen: shapes.append((seen[3].logits.shape, seen[3].past_key_values)), with_kwargs=True
+    )
+    finished = decoder.passes(prove=True)
+    assert len(column(decoder.events, "latency_s")) == 12 and column(decoder.events, "ids") == [0] * 12
+    assert set(shapes[:12]) == {(torch.Size([1, TOKENS, decoder.checked.facts.vocab]), None)}
+    (tokens,) = [one for one in finished.findings if one.axis == "tokens"]
+    assert (tokens.effective, tokens.reached, tokens.expected) == ("states", TOKENS, TOKENS)
+    assert {one.effective for one in finished.findings if one.axis in ("cache", "loop")} == {"dynamic", "generate"}
+    with pytest.raises(
+        InputError, match="is timed by its forward pass alone: it generates no tokens and has no KV cache"
+    ):
+        judged(f"forward:{name}", cache="static").require_runnable()
