@@ -83,9 +83,12 @@ def _whole(parts: list[Any]) -> Any:
     whole = nn.Linear(parts[0].in_features, sum(part.out_features for part in parts), bias=False, device="meta")
     whole.weight = _joined([part.weight for part in parts])
     biases = [part.bias for part in parts]
-    if any(bias is not None for bias in biases):  # Whisper's keys have none
-        rows = [part.weight.new_zeros(part.out_features) for part in parts]
-        whole.bias = _joined([none if bias is None else bias for bias, none in zip(biases, rows, strict=True)])
+    known = next((bias for bias in biases if bias is not None), None)
+    if known is not None:  # Whisper's keys have none; a quantized weight knows no zeros
+        sizes = [part.out_features for part in parts]
+        whole.bias = _joined(
+            [known.new_zeros(size) if bias is None else bias for bias, size in zip(biases, sizes, strict=True)]
+        )
     return whole
 
 

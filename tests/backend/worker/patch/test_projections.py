@@ -68,12 +68,12 @@ def test_an_encoder_is_fused_as_well() -> None:
     assert torch.allclose(model(ids).last_hidden_state, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("number", ["Int8", "Float8"])
-def test_8_bit_rows_of_torchao_are_joined_with_their_scales(number: str) -> None:
+@pytest.mark.parametrize(("number", "bias"), [("Int8", False), ("Int8", True), ("Float8", True)])
+def test_8_bit_rows_of_torchao_are_joined_with_their_scales(number: str, bias: bool) -> None:
     from torchao import quantization
 
     config = getattr(quantization, f"{number}WeightOnlyConfig")
-    parts = [nn.Linear(64, rows, bias=False) for rows in (32, 16)]
+    parts = [nn.Linear(64, rows, bias=bias) for rows in (32, 16)]
     for part in parts:
         quantization.quantize_(nn.Sequential(part), config(set_inductor_config=False))
         assert joinable(part.weight)
