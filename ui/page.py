@@ -14,7 +14,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Scope
 
-from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.courses import Courses, is_advice
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS
@@ -131,10 +131,11 @@ def opening_page(bench: Bench, request: Any) -> str:
     """The page that a visit opens: by its address, its ablation, sweep or run, else where a visit begins."""
     if named := read_address(request).page:
         return named
-    if request.query_params.get("worth") or request.query_params.get("sweep"):
-        return "worth"
-    if request.query_params.get("advice"):
+    worth = request.query_params.get("worth") or ""
+    if request.query_params.get("advice") or is_advice(bench, worth):
         return "advise"
+    if worth or request.query_params.get("sweep"):
+        return "worth"
     linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
     return "batching" if linked else first_page(bench, request)
 

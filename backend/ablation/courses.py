@@ -14,7 +14,7 @@ from tokendyno.backend.ablation.advise.course import heading_of_advice
 from tokendyno.backend.ablation.advise.steps import GUESS_S
 from tokendyno.backend.ablation.advise.wishes import Question
 from tokendyno.backend.ablation.journal import Heading, heading_of
-from tokendyno.backend.ablation.kinds import SWEEP, AnyCourse, course_of
+from tokendyno.backend.ablation.kinds import ADVICE, SWEEP, AnyCourse, course_of
 from tokendyno.backend.ablation.steps import KINDS
 from tokendyno.backend.ablation.sweep import SIZES, traffic_of
 from tokendyno.backend.config import Request
@@ -176,6 +176,16 @@ class Courses:
         self._known[course.id] = course
         for known in [one for one in self._known.values() if not one.live][: max(0, len(self._known) - MAX_KEPT)]:
             del self._known[known.id]
+
+
+def is_advice(bench: Bench, course_id: str) -> bool:
+    """Whether the journal of that id is of advice: a list of runs does not know which it is."""
+    if bench.store.path is None or not ID.fullmatch(course_id):
+        return False
+    try:
+        return heading_of(ablation_folder(bench.store.path) / f"{course_id}.jsonl").kinds == [ADVICE]
+    except InputError:
+        return False
 
 
 def changes_of(a: dict[str, str], b: dict[str, str]) -> list[tuple[str, str]]:

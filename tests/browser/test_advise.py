@@ -28,6 +28,8 @@ def test_advice_comes_back_by_its_link_with_cards_a_chart_and_reasons(open_page:
     assert obstacles(user.page) == []
     user.page.set_viewport_size({"width": 390, "height": 844})
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
+    user.page.goto(f"{user.address}/?worth=stored-advice")  # as a list of runs leads to it
+    user.page.wait_for_selector("#advise .td-advise-card", state="visible")
 
 
 def test_for_a_gpu_that_is_not_here_bounds_and_memory_answer(open_page: Open) -> None:

@@ -11,7 +11,7 @@ from tokendyno.backend.ablation.advise.result import AdviceDocument, predicted_d
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.view import AdviceView, advice_view, predicted_view
 from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, Wish, read_quality, seconds
-from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.courses import Courses, is_advice
 from tokendyno.backend.ablation.kinds import AdviceCourse
 from tokendyno.backend.config import Workload
 from tokendyno.backend.engine.bench import Bench
@@ -142,7 +142,8 @@ class _Handlers:
 
     def opened(self, request: gr.Request) -> Updates:
         """The advice of `?advice=`, else this visitor's newest."""
-        named = request.query_params.get("advice") or ""
+        trial = request.query_params.get("worth") or ""
+        named = request.query_params.get("advice") or (trial if is_advice(self.bench, trial) else "")
         return {self.panel: named or self.courses.newest(visitor_of(request).owner, AdviceCourse)}
 
 

@@ -8,7 +8,7 @@ import gradio as gr
 import msgspec
 
 from tokendyno.backend.ablation.courses import Courses
-from tokendyno.backend.ablation.kinds import Ablation, Sweep
+from tokendyno.backend.ablation.kinds import Ablation, AdviceCourse, Sweep
 from tokendyno.backend.ablation.sweep import SIZE_TITLES, SIZES
 from tokendyno.backend.ablation.sweep_view import sweep_view
 from tokendyno.backend.ablation.view import worth_view
@@ -126,6 +126,8 @@ class _Handlers:
                 self.courses.get(run.request.trial)  # known from now on
         if isinstance(self.courses.get(worth), Sweep):  # a list of runs does not know which it is
             worth, sweep = "", worth
+        elif isinstance(self.courses.get(worth), AdviceCourse):
+            worth = ""
         return {
             self.ablations.panel: worth or self.courses.newest(owner, Ablation),
             self.sweeps.panel: sweep or self.courses.newest(owner, Sweep),
