@@ -33,6 +33,9 @@ LABELS: dict[Label, str] = {
     "transformers": "By transformers alone",
     "memory": "Least memory",
 }
+SHOWN_FROM = 3
+"""Trials from which on an interval is shown: two bound next to nothing."""
+
 _DOUBTFUL: tuple[Status, ...] = ("partial", "no_effect", "fallback", "failed")
 
 
@@ -217,8 +220,8 @@ class _Findings:
             one.title,
             len(trials),
             times.value if times else None,
-            times.low if times else None,
-            times.high if times else None,
+            times.low if times and len(trials) >= SHOWN_FROM else None,
+            times.high if times and len(trials) >= SHOWN_FROM else None,
             first.value if first else None,
             min(starts, default=None),
             rate.value if rate else None,

@@ -246,9 +246,11 @@ class Steps:
 
     def _round(self, now: Standing) -> Step | None:
         """The next trial of the arms that are compared: in rounds, every other one backwards."""
+        if len(now.rivals) < 2:
+            return None
         counts = {name: len(self.trials(name)) for name in now.rivals}
         number = min(counts.values())
-        if number >= MOST_ROUNDS or len(now.rivals) < 2:
+        if number >= MOST_ROUNDS:
             return None
         order = now.rivals[::-1] if number % 2 else now.rivals
         name = next(name for name in order if counts[name] == number)

@@ -11,14 +11,24 @@ from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal
 from tokendyno.backend.config import Workload
 from tokendyno.backend.runs.summary import SMALL
 
+NONE = Limits()
 
-def advised(planted: Planted, journal: Journal, budget_s: float) -> Steps:
+
+def advised(planted: Planted, journal: Journal, budget_s: float, limits: Limits = NONE) -> Steps:
     """Seek advice in a planted space, a second a trial."""
     builder: Any = planted
-    steps = Steps(builder, journal, "latency", Limits(), reads=False)
+    steps = Steps(builder, journal, "latency", limits, reads=False)
     while (step := steps.next(budget_s)) is not None:
         journal.add(Confirmed(step.arm.name, "run", 1.0) if step.kind == "confirm" else planted.trial(step))
     return steps
+
+
+def test_a_wish_that_nothing_meets_ends_with_what_came_nearest() -> None:
+    planted, journal = Planted(1), memory()
+    steps = advised(planted, journal, 30, Limits(latency_s=1e-9))
+    assert journal.confirmed is None and steps.standing().leader is None and len(journal.trials) > 10
+    best = min(journal.trials.values(), key=lambda trial: trial.latency_s[1]).arm
+    assert planted.times_s[best] <= 1.2 * min(planted.times_s.values())
 
 
 def memory() -> Journal:
