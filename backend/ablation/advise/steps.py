@@ -218,8 +218,10 @@ class Steps:
         return self._search[1]
 
     def best_s(self, now: Standing) -> float | None:
-        """The least time per token of arms that may win, where that is what is wished for."""
+        """The least time per token of arms that may win, where that is what is wished for; None of many requests."""
         if self._wish not in ("latency", "throughput") or now.leader is None:
+            return None
+        if any(trial.useful_tokens_s for trial in self.trials(now.leader)):
             return None
         return math.exp(_middle(now.values[now.leader]))
 
@@ -228,6 +230,8 @@ class Steps:
         if best_s is not None and one.bound_s is not None and one.bound_s > best_s:
             return "The roofline bound is over what another arm was measured at."
         cost = self.cost_of(one.name) if one.recipe else None
+        if one.recipe and cost is None and not self.reads and not self._limits.any_quality:
+            return "The quality of its number formats is unknown: the weights are random."
         return "The quality of its number formats is too low." if not self._limits.allows(cost) else ""
 
     def _trial_s(self, one: Candidate) -> float:
