@@ -28,6 +28,9 @@ log = logging.getLogger("tokendyno")
 
 CourseState = Literal["running", "stopped", "failed", "done"]
 READING = "quality: "
+POSITIONS = 96
+"""Tokens to predict in each text."""
+
 POLL_S = 0.1
 
 

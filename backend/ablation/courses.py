@@ -13,6 +13,7 @@ import msgspec
 from tokendyno.backend.ablation.advise.course import heading_of_advice
 from tokendyno.backend.ablation.advise.steps import GUESS_S
 from tokendyno.backend.ablation.advise.wishes import Question
+from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Heading, heading_of
 from tokendyno.backend.ablation.kinds import ADVICE, SWEEP, AnyCourse, course_of
 from tokendyno.backend.ablation.steps import KINDS
@@ -25,8 +26,8 @@ from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import ablation_folder
 
-ROUNDS, POSITIONS = 3, 96
-"""How often each arm or point runs, and tokens to predict in each text."""
+ROUNDS = 3
+"""How often each arm or point runs."""
 
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 MAX_KEPT = 32

@@ -6,7 +6,7 @@ import msgspec
 
 from tokendyno.backend.ablation.advise.course import Advice, question_of
 from tokendyno.backend.ablation.advise.result import AdviceDocument
-from tokendyno.backend.ablation.course import Course, Tasks
+from tokendyno.backend.ablation.course import POSITIONS, Course, Tasks
 from tokendyno.backend.ablation.journal import Heading, heading_of
 from tokendyno.backend.ablation.result import StepResult, results
 from tokendyno.backend.ablation.steps import KINDS, Kind, plan_steps
@@ -81,13 +81,13 @@ class AdviceCourse(Course):
     def _advice(self) -> Advice:
         heading = self.heading
         own = [QualityText(f"text {at + 1}", text) for at, (name, text) in enumerate(heading.changes) if name == "text"]
-        texts = Quality(own or shipped_texts(), positions=heading.positions)
+        texts = Quality(own or shipped_texts(), positions=heading.positions or POSITIONS)
         return Advice(self._bench, question_of(heading), self.journal, texts, self.id)
 
     @property
     def share(self) -> float:
-        """Of the budget that is spent."""
-        return min(1.0, self.advice.steps.spent_s / self.heading.budget_s)
+        """Of the budget that is spent; a command decides it each time."""
+        return min(1.0, self.advice.steps.spent_s / self.heading.budget_s) if self.heading.budget_s else 1.0
 
     @property
     def count(self) -> str:

@@ -14,7 +14,7 @@ from tokendyno.backend.ablation.advise.predicted import PredictedArm
 from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, MeasuredArm, Winner, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_quality, seconds
-from tokendyno.backend.ablation.courses import POSITIONS
+from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.trials import Stopped
 from tokendyno.backend.cli.files import check_folder, check_writable, give, read_prompt

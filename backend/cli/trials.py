@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from tokendyno.backend import hardware
-from tokendyno.backend.ablation.courses import POSITIONS
+from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Heading, Journal
 from tokendyno.backend.ablation.places import Place, gpu_places
 from tokendyno.backend.ablation.ray_places import ray_places
