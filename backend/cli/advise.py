@@ -135,12 +135,8 @@ def advice_blocks(found: AdviceDocument) -> list[Block]:
     ]
     if found.predicted:
         blocks[0] = [Styled(found.headline, "bold")]
-        columns = [
-            Column("Arm"),
-            Column("Bound", right=True),
-            Column("Memory", right=True),
-            Column("Recorded", right=True),
-        ]
+        right = ("Bound", "Memory", "Recorded", "KL")
+        columns = [Column("Arm"), *(Column(name, right=True) for name in right)]
         blocks.append([Table(columns, [_predicted(one) for one in found.predicted[:MOST_SHOWN]])])
     blocks += [_winner(one) for one in found.winners]
     shown = found.measured[:MOST_SHOWN]
@@ -170,6 +166,7 @@ def _predicted(one: PredictedArm) -> list[str]:
         " ".join(seconds_text(one.bound_s)) if one.bound_s else "n/a",
         " ".join(bytes_text(one.memory_bytes)),
         " ".join(seconds_text(one.recorded_s)) if one.recorded_s else "-",
+        ("unknown" if one.kl_nats is None else three(one.kl_nats)) if one.format else "-",
     ]
 
 

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 import msgspec
 
 from tokendyno.backend.ablation.advise.earlier import earlier_pairs
-from tokendyno.backend.ablation.advise.search import Search
+from tokendyno.backend.ablation.advise.search import Pair, Search
 from tokendyno.backend.ablation.advise.space import Builder, Candidate
+from tokendyno.backend.ablation.advise.wishes import Limits
+from tokendyno.backend.ablation.journal import Cost
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware.gpu_specs import find_gpu
+from tokendyno.backend.quality.recipes import worst_recipe
 from tokendyno.backend.recordings.shelf import shipped_firsts
 from tokendyno.backend.runs.log import RunLog
 
@@ -25,6 +28,7 @@ class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     format       the choices that change number formats, "" for those of the model
     bound_s      roofline bound of a step, None where the bandwidth is unknown; memory_bytes: predicted peak
+    kl_nats      of the number format on a small real model (`quality/recipes.py`), None where it was not read
     recorded_s   time per token of a shipped recording of this arm on such a GPU, None without one; run: its id
     """
 
@@ -35,37 +39,47 @@ class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory_bytes: int
     recorded_s: float | None = None
     run: str = ""
+    kl_nats: float | None = None
 
 
-def predicted(builder: Builder, gpu: str, runs: RunLog) -> list[PredictedArm]:
-    """One arm for each number format, the best by what is wished for first."""
+def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[PredictedArm]:
+    """One arm for each number format whose quality is allowed or unknown, the best by what is wished for first."""
+    pairs = earlier_pairs(builder, runs)
+    own = next((one for one, _ in _best(builder, limits, pairs) if not one.recipe), builder.space.base)
+    builder.widen(own)
+    recorded = dict(_recorded(builder, gpu, runs))
+    arms = []
+    for one, cost in _best(builder, limits, pairs):
+        step_s, run = recorded.get(one.name, (None, ""))
+        kl_nats = cost.kl_nats if cost is not None else None
+        choices = dict(one.choices)
+        arms.append(PredictedArm(choices, one.title, one.recipe, one.bound_s, one.memory_bytes, step_s, run, kl_nats))
+    return arms
+
+
+def _best(builder: Builder, limits: Limits, pairs: list[Pair]) -> list[tuple[Candidate, Cost | None]]:
+    """Of each number format that is allowed the most promising arm, with what it costs; the best first."""
     space = builder.space
-    base = space.base.name
-    search = Search(space.seen_as(OVERHEAD * (space.base.bound_s or 0.0), True), earlier_pairs(builder, runs))
-    mean, _ = search.expected({base: [0.0]})
-    best: dict[str, Candidate] = {}
-    for one in space.arms.values():
-        held = best.get(one.recipe)
-        if held is None or mean[search.index[one.name]] < mean[search.index[held.name]]:
-            best[one.recipe] = one
+    search = Search(space.seen_as(OVERHEAD * (space.base.bound_s or 0.0), True), pairs)
+    mean, _ = search.expected({space.base.name: [0.0]})
 
     def least(one: Candidate) -> tuple[float, float]:
         value = one.memory_bytes if space.wish == "memory" else one.bound_s or math.inf
         return float(f"{value:.3g}"), float(mean[search.index[one.name]])
 
-    found = sorted(best.values(), key=least)
-    recorded = dict(_recorded(builder, gpu, runs))
-    return [
-        PredictedArm(
-            dict(one.choices),
-            one.title,
-            one.recipe,
-            one.bound_s,
-            one.memory_bytes,
-            *recorded.get(one.name, (None, "")),
-        )
-        for one in found
-    ]
+    best: dict[str, Candidate] = {}
+    for one in sorted(space.arms.values(), key=least):
+        if limits.allows(recipe_cost(one.recipe)):
+            best.setdefault(one.recipe, one)
+    return [(one, recipe_cost(one.recipe)) for one in best.values()]
+
+
+def recipe_cost(recipe: str) -> Cost | None:
+    """What number formats cost on a small real model; None where nothing changes, or it was not read."""
+    found = worst_recipe(recipe) if recipe else None
+    if found is None:
+        return None
+    return Cost(recipe, found.kl_nats, found.top1_agreement, found.perplexity_ratio, found.cost)
 
 
 def _recorded(builder: Builder, gpu: str, runs: RunLog) -> Iterator[tuple[str, tuple[float, str]]]:

@@ -141,7 +141,7 @@ def predicted_document(builder: Builder, asked: Question, gpu: str, runs: RunLog
         [],
         builder.space.ruled_out(),
         [],
-        predicted(builder, gpu, runs),
+        predicted(builder, asked.limits, gpu, runs),
     )
     return msgspec.structs.replace(found, headline=_expected(found, gpu))
 
@@ -153,10 +153,16 @@ def _expected(found: AdviceDocument, gpu: str) -> str:
     same = next((one for one in found.predicted if not one.format), None)
     best = found.predicted[0]
     said = [f"in its own number formats {_prediction(same)}"] if same is not None else []
-    said += [f"of all formats {_prediction(best)}, whose quality only a reading tells"] if best is not same else []
+    said += [f"of all formats {_prediction(best)}{_known(best)}"] if best is not same else []
     return (
         f"Nothing was measured on {gpu}. By bounds and predicted memory, for {TITLES[found.wish]}: {'; '.join(said)}."
     )
+
+
+def _known(one: PredictedArm) -> str:
+    if one.kl_nats is None:
+        return ", whose quality only a reading tells"
+    return f", which cost {three(one.kl_nats)} nats of KL divergence on {recipes().model}"
 
 
 def _prediction(one: PredictedArm) -> str:

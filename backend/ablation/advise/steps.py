@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from tokendyno.backend.ablation.advise.predicted import recipe_cost
 from tokendyno.backend.ablation.advise.search import Pair, Search, scatter
 from tokendyno.backend.ablation.advise.space import Builder, Candidate
 from tokendyno.backend.ablation.advise.wishes import Limits, Wish, token_s, value_of
 from tokendyno.backend.ablation.journal import Cost, Journal, Line, Trial
-from tokendyno.backend.quality.recipes import worst_recipe
 from tokendyno.backend.runs.statistics import Estimate, estimate, mean
 from tokendyno.backend.runs.summary import SMALL
 
@@ -91,10 +91,7 @@ class Steps:
         small real model. None where there is nothing to read, or nothing was read."""
         recipe = self.space.arms[name].recipe
         if not self.reads:
-            found = worst_recipe(recipe) if recipe else None
-            if found is None:
-                return None
-            return Cost(name, found.kl_nats, found.top1_agreement, found.perplexity_ratio, found.cost)
+            return recipe_cost(recipe)
         read = (one for arm, one in self.journal.costs.items() if arm in self.space.arms)
         return next((one for one in read if recipe and self.space.arms[one.arm].recipe == recipe), None)
 

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tokendyno.backend.ablation.advise.predicted import PredictedArm
 from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, Label, MeasuredArm, Winner
 from tokendyno.backend.ablation.advise.space import Pruned
 from tokendyno.backend.ablation.course_view import CourseView, course_view
 from tokendyno.backend.ablation.kinds import AdviceCourse
+from tokendyno.backend.quality.recipes import recipes
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
 
@@ -82,7 +84,7 @@ def predicted_view(view_id: str, found: AdviceDocument) -> AdviceView:
             " ".join(seconds_text(one.bound_s)) if one.bound_s else "",
             " ".join(bytes_text(one.memory_bytes)),
             " ".join(seconds_text(one.recorded_s)) if one.recorded_s else "",
-            f"changes number formats: {one.format}" if one.format else "",
+            _format(one),
         ]
         for one in found.predicted
     ]
@@ -95,6 +97,13 @@ def predicted_view(view_id: str, found: AdviceDocument) -> AdviceView:
         [PREDICTED_COLUMNS, *rows] if rows else [],
         [Reasons("Ruled out", _lines(found.pruned))],
     )
+
+
+def _format(one: PredictedArm) -> str:
+    if not one.format:
+        return ""
+    quality = "quality unknown" if one.kl_nats is None else f"KL {three(one.kl_nats)} on {recipes().model}"
+    return f"changes number formats ({quality}): {one.format}"
 
 
 def _front(measured: Sequence[MeasuredArm]) -> Pareto | None:

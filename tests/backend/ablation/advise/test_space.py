@@ -88,7 +88,10 @@ def test_near_the_best_arm_there_are_more(builder: Builder) -> None:
 
 def test_for_a_card_that_is_not_here_bounds_and_recordings_tell(bench: Bench) -> None:
     there = elsewhere(bench.machine(), "H100-SXM")
-    found = predicted(Builder(bench, Question("random:Llama-3-8B", WORK, "latency"), there), "H100-SXM", bench.runs)
+    builder = Builder(bench, Question("random:Llama-3-8B", WORK, "latency"), there)
+    found = predicted(builder, Limits(any_quality=True), "H100-SXM", bench.runs)
     own = next(one for one in found if not one.format)
     assert own.bound_s == pytest.approx(15.0e9 / 3.35e12, rel=0.02) and own.choices["cuda_graphs"] == "manual"
     assert (found[0].bound_s or 1.0) < (own.bound_s or 0.0) / 3, "four bits come first"
+    kept = predicted(builder, Limits(), "H100-SXM", bench.runs)
+    assert 0 < len(kept) < len(found) and all(one.kl_nats is None or one.kl_nats < 0.05 for one in kept)
