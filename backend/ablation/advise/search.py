@@ -33,7 +33,7 @@ FAILED, FAILED_DEVIATION = 0.7, 0.5
 WORKS = 0.9
 """Probability that a choice that was never tried works here."""
 
-LEAST_GAIN = 0.003
+LEAST_GAIN = 0.01
 """Expected improvement, as a logarithm, below which no further arm is tried."""
 
 
