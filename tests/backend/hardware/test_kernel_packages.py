@@ -86,7 +86,7 @@ def test_what_is_in_the_cache_is_at_hand(variable: str, tmp_path: Path) -> None:
     for name in ("kernels--kernels-community--flash-attn2", "kernels--someone--x", "models--kernels-community--y"):
         (tmp_path / name / "snapshots" / "abc").mkdir(parents=True)
     (tmp_path / "kernels--kernels-community--begun").mkdir()
-    assert offline_repos({variable: str(tmp_path)}) == ("kernels-community/flash-attn2",)
+    assert offline_repos({variable: str(tmp_path)}) == ("kernels-community/flash-attn2", "someone/x")
 
 
 def test_the_cache_is_where_kernels_and_the_hub_put_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

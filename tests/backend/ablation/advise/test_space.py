@@ -76,7 +76,7 @@ def test_many_requests_are_served_in_batches(bench: Bench) -> None:
 
 
 def test_near_the_best_arm_there_are_more(builder: Builder) -> None:
-    best = builder.space.arms["cache=static,kernels=local,loop=own"]
+    best = builder.space.arms["cache=static,kernels=local,loop=own,projections=fused"]
     before = set(builder.space.arms)
     assert builder.widen(best) == len(builder.space.arms) - len(before) > 0
     assert all(

@@ -110,7 +110,7 @@ def test_a_model_without_such_a_norm_is_left_alone_and_found_so(architecture: st
     assert found(model).effective == "off"
     row = found(model, asked)
     assert (row.effective, row.outcome) == ("local", "not_applicable")
-    assert "no layer that the folder has a kernel for" in row.proof and "RMSNorm" in row.proof
+    assert "no layer that there is a kernel for" in row.proof and "RMSNorm" in row.proof
 
 
 def test_torchs_own_rmsnorm_whose_epsilon_may_be_missing_is_left_alone() -> None:
