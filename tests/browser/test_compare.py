@@ -211,7 +211,7 @@ def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page:
     assert "needs 662 steps" in found["p99"] and "n/a" in found["energy"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_broken_run_and_an_unknown_one_are_said(open_page: Open) -> None:
     user = open_page("?run=broken")
     user.wait_over("broken")

@@ -79,7 +79,7 @@ def test_chart_and_table_are_what_is_computed(open_page: Open) -> None:
     assert len(page.evaluate(SHOWN)) == len(expected.rows) > len(main)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_by_keyboard_from_a_slider_to_a_run_and_back(open_page: Open) -> None:
     user = open_page()
     page = open_fit(user)

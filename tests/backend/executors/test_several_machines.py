@@ -18,7 +18,7 @@ from tests.support.command_line import cli
 from tests.support.ports import free_port
 from tests.support.processes import gone, wait_for
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ranks")]
+pytestmark = [pytest.mark.full, pytest.mark.xdist_group("ranks")]
 
 PROMPT = ("--prompt", "Once upon a time there was", "--no-history")
 

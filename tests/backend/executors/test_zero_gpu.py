@@ -34,7 +34,7 @@ def arm_of(model: ModelFacts, choices: dict[str, str]) -> Checked:
     return check(make_config(model.model, choices), model, ZERO_GPU, Workload(prompt="Once"))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(importlib.util.find_spec("spaces") is None, reason="pip install --no-deps spaces")
 def test_a_run_goes_through_the_calls_of_the_real_package(warm_bench: Bench) -> None:
     command = [sys.executable, "-m", "tests.support.zero_gpu", "cpu"]

@@ -48,7 +48,7 @@ def test_a_script_is_python_and_has_every_request(choices: dict[str, str], traff
 @pytest.mark.parametrize(
     "arms",
     [
-        pytest.param([ARMS[2], ARMS[3]], marks=pytest.mark.slow, id="custom loop and continuous"),
+        pytest.param([ARMS[2], ARMS[3]], marks=pytest.mark.full, id="custom loop and continuous"),
         pytest.param(ARMS, marks=pytest.mark.full, id="all"),
     ],
 )
