@@ -231,7 +231,7 @@ class Builder:
             serves = axis.wishes.get(row.choice, axis.wish)
             if (axis.many_requests and not many) or not axis.matters(self.facts) or serves not in seeks:
                 continue
-            if row.choice in (axis.default, axis.off):
+            if row.choice in (axis.default, axis.off) or axis.choice(row.choice).example:  # which names nothing to run
                 continue
             title = titles_text({row.axis: row.choice})
             if not row.usable:
