@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
 from tokendyno.backend.ablation.advise.course import heading_of_advice
 from tokendyno.backend.ablation.advise.steps import GUESS_S
 from tokendyno.backend.ablation.advise.wishes import Question
@@ -74,8 +72,7 @@ class Courses:
         most = self._bench.limits.trials
         if most is not None and budget_s > most * GUESS_S:
             raise InputError(f"Advice may take {most * GUESS_S:g} s here. Choose a smaller budget.")
-        heading = heading_of_advice(asked, (), visitor.owner, budget_s)
-        return self._take_up(msgspec.structs.replace(heading, positions=POSITIONS), visitor)
+        return self._take_up(heading_of_advice(asked, (), visitor.owner, budget_s), visitor)
 
     def _begin(
         self,

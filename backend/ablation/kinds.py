@@ -6,7 +6,7 @@ import msgspec
 
 from tokendyno.backend.ablation.advise.course import Advice, question_of
 from tokendyno.backend.ablation.advise.result import AdviceDocument
-from tokendyno.backend.ablation.course import POSITIONS, Course, Tasks
+from tokendyno.backend.ablation.course import Course, Tasks
 from tokendyno.backend.ablation.journal import Heading, heading_of
 from tokendyno.backend.ablation.result import StepResult, results
 from tokendyno.backend.ablation.steps import KINDS, Kind, plan_steps
@@ -81,7 +81,7 @@ class AdviceCourse(Course):
     def _advice(self) -> Advice:
         heading = self.heading
         own = [QualityText(f"text {at + 1}", text) for at, (name, text) in enumerate(heading.changes) if name == "text"]
-        texts = Quality(own or shipped_texts(), positions=heading.positions or POSITIONS)
+        texts = Quality(own or shipped_texts(), positions=heading.positions)
         return Advice(self._bench, question_of(heading), self.journal, texts, self.id)
 
     @property
@@ -107,8 +107,7 @@ class AdviceCourse(Course):
     @property
     def complete(self) -> bool:
         """Whether the answer is known, or the budget is spent."""
-        steps = self.advice.steps
-        return self.journal.confirmed is not None or steps.next(self.heading.budget_s) is None
+        return self.advice.ended(self.heading.budget_s)
 
     def left_s(self) -> float | None:
         """Seconds of the budget that are left."""

@@ -9,18 +9,27 @@ from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend.ablation.advise.course import LEAST_BUDGET_S, Advice, heading_of_advice
+from tokendyno.backend.ablation.advise.course import Advice, heading_of_advice
 from tokendyno.backend.ablation.advise.predicted import PredictedArm
-from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, MeasuredArm, Winner, predicted_document
+from tokendyno.backend.ablation.advise.result import (
+    LABELS,
+    AdviceDocument,
+    MeasuredArm,
+    Winner,
+    counts_text,
+    predicted_document,
+    size_text,
+    time_text,
+)
 from tokendyno.backend.ablation.advise.space import Builder
-from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_quality, seconds
+from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_budget
 from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.trials import Stopped
 from tokendyno.backend.cli.files import check_folder, check_writable, give, read_prompt
 from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, workload
-from tokendyno.backend.cli.progress import follow, say, say_notes
+from tokendyno.backend.cli.progress import close, follow, say, say_notes
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
 from tokendyno.backend.cli.trials import COMMAND
@@ -28,7 +37,7 @@ from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.backend.fit.device import elsewhere, parse_size
+from tokendyno.backend.fit.device import elsewhere
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.quality.presets import shipped_texts
 from tokendyno.backend.quality.texts import passages
@@ -36,7 +45,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Limits as TrafficLimits
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.traffic.trace_file import read_trace
-from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
+from tokendyno.backend.units import bytes_text, seconds_text, three
 
 PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 """What arms are tried with unless options say otherwise."""
@@ -57,26 +66,20 @@ def advised(options: argparse.Namespace) -> tuple[AdviceDocument, int, str]:
     """What was found, the exit code, and why it ended early, "" if it did not or was stopped."""
     check_writable(options.json)
     check_folder(options.models_dir)
-    budget_s = seconds(options.budget)
-    if budget_s < LEAST_BUDGET_S:
-        raise InputError(f"--budget is {options.budget}: less than one run takes. Give at least {LEAST_BUDGET_S:g}s.")
-    kl_nats, any_quality = read_quality(options.quality)
-    limits = Limits(
-        parse_size(options.memory) if options.memory else None,
-        seconds(options.latency) if options.latency else None,
-        seconds(options.ttft) if options.ttft else None,
-        kl_nats,
-        any_quality,
-    )
+    budget_s = read_budget(options.budget)
+    limits = Limits.read(options.memory, options.latency, options.ttft, options.quality)
     asked = Question(options.model, workload(options, 1), options.wish, limits)
     if options.requests is not None:
         asked = _of_requests(options, asked)
     own = [one for path in options.text or [] for one in passages(path.stem, read_prompt(path, "--text"))]
-    with contextlib.closing(open_bench(history_of(options), options.models_dir)) as bench:
+    bench = open_bench(history_of(options), options.models_dir)
+    try:
         say_notes(bench)
         if (there := elsewhere(bench.machine(), options.gpu, options.gpus)) is not None:
             return predicted_document(Builder(bench, asked, there), asked, options.gpu, bench.runs), OK, ""
         return _measured(bench, options, asked, own, budget_s)
+    finally:
+        close(bench)
 
 
 def _of_requests(options: argparse.Namespace, asked: Question) -> Question:
@@ -124,13 +127,10 @@ def _measured(
 
 def advice_blocks(found: AdviceDocument) -> list[Block]:
     """The answer, a card for each winner, every arm that was measured, and what was not."""
-    pruned = sum(one.count for one in found.pruned)
-    left = sum(one.count for one in found.not_tried)
     blocks: list[Block] = [
         [
             Styled(found.headline, "bold"),
-            f"{found.model_label}: {pruned:,} arms ruled out, {len(found.measured):,} measured, {left:,} not tried; "
-            f"{found.spent_s:.0f} s of {found.budget_s:g}",
+            f"{found.model_label}: {counts_text(found)}; {found.spent_s:.0f} s of {found.budget_s:g}",
         ]
     ]
     if found.predicted:
@@ -176,8 +176,7 @@ def _such(arms: list[str]) -> str:
 
 def _winner(one: Winner) -> Block:
     arm = one.arm
-    times = interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
-    figures = [f"{times} a token", " ".join(bytes_text(arm.peak_memory_bytes))]
+    figures = [f"{time_text(arm)} a token", size_text(arm)]
     if arm.bound_s and arm.latency_mean_s:
         figures.append(f"{three(arm.latency_mean_s / arm.bound_s)}\u00d7 its bound")
     if one.ratio is not None:
@@ -195,12 +194,11 @@ def _winner(one: Winner) -> Block:
 
 
 def _row(arm: MeasuredArm) -> list[str]:
-    times = interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
     return [
         ("* " if arm.pareto else "  ") + arm.title,
-        times,
+        time_text(arm),
         " ".join(seconds_text(arm.ttft_s)) if arm.ttft_s else "n/a",
-        " ".join(bytes_text(arm.peak_memory_bytes)),
+        size_text(arm),
         three(arm.quality.kl_nats) if arm.quality else "-",
         arm.barred,
     ]
@@ -216,9 +214,9 @@ def add_commands(add: Add) -> None:
     sub = add("advise", advise, "what should I use: the best arm for a wish, measured", more, json=True)
     wish = "; ".join(f"{name}: {TITLES[name]}" for name in WISHES)
     sub.add_argument("--for", "--wish", dest="wish", choices=WISHES, default="latency", metavar="WISH", help=wish)
-    sub.add_argument("--memory", metavar="SIZE", help="at most this much peak memory, such as 24GiB")
-    sub.add_argument("--latency", metavar="TIME", help="at most this much time a token, such as 15ms")
-    sub.add_argument("--ttft", metavar="TIME", help="at most this much time to the first token, such as 1s")
+    sub.add_argument("--memory", default="", metavar="SIZE", help="at most this much peak memory, such as 24GiB")
+    sub.add_argument("--latency", default="", metavar="TIME", help="at most this much time a token, such as 15ms")
+    sub.add_argument("--ttft", default="", metavar="TIME", help="at most this much time to the first token, such as 1s")
     sub.add_argument(
         "--quality",
         default="same",

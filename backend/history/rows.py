@@ -145,7 +145,7 @@ class Listing:
                 f"SELECT trial, count(*) FROM runs WHERE {scope} AND trial IN ({places}) GROUP BY trial", mine | names
             )
         )
-        said = "{} runs of one question"
+        said = "{} trials"
         return [
             msgspec.structs.replace(row, trials=counts[row.trial], work=said.format(counts[row.trial]), line="")
             if row.trial in trials

@@ -10,13 +10,13 @@ import msgspec
 from tokendyno.backend.ablation.advise.result import AdviceDocument, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.view import AdviceView, advice_view, predicted_view
-from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, Wish, read_quality, seconds
+from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, Wish, read_budget
 from tokendyno.backend.ablation.courses import Courses, is_advice
 from tokendyno.backend.ablation.kinds import AdviceCourse
 from tokendyno.backend.config import Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.fit.device import THIS, elsewhere, parse_size
+from tokendyno.backend.fit.device import THIS, elsewhere
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.events import QUIET
@@ -106,14 +106,7 @@ class _Handlers:
     def begin(self, request: gr.Request, model: object, gpu: object, wish: object, *limits: object) -> Updates:
         """Find it was pressed."""
         memory, latency, ttft, quality, batch, budget = limits
-        kl_nats, any_quality = read_quality(read_text("Quality", quality).strip())
-        asked = Limits(
-            parse_size(text) if (text := _text(memory)) else None,
-            seconds(text) if (text := _text(latency)) else None,
-            seconds(text) if (text := _text(ttft)) else None,
-            kl_nats,
-            any_quality,
-        )
+        asked = Limits.read(*(read_text("A limit", one) for one in (memory, latency, ttft, quality)))
         if wish not in WISHES:
             raise InputError("Choose what you want.")
         work = Workload(
@@ -122,7 +115,7 @@ class _Handlers:
         named = read_text("The model", model).strip()
         wished: Wish = msgspec.convert(wish, Wish)
         question = Question(named, work, wished, asked)
-        spend_s = seconds(read_text("The budget", budget))
+        spend_s = read_budget(read_text("The budget", budget))
         if (machine := elsewhere(self.bench.machine(), read_text("The GPU", gpu))) is not None:
             builder = Builder(self.bench, question, machine)
             found = predicted_document(builder, question, machine.name, self.bench.runs)
@@ -145,10 +138,6 @@ class _Handlers:
         trial = request.query_params.get("worth") or ""
         named = request.query_params.get("advice") or (trial if is_advice(self.bench, trial) else "")
         return {self.panel: named or self.courses.newest(visitor_of(request).owner, AdviceCourse)}
-
-
-def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
 
 
 # --- panel ----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from tokendyno.backend.ablation.advise.result import AdviceDocument, advice_docu
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.steps import Step, Steps
 from tokendyno.backend.ablation.advise.wishes import Limits, Question, Wish
+from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal, Left
 from tokendyno.backend.ablation.trials import Follow, Stopped, Task, keep
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, reading_of
@@ -28,8 +29,6 @@ START_SHARE = 0.2
 
 CONFIRM_SHARE = 0.15
 """Of the budget: what the pairs of runs at the end may take."""
-
-LEAST_BUDGET_S = 10.0
 
 
 class Advice:
@@ -49,6 +48,7 @@ class Advice:
         """InputError where the model cannot run here at all, or nothing keeps to the limits."""
         self.asked = msgspec.structs.replace(asked, work=replace(asked.work, repeats=1, ignore_eos=True))
         self._bench, self._journal, self._texts, self._trial = bench, journal, texts, trial
+        self._lock, self._at_work = threading.RLock(), False  # a page looks while its thread goes on
         builder = Builder(bench, self.asked)
         self.facts, self.machine = builder.facts, builder.machine
         random = asked.model.startswith("random:")
@@ -58,13 +58,26 @@ class Advice:
     def perform(self, budget_s: float, follow: Follow, visitor: Visitor = LOCAL_USER) -> None:
         """Carry steps out until the answer is known, or the budget is spent. Raises Stopped where a run was cancelled,
         and InputError where something cannot be kept."""
-        while (step := self.steps.next(budget_s)) is not None:
-            self._carry_out(step, budget_s, follow, visitor)
+        self._at_work = True
+        try:
+            while (step := self._next(budget_s)) is not None:
+                self._carry_out(step, budget_s, follow, visitor)
+        finally:
+            self._at_work = False
+
+    def _next(self, budget_s: float) -> Step | None:
+        with self._lock:
+            return self.steps.next(budget_s)
+
+    def ended(self, budget_s: float) -> bool:
+        """Whether nothing is left to do within a budget."""
+        return not self._at_work and self._next(budget_s) is None
 
     def document(self, budget_s: float) -> AdviceDocument:
         """What is known so far."""
-        paths = self._bench.local_paths
-        return advice_document(self.steps, self.asked, budget_s, self._bench.runs, paths)
+        paths, ended = self._bench.local_paths, self.ended(budget_s)
+        with self._lock:
+            return advice_document(self.steps, self.asked, budget_s, ended, self._bench.runs, paths)
 
     def _carry_out(self, step: Step, budget_s: float, follow: Follow, visitor: Visitor) -> None:
         request = self._request(step, budget_s)
@@ -90,15 +103,18 @@ class Advice:
         elif run.status == "cancelled":
             raise Stopped
         elif step.kind == "confirm":
-            self._journal.add(Confirmed(step.arm.name, run.id, run.elapsed_s))
+            with self._lock:
+                self._journal.add(Confirmed(step.arm.name, run.id, run.elapsed_s))
         else:
             number = step.round if step.kind == "trial" else None
-            keep(Task(step.arm.name, number, request, what), run, self._journal)
+            with self._lock:
+                keep(Task(step.arm.name, number, request, what), run, self._journal)
 
     def _give_up(self, step: Step, why: str, tried: bool, spent_s: float) -> None:
         if step.arm.name == self.steps.space.base.name:
             raise InputError(f"The model as it comes cannot be measured, so that nothing can be advised: {why}")
-        self._journal.add(Left(step.arm.name, why, tried, spent_s))
+        with self._lock:
+            self._journal.add(Left(step.arm.name, why, tried, spent_s))
 
     def _request(self, step: Step, budget_s: float) -> Request:
         asked, arm, base = self.asked, dict(step.arm.choices), dict(self.steps.space.base.choices)
@@ -108,9 +124,9 @@ class Advice:
         if step.kind == "confirm":
             both = [ArmRequest("A", base), ArmRequest("B", arm)]
             work, until_s = replace(asked.work, repeats=MOST_PAIRS), min(UNTIL_S, CONFIRM_SHARE * budget_s)
-            reads = step.arm.recipe and not asked.model.startswith("random:") and asked.traffic is None
-            reading = [*self._texts.texts] if reads else None
-            return Request(asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s, reading=reading)
+            return Request(
+                asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s
+            )  # texts were read
         return Request(asked.model, [ArmRequest("A", arm)], asked.work, asked.traffic, trial=self._trial)
 
     def _said(self, step: Step) -> str:
@@ -122,7 +138,7 @@ class Advice:
             case _ if step.round:
                 return f"comparing, round {step.round + 1}: {step.arm.title}"
             case _:
-                return f"arm {len(self.steps.standing().values) + 1}: {step.arm.title}"
+                return f"arm {len({name for name, _ in self._journal.trials}) + 1}: {step.arm.title}"
 
 
 class _TooLate:
@@ -157,7 +173,7 @@ def heading_of_advice(
     traffic = [("requests", msgspec.json.encode(asked.traffic).decode())] if asked.traffic is not None else []
     changes = [("for", asked.wish), *asked.limits.settings(), *read, *traffic]
     work = replace(asked.work, repeats=1)
-    return Heading(asked.model, {}, changes, ["advise"], work, owner=owner, budget_s=budget_s)
+    return Heading(asked.model, {}, changes, ["advise"], work, positions=POSITIONS, owner=owner, budget_s=budget_s)
 
 
 def question_of(heading: Heading) -> Question:

@@ -3,18 +3,18 @@ and what was not. Only what was measured is ranked."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.advise.predicted import PredictedArm, predicted
 from tokendyno.backend.ablation.advise.serve_line import serve_line
-from tokendyno.backend.ablation.advise.space import Builder, Candidate, Pruned
+from tokendyno.backend.ablation.advise.space import Builder, Candidate, Pruned, by_reason
 from tokendyno.backend.ablation.advise.steps import EXPLORE, Standing, Steps
 from tokendyno.backend.ablation.advise.wishes import TITLES, Question, Wish, token_s
-from tokendyno.backend.ablation.journal import Cost, Left
-from tokendyno.backend.arms.arguments import arguments_of
+from tokendyno.backend.ablation.journal import Cost as Quality
+from tokendyno.backend.arms.arguments import arguments_of, parts_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
 from tokendyno.backend.evidence import TOKENS, Evidence, Status
@@ -25,6 +25,7 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.statistics import Estimate, estimate
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
 from tokendyno.backend.views.ledger import ledger_rows
+from tokendyno.backend.views.pareto import Cost, pareto
 
 Label = Literal["wish", "same format", "transformers", "memory"]
 LABELS: dict[Label, str] = {
@@ -59,7 +60,7 @@ class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens_per_s: float | None
     peak_memory_bytes: int
     bound_s: float | None
-    quality: Cost | None
+    quality: Quality | None
     barred: str
     pareto: bool
 
@@ -106,43 +107,30 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workload: Workload
     wish: Wish
     limits: dict[str, str]
-    budget_s: float
-    spent_s: float
-    complete: bool
-    decided: bool
-    headline: str
-    rivals: list[str]
-    winners: list[Winner]
-    measured: list[MeasuredArm]
-    pruned: list[Pruned]
-    not_tried: list[Pruned]
+    budget_s: float = 0.0
+    spent_s: float = 0.0
+    complete: bool = True
+    decided: bool = False
+    headline: str = ""
+    rivals: list[str] = []
+    winners: list[Winner] = []
+    measured: list[MeasuredArm] = []
+    pruned: list[Pruned] = []
+    not_tried: list[Pruned] = []
     predicted: list[PredictedArm] = []
+
+
+def _document(builder: Builder, asked: Question, **found: Any) -> AdviceDocument:
+    """The document with what every answer has."""
+    facts, machine, limits = builder.facts, builder.machine.describe(), dict(asked.limits.settings())
+    head = ("advise", 3, asked.model, facts.label, machine, hardware.versions(), asked.work, asked.wish, limits)
+    return AdviceDocument(*head, **found)  # type: ignore[arg-type]
 
 
 def predicted_document(builder: Builder, asked: Question, gpu: str, runs: RunLog) -> AdviceDocument:
     """For a GPU that is not here: nothing is measured."""
-    found = AdviceDocument(
-        "advise",
-        3,
-        builder.facts.model,
-        builder.facts.label,
-        builder.machine.describe(),
-        hardware.versions(),
-        asked.work,
-        asked.wish,
-        dict(asked.limits.settings()),
-        0.0,
-        0.0,
-        True,
-        False,
-        "",
-        [],
-        [],
-        [],
-        builder.space.ruled_out(),
-        [],
-        predicted(builder, asked.limits, gpu, runs),
-    )
+    pruned = builder.space.ruled_out()
+    found = _document(builder, asked, pruned=pruned, predicted=predicted(builder, asked.limits, gpu, runs))
     return msgspec.structs.replace(found, headline=_expected(found, gpu))
 
 
@@ -171,44 +159,45 @@ def _prediction(one: PredictedArm) -> str:
     return f"{one.title} ({bound}{' '.join(bytes_text(one.memory_bytes))}{recorded})"
 
 
-def advice_document(steps: Steps, asked: Question, budget_s: float, runs: RunLog, paths: bool) -> AdviceDocument:
-    """Of the steps so far. `paths`: whether scripts may name folders of this machine."""
-    found = _Findings(steps, asked, runs, paths, budget_s)
-    winners = found.winners()
-    complete = steps.next(budget_s) is None
-    builder = steps.builder
-    document = AdviceDocument(
-        "advise",
-        3,
-        asked.model,
-        builder.facts.label,
-        builder.machine.describe(),
-        hardware.versions(),
-        asked.work,
-        asked.wish,
-        dict(asked.limits.settings()),
-        budget_s,
-        steps.spent_s,
-        complete,
-        found.now.decided,
-        "",
-        [steps.space.arms[name].title for name in found.now.rivals[1:]],
-        winners,
-        found.measured,
-        [*steps.space.ruled_out(), *found.hopeless()],
-        found.not_tried(complete),
+def advice_document(
+    steps: Steps, asked: Question, budget_s: float, ended: bool, runs: RunLog, paths: bool
+) -> AdviceDocument:
+    """Of the steps so far. `ended`: nothing is left to do; `paths`: scripts may name folders of this machine."""
+    found = _Findings(steps, asked, runs, paths)
+    pruned, not_tried = [*steps.space.ruled_out(), *found.hopeless()], found.not_tried(ended, budget_s)
+    document = _document(
+        steps.builder,
+        asked,
+        budget_s=budget_s,
+        spent_s=steps.spent_s,
+        complete=ended,
+        decided=found.now.decided,
+        rivals=[steps.space.arms[name].title for name in found.now.rivals[1:]],
+        measured=found.measured,
+        pruned=pruned,
+        not_tried=not_tried,
     )
+    counted = f"{counts_text(document)}."
+    winners = [msgspec.structs.replace(one, certificate=[*one.certificate, counted]) for one in found.winners()]
+    document = msgspec.structs.replace(document, winners=winners)
     return msgspec.structs.replace(document, headline=headline(document, found.no_better()))
+
+
+def counts_text(found: AdviceDocument) -> str:
+    """How many arms there were, and what became of them."""
+    pruned, left = (sum(one.count for one in groups) for groups in (found.pruned, found.not_tried))
+    return f"{pruned:,} arms ruled out, {len(found.measured):,} measured, {left:,} not tried"
 
 
 class _Findings:
     """What the journal holds, arm by arm."""
 
-    def __init__(self, steps: Steps, asked: Question, runs: RunLog, paths: bool, budget_s: float) -> None:
+    def __init__(self, steps: Steps, asked: Question, runs: RunLog, paths: bool) -> None:
         self.steps, self.space, self.now = steps, steps.space, steps.standing()
-        self._asked, self._runs, self._paths, self._budget_s = asked, runs, paths, budget_s
+        self._asked, self._runs, self._paths = asked, runs, paths
         arms = {name: self._measured(self.space.arms[name], self.now) for name in self.now.values}
-        self._arms = {name: msgspec.structs.replace(arm, pareto=_unbeaten(arm, arms)) for name, arm in arms.items()}
+        front = _front(arms)
+        self._arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
 
     @property
     def measured(self) -> list[MeasuredArm]:
@@ -220,7 +209,8 @@ class _Findings:
         times = estimate([found for trial in trials if (found := token_s(trial)) is not None])
         first = estimate([trial.ttft_s for trial in trials])
         rate = estimate([trial.useful_tokens_s for trial in trials if trial.useful_tokens_s])
-        starts = [trial.start_s for trial in trials if trial.start_s is not None]
+        fresh = self._asked.wish == "quick-start"  # else a worker may have started ahead
+        starts = [trial.start_s for trial in trials if fresh and trial.start_s is not None]
         return MeasuredArm(
             dict(one.choices),
             one.title,
@@ -250,7 +240,7 @@ class _Findings:
         if self.no_better():
             best["wish"] = self.space.base.name
         same = [name for name in able if not self.space.arms[name].recipe]
-        plain = [name for name in able if not arguments_of(self._checked(name)).own and not self._loop(name)]
+        plain = [name for name in able if _by_transformers(self._checked(name))]
         least = sorted(able, key=lambda name: self._arms[name].peak_memory_bytes)
         for label, names in (("same format", same), ("transformers", plain), ("memory", least)):
             if names and names[0] not in best.values():
@@ -276,10 +266,6 @@ class _Findings:
     def _checked(self, name: str) -> Checked:
         return self.steps.builder.checked(self.space.arms[name].choices)
 
-    def _loop(self, name: str) -> bool:
-        """Whether something of tokendyno generates in place of transformers."""
-        return arguments_of(self._checked(name)).called.startswith("in place of")
-
     def _winner(self, label: Label, name: str) -> Winner:
         one, checked = self._arms[name], self._checked(name)
         base = self.space.base.name
@@ -301,13 +287,14 @@ class _Findings:
                 peak_memory_bytes=summary.peak_memory_bytes or one.peak_memory_bytes,
             )
             certificate.append(_proof(run.ledger("B"), {*one.choices, TOKENS}))
-            pairs = found.pairs if found else 0
-            certificate.append(f"Measured again in fresh workers, beside the model as it comes: {pairs} pairs of runs.")
+            pairs, bounds = (found.pairs, _bounds(ratio)) if found else (0, "")
+            certificate.append(
+                f"Measured again in fresh workers beside the model as it comes, in {pairs} pairs of runs{bounds}."
+            )
         elif name != base:
-            behind = self.steps.ratio(base, name)
-            ratio = behind
-            certificate.append(f"Trials while advice was sought: {one.trials}; in effect as planned.")
-        certificate.append(self._quality(name, one))
+            ratio = self.steps.ratio(base, name)
+            certificate.append(f"In effect as planned in {one.trials} trials while advice was sought{_bounds(ratio)}.")
+        certificate += [self._quality(name, one), self._where()]
         serve, note = serve_line(self.steps.builder.facts, checked)
         return Winner(
             label,
@@ -332,15 +319,17 @@ class _Findings:
     def _quality(self, name: str, arm: MeasuredArm) -> str:
         if not self.space.arms[name].recipe:
             return "Quality: the number formats of the model as it comes."
+        allowed = " Any quality was allowed." if self._asked.limits.any_quality else ""
         if arm.quality is None:
-            return "Quality: unknown; nothing was read."
-        kl = f"KL divergence {three(arm.quality.kl_nats)} nats"
-        where = (
-            "" if self.steps.reads else f" of the same number formats on {recipes().model}: these weights are random"
-        )
-        return (
-            f"Quality{where}: {kl}, the same likeliest token in {100 * arm.quality.top1_agreement:.1f}% of positions."
-        )
+            return f"Quality: unknown, since nothing was read.{allowed}"
+        on = "the given texts" if self.steps.reads else f"{recipes().model}, since these weights are random"
+        agreed = f"the same likeliest token in {100 * arm.quality.top1_agreement:.1f}% of positions"
+        return f"Quality: KL divergence {three(arm.quality.kl_nats)} nats, {agreed}, on {on}.{allowed}"
+
+    def _where(self) -> str:
+        found = hardware.versions()
+        versions = ", ".join(f"{name} {found[name]}" for name in ("torch", "transformers") if name in found)
+        return f"On {self.steps.builder.machine.name} with {versions}."
 
     # --- what was not measured ----------------------------------------------------------------------
 
@@ -355,16 +344,21 @@ class _Findings:
         """What measurements of other arms rule out."""
         return _grouped({one.title: why for one, why in self._left() if why})
 
-    def not_tried(self, complete: bool) -> list[Pruned]:
+    def not_tried(self, ended: bool, budget_s: float) -> list[Pruned]:
         """What might have been measured, and what was given up."""
-        rest = "No gain is expected of them by what was measured." if complete else "Not tried so far."
-        if complete and self.steps.spent_s >= EXPLORE * self._budget_s:
+        rest = "No gain is expected of them by what was measured." if ended else "Not tried so far."
+        if ended and self.steps.spent_s >= EXPLORE * budget_s:
             rest = "The budget ended before them."
-        found = {self.space.arms[name].title: f"{_sentence(left.why)}" for name, left in self._given_up().items()}
+        given_up = (
+            (self.space.arms[name], left) for name, left in self.steps.journal.left.items() if name in self.space.arms
+        )
+        found = {arm.title: _sentence(left.why) for arm, left in given_up}
         return _grouped(found | {one.title: rest for one, why in self._left() if not why})
 
-    def _given_up(self) -> Mapping[str, Left]:
-        return {name: one for name, one in self.steps.journal.left.items() if name in self.space.arms}
+
+def _by_transformers(checked: Checked) -> bool:
+    """Whether nothing of tokendyno takes part."""
+    return not arguments_of(checked).own and not parts_of(checked).loop
 
 
 def _sentence(text: str) -> str:
@@ -372,21 +366,17 @@ def _sentence(text: str) -> str:
 
 
 def _grouped(whys: Mapping[str, str]) -> list[Pruned]:
-    """Arms by reason, the largest group first."""
     groups: dict[str, list[str]] = {}
     for title, why in whys.items():
         groups.setdefault(why, []).append(title)
-    return sorted((Pruned(why, len(arms), arms[:3]) for why, arms in groups.items()), key=lambda one: -one.count)
+    return by_reason(groups)
 
 
-def _unbeaten(arm: MeasuredArm, arms: Mapping[str, MeasuredArm]) -> bool:
-    """Whether no arm that may win takes less time and not more memory, or the other way round."""
-    if arm.barred or arm.latency_mean_s is None:
-        return False
-    here = (arm.latency_mean_s, arm.peak_memory_bytes)
-    able = (one for one in arms.values() if not one.barred and one.latency_mean_s is not None)
-    others = [(one.latency_mean_s or math.inf, one.peak_memory_bytes) for one in able]
-    return not any(time_s <= here[0] and size <= here[1] and (time_s, size) != here for time_s, size in others)
+def _front(arms: Mapping[str, MeasuredArm]) -> set[str]:
+    """Of the arms that may win those that no other beats in time and memory."""
+    able = [Cost(name, arm.latency_mean_s, arm.peak_memory_bytes) for name, arm in arms.items() if not arm.barred]
+    chart = pareto(able, "")
+    return {one.label for one in able} if chart is None else {one.label for one in chart.points if one.front}
 
 
 def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
@@ -408,7 +398,9 @@ def headline(found: AdviceDocument, no_better: str = "") -> str:
         return nothing_meets(found)
     best = found.winners[0]
     arm = best.arm
-    parts = [arm.title if arm.choices else "leave it as it comes", f"{_time(arm)} a token", _size(arm)]
+    parts = [arm.title if arm.choices else "leave it as it comes", f"{time_text(arm)} a token", size_text(arm)]
+    if found.wish == "quick-start" and arm.start_s is not None:
+        parts.insert(1, f"first token {' '.join(seconds_text(arm.start_s))} after its process began")
     if best.ratio is not None:
         bounds = f" ({three(best.low)} to {three(best.high)})" if best.low is not None and best.high is not None else ""
         parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes{bounds}")
@@ -424,20 +416,29 @@ def nothing_meets(found: AdviceDocument) -> str:
         return "Nothing was measured yet."
     near = min(found.measured, key=lambda arm: arm.latency_mean_s or math.inf)
     least = min(found.measured, key=lambda arm: arm.peak_memory_bytes)
+    fast, small = (f"{arm.title}, {time_text(arm)} a token in {size_text(arm)}{_but(arm)}" for arm in (near, least))
     return (
-        f"Nothing that was measured keeps to the limits. Fastest: {near.title}, {_time(near)} a token in {_size(near)}"
-        f"{_but(near)}. Least memory: {least.title}, {_time(least)} a token in {_size(least)}{_but(least)}. Raise the "
-        "limit that they break."
+        f"Nothing that was measured keeps to the limits. Fastest: {fast}. Least memory: {small}. Raise the limit that "
+        "they break."
     )
 
 
-def _time(arm: MeasuredArm) -> str:
+def _bounds(ratio: Estimate | None) -> str:
+    """How many times as fast, with its interval, behind what was measured; "" without one."""
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return ""
+    return f": {three(ratio.value)}\u00d7 as fast ({three(ratio.low)} to {three(ratio.high)})"
+
+
+def time_text(arm: MeasuredArm) -> str:
+    """Time a token, with its interval; of many requests useful tokens a second before it."""
     if arm.tokens_per_s is not None:
         return f"{three(arm.tokens_per_s)} useful tokens/s, {' '.join(seconds_text(arm.latency_mean_s or 0.0))}"
     return interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
 
 
-def _size(arm: MeasuredArm) -> str:
+def size_text(arm: MeasuredArm) -> str:
+    """Peak memory."""
     return " ".join(bytes_text(arm.peak_memory_bytes))
 
 

@@ -3,7 +3,7 @@ to be ruled out."""
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -67,6 +67,12 @@ class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arms: list[str]
 
 
+def by_reason(groups: Mapping[str, Sequence[str]]) -> list[Pruned]:
+    """Arms in words, by reason; the largest group first."""
+    found = [Pruned(why, len(arms), [*arms[:3]]) for why, arms in groups.items()]
+    return sorted(found, key=lambda one: -one.count)
+
+
 @dataclass(slots=True)
 class Space:
     """What may be measured: `arms` by name, the base first. `pruned`: arms in words, by reason."""
@@ -97,8 +103,7 @@ class Space:
 
     def ruled_out(self) -> list[Pruned]:
         """The reasons, those of most arms first."""
-        found = [Pruned(why, len(arms), arms[:3]) for why, arms in self.pruned.items()]
-        return sorted(found, key=lambda one: -one.count)
+        return by_reason(self.pruned)
 
 
 class Builder:

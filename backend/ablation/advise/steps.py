@@ -34,7 +34,6 @@ class Step(NamedTuple):
     kind: Literal["trial", "reading", "confirm"]
     arm: Candidate
     round: int = 0
-    of: int = 0
 
 
 @dataclass(slots=True)
@@ -255,7 +254,7 @@ class Steps:
             return None
         order = now.rivals[::-1] if number % 2 else now.rivals
         name = next(name for name in order if counts[name] == number)
-        return Step("trial", self.space.arms[name], number, MOST_ROUNDS)
+        return Step("trial", self.space.arms[name], number)
 
 
 def _middle(values: Sequence[float]) -> float:

@@ -5,12 +5,21 @@ from collections.abc import Sequence
 import msgspec
 
 from tokendyno.backend.ablation.advise.predicted import PredictedArm
-from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, Label, MeasuredArm, Winner
+from tokendyno.backend.ablation.advise.result import (
+    LABELS,
+    AdviceDocument,
+    Label,
+    MeasuredArm,
+    Winner,
+    counts_text,
+    size_text,
+    time_text,
+)
 from tokendyno.backend.ablation.advise.space import Pruned
 from tokendyno.backend.ablation.course_view import CourseView, course_view
 from tokendyno.backend.ablation.kinds import AdviceCourse
 from tokendyno.backend.quality.recipes import recipes
-from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
+from tokendyno.backend.units import bytes_text, seconds_text, three
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
 
 
@@ -65,7 +74,7 @@ def advice_view(course: AdviceCourse) -> AdviceView:
     return AdviceView(
         course_view(course),
         found.headline if found.measured else "",
-        counts(found),
+        counts_text(found),
         [_card(one) for one in found.winners],
         _front(found.measured),
         [COLUMNS, *(_row(arm) for arm in found.measured)] if found.measured else [],
@@ -116,23 +125,14 @@ def _front(measured: Sequence[MeasuredArm]) -> Pareto | None:
     return Pareto("", [msgspec.structs.replace(point, front=arm.pareto) for point, arm in points])
 
 
-def counts(found: AdviceDocument) -> str:
-    """How many arms there were, and what became of them."""
-    pruned, left = (sum(one.count for one in groups) for groups in (found.pruned, found.not_tried))
-    return f"{pruned:,} arms ruled out, {len(found.measured):,} measured, {left:,} not tried"
-
-
-def time_text(arm: MeasuredArm) -> str:
-    """Time a token, with its interval."""
-    return interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
-
-
 def _card(one: Winner) -> AdviceCard:
     arm = one.arm
-    figures = [Figure(time_text(arm), "a token"), Figure(" ".join(bytes_text(arm.peak_memory_bytes)), "at the peak")]
+    figures = [Figure(time_text(arm), "a token"), Figure(size_text(arm), "at the peak")]
+    if arm.start_s is not None:
+        figures.append(Figure(" ".join(seconds_text(arm.start_s)), "from its process to its first token"))
     if one.ratio is not None:
-        bounds = f"{three(one.low)} to {three(one.high)}, " if one.low is not None and one.high is not None else ""
-        figures.append(Figure(f"{three(one.ratio)}\u00d7", f"{bounds}as fast as it comes"))
+        bounds = f" ({three(one.low)} to {three(one.high)})" if one.low is not None and one.high is not None else ""
+        figures.append(Figure(f"{three(one.ratio)}\u00d7", f"as fast as it comes{bounds}"))
     if arm.bound_s and arm.latency_mean_s:
         figures.append(Figure(f"{three(arm.latency_mean_s / arm.bound_s)}\u00d7", "its roofline bound"))
     tag = LABELS[one.label]
@@ -147,7 +147,7 @@ def _row(arm: MeasuredArm) -> list[str]:
         arm.title,
         time_text(arm),
         " ".join(seconds_text(arm.ttft_s)) if arm.ttft_s else "",
-        " ".join(bytes_text(arm.peak_memory_bytes)),
+        size_text(arm),
         bound,
         f"KL {three(arm.quality.kl_nats)}" if arm.quality else "",
         arm.barred,

@@ -10,6 +10,7 @@ import msgspec
 from tokendyno.backend.ablation.journal import Cost, Trial
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.fit.device import parse_size
 from tokendyno.backend.optimizations.base import Wish as Serves
 from tokendyno.backend.runs.statistics import mean
 from tokendyno.backend.traffic import Traffic
@@ -80,6 +81,14 @@ class Limits(msgspec.Struct, frozen=True):
         ]
 
     @classmethod
+    def read(cls, memory: str, latency: str, ttft: str, quality: str) -> "Limits":
+        """As they are typed, "" for no limit. InputError where one cannot be read."""
+        kl_nats, any_quality = read_quality(quality.strip())
+        latency_s, ttft_s = (seconds(text) if text.strip() else None for text in (latency, ttft))
+        size = parse_size(memory) if memory.strip() else None
+        return cls(size, latency_s, ttft_s, kl_nats, any_quality)
+
+    @classmethod
     def of_settings(cls, settings: Sequence[tuple[str, str]]) -> "Limits":
         """The same from a journal."""
         known = {name: text for name, text in settings if name in cls.__struct_fields__}
@@ -109,6 +118,7 @@ def read_quality(text: str) -> tuple[float | None, bool]:
     return nats, False
 
 
+LEAST_BUDGET_S = 10.0
 UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -118,6 +128,14 @@ def seconds(text: str) -> float:
     found = float(match[1]) * UNITS_S[match[2]] if match and match[2] in UNITS_S else 0.0
     if found <= 0:
         raise InputError(f"Cannot read the time {text!r}. Write a number with a unit, such as 15ms, 1s or 10m.")
+    return found
+
+
+def read_budget(text: str) -> float:
+    """Seconds that advice may take. InputError for less than one run takes."""
+    found = seconds(text)
+    if found < LEAST_BUDGET_S:
+        raise InputError(f"A budget of {text} is less than one run takes. Give at least {LEAST_BUDGET_S:g}s.")
     return found
 
 

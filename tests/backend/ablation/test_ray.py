@@ -64,4 +64,5 @@ def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> 
     assert json.loads(found.stdout)["complete"]
     lines = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
     assert [line["node"] != "" for line in lines if line["line"] == "trial"] == [True, True]
-    assert cli("history", "--history", str(tmp_path / "history.sqlite"), "--json", "-").stdout.count('"done"') == 2
+    listed = json.loads(cli("history", "--history", str(tmp_path / "history.sqlite"), "--json", "-").stdout)
+    assert [row["trials"] for row in listed["runs"]] == [2]

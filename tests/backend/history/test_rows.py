@@ -107,7 +107,7 @@ def test_the_trials_of_an_ablation_are_one_row(tmp_path: Path) -> None:
         found = kept.listing.find(Search(per_page=1), LOCAL_USER)
         (row,) = found.rows
         assert (found.total, found.kept, row.trial, row.trials) == (3, 5, "worth-1", 3)
-        assert row.work == "3 runs of one question" and row.line == ""
+        assert row.work == "3 trials" and row.line == ""
         assert [one.id for one in kept.listing.find(Search(page=1, per_page=1), LOCAL_USER).rows] == ["alone"]
         assert ids(kept, model="pocket") == ["t2", "alone", "other"]
         assert ids(kept, q="worth-1") == ["t2", "t1", "t0"], "each of them is found by the id that they share"

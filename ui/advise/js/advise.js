@@ -2,7 +2,7 @@
 
 import { add } from '../../components/js/add.js';
 import { showPareto } from '../../components/js/pareto.js';
-import { result, showCourse } from '../../worth/js/course.js';
+import { result, showCourse, tableIn } from '../../worth/js/course.js';
 
 const EXPLAINED = 'Rules, predicted memory and bounds rule arms out without a run. The rest is tried where a gain is expected, the best are compared in rounds, '
   + 'their quality is read, and the winner is measured once more in fresh workers. Only what was measured is ranked.';
@@ -53,18 +53,6 @@ const card = (parent, found) => {
     link.href = '?view=compare&run=' + encodeURIComponent(found.run);
   }
 };
-/** @param {string[][]} rows */
-const table = ([head, ...rows]) => {
-  const scroll = add(result, 'div', 'td-worth-group');
-  Object.assign(scroll, { tabIndex: 0, ariaLabel: 'Every arm that was measured' });
-  scroll.setAttribute('role', 'region');
-  const whole = add(scroll, 'table', 'td-sweep-table'), top = add(add(whole, 'thead', ''), 'tr', ''), body = add(whole, 'tbody', '');
-  for (const title of head) { const cell = add(top, title ? 'th' : 'td', '', title); if (title) cell.scope = 'col'; }
-  for (const row of rows) {
-    const tr = add(body, 'tr', '');
-    row.forEach((text, at) => { const cell = add(tr, at ? 'td' : 'th', '', text); if (!at) cell.scope = 'row'; });
-  }
-};
 /** @param {Advise.AdviceView} found */
 const draw = (found) => {
   add(result, 'p', '', found.counts);
@@ -72,7 +60,7 @@ const draw = (found) => {
   const cards = add(grid, 'div', 'td-advise-cards');
   for (const one of found.cards) card(cards, one);
   if (found.pareto) showPareto(add(grid, 'div', ''), found.pareto);
-  if (found.table.length) table(found.table);
+  if (found.table.length) tableIn(result, 'Every arm that was measured', found.table);
   const below = add(result, 'div', 'td-advise-grid');
   for (const group of found.left) {
     if (!group.lines.length) continue;

@@ -20,6 +20,19 @@ export function figureIn(parent, title, className) {
   plot.setAttribute('aria-hidden', 'true');
   return { figure, plot };
 }
+// Rows of text under a head, in a region that moves where it is too wide.
+/** @param {HTMLElement} parent @param {string} label @param {string[][]} rows */
+export function tableIn(parent, label, [head, ...rows]) {
+  const scroll = add(parent, 'div', 'td-worth-group');
+  Object.assign(scroll, { tabIndex: 0, ariaLabel: label });
+  scroll.setAttribute('role', 'region');
+  const whole = add(scroll, 'table', 'td-sweep-table'), top = add(add(whole, 'thead', ''), 'tr', ''), body = add(whole, 'tbody', '');
+  for (const title of head) { const cell = add(top, title ? 'th' : 'td', '', title); if (title) cell.scope = 'col'; }
+  for (const row of rows) {
+    const tr = add(body, 'tr', '');
+    row.forEach((text, at) => { const cell = add(tr, at ? 'td' : 'th', '', text); if (!at) cell.scope = 'row'; });
+  }
+}
 // draw(found): shows what was measured; begin(): what the event "begin" carries; explained: what is said before it.
 /** @param {{ draw: (found: any) => void, begin: () => object, explained: string }} course */
 export function showCourse({ draw, begin, explained }) {

@@ -3,7 +3,7 @@
 import { bare, drawPlot } from '../../components/js/plot.js';
 import { showPareto } from '../../components/js/pareto.js';
 import { add } from '../../components/js/add.js';
-import { figureIn, find, result, showCourse } from './course.js';
+import { figureIn, find, result, showCourse, tableIn } from './course.js';
 
 const EXPLAINED = 'One arm at every combination of these values, in rounds that favour none: lines with 95% intervals, and what no other beats.';
 const COLOURS = ['#4269d0', '#ff725c', '#3ca951', '#a463f2', '#9c6b4e'], DASHES = ['solid', 'dash', 'dot', 'dashdot', 'longdash'];
@@ -66,18 +66,6 @@ function heat(plot, found, map) {
     xaxis: { type: 'category', title: { text: bare(found.across), font: { size: 11 } } }, yaxis: { type: 'category', autorange: 'reversed', title: { text: bare(found.down), font: { size: 11 } } },
   }));
 }
-/** @param {HTMLElement} parent @param {Sweep.SweepView} found */
-function table(parent, found) {
-  const scroll = add(parent, 'div', 'td-worth-group'), [head, ...rows] = found.table;
-  Object.assign(scroll, { tabIndex: 0, ariaLabel: 'Points of the sweep' });
-  scroll.setAttribute('role', 'region');
-  const whole = add(scroll, 'table', 'td-sweep-table'), top = add(add(whole, 'thead', ''), 'tr', ''), body = add(whole, 'tbody', '');
-  for (const title of head) { const cell = add(top, title ? 'th' : 'td', '', title); if (title) cell.scope = 'col'; }
-  for (const row of rows) {
-    const tr = add(body, 'tr', '');
-    row.forEach((text, at) => { const cell = add(tr, at ? 'td' : 'th', '', text); if (!at) cell.scope = 'row'; });
-  }
-}
 let begun = '';
 // The fields show what is swept, once.
 /** @param {Sweep.SweepView} found */
@@ -100,7 +88,7 @@ const draw = (found) => {
   for (const chart of found.charts) if (!unknown(chart)) lines(figureIn(grid, chart.title).plot, found, chart);
   for (const map of found.heats) if (map.values.flat().some(value => value !== null)) heat(figureIn(grid, map.title + ' by both').plot, found, map);
   if (found.pareto) showPareto(grid, found.pareto);
-  table(result, found);
+  tableIn(result, 'Points of the sweep', found.table);
   add(result, 'p', 'td-worth-note', found.note);
 };
 showCourse({ draw, begin, explained: EXPLAINED });
