@@ -231,7 +231,7 @@ class _Findings:
     # --- winners ----------------------------------------------------------------------------------
 
     def winners(self) -> list[Winner]:
-        """The arm that is best for the wish, then the best of each other kind that is another arm."""
+        """The arm that is best for the wish, then the best of each other kind that this one is not of."""
         able = [name for name in self.now.values if name not in self.now.barred and not self.steps.unread(name)]
         able.sort(key=lambda name: sum(self.now.values[name]) / len(self.now.values[name]))
         if self.now.leader is None:
@@ -241,10 +241,11 @@ class _Findings:
             best["wish"] = self.space.base.name
         same = [name for name in able if not self.space.arms[name].recipe]
         plain = [name for name in able if _by_transformers(self._checked(name))]
-        least = sorted(able, key=lambda name: self._arms[name].peak_memory_bytes)
-        for label, names in (("same format", same), ("transformers", plain), ("memory", least)):
-            if names and names[0] not in best.values():
-                best[label] = names[0]  # type: ignore[index]
+        least = sorted(able, key=lambda name: self._arms[name].peak_memory_bytes)[:1]
+        kinds: list[tuple[Label, list[str]]] = [("same format", same), ("transformers", plain), ("memory", least)]
+        for label, names in kinds:
+            if names and best["wish"] not in names and names[0] not in best.values():
+                best[label] = names[0]
         return [self._winner(label, name) for label, name in best.items()]
 
     def _confirmed(self) -> str:
