@@ -1,5 +1,10 @@
-"""What the worker counts and measures beside the tokens: one flat record for each run, and the parts of a step."""
+"""What the worker counts and measures beside the tokens: a record in parts for each run, and the parts of a step.
 
+In documents, in the history and on the way from the worker it is one flat object, `extra`, whose names never change:
+`flat` and `counts_of` are the way there and back.
+"""
+
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -25,164 +30,185 @@ class StepTime(msgspec.Struct, frozen=True):
     others: dict[str, float] = {}
 
 
-class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_only=True):
-    """Effects that were counted or measured while loading, warming up and running, never settings.
+class Part(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """Base of the parts. Each is counted in one place, whole; None: not known or not applicable."""
 
-    None means not known or not applicable, and such a field is left out of JSON. JSON names are the keys of `extra`
-    in documents and in the history; they stay even where a Python name is better. Unknown keys are ignored: records of
-    other versions can be read.
-    """
 
-    # memory, in bytes; the process's as the meter's label says, the allocator's on CUDA only
-    process_now_bytes: float | None = None
-    process_peak_bytes: float | None = None
-    allocator_now_bytes: float | None = None
-    allocator_peak_bytes: float | None = None
-    allocator_reserved_bytes: float | None = None
-    weight_bytes: float | None = None
-    # what this worker's process holds beyond what it held before its first measured run, or before it compiled, caches
-    # not counted, and what of that the proof of this run left; on a CPU also what it held then
-    left_bytes: float | None = None
-    clean_bytes: float | None = None
-    proof_left_bytes: float | None = None
-    # 1 where the profiler of the proof could not be detached from the GPU's driver, 0 where it was
-    profiler_attached: float | None = None
-    kv_cpu_bytes: float | None = None
-    kv_cuda_bytes: float | None = None
+class Memory(Part, frozen=True):
+    """Bytes of the process as the meter's label says, and of torch's allocator, on CUDA only."""
 
-    # loading: what the allocator's warm-up reserved, and what reached the GPU through host memory
-    load_warmup_bytes: float | None = None
-    load_moved_bytes: float | None = None
-    # tensors of the model that its checkpoint lacks
-    drawn_tensors: float | None = None
+    process_now_bytes: int | None = None
+    allocator_now_bytes: int | None = None
+    allocator_peak_bytes: int | None = None
+    allocator_reserved_bytes: int | None = None
 
-    # the prompt as the model received it: positions in a row, how many of them are padding
-    positions: float | None = None
-    padding: float | None = None
-    padding_share: float | None = None
 
-    # warm-up: prompts, tokens after them, and how many of those tokens were past a sliding window; what the run's own
-    # prompt took with its few tokens for the first time and for the last: the rest is made on first use
-    warmup_prompts: float | None = None
-    warmup_steps: float | None = None
-    warmup_window_steps: float | None = None
+class Residue(Part, frozen=True):
+    """What this worker's process holds beyond what it held before its first measured run, or before it compiled,
+    caches not counted, and what of that the proof of this run left; on a CPU also what it held then."""
+
+    left_bytes: int | None = None
+    proof_left_bytes: int | None = None
+    clean_bytes: int | None = None
+
+
+class Load(Part, frozen=True):
+    """What the allocator's warm-up reserved, what reached the GPU through host memory, and tensors of the model that
+    its checkpoint lacks."""
+
+    load_warmup_bytes: int = 0
+    load_moved_bytes: int = 0
+    drawn_tensors: int = 0
+
+
+class Prompt(Part, frozen=True):
+    """The prompt as the model received it: positions in a row, how many of them are padding."""
+
+    positions: int = 0
+    padding: int = 0
+
+
+class Prefill(Part, frozen=True):
+    """Passes until the prompt was read, the positions of a row that the widest was given, and how many were given just
+    what was planned for them; graphs that were replayed until then, and matrices that compiled graphs received."""
+
+    prompt_passes: int = 0
+    widest_prompt_pass: int = 0
+    planned_prompt_passes: int = 0
+    prompt_replays: int = 0
+    prompt_compiled_matrices: int = 0
+
+
+class WarmUp(Part, frozen=True):
+    """Steps before the measured run, and how many were past a sliding window; what the run's own prompt took for the
+    first time and for the last: the rest is made on first use. Seconds of capturing CUDA graphs in the warm-up, and
+    of filling and sharing the compile cache before the run."""
+
+    warmup_steps: int = 0
+    warmup_window_steps: int = 0
     warmup_first_s: float | None = None
     warmup_last_s: float | None = None
+    capture_s: float | None = None
+    cache_s: float | None = None
 
-    # speculation: n-gram lookups, decode steps, tokens drafted and accepted
-    lookups: float | None = None
-    steps: float | None = None
-    draft_tokens: float | None = msgspec.field(default=None, name="guessed")
-    accepted_tokens: float | None = msgspec.field(default=None, name="accepted")
-    # draft tokens that look-ups in the text should have proposed, computed anew
-    due_drafts: float | None = None
-    # of those, the tokens that the text went on with, which should have been accepted
-    due_accepted: float | None = None
 
-    # of records before schema 3, where the row `tokens` was no finding yet: tokens that were held against the model,
-    # and those of them that it would not choose
-    checked_tokens: float | None = None
-    strange_tokens: float | None = None
+class Drafts(Part, frozen=True, rename={"draft_tokens": "guessed", "accepted_tokens": "accepted"}):
+    """N-gram lookups, decode steps, tokens drafted and accepted; draft tokens that lookups in the text should have
+    proposed, computed anew, and how many of them the text went on with."""
 
-    # passes through the model in the measured run, that of the prompt included
-    passes: float | None = None
-    # positions of a row that the model itself was given, where that can be seen; layers of a static cache whose tensors
-    # moved
-    model_positions: float | None = None
-    moved_layers: float | None = None
-    # of these passes, those until the prompt was read, the positions of a row that the widest was given, and those that
-    # were given just what was planned for them
-    prompt_passes: float | None = None
-    widest_prompt_pass: float | None = None
-    planned_prompt_passes: float | None = None
-    # graphs that were replayed until the prompt was read
-    prompt_replays: float | None = None
-    # matrices that compiled graphs of Inductor received until then, in replays too
-    prompt_compiled_matrices: float | None = None
+    lookups: int = 0
+    steps: int = 0
+    draft_tokens: int = 0
+    accepted_tokens: int = 0
+    due_drafts: int | None = None
+    due_accepted: int = 0
 
-    # the custom decode loop: its steps in the measured run, graphs captured so far
-    own_steps: float | None = None
-    graph_captures: float | None = None
 
-    # many requests: batches formed, steps, rows or requests that those steps had room for and that did something in
-    # them, useful tokens, positions of padding and rows that held an ended request
-    batch_requests: float | None = None
-    batches: float | None = None
-    batch_steps: float | None = None
-    slot_steps: float | None = None
-    busy_steps: float | None = None
-    useful_tokens: float | None = None
-    fullest_step: float | None = None  # requests in the step that had most
-    padding_tokens: float | None = None
-    idle_steps: float | None = None
-    # padding where the model received ids, against what the batches should have held; rows that were sorted
-    padding_seen: float | None = None
-    rows_seen: float | None = None
-    # pairs of requests of static batches that followed each other although both had arrived: all of them, those in the
-    # order of arrival, those in the order of length
-    order_pairs: float | None = None
-    order_arrival: float | None = None
-    order_sorted: float | None = None
-    # continuous batching: steps that the scheduler filled, layers that wrote into the paged cache in them, replayed
-    # graphs, requests that lost their pages and began again, and tokens of requests that came from such steps
-    paged_steps: float | None = None
-    paged_layer_calls: float | None = None
-    paged_tokens: float | None = None
-    paged_replays: float | None = None
-    paged_bytes: float | None = None
-    page_tokens: float | None = None
-    widest_step_tokens: float | None = None
-    cut_prompts: float | None = None
-    restarts: float | None = None
-    overlapped_steps: float | None = None
-    paged_captures: float | None = None
-    pages_taken: float | None = None
-    pages_needed: float | None = None
-    full_steps: float | None = None
-    contended_steps: float | None = None
-    prefill_first_steps: float | None = None
+class CheckedTokens(Part, frozen=True):
+    """Of records before schema 3, where the row `tokens` was no finding yet: tokens that were compared with the
+    model's own choice, and those that were not it."""
 
-    # compilation since these settings were first used in this worker
-    compile_cold_s: float | None = None
-    capture_s: float | None = None  # of CUDA graphs, within the warm-up
-    cache_s: float | None = None  # of filling and sharing the compile cache, before the run
-    graphs: float | None = None
-    graph_breaks: float | None = None
-    recompiles: float | None = None
-    graph_records: float | None = None
-    cudagraph_skips: float | None = None
-    fx_cache_hits: float | None = None
-    fx_cache_misses: float | None = None
-    artefacts_loaded_bytes: float | None = None
-    artefacts_saved_bytes: float | None = None
+    checked_tokens: int = 0
+    strange_tokens: int = 0
+
+
+class Passes(Part, frozen=True):
+    """Passes through the model in the measured run, that of the prompt included; steps of the custom loop; positions of
+    a row that the model was given, where that can be seen; layers of a static cache whose tensors moved."""
+
+    passes: int = 0
+    own_steps: int = 0
+    model_positions: int | None = None
+    moved_layers: int = 0
+
+
+class Requests(Part, frozen=True):
+    """Many requests: how many; steps, rows that these had room for, rows of the fullest; useful tokens, padding."""
+
+    batch_requests: int = 0
+    batch_steps: int = 0
+    slot_steps: int = 0
+    fullest_step: int = 0
+    useful_tokens: int = 0
+    padding_tokens: int = 0
+
+
+class StaticBatches(Part, frozen=True):
+    """Static batches; rows and padding where the model received ids; pairs of requests that followed each other though
+    both had arrived: all of them, those in the order of arrival, those in the order of length."""
+
+    batches: int = 0
+    rows_seen: int = 0
+    padding_seen: int = 0
+    order_pairs: int = 0
+    order_arrival: int = 0
+    order_sorted: int = 0
+
+
+class Pages(Part, frozen=True):
+    """Continuous batching: steps that the scheduler filled, layers that wrote into the paged cache in them, tokens of
+    requests that came from them, replayed graphs, requests that lost their pages and began again. Pages taken and
+    needed are those of whole sequences."""
+
+    paged_steps: int = 0
+    paged_layer_calls: int = 0
+    paged_tokens: int = 0
+    paged_replays: int = 0
+    paged_captures: int = 0
+    paged_bytes: int = 0
+    page_tokens: int = 0
+    pages_taken: int | None = None
+    pages_needed: int = 0
+    widest_step_tokens: int = 0
+    full_steps: int = 0
+    overlapped_steps: int = 0
+    contended_steps: int = 0
+    prefill_first_steps: int = 0
+    restarts: int = 0
+
+
+class Compilation(Part, frozen=True):
+    """torch.compile since these settings were first used in this worker. `option_graphs`: of those for which Inductor
+    generated or loaded code, how many had every option that was asked for. `cache_files_`: in the worker's compile
+    cache at the start, of how many that workers share; of those compiled since, how many are shared now."""
+
+    compile_cold_s: float = 0.0
+    graphs: int = 0
+    graph_breaks: int = 0
+    recompiles: int = 0
+    cudagraph_skips: int = 0
+    fx_cache_hits: int = 0
+    fx_cache_misses: int = 0
+    artefacts_loaded_bytes: int = 0
+    artefacts_saved_bytes: int = 0
     artefacts_cold_s: float | None = None
-    tuned_kernels: float | None = None
-    own_code_files: float | None = None
-    # graphs for which Inductor generated code or loaded it, and those for which every option asked for was in effect
-    inductor_graphs: float | None = None
-    option_graphs: float | None = None
+    tuned_kernels: int = 0
+    own_code_files: int = 0
+    inductor_graphs: int = 0
+    option_graphs: int = 0
+    cache_files_before: int = 0
+    cache_files_shared: int = 0
+    cache_files_published: int = 0
+    cache_files_compiled: int = 0
 
-    # the measured run's steps without the prefill, and the model's matrices; those that compiled graphs of Inductor
-    # received, summed over those steps, and their share of the bytes; those in its CUDA graphs; our own replays
-    counted_steps: float | None = None
-    matrices: float | None = None
-    compiled_steps: float | None = None
-    compiled_matrices: float | None = None
-    compiled_share: float | None = None
-    replayed_steps: float | None = None
-    replayed_matrices: float | None = None
-    manual_replays: float | None = None
 
-    # files in the worker's compile cache: at the start, of how many that workers share, and
-    # how many of those there now are shared
-    cache_files_before: float | None = None
-    cache_files_shared: float | None = None
-    cache_files_published: float | None = None
-    cache_files_compiled: float | None = None
+class GraphSteps(Part, frozen=True):
+    """The measured run's steps without the prefill, and the model's matrices; those that compiled graphs of Inductor
+    received, summed over those steps, and their share of the bytes; those in its CUDA graphs; our own replays."""
 
-    # the machine during the run
-    step_busy_s: float | None = None
-    step_launches: float | None = None  # of kernels and CUDA graphs in a traced step after the first
+    counted_steps: int | None = None
+    matrices: int = 0
+    compiled_steps: int = 0
+    compiled_matrices: int = 0
+    compiled_share: float = 0.0
+    replayed_steps: int = 0
+    replayed_matrices: int = 0
+    manual_replays: int = 0
+
+
+class Machine(Part, frozen=True):
+    """The machine during the run; shares are of the samples that the driver answered."""
+
     sm_clock_mhz: float | None = None
     sm_clock_low_mhz: float | None = None
     temperature_c: float | None = None
@@ -190,18 +216,67 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     energy_j: float | None = None
     gpu_slowed_share: float | None = None
     gpu_others_share: float | None = None
-    cpu_own_cores: float | None = None
     cpu_others_cores: float | None = None
 
-    def update(self, other: "RunCounts") -> None:
-        """Take over every field that is known in `other`."""
-        for name in self.__struct_fields__:
-            value = getattr(other, name)
-            if value is not None:
-                setattr(self, name, value)
 
-    def filled_from(self, other: "RunCounts") -> "RunCounts":
-        """A copy, with the fields of `other` where they are unknown here."""
-        filled = msgspec.structs.replace(other)
-        filled.update(self)
-        return filled
+class Traced(Part, frozen=True):
+    """Of the proof: seconds of a step in which the GPU was busy; 1 where the profiler could not be detached from the
+    GPU's driver, 0 where it was."""
+
+    step_busy_s: float | None = None
+    profiler_attached: int | None = None
+
+
+class RunCounts(msgspec.Struct, kw_only=True, repr_omit_defaults=True):
+    """Effects that were counted or measured while loading, warming up and running, never settings."""
+
+    memory: Memory = Memory()
+    residue: Residue = Residue()
+    load: Load = Load()
+    prompt: Prompt = Prompt()
+    prefill: Prefill = Prefill()
+    warmup: WarmUp = WarmUp()
+    drafts: Drafts = Drafts()
+    tokens: CheckedTokens = CheckedTokens()
+    passes: Passes = Passes()
+    requests: Requests = Requests()
+    static: StaticBatches = StaticBatches()
+    pages: Pages = Pages()
+    compilation: Compilation = Compilation()
+    graphs: GraphSteps = GraphSteps()
+    machine: Machine = Machine()
+    traced: Traced = Traced()
+
+    def update(self, other: "RunCounts") -> None:
+        """Take over every part of `other` in which something was counted."""
+        for name in self.__struct_fields__:
+            part = getattr(other, name)
+            if part != type(part)():
+                setattr(self, name, part)
+
+
+_PARTS: dict[str, type[Part]] = {field.name: field.type for field in msgspec.structs.fields(RunCounts)}
+_PLACES = {
+    field.encode_name: (name, field.name, field.default, field.type in (int, int | None))
+    for name, part in _PARTS.items()
+    for field in msgspec.structs.fields(part)
+}
+"""By the name in JSON: the part, its field, that where nothing was counted, and whether it is a whole number."""
+
+
+def flat(counts: RunCounts) -> dict[str, float]:
+    """One object of all parts, without what was not counted."""
+    values = {name: getattr(getattr(counts, part), field) for name, (part, field, _, _) in _PLACES.items()}
+    return {name: value for name, value in values.items() if value != _PLACES[name][2]}
+
+
+def counts_of(extra: Mapping[str, float]) -> RunCounts:
+    """The counts of such an object. Unknown names are ignored: records of other versions can be read."""
+    found = RunCounts()
+    parts: dict[str, dict[str, float]] = {}
+    for name in extra.keys() & _PLACES.keys():
+        part, field, _, whole = _PLACES[name]
+        parts.setdefault(part, {})[field] = int(extra[name]) if whole else extra[name]
+    for part, values in parts.items():
+        setattr(found, part, _PARTS[part](**values))
+    return found

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tokendyno.backend.counts import RunCounts, StepTime
+from tokendyno.backend.counts import RunCounts, StepTime, counts_of
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.traffic.requests import Traffic
@@ -396,7 +396,7 @@ class Finished(Message, frozen=True, tag="finished"):
     """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0; `compiled` is None where
     nothing was compiled; `ranks` is empty for a process with one device. `step`: where the time of a step went; None
     where that was not traced, and `no_step` says why. `code`: of compiled graphs, with the proof. `unchecked`: of
-    records before schema 3, why tokens were not held against the model."""
+    records before schema 3, why tokens were not compared with the model's own choice. `extra`: `counts` as JSON."""
 
     reason: Literal["length", "eos", "cancelled"]
     text: str
@@ -406,7 +406,7 @@ class Finished(Message, frozen=True, tag="finished"):
     memory_label: str
     clock: str
     findings: list[Finding]
-    extra: RunCounts
+    extra: dict[str, float]
     compiled: Compiled | None = None
     ranks: list[RankMemory] = []
     step: StepTime | None = None
@@ -414,15 +414,25 @@ class Finished(Message, frozen=True, tag="finished"):
     unchecked: str = ""
     code: list[GraphCode] = []
 
+    @property
+    def counts(self) -> RunCounts:
+        """What was counted."""
+        return counts_of(self.extra)
+
 
 class Proved(Message, frozen=True, tag="proved"):
     """What was in effect in the latest run, as `Finished` has it. `extra`: what was counted meanwhile."""
 
     findings: list[Finding]
-    extra: RunCounts
+    extra: dict[str, float]
     step: StepTime | None = None
     no_step: str = ""
     code: list[GraphCode] = []
+
+    @property
+    def counts(self) -> RunCounts:
+        """What was counted meanwhile."""
+        return counts_of(self.extra)
 
 
 class Probed(Message, frozen=True, tag="probed"):
@@ -445,7 +455,7 @@ class Scored(Message, frozen=True, tag="scored"):
     nll_nats  negative log probability of each
     top       the most likely token at each
     kl_nats   KL(the other arm's distribution || this one's); empty where nothing was compared
-    left_bytes  what the runs and texts so far left in the process, as `RunCounts` has it; None: not known
+    left_bytes  what the runs and texts so far left in the process, as `counts.Residue` has it; None: not known
     """
 
     ids: list[int]

@@ -75,11 +75,11 @@ def _of_arm(arm: ArmSeries) -> dict[Metric, list[float]]:
     runs = [one.latencies_s for n, one in arm.measured().items() if arm.completed(n) and one.latencies_s]
     kv = [float(full + sliding) for full, sliding in zip(arm.kv_full[-1:], arm.kv_sliding[-1:], strict=True)]
     weights = [float(arm.loaded.weight_bytes)] if arm.loaded else []
-    peaks = [float(one.extra.allocator_peak_bytes or one.peak_memory_bytes) for one in ends]
+    peaks = [float(one.counts.memory.allocator_peak_bytes or one.peak_memory_bytes) for one in ends]
     compiled = arm.finished.compiled if arm.finished else None
     loading = arm.phases.get("load")
     spread = any(part.of == "device" for one in ends for part in one.ranks)  # a peak is that of one device
-    useful = [one.extra.useful_tokens / one.wall_s for one in ends if one.extra.useful_tokens and one.wall_s]
+    useful = [n / one.wall_s for one in ends if (n := one.counts.requests.useful_tokens) and one.wall_s]
     found: dict[Metric, list[float]] = {
         "token_s": [step for run in runs if (step := mean(run[1:])) is not None],
         "ttft_s": [run[0] for run in runs],

@@ -50,11 +50,11 @@ class Residue:
                 self.runs.add(self.running)
             self.running = None
             self.peak_bytes = float(event.peak_memory_bytes)
-        self.peak_bytes = min(self.peak_bytes, event.extra.clean_bytes or math.inf)
-        self.left_bytes = event.extra.left_bytes or 0.0
-        self.proof_left_bytes = event.extra.proof_left_bytes or 0.0
-        if event.extra.profiler_attached is not None:
-            self.attached = bool(event.extra.profiler_attached)
+        residue, attached = event.counts.residue, event.counts.traced.profiler_attached
+        self.peak_bytes = min(self.peak_bytes, residue.clean_bytes or math.inf)
+        self.left_bytes, self.proof_left_bytes = residue.left_bytes or 0.0, residue.proof_left_bytes or 0.0
+        if attached is not None:
+            self.attached = bool(attached)
 
     def disturbs(self, command: Generate) -> str:
         """Why this run needs a new worker, in a few words; "" if it can be measured here."""

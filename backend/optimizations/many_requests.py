@@ -17,7 +17,7 @@ class ManyRequests(Optimization):
 
     def without_pages(self, observation: Observation) -> Finding | None:
         """The finding where continuous batching took no step; None where it did."""
-        if observation.counts.paged_steps:
+        if observation.counts.pages.paged_steps:
             return None
         return Finding(self.name, self.default, "no step of continuous batching", outcome="not_applicable")
 

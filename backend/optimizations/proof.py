@@ -99,7 +99,7 @@ class Observation:
 
 def prompt_passes(observation: Observation) -> int:
     """Passes in which a prompt is read as planned, in a profile as in the measured run."""
-    return max(1, int(observation.counts.planned_prompt_passes or 0))
+    return max(1, observation.counts.prefill.planned_prompt_passes)
 
 
 def traced_passes(observation: Observation) -> int:

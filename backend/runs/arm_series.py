@@ -188,7 +188,7 @@ class ArmSeries:
             self.finished = msgspec.structs.replace(
                 self.finished,
                 findings=event.findings,
-                extra=self.finished.extra.filled_from(event.extra),
+                extra=event.extra | self.finished.extra,
                 step=event.step,
                 no_step=event.no_step,
                 code=event.code,
@@ -216,7 +216,7 @@ class ArmSeries:
     def measured(self) -> dict[int, Measured]:
         """What the statistics need of each repeat."""
         ends = self.finishes
-        return {n: Measured(v, ends[n].extra if n in ends else RunCounts()) for n, v in sorted(self.repeats_s.items())}
+        return {n: Measured(v, ends[n].counts if n in ends else RunCounts()) for n, v in sorted(self.repeats_s.items())}
 
     def predicted_kv_bytes(self) -> int | None:
         """Predicted KV-cache bytes after the newest token."""

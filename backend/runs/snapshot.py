@@ -89,7 +89,7 @@ class Snapshot(OfRun):
         """Useful tokens per second of each run of many requests that is over."""
         arm = self.arms[name]
         ends = {n: one for n, one in sorted(arm.finishes.items()) if arm.completed(n) and one.wall_s}
-        return {n: (one.extra.useful_tokens or 0.0) / one.wall_s for n, one in ends.items()}
+        return {n: one.counts.requests.useful_tokens / one.wall_s for n, one in ends.items()}
 
     @cached_property
     def differing_requests(self) -> dict[int, int | None] | None:
@@ -183,16 +183,16 @@ class Snapshot(OfRun):
         """The row `tokens`; of records before schema 3 it is made of what they counted."""
         if found := [f for f in finished.findings if f.axis == TOKENS]:
             return found
-        counts, traffic = finished.extra, self.request.traffic
+        counts, traffic = finished.counts.tokens, self.request.traffic
         if self.unit != "token" or not finished.findings:
             return []
         effective = "sampled" if traffic is None and self.request.workload.temperature else "greedy"
         if not counts.checked_tokens:
             reason = finished.unchecked or "this record does not say whether the model would choose these tokens"
             return [Finding(TOKENS, effective, reason, outcome="unchecked")]
-        every, strange = int(counts.checked_tokens), int(counts.strange_tokens or 0)
-        proof = f"{every - strange} of {every} tokens are those that the model chooses in one pass over prompt and text"
-        return [Finding(TOKENS, effective, proof, every - strange, every)]
+        every, others = counts.checked_tokens, counts.strange_tokens
+        proof = f"{every - others} of {every} tokens are those that the model chooses in one pass over prompt and text"
+        return [Finding(TOKENS, effective, proof, every - others, every)]
 
     def _doubts(self, name: str) -> dict[str, str]:
         """What the memory of a finished arm says against its claims, by what was measured."""

@@ -215,7 +215,7 @@ def summarize(
 
 
 def _energy_per_token_j(runs: Sequence[Measured], batch_size: int) -> float | None:
-    known = [(run.counts.energy_j, run.latencies_s) for run in runs if run.counts.energy_j is not None]
+    known = [(run.counts.machine.energy_j, run.latencies_s) for run in runs if run.counts.machine.energy_j is not None]
     if math.fsum(latency for _, latencies_s in known for latency in latencies_s) < MIN_ENERGY_S:
         return None
     steps = sum(len(latencies_s) for _, latencies_s in known)
@@ -225,5 +225,5 @@ def _energy_per_token_j(runs: Sequence[Measured], batch_size: int) -> float | No
 def _busy_share(run: Measured, prefill: bool) -> float | None:
     first = int(prefill)
     step_s = median(run.latencies_s[first : first + BUSY_STEPS])
-    busy_s = run.counts.step_busy_s
+    busy_s = run.counts.traced.step_busy_s
     return busy_s / step_s if step_s and busy_s is not None else None

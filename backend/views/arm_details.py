@@ -14,7 +14,7 @@ from tokendyno.backend.views.tiles import details, load_rows, prefill_rows, roof
 def detail_rows(run: Snapshot, name: str, summary: Summary) -> list[Tile]:
     """What stands behind the tiles of one arm."""
     arm = run.arms[name]
-    counts = arm.finishes[max(arm.finishes)].extra if arm.finishes else RunCounts()
+    counts = arm.finishes[max(arm.finishes)].counts if arm.finishes else RunCounts()
     phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
     return [
         *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label),

@@ -3,7 +3,6 @@
 import msgspec
 
 from tokendyno.backend.config import Workload
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import IDLE, PageGroup, PhaseName, WaitReason
 from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_series import BatchSeries, RequestRow
@@ -90,7 +89,7 @@ class BatchArm(ArmHead, frozen=True):
     phases_s: dict[PhaseName, float]
     wall_s: float | None
     clock: str | None
-    extra: RunCounts
+    extra: dict[str, float]
     interference: list[str]
     annotations: list[Annotated]
 

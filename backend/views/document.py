@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 
 from tokendyno.backend.arms.check import Checked
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import Compiled
 from tokendyno.backend.models import resolve
 from tokendyno.backend.predict.kv import kv_series
@@ -119,7 +118,7 @@ def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:
 
 def _repeats(arm: ArmSeries) -> list[Repeat]:
     return [
-        Repeat(latency_s, arm.finishes[n].extra if n in arm.finishes else RunCounts())
+        Repeat(latency_s, arm.finishes[n].extra if n in arm.finishes else {})
         for n, latency_s in sorted(arm.repeats_s.items())
     ]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import Memory
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Summary
 from tokendyno.backend.units import bytes_text
@@ -58,7 +58,7 @@ class MemoryCheck(NamedTuple):
 def memory_checks_of(run: Snapshot, name: str, summary: Summary) -> list[MemoryCheck]:
     """Every part of one arm's memory."""
     arm = run.arms[name]
-    counts = arm.finished.extra if arm.finished else RunCounts()
+    counts = arm.finished.counts.memory if arm.finished else Memory()
     weights = arm.loaded.weight_bytes if arm.loaded else None
     kv = (summary.kv_predicted_bytes, summary.kv_bytes)
     return memory_checks(arm.predicted_memory, weights, kv, summary.peak_memory_bytes or 0, run.memory_label, counts)
@@ -70,7 +70,7 @@ def memory_checks(
     kv: tuple[int | None, int | None],
     peak: int,
     label: str,
-    counts: RunCounts,
+    counts: Memory,
 ) -> list[MemoryCheck]:
     """Every part. `kv`: (predicted, measured) at the end of the run; `label`: what `peak` counts.
 
@@ -90,15 +90,15 @@ def memory_checks(
         ),
     ]
     if counts.allocator_peak_bytes is not None:
-        allocator = int(counts.allocator_peak_bytes)
+        allocator = counts.allocator_peak_bytes
         found.append(MemoryCheck("allocator", "Peak tensor memory", predicted.get("tensors"), allocator))
     return found
 
 
-def _remark(peak: int, counts: RunCounts) -> str:
+def _remark(peak: int, counts: Memory) -> str:
     if counts.allocator_peak_bytes is None or counts.allocator_reserved_bytes is None:
         return ""
-    kept = int(counts.allocator_reserved_bytes - counts.allocator_peak_bytes)
+    kept = counts.allocator_reserved_bytes - counts.allocator_peak_bytes
     if kept <= KEPT_SHARE * peak:
         return ""
     return f"torch's allocator kept {' '.join(bytes_text(kept))} that no tensor used"

@@ -30,7 +30,7 @@ def prompt_pass(run: Snapshot, name: str, summary: Summary) -> PromptPass | None
     if run.unit != "token" or arm.started is None or not summary.ttft_s:
         return None
     tokens = arm.started.prompt_tokens * arm.started.batch_size
-    passes = max(1, int(arm.finished.extra.prompt_passes or 1)) if arm.finished else 1
+    passes = max(1, arm.finished.counts.prefill.prompt_passes) if arm.finished else 1
     return PromptPass(tokens, passes, summary.ttft_s / passes, tokens / summary.ttft_s)
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from tokendyno.backend.config import Workload
-from tokendyno.backend.counts import RunCounts, StepPart
+from tokendyno.backend.counts import StepPart
 from tokendyno.backend.evidence import TOKENS, Level
 from tokendyno.backend.messages import AnnotationKind, PhaseName, RankMemory
 from tokendyno.backend.runs.records import Status, Unit
@@ -101,7 +101,7 @@ class Repeat(Part, frozen=True):
     """One repeat: the latency of each step, and what the worker counted."""
 
     latency_s: list[float]
-    extra: RunCounts
+    extra: dict[str, float]
 
 
 class Annotated(Part, frozen=True):
@@ -208,7 +208,7 @@ class ArmDocument(ArmHead, frozen=True):
     stopped_by: str | None
     wall_s: float | None
     clock: str | None
-    extra: RunCounts
+    extra: dict[str, float]
     repeats: list[Repeat]
     interference: list[str]
     launch_bound: bool | None
@@ -297,7 +297,7 @@ def arm_measured(run: Snapshot, name: str) -> dict[str, Any]:
         "phases_s": {phase.name: phase.seconds for phase in arm.phases.values()},
         "wall_s": finished.wall_s if finished else None,
         "clock": finished.clock if finished else None,
-        "extra": finished.extra if finished else RunCounts(),
+        "extra": finished.extra if finished else {},
         "interference": interference_of(run, name, run.summary(name)),
         "annotations": [Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
     }

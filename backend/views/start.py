@@ -110,11 +110,11 @@ def start_of(arm: ArmSeries, alone: bool) -> Start | None:
     left_s = phases.get("compile", 0.0) + phases.get("warmup", 0.0)
     compiled = first.compiled if before != "loaded" or "compile" in phases else None  # else that of an earlier run
     inside = compiled.stages_s if compiled else {}
-    for span, seconds in {**inside, "capture": first.extra.capture_s or 0.0}.items():
+    for span, seconds in {**inside, "capture": first.counts.warmup.capture_s or 0.0}.items():
         found[span] = min(seconds, left_s)
         left_s -= found[span]
     found["warmup"], found["prefill"] = left_s, first.ttft_s
-    found["cache"] = (first.extra.cache_s or 0.0) if compiled or before != "loaded" else 0.0
+    found["cache"] = (first.counts.warmup.cache_s or 0.0) if compiled or before != "loaded" else 0.0
     if alone:
         begin_s = min(phase.begin_s for phase in arm.first_phases.values())
         whole_s = arm.first_phases["run"].begin_s + first.ttft_s - begin_s

@@ -98,26 +98,27 @@ def details(
         _setup(phases_s),
         _warm_up(counts, phases_s, unit),
         *_first_use(counts),
-        tile("memory_now", "Memory after the run", in_bytes(counts.process_now_bytes), memory_label),
+        tile("memory_now", "Memory after the run", in_bytes(counts.memory.process_now_bytes), memory_label),
         tile("energy", f"Energy per {what}", energy, "of the whole GPU" if energy else need),
     ]
     if device == "cuda":
         rows += _gpu_rows(s, counts)
-    contention = of_unit(counts.cpu_others_cores, "cores")
+    contention = of_unit(counts.machine.cpu_others_cores, "cores")
     return [*rows, tile("others", "CPU used by other programs", contention, "mean over the run")]
 
 
 def _gpu_rows(s: Summary, counts: RunCounts) -> list[Tile]:
-    lowest = f"lowest {three(counts.sm_clock_low_mhz)} MHz" if counts.sm_clock_low_mhz is not None else ""
+    machine, low_mhz = counts.machine, counts.machine.sm_clock_low_mhz
+    lowest = f"lowest {three(low_mhz)} MHz" if low_mhz is not None else ""
     counted = "tensors, counted by PyTorch's allocator"
     return [
         tile("busy", "GPU busy", in_percent(s.gpu_busy_share), "launch-bound" if s.launch_bound else ""),
-        tile("allocator", "Peak allocated memory", in_bytes(counts.allocator_peak_bytes), counted),
-        tile("allocator_now", "Allocated memory after the run", in_bytes(counts.allocator_now_bytes), counted),
-        tile("clock", "GPU clock", of_unit(counts.sm_clock_mhz, "MHz"), lowest),
-        tile("temperature", "GPU temperature", of_unit(counts.temperature_c, "°C"), "highest"),
-        tile("slowed", "GPU throttled", *_sampled(counts.gpu_slowed_share)),
-        tile("gpu_others", "GPU used by other programs", *_sampled(counts.gpu_others_share)),
+        tile("allocator", "Peak allocated memory", in_bytes(counts.memory.allocator_peak_bytes), counted),
+        tile("allocator_now", "Allocated memory after the run", in_bytes(counts.memory.allocator_now_bytes), counted),
+        tile("clock", "GPU clock", of_unit(machine.sm_clock_mhz, "MHz"), lowest),
+        tile("temperature", "GPU temperature", of_unit(machine.temperature_c, "°C"), "highest"),
+        tile("slowed", "GPU throttled", *_sampled(machine.gpu_slowed_share)),
+        tile("gpu_others", "GPU used by other programs", *_sampled(machine.gpu_others_share)),
     ]
 
 
@@ -177,17 +178,17 @@ def _setup(phases_s: PhaseSeconds) -> Tile:
 
 def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
     """Steps executed before the first measured one, and where their time went."""
-    steps, past = counts.warmup_steps, counts.warmup_window_steps
+    steps, past = counts.warmup.warmup_steps, counts.warmup.warmup_window_steps
     what = "tokens" if unit == "token" else "passes"
-    note = f"{past:.0f} of them past the sliding window, after a prompt of its length" if past else ""
+    note = f"{past} of them past the sliding window, after a prompt of its length" if past else ""
     took = [f"{_cold(name)} {joined(phases_s[name])}" for name in _WARM_UP if name in phases_s]
-    pair = (f"{steps:.0f}", what) if steps else None
+    pair = (f"{steps}", what) if steps else None
     return tile("warmup", "Warm-up before the first run", pair, ", ".join(filter(None, [note, *took])))
 
 
 def _first_use(counts: RunCounts) -> list[Tile]:
     """What would be paid for by the first token without a warm-up; no row where a prompt was read once only."""
-    first_s, last_s = counts.warmup_first_s, counts.warmup_last_s
+    first_s, last_s = counts.warmup.warmup_first_s, counts.warmup.warmup_last_s
     if first_s is None or last_s is None:
         return []
     note = f"kernels loaded, chosen, compiled, captured: {joined(first_s)} for the first prompt, {joined(last_s)} later"

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of, flat
 from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.messages import (
     Samples,
@@ -16,11 +16,12 @@ from tokendyno.backend.messages import (
 
 
 def test_figures_keep_their_names_and_those_of_another_version_are_ignored() -> None:
-    known = RunCounts(lookups=0.0, energy_j=2.5)
-    assert encode(known) == b'{"lookups":0.0,"energy_j":2.5}', "what is unknown is left out, 0 is not"
-    stored = b'{"energy_j":2.5,"of_a_version_long_gone":1,"lookups":0}'
-    assert msgspec.json.decode(stored, type=RunCounts) == known
-    assert RunCounts(energy_j=1.0).filled_from(known) == RunCounts(lookups=0.0, energy_j=1.0)
+    stored = {"energy_j": 2.5, "of_a_version_long_gone": 1.0, "guessed": 8.0, "pages_taken": 0.0, "lookups": 0.0}
+    known = counts_of(stored)
+    assert (known.machine.energy_j, known.drafts.draft_tokens) == (2.5, 8)
+    assert flat(known) == {"energy_j": 2.5, "guessed": 8, "pages_taken": 0}, "what is unknown is left out"
+    known.update(counts_of({"accepted": 3.0}))
+    assert known.drafts == counts_of({"accepted": 3.0}).drafts, "a part is taken over whole"
 
 
 def test_records_of_versions_without_sequences_and_ranks_are_read() -> None:

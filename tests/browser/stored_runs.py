@@ -8,7 +8,7 @@ from tests.support.batches import batch_arm, batch_created, paged_events, static
 from tests.support.runs import arm_records, created, encoder, ended, passes
 from tokendyno.backend import hardware
 from tokendyno.backend.config import ArmRequest, Request, reading_of
-from tokendyno.backend.counts import RunCounts, StepTime
+from tokendyno.backend.counts import StepTime
 from tokendyno.backend.evidence import Finding, Verdict
 from tokendyno.backend.messages import Annotation, Event, Failed, Finished, Loaded, Progress, Scored, Started
 from tokendyno.backend.quality import Quality, QualityText
@@ -42,9 +42,7 @@ def evil() -> list[Record]:
             Started(10, 1, 64, [EVIL]),
             Progress("run", "step", 0.5, 0.5, EVIL),
             Loaded(1, 1, False),
-            Finished(
-                "length", f"{name} {EVIL}", 0.1, 1.0, 2**29, EVIL, EVIL, [Finding("cache", EVIL, EVIL)], RunCounts()
-            ),
+            Finished("length", f"{name} {EVIL}", 0.1, 1.0, 2**29, EVIL, EVIL, [Finding("cache", EVIL, EVIL)], {}),
             Failed("run", EVIL, EVIL, EVIL),
         ]
         records += [ArmEvent(name, 0, 1.0, event) for event in events]

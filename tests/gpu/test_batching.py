@@ -46,7 +46,7 @@ def test_every_way_of_running_steps_gives_the_tokens_of_static_batches(static: R
         if (
             axis == "batch_graphs" and found.status == "partial"
         ):  # a size that was met first in the run is captured there
-            captured = int(run.arms["A"].finished.extra.paged_captures or 0)  # type: ignore[union-attr]
+            captured = run.arms["A"].finished.counts.pages.paged_captures  # type: ignore[union-attr]
             assert 0 < captured == found.finding.expected - found.finding.reached <= 2, found  # type: ignore[operator]
             continue
         assert found.status == ("off" if choice == "off" else "verified"), found

@@ -1,5 +1,6 @@
 """Caches, draft tokens and padded lengths on a GPU: the same text, the predicted bytes, on the right device."""
 
+import re
 from typing import Any
 
 import pytest
@@ -58,8 +59,6 @@ def test_greedy_text_stays_the_same(choices: dict[str, str], bench: Bench, story
 def test_quantized_bytes_are_as_predicted_on_the_gpu(kind: str, bench: Bench) -> None:
     found = arm(bench, FULL, Workload(prompt_tokens=100, max_new_tokens=160), cache=kind)
     assert found["kv_bytes"] == found["kv_bytes_predicted"]
-    assert found["extra"]["kv_cuda_bytes"] == found["kv_bytes"]["full"][-1]
-    assert "kv_cpu_bytes" not in found["extra"]
 
 
 @pytest.mark.parametrize("kernels", ["off", "local"])
@@ -68,28 +67,27 @@ def test_a_static_cache_in_8_bits_has_the_predicted_bytes_in_captured_steps(kern
     how = {"loop": "own", "projections": "fused", "cuda_graphs": "manual", "kernels": kernels}
     found = arm(bench, FULL, Workload(prompt_tokens=100, max_new_tokens=60), cache="static-fp8", **how)
     assert found["kv_bytes"] == found["kv_bytes_predicted"]
-    assert found["extra"]["kv_cuda_bytes"] == found["kv_bytes"]["full"][-1]
+
+
+def bytes_in_host_memory(arm: dict[str, Any]) -> int:
+    """Of the cache, as its row of the ledger says."""
+    proof = next(row["proof"] for row in arm["evidence"] if row["axis"] == "cache")
+    told = re.search(r"([\d,]+) of them in pinned host memory", proof)
+    return int(told[1].replace(",", "")) if told else 0
 
 
 def test_an_offloaded_cache_leaves_the_gpu_all_but_two_layers(bench: Bench) -> None:
-    held = arm(bench, FULL, LONG)["extra"]
-    found = arm(bench, FULL, LONG, cache="offloaded")
-    away = found["extra"]
-    whole = held["kv_cuda_bytes"]
-    assert "kv_cpu_bytes" not in held
-    assert away["kv_cpu_bytes"] + away["kv_cuda_bytes"] == whole
-    assert away["kv_cuda_bytes"] <= 2 * whole / 28  # layers of Qwen3-0.6B
-    assert held["allocator_peak_bytes"] - away["allocator_peak_bytes"] > whole / 2
-    proof = next(row["proof"] for row in found["evidence"] if row["axis"] == "cache")
-    assert f"{int(away['kv_cpu_bytes']):,} of them in pinned host memory" in proof
+    near, away = arm(bench, FULL, LONG), arm(bench, FULL, LONG, cache="offloaded")
+    whole, in_host = near["kv_bytes"]["full"][-1], bytes_in_host_memory(away)
+    assert in_host >= 26 * whole / 28  # layers of Qwen3-0.6B
+    assert near["extra"]["allocator_peak_bytes"] - away["extra"]["allocator_peak_bytes"] > whole / 2
 
 
 def test_an_offloaded_static_cache_keeps_its_windows_on_the_gpu(bench: Bench) -> None:
     work = Workload(prompt_tokens=1_000, max_new_tokens=24)
     found = arm(bench, "pocket", work, cache="offloaded_static")
     sliding, full = (found["kv_bytes"][kind][-1] for kind in ("sliding", "full"))
-    assert sliding <= found["extra"]["kv_cuda_bytes"] <= sliding + full / 2  # 1 or 2 of 4 layers
-    assert found["extra"]["kv_cpu_bytes"] >= full / 2
+    assert sliding <= sliding + full - bytes_in_host_memory(found) <= sliding + full / 2  # 1 or 2 of 4 layers
 
 
 def test_flex_attention_takes_padding_on_a_gpu(bench: Bench, story: list[int]) -> None:

@@ -65,8 +65,9 @@ def test_the_allocator_counts_less_than_nvml_and_each_peak_is_the_larger(documen
     for arm in document["arms"]:
         extra = arm["extra"]
         assert arm["weight_bytes"] < extra["allocator_now_bytes"] <= extra["allocator_peak_bytes"]
-        assert extra["allocator_peak_bytes"] <= extra["allocator_reserved_bytes"] < extra["process_peak_bytes"]
-        assert extra["process_now_bytes"] <= extra["process_peak_bytes"]
+        peak = arm["summary"]["peak_memory_bytes"]
+        assert extra["allocator_peak_bytes"] <= extra["allocator_reserved_bytes"] < peak
+        assert extra["process_now_bytes"] <= peak
 
 
 def test_one_kernel_at_a_time_leaves_the_gpu_waiting_and_a_graph_does_not(document: dict[str, Any]) -> None:
@@ -161,7 +162,7 @@ def test_a_run_past_the_window_was_warmed_up_past_it() -> None:
     found = bench("warm-window", "run --model pocket --prompt 'Once upon a time' --max-new-tokens 300 --ignore-eos")
     (arm,) = found["arms"]
     extra, filled = arm["extra"], 128 - arm["prompt_tokens"]
-    assert extra["warmup_prompts"] >= 3 and extra["warmup_window_steps"] >= 3
+    assert extra["warmup_window_steps"] >= 3
     latency = arm["latency_s"]
     print(
         "before, at and after the window:",

@@ -7,7 +7,6 @@ from typing import Literal
 import msgspec
 
 from tokendyno.backend.config import ArmRequest, Request, Workload
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Annotation, Event, Finished, Progress, Samples, Started, Tokens
 from tokendyno.backend.predict.kv import KvPoint
@@ -65,9 +64,7 @@ def tokens(first: int, count: int, text: str = "") -> Tokens:
 
 def finished(text: str, reason: Literal["length", "eos", "cancelled"] = "length") -> Finished:
     """The end of a run of 1 s, with one proof."""
-    return Finished(
-        reason, text, 0.1, 1.0, 99, "label", "clock", [Finding("dtype", "bfloat16", "checked")], RunCounts()
-    )
+    return Finished(reason, text, 0.1, 1.0, 99, "label", "clock", [Finding("dtype", "bfloat16", "checked")], {})
 
 
 def arm_records(arm: str, tokens: int, text: str = "", done: bool = True) -> list[Record]:
@@ -92,9 +89,7 @@ def arm_records(arm: str, tokens: int, text: str = "", done: bool = True) -> lis
     ]
     if done:
         finding = Finding("cache", "dynamic" if arm == "A" else "unwindowed", "looked at the layers")
-        events.append(
-            Finished("length", text or "word " * tokens, 0.1, 1.0, 2**29, "RSS", "clock", [finding], RunCounts())
-        )
+        events.append(Finished("length", text or "word " * tokens, 0.1, 1.0, 2**29, "RSS", "clock", [finding], {}))
     predicted = Predicted(arm, corners, roofline(arm, last), "250 GB/s, a test", "1 GB to read", PREDICTED_MEMORY)
     return [predicted, *(ArmEvent(arm, 0, 0.1 * i, event) for i, event in enumerate(events))]
 
@@ -123,8 +118,6 @@ def passes(arm: str, count: int, repeat: int = 0, pass_s: float = 0.01) -> list[
         Progress("run", "begin", 0.0),
         Tokens(0, [pass_s * (i + 1) for i in range(count)], [pass_s] * count, zeros, zeros, [2**29] * count, zeros, ""),
         Annotation("foreign", 3, 0.02, 0.1, "other programs kept some of the 2 CPU cores busy"),
-        Finished(
-            "length", "", 0.0, pass_s * count, 2**29, "RSS", "clock", [Finding("cache", "dynamic", "none")], RunCounts()
-        ),
+        Finished("length", "", 0.0, pass_s * count, 2**29, "RSS", "clock", [Finding("cache", "dynamic", "none")], {}),
     ]
     return [ArmEvent(arm, repeat, 0.1 * i, event) for i, event in enumerate(events)]

@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping
 from typing import Literal
 
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter
 from tokendyno.backend.messages import (
     Amount,
@@ -102,7 +101,7 @@ def tokens(count: int, first: int = 0) -> Tokens:
 
 def finished(reason: Literal["length", "cancelled"]) -> Finished:
     """The end of a run."""
-    return Finished(reason, "", 0.01, 0.1, 1 << 20, "scripted", "scripted", [], RunCounts())
+    return Finished(reason, "", 0.01, 0.1, 1 << 20, "scripted", "scripted", [], {})
 
 
 SCRIPTED = ExecutorKind(ScriptedExecutor)

@@ -4,7 +4,6 @@ from typing import Any
 
 from tests.support.machines import CPU
 from tokendyno.backend.config import ArmRequest, Request, Workload
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Finding, Verdict
 from tokendyno.backend.hardware import versions
 from tokendyno.backend.messages import (
@@ -59,7 +58,7 @@ def fill(run: Run, arm: str, text: str = "a cat") -> None:
         Tokens(2, [0.35], [0.15], [12], [22], [8], [3], text[2:]),
         Finished("length", text, 0.1, 0.35, 9, "RSS", "a clock", [
             Finding("attention", "eager", "no fused"), Finding("cache", "dynamic", "4 layers"),
-            Finding("compile", "default", "1 graph")], RunCounts()),
+            Finding("compile", "default", "1 graph")], {}),
     ):  # fmt: skip
         run.append(ArmEvent(arm, 0, 2.0, event))
     run.append(Predicted(arm, [KvPoint(4, 10, 20), KvPoint(6, 12, 22)]))
@@ -77,7 +76,7 @@ def annotated() -> Run:
         Started(4, 1, 3, []),
         Tokens(0, [0.1, 0.2, 0.3], [0.1] * 3, [0] * 3, [0] * 3, [0] * 3, [1, 2, 3], "cat"),
         *marks,
-        Finished("length", "cat", 0.1, 0.35, 9, "RSS", "a clock", [], RunCounts(),
+        Finished("length", "cat", 0.1, 0.35, 9, "RSS", "a clock", [], {},
                  Compiled(4.0, graphs, {"a break": 2}, {"cpu device": 1}, 0, 2, 0, 500, 0, 31.0)),
     ]  # fmt: skip
     for event in events:
@@ -93,7 +92,7 @@ def repeated() -> Run:
         run.append(ArmEvent(name, 0, 2.0, Annotation("foreign", 1, 0.1, 0.2, "another program used the GPU")))
         run.append(ArmEvent(name, 1, 3.0, Tokens(0, [0.1, 0.2], [0.1, 0.1], [1] * 2, [1] * 2, [1] * 2, [1] * 2, "x")))
         run.append(
-            ArmEvent(name, 1, 3.0, Finished("length", "x", 0.1, 0.2, 9, "RSS", "a clock", [], RunCounts(energy_j=4.0)))
+            ArmEvent(name, 1, 3.0, Finished("length", "x", 0.1, 0.2, 9, "RSS", "a clock", [], {"energy_j": 4.0}))
         )
     run.append(Ended(4.0, "done"))
     return run

@@ -45,8 +45,8 @@ class AsyncBatching(ManyRequests):
         """The first step has none before it."""
         if unseen := self.without_pages(observation):
             return unseen
-        counts = observation.counts
-        steps, overlapped = int(counts.paged_steps or 0), int(counts.overlapped_steps or 0)
+        counts = observation.counts.pages
+        steps, overlapped = counts.paged_steps, counts.overlapped_steps
         proof = f"{overlapped:,} of {steps:,} steps were prepared while the step before was under way"
         if not overlapped:
             return Finding(self.name, "off", proof)

@@ -64,10 +64,8 @@ class BatchGraphs(ManyRequests):
         """A step of a new size is run and captured first."""
         if unseen := self.without_pages(observation):
             return unseen
-        counts = observation.counts
-        steps, replays, captures = (
-            int(n or 0) for n in (counts.paged_steps, counts.paged_replays, counts.paged_captures)
-        )
+        counts = observation.counts.pages
+        steps, replays, captures = (counts.paged_steps, counts.paged_replays, counts.paged_captures)
         proof = f"{replays:,} of {steps:,} steps replayed a CUDA graph; {captures:,} were captured during the run"
         if not replays and not captures:
             return Finding(self.name, "off", proof)

@@ -44,11 +44,13 @@ class BatchOrder(ManyRequests):
     def find(self, observation: Observation) -> Finding:
         """Of each two requests in a row that had both arrived: whether the earlier or the shorter came first."""
         counts = observation.counts
-        pairs = int(counts.order_pairs or 0)
-        by = {"arrival": int(counts.order_arrival or 0), "sorted": int(counts.order_sorted or 0)}
-        if counts.paged_steps or not pairs:
+        pairs = counts.static.order_pairs
+        by = {"arrival": counts.static.order_arrival, "sorted": counts.static.order_sorted}
+        if counts.pages.paged_steps or not pairs:
             why = (
-                "continuous batching forms no batches" if counts.paged_steps else "no two requests could change places"
+                "continuous batching forms no batches"
+                if counts.pages.paged_steps
+                else "no two requests could change places"
             )
             return Finding(self.name, self.default, why, outcome="not_applicable")
         planned = observation.plan.generate.batch.order

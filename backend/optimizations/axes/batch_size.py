@@ -38,9 +38,9 @@ class BatchSize(ManyRequests):
 
     def find(self, observation: Observation) -> Finding:
         """A smaller limit than the fullest step was not in effect; one that no step reached changed nothing."""
-        counts, batch = observation.counts, observation.plan.generate.batch
-        steps, requests = int(counts.batch_steps or 0), int(counts.batch_requests or 0)
-        allowed, fullest = int(counts.slot_steps or 0) // max(1, steps), int(counts.fullest_step or 0)
+        counts, batch = observation.counts.requests, observation.plan.generate.batch
+        steps, requests = counts.batch_steps, counts.batch_requests
+        allowed, fullest = counts.slot_steps // max(1, steps), counts.fullest_step
         planned = min(batch.rows or allowed, requests)
         name = str(batch.rows) if batch.rows else AUTO
         proof = f"the fullest of {steps:,} steps held {fullest} of {requests} requests"

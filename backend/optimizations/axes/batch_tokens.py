@@ -34,10 +34,10 @@ class BatchTokens(ManyRequests):
         """Where no step was filled, a larger budget would have changed nothing."""
         if unseen := self.without_pages(observation):
             return unseen
-        counts = observation.counts
-        widest, full = int(counts.widest_step_tokens or 0), int(counts.full_steps or 0)
+        counts = observation.counts.pages
+        widest, full = counts.widest_step_tokens, counts.full_steps
         planned = observation.plan.generate.batch.step_tokens
-        proof = f"the widest of {int(counts.paged_steps or 0):,} steps had {widest:,} tokens; {full:,} had {planned:,}"
+        proof = f"the widest of {counts.paged_steps:,} steps had {widest:,} tokens; {full:,} had {planned:,}"
         if widest > planned:
             return Finding(self.name, str(widest), proof)
         if not full:

@@ -137,13 +137,13 @@ class Batching(ManyRequests):
     def find(self, observation: Observation) -> Finding:
         """Static: rows and padding that the model received. Continuous: layers that wrote into pages, and tokens."""
         counts = observation.counts
-        if counts.paged_steps:
+        if counts.pages.paged_steps:
             return self._continuous(observation)
-        rows, formed = int(counts.rows_seen or 0), int(counts.batches or 0)
-        requests = int(counts.batch_requests or 0)
+        rows, formed = counts.static.rows_seen, counts.static.batches
+        requests = counts.requests.batch_requests
         if not requests:
             return Finding(self.name, "off", "one prompt, no other request")
-        seen, expected = int(counts.padding_seen or 0), int(counts.padding_tokens or 0)
+        seen, expected = counts.static.padding_seen, counts.requests.padding_tokens
         batches = f"{formed} batch{'es' * (formed != 1)}"
         proof = (
             f"{requests} requests in {batches}: the model received {rows} rows and {seen:,} positions of padding, of "
@@ -160,13 +160,13 @@ class Batching(ManyRequests):
 
     def _continuous(self, observation: Observation) -> Finding:
         counts = observation.counts
-        steps, calls = int(counts.paged_steps or 0), int(counts.paged_layer_calls or 0)
+        steps, calls = counts.pages.paged_steps, counts.pages.paged_layer_calls
         layers = int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
-        useful, given = int(counts.useful_tokens or 0), int(counts.paged_tokens or 0)
+        useful, given = counts.requests.useful_tokens, counts.pages.paged_tokens
         proof = (
             f"{given:,} of {useful:,} tokens came from {steps:,} steps, in which {calls:,} of {steps * layers:,} calls "
-            f"of layers wrote into pages; {int(counts.paged_bytes or 0):,} bytes of pages of "
-            f"{int(counts.page_tokens or 0)} tokens"
+            f"of layers wrote into pages; {counts.pages.paged_bytes:,} bytes of pages of "
+            f"{counts.pages.page_tokens} tokens"
         )
         if given != useful:
             return Finding(self.name, "continuous", proof, min(given, useful), max(given, useful))

@@ -284,11 +284,11 @@ class Compile(Optimization):
     def find(self, observation: Observation) -> Finding:
         """How many matrices reached compiled code, of all matrices in all decode steps (or passes of an encoder)."""
         counts, trace = observation.counts, observation.trace()
-        steps, reached = int(counts.counted_steps or 0), int(counts.compiled_matrices or 0)
-        expected = steps * int(counts.matrices or 0)
+        steps, reached = counts.graphs.counted_steps or 0, counts.graphs.compiled_matrices
+        expected = steps * counts.graphs.matrices
         made = observation.plan.generate
         planned = made.compile_mode
-        if planned and counts.counted_steps == 0 and not reached:
+        if planned and counts.graphs.counted_steps == 0 and not reached:
             none = "the only token came from the pass over the prompt: no decode step ran that could be compiled"
             return Finding(self.name, planned, none, outcome="not_applicable")
         if made.compile_module and not reached:
@@ -302,13 +302,13 @@ class Compile(Optimization):
                 told = f"{told}; {_history(observation)}"
                 return Finding(self.name, joined("default", _seen(observation, _other_backend())), told)
             return Finding(self.name, "off", told)
-        graphs = (counts.replayed_steps or 0) > 0
-        tuned = (counts.tuned_kernels or 0) > 0
+        graphs = counts.graphs.replayed_steps > 0
+        tuned = counts.compilation.tuned_kernels > 0
         names = {(False, False): "default", (False, True): "reduce-overhead", (True, True): "max-autotune"}
         mode = "module" if made.compile_module else names.get((tuned, graphs), "max-autotune-no-cudagraphs")
         proof = (
             f"compiled code of Inductor received {reached:,} of {expected:,} matrices "
-            f"({counts.compiled_share or 0:.1%} of the bytes) in {counts.compiled_steps or 0:.0f} of {steps} steps"
+            f"({counts.graphs.compiled_share:.1%} of the bytes) in {counts.graphs.compiled_steps} of {steps} steps"
         )
         outside = products(trace.eager)
         if outside:
@@ -344,7 +344,7 @@ def _seen(observation: Observation, backend: str) -> dict[str, str]:
     """The values that were in effect, of those that were asked for."""
     from torch._dynamo.utils import graph_break_reasons
 
-    given, counts = observation.plan.generate.compile_values, observation.counts
+    given, counts = observation.plan.generate.compile_values, observation.counts.compilation
     seen = {"backend": backend} if backend != "inductor" else {}
     if given.fullgraph and not counts.graph_breaks:
         seen["fullgraph"] = "true"
@@ -369,16 +369,16 @@ def _history(observation: Observation) -> str:
     """What was compiled for these settings so far."""
     from torch._dynamo.utils import counters, get_compilation_metrics, graph_break_reasons
 
-    counts, records = observation.counts, get_compilation_metrics()
+    counts, records = observation.counts.compilation, get_compilation_metrics()
     places = break_places(graph_break_reasons)
     reasons = [(_short(reason), places.get(first_line(reason), "")) for reason in counters["graph_break"]]
     breaks = [f"{reason} at {place}" if place else reason for reason, place in reasons] if counts.graph_breaks else []
     guards = [guard(one.recompile_reason) for one in records if one.recompile_reason] if counts.recompiles else []
-    told = [f"{counts.graphs or 0:.0f} graphs compiled, compile time (cold) {counts.compile_cold_s or 0:.1f} s"]
-    told.append(f"{counts.graph_breaks or 0:.0f} graph breaks{_first(breaks)}")
-    told.append(f"{counts.recompiles or 0:.0f} recompile{'s' * (counts.recompiles != 1)}{_first(guards)}")
+    told = [f"{counts.graphs} graphs compiled, compile time (cold) {counts.compile_cold_s:.1f} s"]
+    told.append(f"{counts.graph_breaks} graph breaks{_first(breaks)}")
+    told.append(f"{counts.recompiles} recompile{'s' * (counts.recompiles != 1)}{_first(guards)}")
     if counts.cudagraph_skips:
-        told.append(f"{counts.cudagraph_skips:.0f} CUDA graphs skipped")
+        told.append(f"{counts.cudagraph_skips} CUDA graphs skipped")
     return ", ".join(told)
 
 

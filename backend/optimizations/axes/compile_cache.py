@@ -93,26 +93,26 @@ class CompileCache(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """By what was counted since these settings were first used in this worker."""
-        counts = observation.counts
+        counts = observation.counts.compilation
         made = observation.plan.generate
         if made.compile_mode is None or made.compile_values.backend != "inductor":
             return Finding(self.name, "torch", "Inductor compiled nothing", outcome="not_applicable")
-        hits, misses = int(counts.fx_cache_hits or 0), int(counts.fx_cache_misses or 0)
-        told = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s or 0:.1f} s"
-        loaded, saved = counts.artefacts_loaded_bytes or 0, counts.artefacts_saved_bytes or 0
-        before, published = int(counts.cache_files_before or 0), int(counts.cache_files_published or 0)
+        hits, misses = counts.fx_cache_hits, counts.fx_cache_misses
+        told = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s:.1f} s"
+        loaded, saved = counts.artefacts_loaded_bytes, counts.artefacts_saved_bytes
+        before, published = counts.cache_files_before, counts.cache_files_published
         if not counts.own_code_files:
             return Finding(self.name, "unknown", f"{told}; no generated code was loaded from this worker's own cache")
         if counts.graphs and not hits and not misses:
             return Finding(self.name, "unknown", f"{told}; torch looked for no graph in its cache: it is switched off")
         if before or published:
-            shared, compiled = int(counts.cache_files_shared or 0), int(counts.cache_files_compiled or 0)
+            shared, compiled = counts.cache_files_shared, counts.cache_files_compiled
             told += (
                 f"; at the start the worker's cache held {before} of the {shared} files that workers share, and "
                 f"{published} of its {compiled} files are shared now"
             )
             return Finding(self.name, "torch", told, before + published, shared + compiled)
-        told += f"; the worker's cache was empty and holds {counts.own_code_files:.0f} files of generated code now"
+        told += f"; the worker's cache was empty and holds {counts.own_code_files} files of generated code now"
         if loaded:
             told += f"; {loaded:,.0f} bytes of artefacts loaded: it took {counts.artefacts_cold_s or 0:.1f} s before"
             return Finding(self.name, "artefacts", told, hits, hits + misses)

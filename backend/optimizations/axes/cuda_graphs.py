@@ -168,13 +168,13 @@ class CudaGraphs(Optimization):
     def find(self, observation: Observation) -> Finding:
         """How many measured steps were replayed; with compiled graphs, how many matrices in them."""
         counts = observation.counts
-        if counts.paged_steps:
+        if counts.pages.paged_steps:
             told = "continuous batching has graphs of its own: see batch_graphs"
             return Finding(self.name, "off", told, outcome="not_applicable")
         trace = observation.trace()
-        steps, matrices = int(counts.counted_steps or 0), int(counts.matrices or 0)
-        manual, replayed = int(counts.manual_replays or 0), int(counts.replayed_matrices or 0)
-        if counts.counted_steps == 0 and not manual and not replayed:
+        steps, matrices = counts.graphs.counted_steps or 0, counts.graphs.matrices
+        manual, replayed = counts.graphs.manual_replays, counts.graphs.replayed_matrices
+        if counts.graphs.counted_steps == 0 and not manual and not replayed:
             return Finding(self.name, "off", "no decode step ran that could be replayed", outcome="not_applicable")
         told = f"{trace.runtime['cudaGraphLaunch']} graph launches and {sum(trace.kernels.values()):,} kernels in "
         told += f"{trace.steps} extra tokens"

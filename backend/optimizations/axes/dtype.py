@@ -229,7 +229,7 @@ class Dtype(Optimization):
         if cast := autocast(observation.plan.load.device):
             multiplied += f"; autocast computes products in {cast}"
             tensors[cast] += products[main]
-        drawn = int(observation.counts.drawn_tensors or 0)
+        drawn = observation.counts.load.drawn_tensors
         if drawn:
             multiplied += f"; {drawn:,} tensors are not in the checkpoint, and were drawn at random"
         proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}"

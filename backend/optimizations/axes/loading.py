@@ -98,8 +98,8 @@ class Loading(Optimization):
         if observation.plan.load.device == "cpu":
             same = "nothing was moved to a device: all choices are the same"
             return Finding(self.name, planned, same, outcome="not_applicable")
-        counts = observation.counts
-        warmed, moved = int(counts.load_warmup_bytes or 0), int(counts.load_moved_bytes or 0)
+        counts = observation.counts.load
+        warmed, moved = counts.load_warmup_bytes, counts.load_moved_bytes
         proof = f"the allocator's warm-up reserved {warmed:,} bytes; {moved:,} bytes were moved from host memory"
         if (
             planned == "device_map"

@@ -31,12 +31,12 @@ class PageSize(ManyRequests):
         """A page of another size would have been taken more often, or less."""
         if unseen := self.without_pages(observation):
             return unseen
-        counts = observation.counts
-        size = int(counts.page_tokens or 0)
-        taken, needed = int(counts.pages_taken or 0), int(counts.pages_needed or 0)
+        counts = observation.counts.pages
+        size = counts.page_tokens
+        taken, needed = counts.pages_taken or 0, counts.pages_needed
         proof = f"requests took {taken:,} pages of {size} tokens; by their lengths they need {needed:,}"
         if counts.restarts:
-            more = f"; {int(counts.restarts):,} times a request lost its pages and took them again"
+            more = f"; {counts.restarts:,} times a request lost its pages and took them again"
             return Finding(self.name, str(size), proof + more)
         if counts.pages_taken is None:
             only = f"a cache of pages of {size} tokens, all of layers with a sliding window"

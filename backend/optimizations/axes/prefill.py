@@ -228,16 +228,16 @@ class Prefill(Optimization):
         """Passes that were given just the chunk that was due, against how many the positions of the prompt make. What
         was read besides speaks against them: other passes, and positions beyond prompt and tokens."""
         counts, planned = observation.counts, observation.plan.generate.prefill_chunk
-        if counts.prompt_compiled_matrices:
+        if counts.prefill.prompt_compiled_matrices:
             return self._compiled(observation)
-        if counts.prompt_replays:
+        if counts.prefill.prompt_replays:
             return self._replayed(observation)
-        passes, widest = int(counts.prompt_passes or 0), int(counts.widest_prompt_pass or 0)
-        positions = int(counts.positions or 0)
+        passes, widest = counts.prefill.prompt_passes, counts.prefill.widest_prompt_pass
+        positions = counts.prompt.positions
         if not passes:
             asked = _asked(observation.plan)
             if (
-                asked != "whole" and counts.batch_requests
+                asked != "whole" and counts.requests.batch_requests
             ):  # one graph for each length, whose replays nobody counts there
                 said = "the passes over the prompts of batches are not counted"
                 return Finding(self.name, asked, said, outcome="not_applicable")
@@ -249,7 +249,7 @@ class Prefill(Optimization):
             return Finding(
                 self.name, _named(planned) if fits else "whole", told, outcome="not_applicable" if fits else ""
             )
-        right = int(counts.planned_prompt_passes or 0)
+        right = counts.prefill.planned_prompt_passes
         due = -(-positions // widest)
         again = _beyond(observation, positions) // widest
         proof += f", {right} of them with the tokens that were due"
@@ -261,8 +261,8 @@ class Prefill(Optimization):
         """Matrices that compiled graphs received until the prompt was read. Passes and products beside them speak
         against it, and so do launches where the pass was to be replayed."""
         counts = observation.counts
-        reached, expected = int(counts.prompt_compiled_matrices or 0), int(counts.matrices or 0)
-        replays, beside = int(counts.prompt_replays or 0), _beside(observation)
+        reached, expected = counts.prefill.prompt_compiled_matrices, counts.graphs.matrices
+        replays, beside = counts.prefill.prompt_replays, _beside(observation)
         proof = f"compiled code of Inductor received {reached:,} of {expected:,} matrices until the prompt was read"
         if replays:
             proof += f", in {replays} replay{'s' * (replays > 1)}"
@@ -273,8 +273,8 @@ class Prefill(Optimization):
 
     def _replayed(self, observation: Observation) -> Finding:
         """Replays of captured graphs until the prompt was read; passes and products beside them speak against it."""
-        replays, beside = int(observation.counts.prompt_replays or 0), _beside(observation)
-        proof = f"{replays} replay{'s' * (replays > 1)} read the {int(observation.counts.positions or 0):,} positions"
+        replays, beside = observation.counts.prefill.prompt_replays, _beside(observation)
+        proof = f"{replays} replay{'s' * (replays > 1)} read the {observation.counts.prompt.positions:,} positions"
         proof += "".join(f"; {n} {what}" for what, n in beside.items())
         return Finding(self.name, "captured", proof, replays, replays + sum(beside.values()))
 
@@ -289,9 +289,9 @@ def _asked(plan: Plan) -> str:
 
 def _unwatched(observation: Observation) -> str:
     """Why no pass over a prompt was noted, and what is made then, in words."""
-    if observation.counts.paged_steps:
+    if observation.counts.pages.paged_steps:
         return "continuous batching reads prompts in steps of its own, by batch_tokens"
-    if observation.counts.batch_requests:
+    if observation.counts.requests.batch_requests:
         return "each batch reads its prompts in one pass, which is what is made by default"
     return "no pass over the prompt was seen: one pass is what is made by default"
 
@@ -299,7 +299,7 @@ def _unwatched(observation: Observation) -> str:
 def _beside(observation: Observation) -> dict[str, int]:
     """What read a prompt without the pass that was made for it, in words: in the measured run, and in a profile."""
     found = {
-        "further passes over the prompt by the model's own code": int(observation.counts.prompt_passes or 0),
+        "further passes over the prompt by the model's own code": observation.counts.prefill.prompt_passes,
         "products of matrices launched one by one until the first token of a profile": products(
             observation.trace().read
         ),
@@ -314,9 +314,9 @@ def _named(tokens: int) -> str:
 def _beyond(observation: Observation, positions: int) -> int:
     """Positions that the model was given beside the prompt and the tokens after it, as far as that was seen."""
     counts = observation.counts
-    if counts.model_positions is None:
+    if counts.passes.model_positions is None:
         return 0
-    return max(0, int(counts.model_positions) - positions - max(0, int(counts.passes or 0) - 1))
+    return max(0, counts.passes.model_positions - positions - max(0, counts.passes.passes - 1))
 
 
 AXIS = Prefill()

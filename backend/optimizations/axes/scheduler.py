@@ -36,8 +36,8 @@ class Scheduler(ManyRequests):
         """Without such steps both schedulers do the same."""
         if unseen := self.without_pages(observation):
             return unseen
-        counts = observation.counts
-        contended, prefill = int(counts.contended_steps or 0), int(counts.prefill_first_steps or 0)
+        counts = observation.counts.pages
+        contended, prefill = counts.contended_steps, counts.prefill_first_steps
         if not contended:
             none = "no step had both a prompt under way and requests that decode: both schedulers do the same"
             planned = observation.plan.generate.batch.scheduler

@@ -112,13 +112,14 @@ class Shapes(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Where several choices give the same lengths (a prompt as long as a bucket), the planned one is reported."""
-        positions, padding = int(observation.counts.positions or 0), int(observation.counts.padding or 0)
+        positions, padding = observation.counts.prompt.positions, observation.counts.prompt.padding
         slots = _static_slots(observation.cache)
         proof = f"the model has seen {positions - padding:,} tokens and {padding:,} padding tokens of the prompt"
         if slots:
             proof += f", and a static cache of {slots:,} slots"
         same = [kind for kind in ("exact", "padded", "buckets") if _fits(observation, kind, positions, padding, slots)]
-        symbolic, graphs = symbolic_graphs(observation.trace()) if observation.counts.compiled_matrices else ([], 0)
+        compiled = observation.counts.graphs.compiled_matrices
+        symbolic, graphs = symbolic_graphs(observation.trace()) if compiled else ([], 0)
         if symbolic:
             proof += f"; compiled with symbolic shapes: graph {', '.join(symbolic)}"
         planned = observation.plan.generate.shapes

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import Drafts
 from tokendyno.backend.evidence import Finding, Outcome
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.conditions import kv_cache
@@ -104,22 +104,22 @@ class Speculation(Optimization):
             script.generate["prompt_lookup_num_tokens"] = str(plan.generate.prompt_lookup)
 
     def find(self, observation: Observation) -> Finding:
-        counts = observation.counts
+        counts = observation.counts.drafts
         if not counts.lookups:
             return Finding(self.name, "off", "no draft tokens were looked up")
-        accepted, steps = int(counts.accepted_tokens or 0), int(counts.steps or 0)
+        accepted, steps = counts.accepted_tokens, counts.steps
         proof = (
-            f"{steps + accepted} tokens in {steps} steps: {counts.lookups:.0f} lookups proposed "
-            f"{counts.draft_tokens or 0:.0f} draft tokens, {accepted} accepted"
+            f"{steps + accepted} tokens in {steps} steps: {counts.lookups} lookups proposed "
+            f"{counts.draft_tokens} draft tokens, {accepted} accepted"
         )
-        drafts = int(counts.draft_tokens or 0)
-        fewer = max(0, int(counts.due_drafts or 0) - drafts) if drafts else 0  # without any there is no effect
+        drafts = counts.draft_tokens
+        fewer = max(0, (counts.due_drafts or 0) - drafts) if drafts else 0  # without any there is no effect
         if fewer:
             proof += f"; {fewer} more were to be found in the text"
-        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), steps + fewer, _outcome(counts))
+        return Finding(self.name, "prompt-lookup", proof, counts.lookups, steps + fewer, _outcome(counts))
 
 
-def _outcome(counts: RunCounts) -> Outcome:
+def _outcome(counts: Drafts) -> Outcome:
     """A text that repeats nothing leaves nothing to propose, and one that goes on otherwise nothing to accept."""
     if not counts.draft_tokens:
         return "not_applicable" if counts.due_drafts == 0 and not counts.accepted_tokens else "no_effect"

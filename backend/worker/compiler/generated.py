@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import GraphCode
 
 MOST_BYTES = 2 << 20
@@ -48,9 +47,10 @@ class Generated:
         finally:
             CompiledFxGraph.post_compile = plain
 
-    def counts(self) -> RunCounts:
-        """Graphs, and those for which every option was in effect."""
-        return RunCounts(inductor_graphs=float(self._graphs), option_graphs=float(self._with_options))
+    @property
+    def graphs(self) -> tuple[int, int]:
+        """How many there were, and for how many of them every option was in effect."""
+        return self._graphs, self._with_options
 
     def code(self) -> list[GraphCode]:
         """Of each graph, in the order of compiling, without the folders of this machine."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 import torch._dynamo
 from msgspec.structs import replace
@@ -134,13 +135,11 @@ class Compiling:
         with self._kept_time():
             filled = own_cache.use(kind)
         self._cache, self._published = kind, None
-        self._counts.update(
-            RunCounts(
-                cache_files_before=float(filled.files),
-                cache_files_shared=float(filled.shared),
-                cache_files_published=0.0,
-                cache_files_compiled=0.0,
-            )
+        self._count(
+            cache_files_before=filled.files,
+            cache_files_shared=filled.shared,
+            cache_files_published=0,
+            cache_files_compiled=0,
         )
 
     @contextlib.contextmanager
@@ -157,7 +156,10 @@ class Compiling:
         with self._kept_time():
             published, compiled = own_cache.publish(self._cache)
         self._published = now, self._cache
-        self._counts.update(RunCounts(cache_files_published=float(published), cache_files_compiled=float(compiled)))
+        self._count(cache_files_published=published, cache_files_compiled=compiled)
+
+    def _count(self, **known: float | None) -> None:
+        self._counts.compilation = msgspec.structs.replace(self._counts.compilation, **known)
 
     def _forget(self) -> None:
         torch._dynamo.reset()
@@ -239,29 +241,24 @@ class Compiling:
             misses=cache["miss"],
             stages_s={stage: sum(graph.stages_s[stage] for graph in graphs) for stage in STAGES},
         )
-        self._count(found)
-        return found if found.graphs else None
-
-    def _count(self, found: Compiled) -> None:
-        tuned, own = _generated()
-        self._counts.update(self.generated.counts())
-        self._counts.update(
-            RunCounts(
-                compile_cold_s=found.cold_s,
-                graphs=float(len(found.graphs)),
-                graph_breaks=float(sum(found.breaks.values())),
-                recompiles=float(sum(1 for graph in found.graphs if graph.guard)),
-                graph_records=float(found.records),
-                cudagraph_skips=float(sum(found.skips.values())),
-                fx_cache_hits=float(found.hits),
-                fx_cache_misses=float(found.misses),
-                artefacts_loaded_bytes=float(found.loaded_bytes),
-                artefacts_saved_bytes=float(found.saved_bytes),
-                artefacts_cold_s=found.cold_before_s,
-                tuned_kernels=float(tuned),
-                own_code_files=float(own),
-            )
+        (tuned, own), (inductor, with_options) = _generated(), self.generated.graphs
+        self._count(
+            compile_cold_s=found.cold_s,
+            graphs=len(found.graphs),
+            graph_breaks=sum(found.breaks.values()),
+            recompiles=sum(1 for graph in found.graphs if graph.guard),
+            cudagraph_skips=sum(found.skips.values()),
+            fx_cache_hits=found.hits,
+            fx_cache_misses=found.misses,
+            artefacts_loaded_bytes=found.loaded_bytes,
+            artefacts_saved_bytes=found.saved_bytes,
+            artefacts_cold_s=found.cold_before_s,
+            tuned_kernels=tuned,
+            own_code_files=own,
+            inductor_graphs=inductor,
+            option_graphs=with_options,
         )
+        return found if found.graphs else None
 
 
 def _placed(breaks: Counter[str]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 import psutil
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import Machine
 from tokendyno.backend.messages import Annotation, AnnotationKind
 from tokendyno.backend.worker.measure.nvml import Nvml, of_this_bench, process_name
 
@@ -32,7 +32,7 @@ class Probe(Protocol):
         """Causes of interference since the last check."""
 
     def figures(self) -> dict[str, float]:
-        """Figures of the run by the names of `RunCounts`; unknown ones are left out."""
+        """Figures of the run by the names of `counts.Machine`; unknown ones are left out."""
 
 
 class GpuProbe:
@@ -81,13 +81,13 @@ class GpuProbe:
 class CpuProbe:
     """The CPU cores that this process may use, and who else used them.
 
-    figures  `cpu_own_cores`, `cpu_others_cores`: mean number of cores kept busy by this worker, and by other programs
+    figures  `cpu_others_cores`: mean number of cores kept busy by other programs
     """
 
     def __init__(self) -> None:
         self._process = psutil.Process()
         self._cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-        self._samples: list[tuple[float, float, float]] = []  # seconds, own and others' core-seconds
+        self._samples: list[tuple[float, float]] = []  # seconds, core-seconds of others
         self._before = self._now()
 
     @property
@@ -111,18 +111,15 @@ class CpuProbe:
         if seconds < CHECK_EVERY_S / 5:  # the kernel counts in hundredths of a second
             self._before = before
             return []
-        self._samples.append((seconds, own_s, max(0.0, busy_s - own_s)))
+        self._samples.append((seconds, max(0.0, busy_s - own_s)))
         room_s = seconds * self.cores
         if busy_s >= FULL_SHARE * room_s and busy_s - own_s >= OTHERS_SHARE * room_s:
             return [("foreign", f"other programs kept some of the {self.cores} CPU cores busy")]
         return []
 
     def figures(self) -> dict[str, float]:
-        total_s = sum(seconds for seconds, _, _ in self._samples)
-        if not total_s:
-            return {}
-        own, others = (sum(sample[i] for sample in self._samples) / total_s for i in (1, 2))
-        return {"cpu_own_cores": own, "cpu_others_cores": others}
+        total_s = sum(seconds for seconds, _ in self._samples)
+        return {"cpu_others_cores": sum(others_s for _, others_s in self._samples) / total_s} if total_s else {}
 
 
 class Watch:
@@ -153,10 +150,10 @@ class Watch:
         """Annotations that were not taken yet."""
         return [self._found.popleft() for _ in range(len(self._found))]
 
-    def figures(self) -> RunCounts:
+    def figures(self) -> Machine:
         """All probes' figures of the run."""
         found = {name: value for probe in self._probes for name, value in probe.figures().items()}
-        return msgspec.convert(found, RunCounts)
+        return msgspec.convert(found, Machine)
 
     def _work(self) -> None:
         while not self._stop.wait(self._every_s):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import Memory, RunCounts
 from tokendyno.backend.messages import Annotation
 from tokendyno.backend.worker.measure.interference import CpuProbe, GpuProbe, Watch
 from tokendyno.backend.worker.measure.nvml import Nvml, open_nvml
@@ -158,15 +158,17 @@ class Sampler:
     def figures(self) -> RunCounts:
         """Memory of the run that ended, as the meter's label says and by torch's allocator (CUDA), and the figures of
         the probes."""
-        found = RunCounts(process_now_bytes=float(self.latest), process_peak_bytes=float(self.peak))
+        memory = Memory(process_now_bytes=self.latest)
         if self._meter.device == "cuda":
             import torch
 
-            found.allocator_now_bytes = float(torch.cuda.memory_allocated())
-            found.allocator_peak_bytes = float(torch.cuda.max_memory_allocated())
-            found.allocator_reserved_bytes = float(torch.cuda.max_memory_reserved())
-        found.update(self._watch.figures())
-        return found
+            memory = Memory(
+                process_now_bytes=self.latest,
+                allocator_now_bytes=torch.cuda.memory_allocated(),
+                allocator_peak_bytes=torch.cuda.max_memory_allocated(),
+                allocator_reserved_bytes=torch.cuda.max_memory_reserved(),
+            )
+        return RunCounts(memory=memory, machine=self._watch.figures())
 
     def _work(self) -> None:
         while not self._stop.wait(SAMPLE_EVERY_S):

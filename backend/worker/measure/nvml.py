@@ -64,7 +64,7 @@ class Nvml:
         return None if millijoules is None else millijoules / 1e3
 
     def figures(self) -> dict[str, float]:
-        """Clocks, temperature and power now, by the names of `RunCounts`; refused readings are left out."""
+        """Clock, temperature and power now, by the names of `counts.Machine`; refused readings are left out."""
         reads = {
             "sm_clock_mhz": ("nvmlDeviceGetClockInfo", 1, 1.0),  # NVML_CLOCK_SM
             "temperature_c": ("nvmlDeviceGetTemperature", 0, 1.0),  # NVML_TEMPERATURE_GPU

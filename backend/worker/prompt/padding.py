@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch
 from torch.fx.experimental import _config as symbolic_shapes
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend import counts
 from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.predict.lengths import rounded
 from tokendyno.backend.worker.prompt.prompt import Prompt
@@ -39,7 +39,6 @@ def symbolic_sizes(shapes: ShapesKind) -> Any:
     return contextlib.nullcontext()
 
 
-def padding_counts(prompt: Prompt, positions: int) -> RunCounts:
+def padding_counts(prompt: Prompt, positions: int) -> counts.Prompt:
     """How many of a row's positions are padding. `positions`: what the model has seen, by cache or output."""
-    padding = float(positions - int((prompt.mask[0] != 0).sum()))
-    return RunCounts(positions=float(positions), padding=padding, padding_share=padding / max(1, positions))
+    return counts.Prompt(positions=positions, padding=positions - int((prompt.mask[0] != 0).sum()))

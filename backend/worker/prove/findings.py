@@ -24,9 +24,9 @@ def find_all(observation: Observation, step: Callable[[float], None] = lambda fr
 def _nothing(axis: Optimization, observation: Observation) -> str:
     """Why there is nothing to choose on an axis in this run; "" where there is."""
     if axis.many_requests:
-        return "" if observation.counts.batch_requests else "one prompt: no other request shares the model"
+        return "" if observation.counts.requests.batch_requests else "one prompt: no other request shares the model"
     if not axis.decoders_only or observation.cache is not None:
         return ""
-    if observation.counts.paged_steps:
+    if observation.counts.pages.paged_steps:
         return "continuous batching has a loop and a KV cache of its own: see batching"
     return "nothing was decoded, and no KV cache is kept"

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import GraphSteps
 from tokendyno.backend.optimizations.tensor_bytes import inner_tensors, triton_weights
 
 NOTHING: frozenset[int] = frozenset()
@@ -137,29 +137,25 @@ class GraphCalls:
             found = known.matrices[key] = frozenset(number for number in ours if number is not None)
         return found
 
-    def counts(self, steps: Sequence[int]) -> RunCounts:
+    def counts(self, steps: Sequence[int]) -> GraphSteps:
         """Of those steps of the measured run: a decoder's steps after the prefill, all passes of an encoder."""
         compiled, replayed = ([of.get(step, NOTHING) for step in steps] for of in (self._compiled, self._replayed))
         read = sum(self._bytes[number] for step in compiled for number in step)
         every = sum(self._bytes) * len(steps)
-        return RunCounts(
-            counted_steps=float(len(steps)),
-            matrices=float(len(self._bytes)),
-            compiled_steps=float(sum(map(bool, compiled))),
-            compiled_matrices=float(sum(map(len, compiled))),
+        return GraphSteps(
+            counted_steps=len(steps),
+            matrices=len(self._bytes),
+            compiled_steps=sum(map(bool, compiled)),
+            compiled_matrices=sum(map(len, compiled)),
             compiled_share=read / every if every else 0.0,
-            replayed_steps=float(sum(map(bool, replayed))),
-            replayed_matrices=float(sum(map(len, replayed))),
-            manual_replays=float(len(self._manual & set(steps))),
+            replayed_steps=sum(map(bool, replayed)),
+            replayed_matrices=sum(map(len, replayed)),
+            manual_replays=len(self._manual & set(steps)),
         )
 
-    def prompt_counts(self) -> RunCounts:
+    def of_prompt(self) -> tuple[int, int]:
         """Of the pass over the prompt: replays, and matrices in compiled graphs."""
-        compiled = len(self._compiled.get(0, NOTHING))
-        return RunCounts(
-            prompt_replays=float(self._prompt_replays) if self._prompt_replays else None,
-            prompt_compiled_matrices=float(compiled) if compiled else None,
-        )
+        return self._prompt_replays, len(self._compiled.get(0, NOTHING))
 
 
 def _no_step() -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import Prefill
 from tokendyno.backend.plan import GeneratePlan
 
 
@@ -49,13 +49,14 @@ class PassCounter:
         elif self._left <= 0:
             self._hook.remove()
 
-    def counts(self) -> RunCounts:
-        """Of the passes, and of those that read the prompt."""
-        found = RunCounts(model_positions=self.positions)
-        if self.read:
-            due = self._prompt.split(self._chunk, -1)
-            found.prompt_passes = float(len(self.read))
-            found.widest_prompt_pass = float(max(one.shape[-1] for one in self.read))
-            last = self.read[-1][:, : due[-1].shape[1]]  # without drafts behind the prompt
-            found.planned_prompt_passes = float(sum(map(torch.equal, [*self.read[:-1], last], due)))
-        return found
+    def counts(self) -> Prefill:
+        """Of the passes that read the prompt."""
+        if not self.read:
+            return Prefill()
+        planned = self._prompt.split(self._chunk, -1)
+        last = self.read[-1][:, : planned[-1].shape[1]]  # without drafts behind the prompt
+        return Prefill(
+            prompt_passes=len(self.read),
+            widest_prompt_pass=max(ids.shape[-1] for ids in self.read),
+            planned_prompt_passes=sum(map(torch.equal, [*self.read[:-1], last], planned)),
+        )

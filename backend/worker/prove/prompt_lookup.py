@@ -6,7 +6,7 @@ from typing import Any
 
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import Drafts
 
 _LONGEST = 2
 """Tokens that are looked for at most: the default of `generate`."""
@@ -43,16 +43,11 @@ class DraftCounter:
 
         return get_candidates
 
-    def counts(self, tokens: int, steps: int) -> RunCounts:
+    def counts(self, tokens: int, steps: int) -> Drafts:
         """Lookups, draft tokens and accepted tokens of a run that generated so many tokens in so many steps."""
         if not self.lookups:
-            return RunCounts(lookups=0.0)
-        return RunCounts(
-            lookups=float(self.lookups),
-            steps=float(steps),
-            draft_tokens=float(self.draft_tokens),
-            accepted_tokens=float(tokens - steps),
-        )
+            return Drafts()
+        return Drafts(lookups=self.lookups, steps=steps, draft_tokens=self.draft_tokens, accepted_tokens=tokens - steps)
 
 
 def drafts_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 import torch
 
-from tokendyno.backend.counts import RunCounts, StepTime
+from tokendyno.backend.counts import Residue, RunCounts, StepTime, Traced, WarmUp, counts_of, flat
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Compiled, Finished, Generate, GraphCode, Proved, RankMemory, Score, Started
@@ -125,7 +125,7 @@ class MeasuredRunner(ABC):
     ) -> None:
         self.model, self.channel = model, channel
         self.cancelled = cancelled or threading.Event()
-        self.counts = msgspec.convert(model.counts, RunCounts)
+        self.counts = counts_of(model.counts)
         self._cuda = model.plan.device == "cuda"
         self._compiling = Compiling(model.model, self.counts)
         self._graph_calls = GraphCalls(model.model)
@@ -134,7 +134,7 @@ class MeasuredRunner(ABC):
         self._beside = [MemoryMeter(model.plan.device, shared_process, index) for index in devices]
         self._best = BestScores(model.model.dtype)
         self._own_process = not shared_process  # else nobody can tell what a run left
-        self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
+        self._warm: dict[Any, WarmUp] = {}  # shape that was warmed up -> with how much
         self._settle = self._own_process  # before the next measured run
         self._clean: int | None = None  # bytes of the process before its first measured run, without caches
         self._kept: Measured | None = None  # the latest run, until it is proved or another begins
@@ -155,7 +155,7 @@ class MeasuredRunner(ABC):
         """Everything that makes another warm-up necessary; hashable."""
 
     @abstractmethod
-    def _perform_warm_up(self, task: Task) -> RunCounts:
+    def _perform_warm_up(self, task: Task) -> WarmUp:
         """Run in the shapes of the task, with phases of its own; returns how much was run."""
 
     @abstractmethod
@@ -260,14 +260,13 @@ class MeasuredRunner(ABC):
         if shape not in self._warm:
             with timed_captures() as captures_s:
                 done = self._perform_warm_up(task)
-            done.capture_s = sum(captures_s) or None
+            done = msgspec.structs.replace(done, capture_s=sum(captures_s) or None)
             if self.cancelled.is_set():
-                self.counts.update(done)
+                self.counts.warmup = done
                 return
             self._compiling.warmed_up()
-            done.cache_s = self._compiling.cache_s or None
-            self._warm[shape] = done
-        self.counts.update(self._warm[shape])
+            self._warm[shape] = msgspec.structs.replace(done, cache_s=self._compiling.cache_s or None)
+        self.counts.warmup = self._warm[shape]
 
     def _begin_level(self, task: Task) -> None:
         """Begin a run at the same level of memory as any other: with what its first steps would allocate again."""
@@ -332,13 +331,12 @@ class MeasuredRunner(ABC):
         extra = measured.sampler.figures()  # before a proof takes memory
         outcome, compiled = self._outcome(measured), self._compiling.ledger()
         measured.counts.update(self.counts)
-        measured.counts.update(padding_counts(measured.task.prompt, self._positions(measured)))
-        measured.counts.update(self._graph_calls.counts(self._counted_steps(measured)))
+        measured.counts.prompt = padding_counts(measured.task.prompt, self._positions(measured))
+        measured.counts.graphs = self._graph_calls.counts(self._counted_steps(measured))
         cancelled = outcome.reason == "cancelled"
         proving = measured.task.job.prove and not cancelled
         before = self._settled() if proving else None
         measured.counts.update(self._own_counts(measured))
-        extra.weight_bytes = float(self.model.weight_bytes)
         proof = Proof([], None, "the run ended before it was traced")
         if proving:
             proof = self._prove(measured, extra)
@@ -364,32 +362,31 @@ class MeasuredRunner(ABC):
         self._best.forget()
         self._note_left(measured, before)
         extra.update(measured.counts)
-        self.channel.send(Proved(proof.findings, extra, *proof[1:]))
+        self.channel.send(Proved(proof.findings, flat(extra), *proof[1:]))
 
     def _settled(self) -> int | None:
         """What the process holds now; None where nobody can tell what a run left."""
         return self._memory.settled() if self._own_process and self._clean is not None else None
 
-    def _detach_profiler(self) -> float | None:
+    def _detach_profiler(self) -> int | None:
         """After the last profile: 1 if it stays attached to the GPU, None without a GPU."""
         if not self._cuda:
             return None
         torch.cuda.synchronize()
-        return float(not detach())
+        return int(not detach())
 
     def _note_left(self, measured: Measured, before_proof: int | None) -> None:
         """What the runs of this process left in it, without the model and a cache that the next run uses too."""
         self._settle = self._own_process
         if not self._own_process or self._clean is None:
             return
-        if before_proof is not None:
-            measured.counts.proof_left_bytes = float(self._memory.settled() - before_proof)
+        of_proof = None if before_proof is None else self._memory.settled() - before_proof
         kept = weakref.ref(measured.cache) if measured.cache is not None else lambda: None
         measured.cache = None
         measured.meter.release()
-        now = self._memory.settled()
-        measured.counts.left_bytes = float(now - self._cache_bytes(kept()) - self._clean)
-        measured.counts.clean_bytes = None if self._cuda else float(self._clean)
+        left = self._memory.settled() - self._cache_bytes(kept()) - self._clean
+        clean = None if self._cuda else self._clean
+        measured.counts.residue = Residue(left_bytes=left, proof_left_bytes=of_proof, clean_bytes=clean)
 
     def _prove(self, measured: Measured, extra: RunCounts) -> "Proof":
         task = measured.task
@@ -410,17 +407,16 @@ class MeasuredRunner(ABC):
             findings = find_all(observation, steps.step)
             tokens = self._tokens(measured)
             findings += [tokens] if tokens else []
-        code = self._compiling.generated.code() if measured.counts.graphs else []
+        code = self._compiling.generated.code() if measured.counts.compilation.graphs else []
         try:
             seen = observation.trace()
         except Exception as error:
             return Proof(findings, None, f"the trace failed: {type(error).__name__}: {error}"[:300], code)
         finally:
-            extra.profiler_attached = self._detach_profiler()
-        extra.step_launches = seen.launches if self.equal_steps else None
+            extra.traced = Traced(profiler_attached=self._detach_profiler())
         if seen.step is not None and seen.step.gpu and self.equal_steps:
             idle_s = sum(seen.step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
-            extra.step_busy_s = seen.step.seconds - idle_s
+            extra.traced = msgspec.structs.replace(extra.traced, step_busy_s=seen.step.seconds - idle_s)
         return Proof(findings, seen.step, seen.no_step, code)
 
     def _finished(
@@ -441,7 +437,7 @@ class MeasuredRunner(ABC):
             memory_label=self._memory.label,
             clock=measured.meter.clock,
             findings=proof.findings,
-            extra=extra,
+            extra=flat(extra),
             compiled=compiled,
             ranks=ranks,
             step=proof.step,

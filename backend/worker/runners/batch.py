@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import Passes, Requests, RunCounts
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate, Started
 from tokendyno.backend.predict.lengths import cache_places
@@ -122,16 +122,14 @@ class BatchCourse(GenerateRunner):
 
     def _own_counts(self, measured: Measured) -> RunCounts:
         log: Any = measured.meter
-        counts = RunCounts(
-            batch_requests=float(len(self._asked)),
-            batch_steps=float(len(log.rows)),
-            slot_steps=float(len(log.rows) * measured.task.job.batch_size),
-            fullest_step=float(max((len(row.parts) for row in log.rows), default=0)),
-            busy_steps=float(log.busy_steps()),
-            idle_steps=float(log.idle_steps()),
-            useful_tokens=float(log.useful_tokens()),
-            padding_tokens=float(sum(row.padding for row in log.rows)),
-            passes=float(len(log.rows)),
+        requests = Requests(
+            batch_requests=len(self._asked),
+            batch_steps=len(log.rows),
+            slot_steps=len(log.rows) * measured.task.job.batch_size,
+            fullest_step=max((len(row.parts) for row in log.rows), default=0),
+            useful_tokens=log.useful_tokens(),
+            padding_tokens=sum(row.padding for row in log.rows),
         )
+        counts = RunCounts(requests=requests, passes=Passes(passes=len(log.rows)))
         counts.update(self._batch_counts(log))
         return counts

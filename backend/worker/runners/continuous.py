@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from transformers import ContinuousBatchingConfig, GenerationConfig
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import RunCounts, WarmUp
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Generate, PageGroup, PagesAllocated
 from tokendyno.backend.plan import CACHE_SIZES, BatchPlan
@@ -45,11 +45,11 @@ class ContinuousRunner(BatchCourse):
     def _shape(self, task: Task) -> Any:
         return task.job.plan.generate, task.job.batch_size
 
-    def _perform_warm_up(self, task: Task) -> RunCounts:
+    def _perform_warm_up(self, task: Task) -> WarmUp:
         with self.channel.phasing("warmup") as steps:
             done = self._serve_unmeasured(task, 8)
             steps.step(1.0)
-        return RunCounts(warmup_prompts=float(WARM_REQUESTS), warmup_steps=float(done), warmup_window_steps=0.0)
+        return WarmUp(warmup_steps=done)
 
     def _repeat(self, task: Task, steps: int) -> int:
         return self._serve_unmeasured(task, steps)
@@ -174,12 +174,8 @@ class ContinuousRunner(BatchCourse):
 
     def _batch_counts(self, log: StepLog) -> RunCounts:
         assert self._watch is not None
-        counts = self._watch.counts()
-        if counts.pages_taken is not None:
-            size = self._page_tokens
-            lengths = [len(self._asked[i].ids) + len(ids) - 1 for i, ids in enumerate(log.ids) if ids]
-            counts.pages_needed = float(sum(-(-length // size) for length in lengths))  # the last token is not kept
-        return counts
+        lengths = [len(self._asked[i].ids) + len(ids) - 1 for i, ids in enumerate(log.ids) if ids]  # all but the last
+        return RunCounts(pages=self._watch.counts(sum(-(-length // self._page_tokens) for length in lengths)))
 
 
 def new_manager(

@@ -8,11 +8,10 @@ import msgspec
 import torch
 from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend import counts
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate, Probed, Score
-from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.quality.texts import MIN_POSITIONS
@@ -249,16 +248,15 @@ class GenerateRunner(MeasuredRunner):
     def _past_window(self, task: Task) -> Prompt | None:
         return past_window(task.prompt, self._window_tokens, task.length, task.job.plan.generate.cache)
 
-    def _perform_warm_up(self, task: Task) -> RunCounts:
+    def _perform_warm_up(self, task: Task) -> counts.WarmUp:
         """What compiles is a phase of its own."""
-        plan, done = task.job.plan.generate, RunCounts()
+        plan = task.job.plan.generate
         warm_up = WarmUp(
             lambda prompt, tokens: self._generate_unmeasured(task, prompt, tokens),
             task.prompt,
             self._past_window(task),
             self._window_tokens,
             task.length,
-            done,
         )
         if plan.compile_mode:
             with (
@@ -268,7 +266,7 @@ class GenerateRunner(MeasuredRunner):
                 warm_up.compile(steps.step, self.cancelled.is_set)
         with self.channel.phasing("warmup") as steps, self._compiling.watched(steps, cold=False):
             warm_up.perform(steps.step, self.cancelled.is_set)
-        return done
+        return warm_up.done
 
     @property
     def _window_tokens(self) -> int:
@@ -311,22 +309,22 @@ class GenerateRunner(MeasuredRunner):
         """Of the cache's tokens, those that were not generated; the last one is never cached."""
         return cached_tokens(measured.cache) - max(0, len(measured.meter.rows) - 1)
 
-    def _own_counts(self, measured: Measured) -> RunCounts:
-        job = measured.task.job
-        counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
-        counts.passes = float(measured.meter.steps)
-        if self._passes is not None:
-            counts.update(self._passes.counts())
-        if job.plan.generate.cache.fixed:
-            counts.moved_layers = float(measured.meter.moved_layers())
+    def _own_counts(self, measured: Measured) -> counts.RunCounts:
+        job, passes = measured.task.job, self._passes
+        drafts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
         looked_up = measured.drafts.lengths and not job.temperature  # filters of sampling keep drafts out
         if job.prove and looked_up and not self.cancelled.is_set():
-            counts.due_drafts, counts.due_accepted = (
-                float(self._due(due, measured)) for due in (drafts_due, accepted_due)
-            )
-        held = bytes_by_device(measured.cache)
-        counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
-        return counts
+            expected, accepted = (self._due(due, measured) for due in (drafts_due, accepted_due))
+            drafts = msgspec.structs.replace(drafts, due_drafts=expected, due_accepted=accepted)
+        return counts.RunCounts(
+            drafts=drafts,
+            prefill=passes.counts() if passes is not None else counts.Prefill(),
+            passes=counts.Passes(
+                passes=measured.meter.steps,
+                model_positions=passes.positions if passes is not None else None,
+                moved_layers=measured.meter.moved_layers() if job.plan.generate.cache.fixed else 0,
+            ),
+        )
 
     def _due(self, due: Callable[..., int], measured: Measured) -> int:
         job, prompt = measured.task.job, measured.task.prompt.ids[0].tolist()

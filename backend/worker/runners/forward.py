@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import torch
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import RunCounts, WarmUp
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate, PhaseName
 from tokendyno.backend.plan import GeneratePlan
@@ -51,7 +51,7 @@ class ForwardRunner(MeasuredRunner):
     def _shape(self, task: Task) -> Any:
         return task.job.plan.generate, task.prompt.ids.shape
 
-    def _perform_warm_up(self, task: Task) -> RunCounts:
+    def _perform_warm_up(self, task: Task) -> WarmUp:
         """Passes that compile are a phase of their own."""
         plan = task.job.plan.generate
         phases: list[tuple[PhaseName, str, int]] = [("warmup", "", WARM_UP)]
@@ -62,7 +62,7 @@ class ForwardRunner(MeasuredRunner):
                 self._passes(plan, task.prompt, passes)
                 if self._cuda:
                     torch.cuda.synchronize()
-        return RunCounts(warmup_steps=float(sum(passes for _, _, passes in phases)))
+        return WarmUp(warmup_steps=sum(passes for _, _, passes in phases))
 
     def _new_meter(self, task: Task, cache: Any, sampler: Sampler) -> "PassMeter":
         return (CudaPassMeter if self._cuda else PassMeter)(sampler)

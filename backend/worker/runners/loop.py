@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import torch
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import RunCounts, WarmUp
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.load.loader import LoadedModel
@@ -111,7 +111,7 @@ class LoopRunner(GenerateRunner):
         job = task.job
         return super()._shape(task), job.temperature, job.top_k, job.top_p
 
-    def _perform_warm_up(self, task: Task) -> RunCounts:
+    def _perform_warm_up(self, task: Task) -> WarmUp:
         self._warm.clear()  # the loop keeps one step, for one shape and one way of sampling
         return super()._perform_warm_up(task)
 
@@ -129,8 +129,11 @@ class LoopRunner(GenerateRunner):
 
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = super()._own_counts(measured)
-        counts.update(msgspec.convert(self._loop_counts, RunCounts))
-        counts.update(self._graph_calls.prompt_counts())
+        counts.passes = msgspec.structs.replace(counts.passes, own_steps=int(self._loop_counts["own_steps"]))
+        replays, matrices = self._graph_calls.of_prompt()
+        counts.prefill = msgspec.structs.replace(
+            counts.prefill, prompt_replays=replays, prompt_compiled_matrices=matrices
+        )
         return counts
 
 

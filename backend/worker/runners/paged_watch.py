@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import Pages
 from tokendyno.backend.messages import DECODE, NO_TOKEN, PREFILL, EndReason, WaitReason
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
 
@@ -42,7 +42,7 @@ class PagedWatch:
         self._begun: set[int] = set()  # requests of whose prompts a part was processed
         self._prepared = self._overlapped = self._steps_read = self._tokens = 0
         self._restarts = self._layer_calls = self._replays = self._captures = 0
-        self._widest = self._full = self._cut = self._contended = self._prefill_first = self._pages_taken = 0
+        self._widest = self._full = self._contended = self._prefill_first = self._pages_taken = 0
 
     # --- wrapping ---------------------------------------------------------------------------------
 
@@ -163,8 +163,6 @@ class PagedWatch:
                     ends.append((number, "eos"))
                 elif len(tokens) + 1 >= state._new_tokens_limit:
                     ends.append((number, "length"))
-            else:
-                self._cut += 1
             parts.append(Part(number, kind, future.query_length, token))
         self._steps_read += 1
         self._note_width(parts)
@@ -212,23 +210,23 @@ class PagedWatch:
         """All steps have ended."""
         self._note_pages(self._prepared)
 
-    def counts(self) -> RunCounts:
-        """What was counted in all steps."""
+    def counts(self, needed: int) -> Pages:
+        """What was counted in all steps, beside the pages that the texts need."""
         cache = self._cache
-        return RunCounts(
-            paged_steps=float(self._steps_read),
-            paged_layer_calls=float(self._layer_calls),
-            paged_tokens=float(self._tokens),
-            paged_replays=float(self._replays),
-            paged_bytes=float(cache.num_sectors * cache.bytes_per_sector),
-            page_tokens=float(max(one.tokens_per_page for one in cache.cache_allocators.values())),
-            widest_step_tokens=float(self._widest),
-            cut_prompts=float(self._cut),
-            restarts=float(self._restarts),
-            paged_captures=float(self._captures),
-            full_steps=float(self._full),
-            contended_steps=float(self._contended),
-            prefill_first_steps=float(self._prefill_first),
-            pages_taken=float(self._pages_taken) if self._whole >= 0 else None,
-            overlapped_steps=float(self._overlapped),
+        return Pages(
+            paged_steps=self._steps_read,
+            paged_layer_calls=self._layer_calls,
+            paged_tokens=self._tokens,
+            paged_replays=self._replays,
+            paged_bytes=cache.num_sectors * cache.bytes_per_sector,
+            page_tokens=max(one.tokens_per_page for one in cache.cache_allocators.values()),
+            widest_step_tokens=self._widest,
+            restarts=self._restarts,
+            paged_captures=self._captures,
+            full_steps=self._full,
+            contended_steps=self._contended,
+            prefill_first_steps=self._prefill_first,
+            pages_taken=self._pages_taken if self._whole >= 0 else None,
+            pages_needed=needed,
+            overlapped_steps=self._overlapped,
         )

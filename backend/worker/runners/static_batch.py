@@ -3,11 +3,11 @@
 import itertools
 from typing import Any
 
-import msgspec
 import torch
 from transformers import StoppingCriteria
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend import counts
+from tokendyno.backend.counts import Passes, RunCounts, StaticBatches
 from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Generate
 from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.predict.lengths import cache_places, rounded
@@ -98,16 +98,15 @@ class StaticRunner(BatchCourse):
     def _batch_counts(self, log: StepLog) -> RunCounts:
         pairs = self._pairs(log)
         width, longest = self._lengths
-        return RunCounts(
-            positions=float(width),
-            padding=float(width - longest),
-            batches=float(self._batches),
-            rows_seen=float(self._seen_rows),
-            padding_seen=float(self._seen_padding),
-            order_pairs=float(len(pairs)),
-            order_arrival=float(sum(a.number < b.number for a, b in pairs)),
-            order_sorted=float(sum(a.max_new_tokens <= b.max_new_tokens for a, b in pairs)),
+        batches = StaticBatches(
+            batches=self._batches,
+            rows_seen=self._seen_rows,
+            padding_seen=self._seen_padding,
+            order_pairs=len(pairs),
+            order_arrival=sum(a.number < b.number for a, b in pairs),
+            order_sorted=sum(a.max_new_tokens <= b.max_new_tokens for a, b in pairs),
         )
+        return RunCounts(prompt=counts.Prompt(positions=width, padding=width - longest), static=batches)
 
     def _pairs(self, log: StepLog) -> list[tuple[Asked, Asked]]:
         """Requests that followed each other into batches although the later one had arrived when the earlier began."""
@@ -125,9 +124,9 @@ class StaticLoopRunner(StaticRunner, LoopRunner):
         super()._serve(task, log)
 
     def _batch_counts(self, log: StepLog) -> RunCounts:
-        counts = super()._batch_counts(log)
-        counts.update(msgspec.convert(self._loop_counts, RunCounts))
-        return counts
+        found = super()._batch_counts(log)
+        found.passes = Passes(passes=len(log.rows), own_steps=int(self._loop_counts["own_steps"]))
+        return found
 
 
 def real_tokens(received: dict[str, Any]) -> torch.Tensor | None:

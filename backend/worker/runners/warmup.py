@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend import counts
 from tokendyno.backend.plan import CacheKind
 from tokendyno.backend.predict import lengths
 from tokendyno.backend.predict.kv import GROUP
@@ -39,9 +39,6 @@ class WarmUp:
     """The warm-up of one run.
 
     generate  generates that many tokens after a prompt
-    counts    receives warmup_prompts and warmup_steps, and warmup_window_steps: those past the window; 0 where there
-              is none, or the run ends before it; warmup_first_s and warmup_last_s: what the run's own prompt and its
-              new tokens took for the first and for the last time. What lies between is made on first use
     """
 
     def __init__(
@@ -51,13 +48,11 @@ class WarmUp:
         past: Prompt | None,
         window: int,
         length: int,
-        counts: RunCounts,
     ) -> None:
         self._generate, self._prompt, self._past = generate, prompt, past
-        self._window, self._length, self._counts = window, length, counts
+        self._window, self._length = window, length
         self._prompts = self._steps = self._window_steps = 0
         self._took_s: list[float] = []  # each time for the run's own prompt
-        self._count()
 
     def compile(self, told: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
         """Once through every shape, the run's own first: what is compiled later is compared with the first."""
@@ -99,11 +94,14 @@ class WarmUp:
         self._steps += tokens - 1
         if self._window:
             self._window_steps += max(0, min(tokens - 1, prompt.tokens + tokens - self._window))
-        self._count()
 
-    def _count(self) -> None:
-        self._counts.warmup_prompts = float(self._prompts)
-        self._counts.warmup_steps = float(self._steps)
-        self._counts.warmup_window_steps = float(self._window_steps)
-        if len(self._took_s) > 1:
-            self._counts.warmup_first_s, self._counts.warmup_last_s = self._took_s[0], self._took_s[-1]
+    @property
+    def done(self) -> counts.WarmUp:
+        """What was done so far."""
+        first_s, last_s = (self._took_s[0], self._took_s[-1]) if len(self._took_s) > 1 else (None, None)
+        return counts.WarmUp(
+            warmup_steps=self._steps,
+            warmup_window_steps=self._window_steps,
+            warmup_first_s=first_s,
+            warmup_last_s=last_s,
+        )

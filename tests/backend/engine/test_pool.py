@@ -5,7 +5,6 @@ import pytest
 
 from tests.support.scripted_executor import SCRIPTED, ScriptedExecutor
 from tests.support.worker import plan_of
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.engine import pool as pool_module
 from tokendyno.backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter, StartError
 from tokendyno.backend.engine.pool import WorkerPool
@@ -84,7 +83,7 @@ def test_a_worker_whose_memory_would_not_be_the_runs_alone_is_replaced_and_says_
     worker = pool.take("A", plan, run)
     worker.executor.load_key = plan.load_key
     worker.residue.begin(run)
-    left = RunCounts(left_bytes=50.0 * (1 << 20), proof_left_bytes=0.0)
+    left = {"left_bytes": 50.0 * (1 << 20), "proof_left_bytes": 0.0}
     pool.record(Letter(worker.executor, Finished("length", "", 0.1, 1.0, 400 << 20, "RSS", "clock", [], left)))
     assert pool.take("A", plan, run) is worker
     pool.wanted_spares = 1

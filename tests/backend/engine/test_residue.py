@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.engine.residue import Residue
 from tokendyno.backend.messages import Finished, Generate
 from tokendyno.backend.models.source import ModelSource
@@ -15,7 +14,8 @@ OTHER = msgspec.structs.replace(RUN, max_new_tokens=150)
 
 
 def finished(left: float, proof: float, peak: int = 400 * MIB, attached: float | None = None) -> Finished:
-    extra = RunCounts(left_bytes=left, proof_left_bytes=proof, profiler_attached=attached)
+    extra = {"left_bytes": left, "proof_left_bytes": proof}
+    extra |= {} if attached is None else {"profiler_attached": attached}
     return Finished("length", "", 0.1, 1.0, peak, "RSS", "clock", [], extra)
 
 
@@ -77,6 +77,6 @@ def test_a_run_of_much_memory_does_not_hide_what_a_small_one_would_have_with_it(
     ended = finished(16 * MIB, 0, 850 * MIB)
     residue.note(ended)
     assert residue.disturbs(OTHER) == ""
-    ended.extra.clean_bytes = 380.0 * MIB
+    ended.extra["clean_bytes"] = 380.0 * MIB
     residue.note(ended)
     assert "16 MiB" in residue.disturbs(OTHER)

@@ -240,7 +240,6 @@ def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
     """The same prompts and as many new tokens, past the sliding window of 128 tokens where the run gets there."""
     import torch
 
-    from tokendyno.backend.counts import RunCounts
     from tokendyno.backend.worker.prompt.prompt import Prompt
     from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
 
@@ -253,7 +252,7 @@ def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
     prompt = Prompt(names["input_ids"], torch.ones_like(names["input_ids"]))
     length = prompt.tokens + new
     past = past_window(prompt, 128, length, DYNAMIC)
-    warm_up = WarmUp(lambda one, tokens: runs.append((one.tokens, tokens)), prompt, past, 128, length, RunCounts())
+    warm_up = WarmUp(lambda one, tokens: runs.append((one.tokens, tokens)), prompt, past, 128, length)
     if "compile" in arm:
         warm_up.compile(lambda share: None, lambda: False)
     warm_up.perform(lambda share: None, lambda: False)

@@ -9,7 +9,7 @@ import torch
 from transformers import DynamicCache, GptOssConfig, LlamaConfig, LlamaForCausalLM, StaticCache
 
 from tests.support.proof import verify
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, Optimization, all_axes
 from tokendyno.backend.optimizations.proof import REGION, Trace, coverage, weight_of
@@ -133,7 +133,7 @@ def test_a_prompt_in_three_chunks_takes_three_passes(seen: int, hidden: bool, co
     """Four tokens in six passes, three of them visible where steps are hidden."""
     ops = Counter({f"{REGION}9/0": 3} if hidden else {})
     made = Trace(ops, Counter(), Counter(), 4)
-    counts = RunCounts(planned_prompt_passes=3)
+    counts = counts_of({"planned_prompt_passes": 3})
     assert coverage(Observation(None, None, PLAN, lambda: made, counts), seen, 4) == counted
 
 

@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from tests.support.runs import created, finished, tokens
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Amount, Progress, Started
 from tokendyno.backend.predict.kv import KvPoint
@@ -105,10 +104,10 @@ def test_a_repeat_without_proofs_leaves_those_of_the_first() -> None:
     run = Run(created(arms="A", repeats=2))
     proofs = [Finding("cache", "static", "seen")]
     for repeat, found in ((0, proofs), (1, [])):
-        event = msgspec.structs.replace(finished("x"), findings=found, extra=RunCounts(energy_j=1.0 + repeat))
+        event = msgspec.structs.replace(finished("x"), findings=found, extra={"energy_j": 1.0 + repeat})
         run.append(ArmEvent("A", repeat, 1.0, event))
     ended = run.arms["A"].finished
-    assert ended is not None and ended.findings == proofs and ended.extra.energy_j == 1.0
+    assert ended is not None and ended.findings == proofs and ended.counts.machine.energy_j == 1.0
     late = ArmSeries("A")
     late.take(ArmEvent("A", 1, 1.0, msgspec.structs.replace(finished("x"), findings=proofs)))
     assert late.finished is None, "the first repeat is not known to have ended"

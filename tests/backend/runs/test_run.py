@@ -10,7 +10,6 @@ import pytest
 
 from tests.support.batches import batch_created
 from tests.support.runs import created, finished, tokens
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import Annotation, Probed, Progress, Samples, Started, Tokens
 from tokendyno.backend.predict.kv import KvPoint
 from tokendyno.backend.runs.records import ArmEvent, Ended, Expected, Predicted, RooflinePoint, decode_record
@@ -35,15 +34,13 @@ def test_repeats_add_to_the_statistics_and_leave_the_series_alone() -> None:
 def test_the_proof_is_that_of_the_last_repeat() -> None:
     run = Run(created(arms="A", repeats=2))
     run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
-    run.append(
-        ArmEvent("A", 0, 1.1, msgspec.structs.replace(finished("abc"), findings=[], extra=RunCounts(energy_j=1.0)))
-    )
+    run.append(ArmEvent("A", 0, 1.1, msgspec.structs.replace(finished("abc"), findings=[], extra={"energy_j": 1.0})))
     assert run.ledger("A") == []
-    later = msgspec.structs.replace(finished("abc"), extra=RunCounts(energy_j=2.0, step_busy_s=0.5))
+    later = msgspec.structs.replace(finished("abc"), extra={"energy_j": 2.0, "step_busy_s": 0.5})
     run.append(ArmEvent("A", 1, 2.1, later))
     assert [row.finding.proof for row in run.ledger("A") if row.finding.axis == "dtype"] == ["checked"]
     ended = run.arms["A"].finished
-    assert ended is not None and ended.extra == RunCounts(energy_j=1.0, step_busy_s=0.5)
+    assert ended is not None and ended.extra == {"energy_j": 1.0, "step_busy_s": 0.5}
 
 
 def repeat(run: Run, arm: str, number: int, step_s: float, reason: Any = "length") -> None:
@@ -101,7 +98,7 @@ def test_the_ledger_joins_what_was_requested_planned_and_found() -> None:
 )
 def test_older_records_get_a_row_of_tokens(checked: float | None, why: str, status: str) -> None:
     run = Run(created(arms="A"))
-    counts = RunCounts(checked_tokens=checked, strange_tokens=None if checked is None else 0.0)
+    counts = {} if checked is None else {"checked_tokens": checked, "strange_tokens": 0.0}
     run.append(ArmEvent("A", 0, 1.0, msgspec.structs.replace(finished("x"), extra=counts, unchecked=why)))
     row = run.ledger("A")[-1]
     assert (row.finding.axis, row.status) == ("tokens", status)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.runs.statistics import estimate, interval
 from tokendyno.backend.runs.summary import Measured, compare, summarize
 
@@ -11,7 +11,7 @@ STEPS = ([9.0, 0.1, 0.3], [1.0, 0.1, 0.3], [2.0])
 
 
 def measured(*runs: list[float], **extra: float) -> list[Measured]:
-    return [Measured(run, RunCounts(**extra)) for run in runs]
+    return [Measured(run, counts_of(extra)) for run in runs]
 
 
 def test_time_to_first_token_and_decode_steps_are_never_mixed() -> None:

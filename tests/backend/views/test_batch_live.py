@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import ended
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import Finished, Steps
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
@@ -62,7 +61,7 @@ def several_runs(a: Sequence[float], b: Sequence[float], price: float = 0.0, **f
                 run.append(record)
                 continue
             for repeat, useful in enumerate(tokens):
-                ends = replace(event, wall_s=2.0, extra=RunCounts(useful_tokens=useful))
+                ends = replace(event, wall_s=2000.0, extra={"useful_tokens": round(1000 * useful)})
                 run.append(ArmEvent(name, repeat, 2.5, ends))
     return run
 

@@ -1,7 +1,7 @@
 """Predicted against measured, with the error in percent."""
 
 from tests.support.runs import created, tokens
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import Memory
 from tokendyno.backend.messages import Loaded, Started
 from tokendyno.backend.runs.records import ArmEvent, Predicted, decode_record
 from tokendyno.backend.runs.run import Run
@@ -16,7 +16,7 @@ def by_part(found: list[MemoryCheck]) -> dict[str, MemoryCheck]:
 
 
 def test_every_part_has_its_error() -> None:
-    found = by_part(memory_checks(PREDICTED, 1010, (100, 100), 1600, OWN, RunCounts(allocator_peak_bytes=1150.0)))
+    found = by_part(memory_checks(PREDICTED, 1010, (100, 100), 1600, OWN, Memory(allocator_peak_bytes=1150)))
     assert [(check.predicted, check.measured, check.error_percent) for check in found.values()] == [
         (1000, 1010, 1.0),
         (100, 100, 0.0),
@@ -27,16 +27,16 @@ def test_every_part_has_its_error() -> None:
 
 
 def test_the_memory_of_a_whole_device_is_not_compared() -> None:
-    assert by_part(memory_checks(PREDICTED, 1000, (100, 100), 1600, WHOLE, RunCounts()))["peak"].measured is None
+    assert by_part(memory_checks(PREDICTED, 1000, (100, 100), 1600, WHOLE, Memory()))["peak"].measured is None
 
 
 def test_on_a_cpu_there_is_no_allocator_to_compare() -> None:
-    assert "allocator" not in by_part(memory_checks(PREDICTED, 1000, (100, 100), 1600, OWN, RunCounts()))
+    assert "allocator" not in by_part(memory_checks(PREDICTED, 1000, (100, 100), 1600, OWN, Memory()))
 
 
 def test_what_the_allocator_of_a_gpu_kept_beside_tensors_is_told() -> None:
     def note(kept: float) -> str:
-        counts = RunCounts(allocator_peak_bytes=9e9, allocator_reserved_bytes=9e9 + kept)
+        counts = Memory(allocator_peak_bytes=9 * 10**9, allocator_reserved_bytes=9 * 10**9 + int(kept))
         return (
             by_part(memory_checks({"total": 10**10}, None, (None, None), 11 * 10**9, OWN, counts))["peak"].tile().note
         )
@@ -47,15 +47,15 @@ def test_what_the_allocator_of_a_gpu_kept_beside_tensors_is_told() -> None:
 
 def test_a_margin_stands_beside_the_prediction_that_states_one() -> None:
     found = by_part(
-        memory_checks({"total": 600 << 20, "margin": 90 << 20}, None, (None, None), 660 << 20, OWN, RunCounts())
+        memory_checks({"total": 600 << 20, "margin": 90 << 20}, None, (None, None), 660 << 20, OWN, Memory())
     )
     assert found["peak"].tile().note == "predicted 600 MiB \u00b1 15%, +10.00%" and found["peak"].margin_percent == 15
-    silent = by_part(memory_checks({"total": 600 << 20}, None, (None, None), 660 << 20, OWN, RunCounts()))
+    silent = by_part(memory_checks({"total": 600 << 20}, None, (None, None), 660 << 20, OWN, Memory()))
     assert silent["peak"].tile().note == "predicted 600 MiB, +10.00%"
 
 
 def test_what_is_missing_is_no_zero() -> None:
-    found = memory_checks({}, None, (None, None), 0, OWN, RunCounts())
+    found = memory_checks({}, None, (None, None), 0, OWN, Memory())
     for check in found:
         assert (check.predicted, check.measured, check.error_percent) == (None, None, None)
         assert (check.tile().value, check.tile().note) == ("n/a", "")

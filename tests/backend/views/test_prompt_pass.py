@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from tests.support.runs import arm_records, created, encoder, ended, passes
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import Finished, Started
 from tokendyno.backend.runs.records import ArmEvent, PrefillBound
 from tokendyno.backend.runs.run import Run
@@ -25,7 +24,7 @@ def run(tokens: int = 10, batch: int = 1, read_in: int | None = None, done: bool
         if isinstance(record, ArmEvent) and isinstance(record.event, Started):
             record = msgspec.structs.replace(record, event=Started(tokens, batch, 64, []))
         if isinstance(record, ArmEvent) and isinstance(record.event, Finished):
-            counts = RunCounts(prompt_passes=None if read_in is None else float(read_in))
+            counts = {} if read_in is None else {"prompt_passes": float(read_in)}
             record = msgspec.structs.replace(record, event=msgspec.structs.replace(record.event, extra=counts))
         made.append(record)
     return made

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.messages import Annotation
 from tokendyno.backend.runs.summary import Measured, Summary, summarize
 from tokendyno.backend.views.sentences import diagnoses, interference
 
 
 def summary(*runs: list[float], **extra: float) -> Summary:
-    return summarize([Measured(r, RunCounts(**extra)) for r in runs], 1, len(runs[0]), [1 << 30], None, None)
+    return summarize([Measured(r, counts_of(extra)) for r in runs], 1, len(runs[0]), [1 << 30], None, None)
 
 
 # --- interference ---------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from tests.support.runs import created, ended
-from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import (
     Compiled,
     CompiledGraph,
@@ -66,9 +65,7 @@ def arm_of(
         at_s += 1.0
         times = [TTFT_S + near * i for i in range(20)]
         note(Tokens(0, times, [TTFT_S] + [near] * 19, [1] * 20, [1] * 20, [1] * 20, list(range(20)), "a" * 20), repeat)
-        note(
-            Finished("length", "a" * 20, TTFT_S, 1.0, 1, "RSS", "clock", [], RunCounts(capture_s=0.5), compiled), repeat
-        )
+        note(Finished("length", "a" * 20, TTFT_S, 1.0, 1, "RSS", "clock", [], {"capture_s": 0.5}, compiled), repeat)
     return records
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import RunCounts, counts_of
 from tokendyno.backend.runs.records import PrefillBound
 from tokendyno.backend.runs.summary import Measured, Summary, summarize
 from tokendyno.backend.views.tile import Tile
@@ -13,7 +13,7 @@ from tokendyno.backend.views.tiles import details, prefill_rows, tiles
 
 
 def summary(*runs: list[float], batch: int = 1, prefill: bool = True, kv: Any = None, **extra: float) -> Summary:
-    counts = RunCounts(**extra)
+    counts = counts_of(extra)
     return summarize(
         [Measured(r, counts) for r in runs],
         batch,
@@ -91,7 +91,7 @@ GPU = {
 
 def test_rows_of_a_gpu_run() -> None:
     s = summary([1.0] + [0.010] * 700, step_busy_s=0.004, energy_j=701.0)
-    made = by_key(details(s, RunCounts(**GPU), {"load": 2.0, "warmup": 0.5, "run": 9.0}, "cuda"))
+    made = by_key(details(s, counts_of(GPU), {"load": 2.0, "warmup": 0.5, "run": 9.0}, "cuda"))
     assert (made["busy"].value, made["busy"].unit) == ("40.0", "%")
     assert "launch-bound" in made["busy"].note
     assert (made["energy"].value, made["energy"].unit) == ("1.00", "J")
@@ -104,7 +104,7 @@ def test_rows_of_a_gpu_run() -> None:
 
 def test_what_the_driver_does_not_tell_is_not_called_quiet() -> None:
     s = summary([1.0, 0.1])
-    made = by_key(details(s, RunCounts(gpu_slowed_share=0.25, gpu_others_share=0.0), {}, "cuda"))
+    made = by_key(details(s, counts_of({"gpu_slowed_share": 0.25, "gpu_others_share": 0.0}), {}, "cuda"))
     assert (made["slowed"].value, made["gpu_others"].value) == ("25.0", "0")
     unknown = by_key(details(s, RunCounts(), {}, "cuda"))
     assert {(unknown[key].value, unknown[key].note) for key in ("slowed", "gpu_others")} == {
@@ -113,7 +113,7 @@ def test_what_the_driver_does_not_tell_is_not_called_quiet() -> None:
 
 
 def test_the_warm_up_is_told_with_its_time_and_the_memory_with_its_source() -> None:
-    extra = RunCounts(warmup_steps=21.0, warmup_window_steps=6.0, process_now_bytes=1024.0)
+    extra = counts_of({"warmup_steps": 21.0, "warmup_window_steps": 6.0, "process_now_bytes": 1024.0})
     made = by_key(details(summary([1.0, 0.1]), extra, {"compile": 20.0, "warmup": 0.5}, "cpu", memory_label="RSS"))
     assert (made["warmup"].value, made["warmup"].unit) == ("21", "tokens")
     assert (
@@ -171,7 +171,7 @@ def test_the_first_token_stands_against_its_bound() -> None:
 
 def test_what_is_made_on_first_use_is_named_where_it_was_seen() -> None:
     def row(**counts: float) -> Any:
-        return by_key(details(summary([0.1, 0.1]), RunCounts(**counts), {}, "cuda")).get("first_use")
+        return by_key(details(summary([0.1, 0.1]), counts_of(counts), {}, "cuda")).get("first_use")
 
     one = row(warmup_first_s=1.5, warmup_last_s=0.25)
     assert (one.value, one.unit) == ("1.25", "s") and "1.50 s for the first prompt, 250 ms later" in one.note

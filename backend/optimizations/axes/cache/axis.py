@@ -151,7 +151,7 @@ class Cache(Optimization):
         votes = Counter(name for names in told for name in names)
         decided = Counter(names[0] for names in told if len(names) == 1) or votes
         effective = planned if decided[planned] else next((name for name, _ in decided.most_common()), "unknown")
-        moved = int(observation.counts.moved_layers or 0) if effective in ("static", STATIC_FP8.name) else 0
+        moved = observation.counts.passes.moved_layers if effective in ("static", STATIC_FP8.name) else 0
         stayed = _stayed(layers) if effective.startswith("offloaded") else 0
         reached = max(0, votes[effective] - moved - stayed)
         if moved:

@@ -128,12 +128,12 @@ class Loop(Optimization):
     def find(self, observation: Observation) -> Finding:
         """Counts the custom loop's steps in the measured run, against its passes, and in a profile."""
         trace, counts = observation.trace(), observation.counts
-        own, passes = int(counts.own_steps or 0), int(counts.passes or 0)
+        own, passes = counts.passes.own_steps, counts.passes.passes
         traced = trace.ops[STEP_NAME] if trace.ops[LOOP_NAME] else 0
         if not own and not trace.ops[LOOP_NAME]:
             none = f"{passes} passes, and {trace.steps} more in a profile, without a step of the custom decode loop"
             return Finding(self.name, "generate", none, passes, max(1, passes))
-        prompts = int(counts.batches or 1)  # of many requests, one of each batch
+        prompts = counts.static.batches or 1  # of many requests, one of each batch
         expected = max(0, passes - prompts) + max(0, trace.steps - 1)  # the prompt's pass is no step
         reached = min(own, max(0, passes - prompts)) + min(traced, max(0, trace.steps - 1))
         began = "a prefill" if prompts == 1 else f"{prompts} prefills"

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, all_axes
@@ -30,7 +30,7 @@ ORDER = {"order_pairs": 3, "order_arrival": 3, "order_sorted": 1}
 def row(name: str, counts: Mapping[str, float], **batch: Any) -> tuple[str, str, int | None, int | None]:
     """(status, effective, reached, expected) of an axis, where its planned choice had been asked for."""
     plan = Plan(LoadPlan(ModelSource("random"))).batched(**batch)
-    found = AXES[name].find(Observation(MODEL, None, plan, counts=msgspec.convert(counts, RunCounts)))
+    found = AXES[name].find(Observation(MODEL, None, plan, counts=counts_of(counts)))
     evidence = Evidence(found.effective, found.effective, found, AXES[name].off)
     return evidence.status, found.effective, found.reached, found.expected
 
@@ -67,7 +67,7 @@ def test_a_prompt_that_a_graph_replays_shows_no_rows() -> None:
     alone = STATIC | {"batches": 4, "rows_seen": 0}
     plan = Plan(LoadPlan(ModelSource("random"))).batched(kind="off")
     replayed = msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, prefill_graphs=True))
-    counts = msgspec.convert(alone, RunCounts)
+    counts = counts_of(alone)
     assert AXES["batching"].find(Observation(MODEL, None, replayed, counts=counts)).effective == "off"
     assert AXES["batching"].find(Observation(MODEL, None, plan, counts=counts)).effective == "static"
 
@@ -201,6 +201,6 @@ def test_an_order_is_not_seen_where_nothing_was_counted(planned: str) -> None:
 @pytest.mark.parametrize(("counts", "why"), [({}, "no two requests"), ({"paged_steps": 1}, "forms no batches")])
 def test_why_no_order_could_be_seen_is_said(counts: dict[str, float], why: str) -> None:
     found = AXES["batch_order"].find(
-        Observation(MODEL, None, Plan(LoadPlan(ModelSource("random"))), counts=msgspec.convert(counts, RunCounts))
+        Observation(MODEL, None, Plan(LoadPlan(ModelSource("random"))), counts=counts_of(counts))
     )
     assert why in found.proof

@@ -13,7 +13,7 @@ from tests.support.machines import CPU, H200, facts, settled
 from tests.support.proof import claimed
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.export.script import script
 from tokendyno.backend.models.source import ModelSource
@@ -142,7 +142,7 @@ def seen(eager: Sequence[str] = (), decode: Sequence[str] = (), calls: int = 0, 
     ops = Counter({"Torch-Compiled Region: 7/1": calls} if calls else {})
     trace = Trace(ops, Counter(), Counter(), 4, Counter(decode or eager), Counter(eager))
     known: dict[str, Any] = {"counted_steps": STEPS, "matrices": MATRICES} | counts
-    return Observation(None, None, PLAN, lambda: trace, RunCounts(**known))
+    return Observation(None, None, PLAN, lambda: trace, counts_of(known))
 
 
 IN_GRAPHS: dict[str, Any] = {"compiled_matrices": EVERY, "compiled_steps": STEPS, "compiled_share": 1.0}

@@ -9,7 +9,7 @@ from tests.support.machines import CPU, H200, facts, settled
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.config import Workload
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.axes.cuda_graphs import AXIS
 from tokendyno.backend.optimizations.proof import Trace
@@ -86,7 +86,7 @@ def test_the_pass_of_an_encoder_is_captured_by_itself(arm: str, expected: list[d
 
 @pytest.mark.parametrize(("replayed", "single", "expected"), [(10, 0, 10), (4, 9, 19)])
 def test_replays_count_and_single_products_are_against_them(replayed: int, single: int, expected: int) -> None:
-    counts = RunCounts(counted_steps=10.0, manual_replays=float(replayed))
+    counts = counts_of({"counted_steps": 10.0, "manual_replays": float(replayed)})
     trace = Trace(Counter(), Counter(), Counter(), 4, Counter({"aten::addmm": single}))
     found = AXIS.find(Observation(None, None, settled(facts(BERT), AUTO, H200).plan, lambda: trace, counts))
     assert (found.effective, found.reached, found.expected) == ("manual", replayed, expected)

@@ -7,7 +7,7 @@ from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource, SourceKind
 from tokendyno.backend.optimizations import Observation
@@ -44,7 +44,7 @@ def test_matrices_that_will_be_fused_are_not_put_into_one_block(
 
 def test_of_fused_matrices_the_proof_wants_no_block() -> None:
     fused = msgspec.structs.replace(plan(), load=msgspec.structs.replace(plan().load, projections="fused"))
-    found = AXIS.find(Observation(None, None, fused, counts=RunCounts(load_warmup_bytes=0, load_moved_bytes=0)))
+    found = AXIS.find(Observation(None, None, fused, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0})))
     assert found.effective == "device_map" and "once matrices are fused" in found.proof
     script = Script(load={"device_map": "DEVICE"})
     AXIS.write(script, fused)
@@ -58,7 +58,7 @@ def test_of_fused_matrices_the_proof_wants_no_block() -> None:
 def test_it_is_known_by_the_bytes_and_not_by_the_plan(
     warmed: float, moved: float, effective: str, planned: LoadingKind
 ) -> None:
-    counts = RunCounts(load_warmup_bytes=warmed, load_moved_bytes=moved)
+    counts = counts_of({"load_warmup_bytes": warmed, "load_moved_bytes": moved})
     finding = AXIS.find(Observation(None, None, plan(planned), counts=counts))
     assert finding.effective == effective
     assert f"{int(warmed):,} bytes" in finding.proof and f"{int(moved):,} bytes" in finding.proof
@@ -67,7 +67,9 @@ def test_it_is_known_by_the_bytes_and_not_by_the_plan(
 @pytest.mark.parametrize("way", WAYS)
 def test_what_makes_no_difference_is_called_as_planned(way: LoadingKind) -> None:
     for same in (plan(way, "cpu"), plan(way, "cuda", "random")):
-        finding = AXIS.find(Observation(None, None, same, counts=RunCounts(load_warmup_bytes=0, load_moved_bytes=0)))
+        finding = AXIS.find(
+            Observation(None, None, same, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0}))
+        )
         assert finding.effective == way and "all choices are the same" in finding.proof
 
 

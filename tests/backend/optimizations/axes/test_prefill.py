@@ -11,7 +11,7 @@ from transformers import DynamicCache, GenerationConfig, StaticCache
 from tests.support.machines import CPU, EIGHT, H200, facts, settled
 from tests.support.tiny_models import CONFIGS, tiny
 from tokendyno.backend.arms.palette import palette
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource
@@ -169,7 +169,7 @@ def row(choice: str, **counts: float) -> Evidence:
     generate = GeneratePlan(STATIC, prefill_chunk=chunk, prefill_graphs=graphs)
     choice = choice.removeprefix("captured and ")
     plan = Plan(LoadPlan(ModelSource("random")), generate)
-    seen = Observation(SimpleNamespace(), None, plan, counts=RunCounts(**counts))
+    seen = Observation(SimpleNamespace(), None, plan, counts=counts_of(counts))
     return Evidence(choice, choice, AXIS.find(seen), AXIS.off)
 
 
@@ -222,7 +222,7 @@ def test_a_prompt_of_one_chunk_says_that_it_was_not_cut(choice: str, fits: bool)
 def test_products_before_the_first_token_of_a_profile_were_in_no_pass_that_was_made_for_it(choice: str) -> None:
     plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC))
     trace = Trace(Counter(), Counter(), Counter(), 4, read=Counter({"aten::mm": 7, "aten::argmax": 1}))
-    counts = RunCounts(**GOOD | {"captured": REPLAYED, "compiled": COMPILED}[choice])
+    counts = counts_of(GOOD | {"captured": REPLAYED, "compiled": COMPILED}[choice])
     found = AXIS.find(Observation(SimpleNamespace(), None, plan, lambda: trace, counts))
     assert found.effective == choice and found.expected is not None and found.reached == found.expected - 7
     assert "7 products of matrices launched one by one" in found.proof

@@ -11,7 +11,7 @@ from transformers import DynamicCache, GenerationConfig, StaticCache
 
 from tests.support.machines import CPU, H200, facts
 from tests.support.tiny_models import CONFIGS, tiny
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, subject_of
@@ -119,8 +119,8 @@ def test_padding_is_said_and_counted_and_left_away_where_there_is_none() -> None
     assert padded.ids[0, :4].tolist() == [7] * 4 and padded.mask[0].tolist() == [0] * 4 + [1] * 60
     assert torch.equal(padded.ids[:, 4:], given.ids)
     assert padded.notes == ["60 prompt tokens padded to 64: 6% of the prompt is padding"]
-    assert padding_counts(padded, 64) == RunCounts(positions=64, padding=4, padding_share=0.0625)
-    assert padding_counts(padded, 60) == RunCounts(positions=60, padding=0, padding_share=0)
+    assert padding_counts(padded, 64) == counts_of({"positions": 64, "padding": 4}).prompt
+    assert padding_counts(padded, 60) == counts_of({"positions": 60}).prompt
     for kind in ("exact", "dynamic"):
         assert pad(given, kind) is given
     assert pad(padded, "buckets") is padded
@@ -160,7 +160,7 @@ def seen(planned: ShapesKind, positions: int, padding: int, places: int = 0) -> 
     cache = StaticCache(config, places) if places else DynamicCache(config=config)
     for layer in range(4):
         cache.update(torch.zeros(1, 2, 3, 8), torch.zeros(1, 2, 3, 8), layer)
-    counts = RunCounts(positions=positions, padding=padding)
+    counts = counts_of({"positions": positions, "padding": padding})
     plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(shapes=planned))
     return Observation(SimpleNamespace(config=config), cache, plan, counts=counts)
 
@@ -215,8 +215,10 @@ def test_symbolic_graphs_are_those_that_ran_and_have_guards_on_shapes(monkeypatc
     ]
     monkeypatch.setattr(dynamo, "get_compilation_metrics", lambda: known)
     ran = Trace(Counter({f"{REGION}0/0": 4, f"{REGION}1/0": 4}), Counter(), Counter(), 4)
-    made = replace(seen("dynamic", 13, 0), trace=lambda: ran, counts=RunCounts(positions=13, compiled_matrices=7))
+    made = replace(
+        seen("dynamic", 13, 0), trace=lambda: ran, counts=counts_of({"positions": 13, "compiled_matrices": 7})
+    )
     found = AXIS.find(made)
     assert (found.effective, found.reached, found.expected) == ("dynamic", 1, 2)
     assert found.proof.endswith("graph 1/0")
-    assert AXIS.find(replace(made, counts=RunCounts(positions=13))).effective == "exact"
+    assert AXIS.find(replace(made, counts=counts_of({"positions": 13}))).effective == "exact"

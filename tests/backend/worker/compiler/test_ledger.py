@@ -94,7 +94,7 @@ def test_stages_of_each_graph_add_up_to_its_seconds_and_later_tuning_is_counted_
 def test_what_is_not_compiled_has_no_ledger_and_no_marks_of_the_compiler() -> None:
     bench = Bench(llama(num_hidden_layers=1))
     finished = bench.run(cache="static")
-    assert finished.compiled is None and finished.extra.graphs == 0
+    assert finished.compiled is None and finished.counts.compilation.graphs == 0
     assert finding(finished, "compile").effective == "off"
     assert finding(finished, "cuda_graphs").effective == "off"
     assert finding(finished, "compile_cache").effective == "torch"
@@ -116,7 +116,7 @@ def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -
         *["tensor 'x' size mismatch at index"] * 7,
     ]
     assert found.breaks == {"not compiled: Dynamo recompile limit exceeded": 1}
-    assert (counts.graphs, counts.recompiles, counts.graph_breaks) == (8, 7, 1)
+    assert (counts.compilation.graphs, counts.compilation.recompiles, counts.compilation.graph_breaks) == (8, 7, 1)
     assert found.cold_s == 0 and (found.hits, found.misses) == (0, 0)
 
 
@@ -127,7 +127,7 @@ def test_a_growing_cache_is_compiled_again_for_new_lengths_and_the_ledger_counts
     found, made = finding(finished, "compile"), ledger(finished)
     assert found.effective == "default" and found.reached == found.expected == 11 * 8
     again = sum(1 for graph in made.graphs if graph.guard)
-    assert again >= 1 and finished.extra.recompiles == again and f", {again} recompiles" in found.proof
+    assert again >= 1 and finished.counts.compilation.recompiles == again and f", {again} recompiles" in found.proof
     assert not [mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")], "all in the warm-up"
 
     plain = bench.run(cache="dynamic")

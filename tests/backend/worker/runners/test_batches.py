@@ -74,19 +74,19 @@ def test_a_static_batch_lasts_as_long_as_its_longest_and_shows_padding_and_idle_
     longest = [max(one.max_new_tokens for one in batch) for batch in batches]
     assert len(static.batch.end_s) == sum(longest)
     idle = sum(most - one.max_new_tokens for batch, most in zip(batches, longest, strict=True) for one in batch)
-    assert static.batch.kind.count(IDLE) == idle == static.finished.extra.idle_steps
+    assert static.batch.kind.count(IDLE) == idle
     prompts = [[one.prompt_tokens for one in batch] for batch in batches]
     assert sum(static.batch.padding) == sum(max(sizes) * len(sizes) - sum(sizes) for sizes in prompts)
-    assert (static.finished.extra.batches, static.finished.extra.rows_seen) == (BATCHES, REQUESTS)
+    assert (static.finished.counts.static.batches, static.finished.counts.static.rows_seen) == (BATCHES, REQUESTS)
 
 
 def test_prompts_of_one_token_are_prompts(worker: LocalWorker) -> None:
     requests = [TrafficRequest(0.0, tokens, 2) for tokens in (1, 3, 1)]
     for rows, batches in ((1, 3), (3, 1)):
         served = Served(worker, Traffic(requests, concurrent=rows), kind="static" if rows > 1 else "off")
-        extra = served.finished.extra
-        assert (extra.batches, extra.rows_seen) == (batches, 3)
-        assert extra.padding_seen == extra.padding_tokens
+        extra = served.finished.counts
+        assert (extra.static.batches, extra.static.rows_seen) == (batches, 3)
+        assert extra.static.padding_seen == extra.requests.padding_tokens
 
 
 def test_continuous_batching_has_no_idle_rows_and_never_more_requests_than_allowed(continuous: Served) -> None:
@@ -102,8 +102,7 @@ def test_continuous_batching_has_no_idle_rows_and_never_more_requests_than_allow
 
 def test_a_prompt_longer_than_the_token_budget_is_cut_into_steps(continuous: Served) -> None:
     assert max(one.prompt_tokens for one in TRAFFIC.requests) > 32
-    assert continuous.finished.extra.cut_prompts
-    assert (continuous.finished.extra.widest_step_tokens or 99) <= 32
+    assert 0 < continuous.finished.counts.pages.widest_step_tokens <= 32
 
 
 def test_every_page_that_is_taken_is_given_back(continuous: Served) -> None:
@@ -174,7 +173,7 @@ def test_few_pages_make_requests_wait_for_pages_and_change_no_token(worker: Loca
     served = Served(worker, few, prove=False, kind="continuous", step_tokens=32)
     reasons = {reason for event in only(served.events, Waits) for reason in event.reason}
     assert {"pages", "margin"} <= reasons
-    assert served.finished.extra.restarts
+    assert served.finished.counts.pages.restarts
     assert [row.prompt_tokens for _, row in sorted(served.batch.requests.items())] == [
         one.prompt_tokens for one in TRAFFIC.requests
     ]

@@ -66,9 +66,9 @@ def test_rounded_lengths_are_proved_and_keep_the_text_and_the_prediction(
     finished = bench.run(**choices)
     assert bench.ids == greedy
     assert effective(finished)["shapes"] == choices["shapes"]
-    started, padding = bench.started, finished.extra.padding or 0
+    started, padding = bench.started, finished.counts.prompt.padding
     assert (started.prompt_tokens, started.places) == (positions, places)
-    assert finished.extra.padding_share == padding / positions > 0.5
+    assert padding / positions > 0.5
     assert any(f"padded to {positions:,}" in note for note in started.notes)
     cache = CACHES[choices.get("cache", "dynamic")]
     expected = kv_series(resolve("pocket"), cache, positions, NEW, 1, 4, started.places)
@@ -79,14 +79,15 @@ def test_rounded_lengths_are_proved_and_keep_the_text_and_the_prediction(
 def test_prompt_lookup_makes_the_same_text_in_fewer_steps(bench: Bench) -> None:
     plain = bench.run(TWICE)
     expected, latency_s = bench.ids, column(bench.worker.events, "latency_s")
-    assert effective(plain)["speculation"] == "off" and plain.extra.lookups == 0
+    assert effective(plain)["speculation"] == "off" and plain.counts.drafts.lookups == 0
     guessed = bench.run(TWICE, speculation="prompt-lookup")
     assert bench.ids == expected and len(latency_s) == NEW
-    extra: Any = guessed.extra
+    drafts = guessed.counts.drafts
     assert effective(guessed)["speculation"] == "prompt-lookup"
-    assert extra.steps + extra.accepted_tokens == NEW and 0 < extra.accepted_tokens <= extra.draft_tokens
+    assert drafts.steps + drafts.accepted_tokens == NEW
+    assert 0 < drafts.accepted_tokens <= drafts.draft_tokens
     times = column(bench.worker.events, "t_s")
-    assert len(set(times)) == extra.steps and times == sorted(times)
+    assert len(set(times)) == drafts.steps and times == sorted(times)
     assert sum(column(bench.worker.events, "latency_s")) == pytest.approx(times[-1])
     held = kv_series(resolve("pocket"), DYNAMIC, bench.started.prompt_tokens, NEW, 1, 4)[-1]
     last = only(bench.worker.events, Tokens)[-1]
@@ -113,7 +114,7 @@ def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Ben
 
 def test_exact_lengths_are_told_apart_and_tokens_have_a_row_of_their_own(bench: Bench) -> None:
     finished = bench.run()
-    assert effective(finished)["shapes"] == "exact" and finished.extra.padding == 0
+    assert effective(finished)["shapes"] == "exact" and finished.counts.prompt.padding == 0
     assert bench.started.places == bench.started.prompt_tokens + NEW
     (row,) = [one for one in finished.findings if one.axis == TOKENS]
     assert (row.effective, row.reached, row.expected) == ("greedy", NEW, NEW)
@@ -137,7 +138,6 @@ def test_a_quantized_cache_is_metered_and_proved_as_predicted(tmp_path: Any) -> 
         expected = kv_series(resolve(bench.model), CACHES[kind], tokens, 140, 1, 4)
         assert column(bench.worker.events, "kv_full") == [at.full for at in expected]
         assert effective(finished)["cache"] == kind
-        assert finished.extra.kv_cpu_bytes == expected[-1].full
         assert "quantized cache" in next(one.proof for one in finished.findings if one.axis == TOKENS)
 
 

@@ -12,7 +12,7 @@ from transformers.cache_utils import DynamicLayer
 from tests.support.machines import H200, facts
 from tests.support.proof import verify
 from tests.support.tiny_models import tiny
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.models.source import ModelSource
@@ -273,6 +273,6 @@ def test_of_counted_layers_only_keys_and_values_of_one_size_can_be_quantized(
 def test_a_static_cache_that_moves_is_none_in_those_layers(name: str, moved: int, reached: int) -> None:
     model = tiny("llama")
     cache = StaticCache(model.config, 32) if name == "static" else DynamicCache(config=model.config)
-    found = AXIS.find(replace(seen(filled(cache, 4), model, name), counts=RunCounts(moved_layers=moved)))
+    found = AXIS.find(replace(seen(filled(cache, 4), model, name), counts=counts_of({"moved_layers": moved})))
     assert (found.effective, found.reached, found.expected) == (name, reached, 4)
     assert ("1 of 4 layers moved to other addresses" in found.proof) is (reached < 4)

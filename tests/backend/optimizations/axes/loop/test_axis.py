@@ -14,7 +14,7 @@ from tests.support.tiny_models import tiny
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
-from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.counts import counts_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import detect
 from tokendyno.backend.messages import Finished, Tokens
@@ -180,7 +180,7 @@ def test_steps_of_the_run_and_of_the_profile_are_counted_beside_a_prefill_each(
 ) -> None:
     plan = check(make_config("pocket", OWN), facts(), CPU, Workload(prompt="x")).plan
     trace = Trace(Counter({LOOP_NAME: 1, STEP_NAME: traced}), Counter(), Counter(), steps)
-    found = AXIS.find(Observation(object(), None, plan, lambda: trace, RunCounts(own_steps=own, passes=passes)))
+    found = AXIS.find(Observation(object(), None, plan, lambda: trace, counts_of({"own_steps": own, "passes": passes})))
     assert (found.effective, found.reached, found.expected) == ("own", reached, passes - 1 + steps - 1)
     assert found.proof.startswith(f"a prefill and {own} steps of the custom decode loop in a run of {passes} passes")
 
@@ -188,5 +188,5 @@ def test_steps_of_the_run_and_of_the_profile_are_counted_beside_a_prefill_each(
 @pytest.mark.parametrize(("passes", "reached", "expected"), [(1, 1, 1), (5, 5, 5), (0, 0, 1)])
 def test_every_pass_without_a_step_of_our_loop_counts_for_generate(passes: int, reached: int, expected: int) -> None:
     plan = Plan(LoadPlan(ModelSource("random")))
-    seen = AXIS.find(Observation(None, None, plan, counts=RunCounts(passes=passes)))
+    seen = AXIS.find(Observation(None, None, plan, counts=counts_of({"passes": passes})))
     assert (seen.effective, seen.reached, seen.expected) == ("generate", reached, expected)
