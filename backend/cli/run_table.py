@@ -60,10 +60,8 @@ def run_blocks(run: Run, everything: bool = False, find: FindReading = no_readin
             verdict.unasked,
         ),
         _main_figures(now),
-        _figures(now, [step_tiles(step_text(now, name, now.summary(name))) for name in now.arms]),
-        _figures(
-            now, [detail_rows(now, name, now.summary(name)) if arm.finishes else [] for name, arm in now.arms.items()]
-        )
+        _figures(now, [step_tiles(step_text(now, name)) for name in now.arms]),
+        _figures(now, [detail_rows(now, name) if arm.finishes else [] for name, arm in now.arms.items()])
         if everything
         else [],
         _texts(now, everything) if now.unit == "token" else [],
@@ -167,7 +165,7 @@ def _remarks(run: Snapshot) -> Block:
     for name, arm in run.arms.items():
         summary = run.summary(name)
         noted = arm.started.notes if arm.started else []
-        remarks = (*noted, *diagnoses(summary, run.unit), *interference_of(run, name, summary))
+        remarks = (*noted, *diagnoses(summary, run.unit), *interference_of(run, name))
         said += [f"Arm {name}: {plain(text)}" for text in remarks]
         found = annotations(arm.annotations)
         said += [f"Arm {name}, {word} {one.token}: {plain(one.text)}" for one in found[:_MAX_ANNOTATIONS]]

@@ -58,7 +58,7 @@ def figures(run: Snapshot, name: str) -> dict[str, Figure]:
     if traffic is not None:
         return _batch_figures(run, name)
     s = run.summary(name)
-    behind = {tile.key: tile for tile in detail_rows(run, name, s)}
+    behind = {tile.key: tile for tile in detail_rows(run, name)}
     rate = s.latency_interval_s and (1 / s.latency_interval_s[1], 1 / s.latency_interval_s[0])
     known = {
         "ttft": (s.ttft_s, 0.0, s.ttft_interval_s),

@@ -2,7 +2,8 @@
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 
@@ -41,16 +42,7 @@ class RequestRow:
 
     def copy(self) -> "RequestRow":
         """A copy that later events leave alone."""
-        return RequestRow(
-            self.start_s,
-            self.end_s,
-            self.prompt_tokens,
-            self.ids[:],
-            self.token_s[:],
-            self.waited_for[:],
-            self.reason,
-            self.text,
-        )
+        return replace(self, ids=self.ids[:], token_s=self.token_s[:], waited_for=self.waited_for[:])
 
     @property
     def first_token_s(self) -> float | None:
@@ -259,53 +251,36 @@ def inside(at: int, most: int) -> int:
     return min(max(at, 0), most)
 
 
-def columns_past(batch: BatchSeries, cursor: Sequence[int]) -> BatchColumns:
-    """What lies past a cursor: (steps, waits, moves, ends). An index outside the series is brought back into it."""
+def columns_past(batch: BatchSeries, cursor: Sequence[int]) -> tuple[BatchColumns, bool]:
+    """What lies past a cursor: (steps, waits, moves, ends), and whether nothing lies past that. An index outside the
+    series is brought back into it."""
     lengths = (len(batch.end_s), len(batch.wait_s), len(batch.move_step), len(batch.end_request))
     step, wait, move, end = map(inside, cursor, lengths)
     last = min(lengths[0], step + MAX_STEPS_PER_PULL)
-    first_part = batch.part_ends[step - 1] if step else 0
-    last_part = batch.part_ends[last - 1] if last else 0
+    first_part, last_part = (batch.part_ends[at - 1] if at else 0 for at in (step, last))
     last_move, last_end = min(lengths[2], move + MAX_MOVES_PER_PULL), min(lengths[3], end + MAX_ENDS_PER_PULL)
+
+    def cut(begin: int, end: int, *names: str) -> dict[str, Any]:
+        return {name: getattr(batch, name)[begin:end] for name in names}
+
     ended = batch.end_request[end:last_end]
-    return BatchColumns(
-        step,
-        last,
-        batch.begin_s[step:last],
-        batch.end_s[step:last],
-        batch.padding[step:last],
-        batch.waiting[step:last],
-        batch.free_bytes[step:last],
-        first_part,
-        batch.part_ends[step:last],
-        batch.request[first_part:last_part],
-        batch.kind[first_part:last_part],
-        batch.tokens[first_part:last_part],
-        wait,
-        lengths[1],
-        batch.wait_s[wait:],
-        batch.wait_request[wait:],
-        batch.wait_reason[wait:],
-        move,
-        last_move,
-        batch.move_step[move:last_move],
-        batch.move_group[move:last_move],
-        batch.move_page[move:last_move],
-        batch.move_request[move:last_move],
-        end,
-        last_end,
-        ended,
-        [batch.requests[i].end_s or 0.0 for i in ended],
-        [batch.requests[i].reason for i in ended],
-        [batch.requests[i].text for i in ended],
+    columns = BatchColumns(
+        first=step,
+        end_step=last,
+        **cut(step, last, "begin_s", "end_s", "padding", "waiting", "free_bytes", "part_ends"),
+        first_part=first_part,
+        **cut(first_part, last_part, "request", "kind", "tokens"),
+        first_wait=wait,
+        end_wait=lengths[1],
+        **cut(wait, lengths[1], "wait_s", "wait_request", "wait_reason"),
+        first_move=move,
+        end_move=last_move,
+        **cut(move, last_move, "move_step", "move_group", "move_page", "move_request"),
+        first_end=end,
+        end_end=last_end,
+        ended=ended,
+        ended_s=[batch.requests[i].end_s or 0.0 for i in ended],
+        reasons=[batch.requests[i].reason for i in ended],
+        texts=[batch.requests[i].text for i in ended],
     )
-
-
-def complete(batch: BatchSeries, columns: BatchColumns) -> bool:
-    """Whether nothing lies past these columns."""
-    return (columns.end_step, columns.end_wait, columns.end_move, columns.end_end) == (
-        len(batch.end_s),
-        len(batch.wait_s),
-        len(batch.move_step),
-        len(batch.end_request),
-    )
+    return columns, (last, lengths[1], last_move, last_end) == lengths

@@ -6,18 +6,20 @@ columns, and a reader gets what lies past its cursor.
 
 import threading
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.messages import Loaded, PageMoves, Samples, Steps, Tokens, Waits
 from tokendyno.backend.runs.arm_series import ArmSeries
-from tokendyno.backend.runs.batch_series import BatchColumns, columns_past, complete, inside
+from tokendyno.backend.runs.batch_series import BatchColumns, columns_past, inside
 from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Expected, OfRun, Predicted, Record, Status
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
+
+C = TypeVar("C")
 
 MAX_TOKENS_PER_PULL = 4_000
 FIGURES_EVERY_S = 0.5
@@ -61,7 +63,7 @@ class Columns(
     text: str
 
 
-class Past(NamedTuple):
+class Past(NamedTuple, Generic[C]):
     """A run past a viewer's cursors, all of one moment.
 
     ended     the run has ended and these columns are its last
@@ -72,17 +74,7 @@ class Past(NamedTuple):
     status: Status
     ended: bool
     version: int
-    columns: list[Columns]
-    snapshot: Snapshot | None
-
-
-class BatchPast(NamedTuple):
-    """The same of a run of many requests."""
-
-    status: Status
-    ended: bool
-    version: int
-    columns: list[BatchColumns]
+    columns: list[C]
     snapshot: Snapshot | None
 
 
@@ -189,22 +181,27 @@ class Run(OfRun):
         """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
         return self.snapshot().ledger(name)
 
-    def past(self, version: int, cursors: Sequence[Sequence[int]], kept: int | None = None) -> Past:
+    def past(self, version: int, cursors: Sequence[Sequence[int]], kept: int | None = None) -> Past[Columns]:
         """What lies past `cursors`: (tokens, samples, characters) of each arm. `kept`: a version without a snapshot."""
-        with self._lock:
-            columns = [_past(arm, cursor) for arm, cursor in zip(self.arms.values(), cursors, strict=False)]
-            complete = all(c.end == len(a.t_s) for c, a in zip(columns, self.arms.values(), strict=False))
-            snapshot = self._snapshot() if self.version not in (version, kept) else None
-            return Past(self.status, self.ended and complete, self.version, columns, snapshot)
+        return self._past(version, kept, cursors, _columns)
 
-    def past_batch(self, version: int, cursors: Sequence[Sequence[int]], kept: int | None = None) -> BatchPast:
+    def past_batch(self, version: int, cursors: Sequence[Sequence[int]], kept: int | None = None) -> Past[BatchColumns]:
         """The same of many requests; a cursor is (steps, waits, moves of pages, ends of requests) of an arm."""
+        return self._past(version, kept, cursors, lambda arm, cursor: columns_past(arm.batch, cursor))
+
+    def _past(
+        self,
+        version: int,
+        kept: int | None,
+        cursors: Sequence[Sequence[int]],
+        read: Callable[[ArmSeries, Sequence[int]], tuple[C, bool]],
+    ) -> Past[C]:
+        """`read`: the columns of an arm past a cursor, and whether nothing lies past them."""
         with self._lock:
-            arms = [arm.batch for arm in self.arms.values()]
-            columns = [columns_past(arm, cursor) for arm, cursor in zip(arms, cursors, strict=False)]
-            whole = all(complete(arm, one) for arm, one in zip(arms, columns, strict=False))
+            found = [read(arm, cursor) for arm, cursor in zip(self.arms.values(), cursors, strict=False)]
+            ended = self.ended and all(last for _, last in found)
             snapshot = self._snapshot() if self.version not in (version, kept) else None
-            return BatchPast(self.status, self.ended and whole, self.version, columns, snapshot)
+            return Past(self.status, ended, self.version, [columns for columns, _ in found], snapshot)
 
 
 def folded(records: Sequence[Record]) -> Run:
@@ -217,11 +214,11 @@ def folded(records: Sequence[Record]) -> Run:
     return run
 
 
-def _past(arm: ArmSeries, cursor: Sequence[int]) -> Columns:
+def _columns(arm: ArmSeries, cursor: Sequence[int]) -> tuple[Columns, bool]:
     tokens, samples, characters = len(arm.t_s), len(arm.sample_t_s), len(arm.text)
     first, sample, character = map(inside, cursor, (tokens, samples, characters))
     end = min(tokens, first + MAX_TOKENS_PER_PULL)
-    return Columns(
+    columns = Columns(
         first,
         end,
         arm.t_s[first:end],
@@ -236,3 +233,4 @@ def _past(arm: ArmSeries, cursor: Sequence[int]) -> Columns:
         characters,
         arm.text[character:],
     )
+    return columns, end == tokens

@@ -50,7 +50,13 @@ class Snapshot(OfRun):
 
     def summary(self, name: str) -> Summary:
         """The figures of one arm so far, of the repeats over which arms are compared, where there are any."""
-        arm = self.arms[name]
+        return self._summaries[name]
+
+    @cached_property
+    def _summaries(self) -> dict[str, Summary]:
+        return {name: self._summarized(arm) for name, arm in self.arms.items()}
+
+    def _summarized(self, arm: ArmSeries) -> Summary:
         measured = arm.measured()
         whole = [n for n in measured if arm.completed(n)]
         counted = [n for n in whole if all(one.completed(n) for one in self.arms.values())] or whole or list(measured)
@@ -122,8 +128,13 @@ class Snapshot(OfRun):
 
     def comparison(self) -> Comparison | None:
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""
-        return compare_pairs(self.pair_ratios(), self.equal_arms)
+        return self._comparison
 
+    @cached_property
+    def _comparison(self) -> Comparison | None:
+        return compare_pairs(self.pair_ratios, self.equal_arms)
+
+    @cached_property
     def pair_ratios(self) -> list[float]:
         """Step time of A / step time of B in each pair of runs that both completed; of many requests useful tokens a
         second of B / of A."""
@@ -141,6 +152,10 @@ class Snapshot(OfRun):
 
     def texts(self) -> TextComparison | None:
         """The greedy texts of two arms that were generated to their end; None where there is nothing to compare."""
+        return self._texts
+
+    @cached_property
+    def _texts(self) -> TextComparison | None:
         arms = list(self.arms.values())
         if self.request.traffic is not None:
             return None
@@ -152,6 +167,13 @@ class Snapshot(OfRun):
 
     def ledger(self, name: str) -> list[Evidence]:
         """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
+        return self._ledgers[name]
+
+    @cached_property
+    def _ledgers(self) -> dict[str, list[Evidence]]:
+        return {name: self._evidence(name) for name in self.arms}
+
+    def _evidence(self, name: str) -> list[Evidence]:
         arm, planned = self.arms[name], self.planned(name)
         if arm.finished is None:
             return []

@@ -166,7 +166,7 @@ def _card(
         found.ratio,
         found.low,
         found.high,
-        run.pair_ratios(),
+        run.pair_ratios,
         _ends(head, found),
         names,
         found.decided,
@@ -244,7 +244,7 @@ def _quality_sentence(run: Snapshot, gate: Gate | None) -> str:
 
 def _confidence(run: Snapshot, found: Comparison) -> str:
     """How many pairs it took, and the weakest fact about them."""
-    pairs, ratios = f"{found.pairs} pair{'s' * (found.pairs != 1)}", run.pair_ratios()
+    pairs, ratios = f"{found.pairs} pair{'s' * (found.pairs != 1)}", run.pair_ratios
     if found.low is None or found.high is None:
         return "One pair has no interval yet." if not run.ended else "One pair of runs has no interval."
     said = f"{'Decided' if found.decided else 'Not decided'} after {pairs}."

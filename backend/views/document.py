@@ -71,7 +71,7 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         kv_bytes_predicted=kv_predicted,
         memory_bytes=arm.memory_bytes,
         ranks=(finished.ranks if finished else []) or msgspec.UNSET,
-        memory_check=_memory_checks(memory_checks_of(run, name, summary)),
+        memory_check=_memory_checks(memory_checks_of(run, name)),
         roofline=Roofline(
             [point.length for point in arm.roofline],
             [point.seconds for point in arm.roofline],
@@ -87,7 +87,7 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         compile=_compile_report(finished.compiled) if finished and finished.compiled else None,
         summary=summary,
         step_time=_step_document(arm),
-        prompt_pass=prompt_pass(run, name, summary) or msgspec.UNSET,
+        prompt_pass=prompt_pass(run, name) or msgspec.UNSET,
     )
 
 

@@ -1,16 +1,22 @@
-"""What was last made of each run, for the many viewers who ask for the same at about the same time."""
+"""What was last made of each run, for the many viewers who ask for the same at about the same time, and what one of
+them gets."""
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from tokendyno.backend.runs.run import Run
+import msgspec
+
+from tokendyno.backend.runs.run import Past, Run
+from tokendyno.backend.runs.snapshot import Snapshot
 
 KEPT_S = 1.0
 """What an ended run is said to be also depends on later runs, such as a reading of texts by its arms."""
 
-H = TypeVar("H")
+H = TypeVar("H", bound=msgspec.Struct)
+C = TypeVar("C")
 
 
 class Kept(NamedTuple, Generic[H]):
@@ -38,3 +44,25 @@ class Heads(Generic[H]):
         """This head was made of a run at this version."""
         with self._lock:
             self._kept[run] = Kept(version, head, time.monotonic())
+
+
+def pulled(
+    run: Run,
+    version: int,
+    now_s: float,
+    heads: Heads[H] | None,
+    read: Callable[[int | None], Past[C]],
+    make: Callable[[Snapshot, float], H],
+) -> tuple[Past[C], H | None]:
+    """What lies past a viewer's cursors, and the head where the viewer's version is not current. `read`: the run past
+    the cursors, without a snapshot at the version of a head that is kept."""
+    kept = heads.get(run) if heads else None
+    past = read(kept.version if kept else None)
+    if past.snapshot is not None:
+        head = make(past.snapshot, now_s)
+        if heads:
+            heads.keep(run, past.version, head)
+        return past, head
+    if kept and past.version != version:
+        return past, msgspec.structs.replace(kept.head, now_s=now_s)
+    return past, None

@@ -4,7 +4,7 @@ Names on the wire are the keys that the panel's JavaScript reads; `rename` keeps
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -14,14 +14,14 @@ from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.runs.arm_series import ArmSeries, Phase
 from tokendyno.backend.runs.gate import Found, Gate, gate_of
 from tokendyno.backend.runs.records import Created, Status, Unit
-from tokendyno.backend.runs.run import Columns, Run
+from tokendyno.backend.runs.run import Columns, Past, Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.arm_details import detail_rows
 from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.generated_code import code_words
 from tokendyno.backend.views.heading import heading
-from tokendyno.backend.views.heads import Heads
+from tokendyno.backend.views.heads import Heads, pulled
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
 from tokendyno.backend.views.origin import whole_note
 from tokendyno.backend.views.phase_bar import PhaseBar, phase_bar
@@ -92,15 +92,11 @@ class Pace(msgspec.Struct, frozen=True):
     n: list[int]
 
 
-class ArmHead(
-    msgspec.Struct, frozen=True, rename={"interference": "spoilers", "roofline": "floor", "annotations": "marks"}
-):
-    """Everything about an arm but its series.
+class ArmOnPage(msgspec.Struct, frozen=True, kw_only=True, rename={"interference": "spoilers"}):
+    """What the page shows of an arm of any run, but its series.
 
     state         waiting, working, done, failed or cancelled
     interference  sentences: what may have disturbed the measurement
-    pace          how the text grew; empty until the run has ended
-    ranks         memory of the other ranks or devices, where several ran the model, once they are done
     code          how much generated code of its graphs was kept, in words
     """
 
@@ -109,30 +105,37 @@ class ArmHead(
     state: str
     phases: list[PhaseStep]
     verdicts: list[Verdict]
-    predicted: KvCurve | None
     tiles: list[Tile]
+    details: list[Tile]
     ledger: list[LedgerRow]
+    notes: list[str]
+    interference: list[str]
+    code: str = ""
+
+
+class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor", "annotations": "marks"}):
+    """An arm that answers one prompt.
+
+    pace   how the text grew; empty until the run has ended
+    ranks  memory of the other ranks or devices, where several ran the model, once they are done
+    """
+
+    predicted: KvCurve | None
     verified: str
     prompt_tokens: int
-    notes: list[str]
-    details: list[Tile]
-    interference: list[str]
     roofline: RooflineCurve | None = None
     annotations: list[AnnotationText] = []
     pace: Pace = Pace([], [])
     ranks: RankCurves | None = None
     step: StepText | None = None
     start: StepText | None = None
-    code: str = ""
 
 
-class Head(msgspec.Struct, frozen=True):
-    """Everything about a run but its series.
+class RunOnPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows of any run, but its series.
 
-    quiet       the browser shares the CPU with the measurement and should poll less often
-    digest      the ledgers of all arms in one line; None while there are none
-    quality     what was read of given texts; None where the arms answered a prompt
-    figures     by chart, the one figure that a slide shows beside it
+    quiet   the browser shares the CPU with the measurement and should poll less often
+    digest  the ledgers of all arms in one line; None while there are none
     """
 
     title: str
@@ -140,38 +143,49 @@ class Head(msgspec.Struct, frozen=True):
     created: float
     now_s: float
     message: str
-    memory_label: str
     quiet: bool
-    max_new_tokens: int
     unit: Unit
+    max_new_tokens: int
     verdict: VerdictText
-    texts: str
     differences: Mapping[str, Difference]
     digest: LedgerDigest | None
-    arms: list[ArmHead]
-    quality: QualityView | None = None
-    crossing: Crossing | None = None
     card: Card | None = None
     heading: str = ""
     bar: PhaseBar | None = None
+
+
+class Head(RunOnPage, frozen=True, kw_only=True):
+    """A run of one prompt, or of given texts.
+
+    quality  what was read of given texts; None where the arms answered a prompt
+    figures  by chart, the one figure that a slide shows beside it
+    """
+
+    memory_label: str
+    texts: str
+    arms: list[ArmHead]
+    quality: QualityView | None = None
+    crossing: Crossing | None = None
     figures: dict[str, SlideFigure] = {}
 
 
-class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
-    """The answer to one pull.
-
-    every_ms  no sooner than this after this pull should the next one come
-    """
+class Pulled(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one pull. `every_ms`: no sooner than this after this pull should the next one come."""
 
     run: str
     status: Status
     ended: bool
     version: int
-    head: Head | None
-    columns: list[Columns]
     queue: str = ""
     trouble: str = ""
     every_ms: int = 0
+
+
+class Delta(Pulled, frozen=True, kw_only=True, rename={"columns": "lanes"}):
+    """Of a run of one prompt, or of given texts."""
+
+    head: Head | None
+    columns: list[Columns]
 
 
 class OtherRuns(Protocol):
@@ -206,48 +220,62 @@ def delta(
     heads: Heads[Head] | None = None,
 ) -> Delta:
     """What lies past a viewer's version and `cursors`: (tokens, samples, characters) of each arm."""
-    kept = heads.get(run) if heads else None
-    past = run.past(version, cursors, kept.version if kept else None)
-    head = None
-    if past.snapshot is not None:
-        head = head_of(past.snapshot, now_s, others)
-        if heads:
-            heads.keep(run, past.version, head)
-    elif kept and past.version != version:
-        head = msgspec.structs.replace(kept.head, now_s=now_s)
-    return Delta(run.id, past.status, past.ended, past.version, head, past.columns, queue)
+
+    def make(now: Snapshot, now_s: float) -> Head:
+        return head_of(now, now_s, others)
+
+    past, head = pulled(run, version, now_s, heads, lambda kept: run.past(version, cursors, kept), make)
+    return Delta(**pull_fields(run, past, queue), head=head, columns=past.columns)
+
+
+def pull_fields(run: Run, past: Past[Any], queue: str) -> dict[str, Any]:
+    """The fields that answers of any run have in common."""
+    return {"run": run.id, "status": past.status, "ended": past.ended, "version": past.version, "queue": queue}
 
 
 def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
     """A run at one moment. `now_s`: seconds since it was created."""
-    work, created = run.request.workload, run.created
-    message, note = pair_underway(run) or run.message, whole_note(created)
+    reads = run.request.quality is not None
     gate = gate_of(run, others.reading if run.ended else NO_OTHERS.reading)
     arms = [_arm_head(run, name) for name in run.arms]
-    card = card_of(run, gate) if run.request.quality is None else None
-    verdict = _verdict(run, gate) if run.ended else VerdictText(unasked=unasked_sentence(run))
+    card = None if reads else card_of(run, gate)
     return Head(
-        created.model_label,
-        note,
-        created.created,
-        now_s,
-        message,
-        run.memory_label,
-        created.device == "cpu",
-        work.max_new_tokens,
-        run.unit,
-        verdict,
-        texts_sentence(run.texts() if run.ended else None),
-        differences(run),
-        ledger_digest({arm.name: arm.ledger for arm in arms}),
-        arms,
-        quality_view(run, others.compared(created) if run.ended and run.request.quality is not None else ""),
-        crossing(run),
-        card,
-        heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
-        phase_bar(run, now_s, gate),
-        slide_figures(run, card),
+        **run_fields(run, now_s, arms, _verdict(run, gate) if run.ended else None, card, gate),
+        max_new_tokens=run.request.workload.max_new_tokens,
+        differences=differences(run),
+        memory_label=run.memory_label,
+        texts=texts_sentence(run.texts() if run.ended else None),
+        arms=arms,
+        quality=quality_view(run, others.compared(run.created) if run.ended and reads else ""),
+        crossing=crossing(run),
+        figures=slide_figures(run, card),
     )
+
+
+def run_fields(
+    run: Snapshot,
+    now_s: float,
+    arms: Sequence[ArmOnPage],
+    verdict: VerdictText | None,
+    card: Card | None,
+    gate: Gate | None = None,
+) -> dict[str, Any]:
+    """The fields of a `RunOnPage` that do not depend on its kind. `verdict`: None before the run has ended."""
+    created, said = run.created, verdict or VerdictText(unasked=unasked_sentence(run))
+    return {
+        "title": created.model_label,
+        "note": whole_note(created),
+        "created": created.created,
+        "now_s": now_s,
+        "message": pair_underway(run) or run.message,
+        "quiet": created.device == "cpu",
+        "unit": run.unit,
+        "verdict": said,
+        "digest": ledger_digest({arm.name: arm.ledger for arm in arms}),
+        "card": card,
+        "heading": heading(created.model_label, run.status, said.sentence) if run.ended else "",
+        "bar": phase_bar(run, now_s, gate),
+    }
 
 
 def pair_underway(run: Snapshot) -> str:
@@ -267,31 +295,38 @@ def _verdict(run: Snapshot, gate: Gate | None) -> VerdictText:
 
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:
-    arm, planned, summary, work = run.arms[name], run.planned(name), run.summary(name), run.request.workload
-    asked = run.asked(name).choices
+    arm, summary, work = run.arms[name], run.summary(name), run.request.workload
     rows = prompt_rows(run.ledger(name))
     return ArmHead(
-        name=name,
-        label=titles_text({axis: choice for axis, choice in planned.requested.items() if axis in asked}),
-        state=arm.state,
-        phases=[phase_step(phase, arm.expected_s) for phase in arm.phases.values()],
-        verdicts=planned.verdicts,
+        **arm_fields(run, name, diagnoses(summary, run.unit)),
         predicted=_kv_curve(arm),
         tiles=tiles(summary, run.memory_label, work.batch_size, run.unit, arm.roofline_note, arm.prefill),
         ledger=rows,
         verified=ledger_summary(rows) if rows else "",
         prompt_tokens=arm.started.prompt_tokens if arm.started else 0,
-        notes=(arm.started.notes if arm.started else []) + diagnoses(summary, run.unit),
-        details=detail_rows(run, name, summary) if arm.finishes else [],
-        interference=interference_of(run, name, summary),
+        details=detail_rows(run, name) if arm.finishes else [],
         roofline=_roofline_curve(arm, run.unit, work.max_new_tokens),
         annotations=annotations(arm.annotations),
         pace=Pace([t_s for t_s, _ in arm.pace], [size for _, size in arm.pace]) if run.ended else Pace([], []),
         ranks=_rank_curves(arm),
-        step=step_text(run, name, summary),
-        start=start_text(run, name, summary) if run.ended else None,
-        code=code_words(arm.finished),
+        step=step_text(run, name),
+        start=start_text(run, name) if run.ended else None,
     )
+
+
+def arm_fields(run: Snapshot, name: str, remarks: Sequence[str] = ()) -> dict[str, Any]:
+    """The fields of an `ArmOnPage` that do not depend on the kind of run. `remarks`: beside what the worker noted."""
+    arm, planned, chosen = run.arms[name], run.planned(name), run.asked(name).choices
+    return {
+        "name": name,
+        "label": titles_text({axis: choice for axis, choice in planned.requested.items() if axis in chosen}),
+        "state": arm.state,
+        "phases": [phase_step(phase, arm.expected_s) for phase in arm.phases.values()],
+        "verdicts": planned.verdicts,
+        "notes": [*(arm.started.notes if arm.started else []), *remarks],
+        "interference": interference_of(run, name),
+        "code": code_words(arm.finished),
+    }
 
 
 def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep:

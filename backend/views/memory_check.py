@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from tokendyno.backend.counts import Memory
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.runs.summary import Summary
 from tokendyno.backend.units import bytes_text
 from tokendyno.backend.views.tile import Tile
 
@@ -55,9 +54,9 @@ class MemoryCheck(NamedTuple):
         return Tile(f"check_{self.part}", self.label, value, unit, note)
 
 
-def memory_checks_of(run: Snapshot, name: str, summary: Summary) -> list[MemoryCheck]:
+def memory_checks_of(run: Snapshot, name: str) -> list[MemoryCheck]:
     """Every part of one arm's memory."""
-    arm = run.arms[name]
+    arm, summary = run.arms[name], run.summary(name)
     counts = arm.finished.counts.memory if arm.finished else Memory()
     weights = arm.loaded.weight_bytes if arm.loaded else None
     kv = (summary.kv_predicted_bytes, summary.kv_bytes)

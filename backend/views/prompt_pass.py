@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from tokendyno.backend.runs.records import PrefillBound
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.runs.summary import Summary
 from tokendyno.backend.units import three
 from tokendyno.backend.views.tile import Tile, in_percent, in_seconds, tile
 
@@ -24,14 +23,14 @@ class PromptPass:
     tokens_per_s: float
 
 
-def prompt_pass(run: Snapshot, name: str, summary: Summary) -> PromptPass | None:
+def prompt_pass(run: Snapshot, name: str) -> PromptPass | None:
     """Of an arm; None for an encoder, all of whose passes are timed, and as long as there is no first token."""
-    arm = run.arms[name]
-    if run.unit != "token" or arm.started is None or not summary.ttft_s:
+    arm, ttft_s = run.arms[name], run.summary(name).ttft_s
+    if run.unit != "token" or arm.started is None or not ttft_s:
         return None
     tokens = arm.started.prompt_tokens * arm.started.batch_size
     passes = max(1, arm.finished.counts.prefill.prompt_passes) if arm.finished else 1
-    return PromptPass(tokens, passes, summary.ttft_s / passes, tokens / summary.ttft_s)
+    return PromptPass(tokens, passes, ttft_s / passes, tokens / ttft_s)
 
 
 def prompt_pass_rows(found: PromptPass | None, bound: PrefillBound | None) -> list[Tile]:

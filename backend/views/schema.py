@@ -298,6 +298,6 @@ def arm_measured(run: Snapshot, name: str) -> dict[str, Any]:
         "wall_s": finished.wall_s if finished else None,
         "clock": finished.clock if finished else None,
         "extra": finished.extra if finished else {},
-        "interference": interference_of(run, name, run.summary(name)),
+        "interference": interference_of(run, name),
         "annotations": [Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
     }

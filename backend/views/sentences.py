@@ -48,10 +48,10 @@ def diagnoses(s: Summary, unit: Unit = "token") -> list[str]:
     ]
 
 
-def interference_of(run: Snapshot, name: str, summary: Summary) -> list[str]:
+def interference_of(run: Snapshot, name: str) -> list[str]:
     """Sentences on what may have disturbed the measurement of one arm, over all its repeats."""
     arm = run.arms[name]
-    return interference(arm.interference, summary, sum(end.wall_s for end in arm.finishes.values()), run.unit)
+    return interference(arm.interference, run.summary(name), sum(end.wall_s for end in arm.finishes.values()), run.unit)
 
 
 LOCK_CLOCKS = (

@@ -126,7 +126,7 @@ def start_of(arm: ArmSeries, alone: bool) -> Start | None:
 # --- in words -------------------------------------------------------------------------------------
 
 
-def start_text(run: Snapshot, name: str, summary: Summary) -> StepText | None:
+def start_text(run: Snapshot, name: str) -> StepText | None:
     """The start of an arm as parts with shares; None where nothing is known of it."""
     found = start_of(run.arms[name], len(run.arms) == 1)
     if found is None:
@@ -146,8 +146,8 @@ def start_text(run: Snapshot, name: str, summary: Summary) -> StepText | None:
     if found.before:
         parts.insert(0, PartText("start", TITLES["start"], None, _KEPT[found.before][1], 0.0))
     said = f"steady after {_joined(total_s)}"
-    if summary.latency_mean_s:
-        said += f", then {_joined(summary.latency_mean_s)} a {'token' if run.unit == 'token' else 'forward pass'}"
+    if step_s := run.summary(name).latency_mean_s:
+        said += f", then {_joined(step_s)} a {'token' if run.unit == 'token' else 'forward pass'}"
     told = [said, kept_text(found), origin(found.compiled)]
     return StepText(total_s, _joined(total_s), parts, "; ".join(filter(None, told)))
 

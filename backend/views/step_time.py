@@ -10,7 +10,6 @@ import msgspec
 from tokendyno.backend.counts import StepPart, StepTime
 from tokendyno.backend.runs.records import StepReads, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.runs.summary import Summary
 from tokendyno.backend.units import bytes_text, seconds_text
 from tokendyno.backend.views.tile import Tile
 
@@ -52,8 +51,8 @@ class StepText(msgspec.Struct, frozen=True):
     missing: str = ""
 
 
-def step_text(run: Snapshot, name: str, summary: Summary) -> StepText | None:
-    """Of one arm and its figures; None while its trace may still come, or where the arm never ended."""
+def step_text(run: Snapshot, name: str) -> StepText | None:
+    """Of one arm; None while its trace may still come, or where the arm never ended."""
     arm = run.arms[name]
     if arm.finished is None or (arm.finished.step is None and not run.ended):
         return None
@@ -61,7 +60,7 @@ def step_text(run: Snapshot, name: str, summary: Summary) -> StepText | None:
     if step is None or step.seconds <= 0:
         return StepText(missing=why or "this run was recorded before steps were traced for it")
     labels = _LABELS if step.gpu else _LABELS | _CPU_LABELS
-    whole_s = summary.latency_mean_s or step.seconds
+    whole_s = run.summary(name).latency_mean_s or step.seconds
     scale = min(1.0, whole_s / step.seconds)
     parts = [
         _part(part, labels[part], step, whole_s, scale, arm.reads)

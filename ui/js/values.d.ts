@@ -100,36 +100,36 @@ declare namespace Batch {
     status: "cancelled" | "done" | "failed" | "interrupted" | "queued" | "running";
     ended: boolean;
     version: number;
-    head: BatchHead | null;
-    lanes: BatchColumns[];
     queue: string;
     trouble: string;
     every_ms: number;
+    head: BatchHead | null;
+    lanes: BatchColumns[];
   }
   interface BatchHead {
     title: string;
     note: string;
-    traffic: string;
     created: number;
     now_s: number;
     message: string;
     quiet: boolean;
-    unit: string;
+    unit: "forward" | "token";
     max_new_tokens: number;
-    slots: number;
     verdict: VerdictText;
+    differences: { [key: string]: Difference };
+    digest: LedgerDigest | null;
+    card: Card | null;
+    heading: string;
+    bar: PhaseBar | null;
+    traffic: string;
+    slots: number;
     why: string;
     same: string;
     compared: number;
     differ: { [key: string]: number };
-    differences: { [key: string]: Difference };
-    digest: LedgerDigest | null;
     waits: { [key: string]: string };
     asked: Asked | null;
     arms: BatchArmHead[];
-    card: Card | null;
-    heading: string;
-    bar: PhaseBar | null;
   }
   interface VerdictText {
     sentence: string;
@@ -149,6 +149,52 @@ declare namespace Batch {
     shown: string[];
     titles: { [key: string]: string };
   }
+  interface Card {
+    lead: string;
+    figure: string;
+    tail: string;
+    ratio: number;
+    low: number | null;
+    high: number | null;
+    pairs: number[];
+    ends: string;
+    names: { [key: string]: string };
+    decided: boolean;
+    recommendation: string;
+    tone: "bad" | "caution" | "good" | "open";
+    reason: string;
+    confidence: string;
+    tiles: CardTile[];
+    next: Next | null;
+    cost: string;
+  }
+  interface CardTile {
+    title: string;
+    a: string;
+    b: string;
+    unit: string;
+    note: string;
+  }
+  interface Next {
+    label: string;
+    action: "code" | "run";
+    arm: string;
+  }
+  interface PhaseBar {
+    label: string;
+    parts: Part[];
+    spent_s: number;
+    left_s: number | null;
+    most_s: number | null;
+    rule: string;
+  }
+  interface Part {
+    name: "pairs" | "proof" | "quality" | "ready";
+    text: string;
+    state: "done" | "now" | "waiting";
+    spent_s: number;
+    expected_s: number | null;
+  }
   interface Asked {
     arrival_s: number[];
     prompt_tokens: number[];
@@ -157,7 +203,6 @@ declare namespace Batch {
   interface BatchArmHead {
     name: string;
     label: string;
-    kind: string;
     state: string;
     phases: PhaseStep[];
     verdicts: Verdict[];
@@ -166,9 +211,10 @@ declare namespace Batch {
     ledger: LedgerRow[];
     notes: string[];
     spoilers: string[];
+    code: string;
+    kind: string;
     pages: PageGroup[];
     cache_bytes: number;
-    code: string;
     buckets: Bucket[];
   }
   interface PhaseStep {
@@ -220,52 +266,6 @@ declare namespace Batch {
     batches: ([number, number])[];
     compiled: ([number, number])[];
     said: string;
-  }
-  interface Card {
-    lead: string;
-    figure: string;
-    tail: string;
-    ratio: number;
-    low: number | null;
-    high: number | null;
-    pairs: number[];
-    ends: string;
-    names: { [key: string]: string };
-    decided: boolean;
-    recommendation: string;
-    tone: "bad" | "caution" | "good" | "open";
-    reason: string;
-    confidence: string;
-    tiles: CardTile[];
-    next: Next | null;
-    cost: string;
-  }
-  interface CardTile {
-    title: string;
-    a: string;
-    b: string;
-    unit: string;
-    note: string;
-  }
-  interface Next {
-    label: string;
-    action: "code" | "run";
-    arm: string;
-  }
-  interface PhaseBar {
-    label: string;
-    parts: Part[];
-    spent_s: number;
-    left_s: number | null;
-    most_s: number | null;
-    rule: string;
-  }
-  interface Part {
-    name: "pairs" | "proof" | "quality" | "ready";
-    text: string;
-    state: "done" | "now" | "waiting";
-    spent_s: number;
-    expected_s: number | null;
   }
   interface BatchColumns {
     first: number;
@@ -539,11 +539,11 @@ declare namespace Live {
     status: "cancelled" | "done" | "failed" | "interrupted" | "queued" | "running";
     ended: boolean;
     version: number;
-    head: Head | null;
-    lanes: Columns[];
     queue: string;
     trouble: string;
     every_ms: number;
+    head: Head | null;
+    lanes: Columns[];
   }
   interface Head {
     title: string;
@@ -551,20 +551,20 @@ declare namespace Live {
     created: number;
     now_s: number;
     message: string;
-    memory_label: string;
     quiet: boolean;
-    max_new_tokens: number;
     unit: "forward" | "token";
+    max_new_tokens: number;
     verdict: VerdictText;
-    texts: string;
     differences: { [key: string]: Difference };
     digest: LedgerDigest | null;
-    arms: ArmHead[];
-    quality: QualityView | null;
-    crossing: Crossing | null;
     card: Card | null;
     heading: string;
     bar: PhaseBar | null;
+    memory_label: string;
+    texts: string;
+    arms: ArmHead[];
+    quality: QualityView | null;
+    crossing: Crossing | null;
     figures: { [key: string]: SlideFigure };
   }
   interface VerdictText {
@@ -585,27 +585,73 @@ declare namespace Live {
     shown: string[];
     titles: { [key: string]: string };
   }
+  interface Card {
+    lead: string;
+    figure: string;
+    tail: string;
+    ratio: number;
+    low: number | null;
+    high: number | null;
+    pairs: number[];
+    ends: string;
+    names: { [key: string]: string };
+    decided: boolean;
+    recommendation: string;
+    tone: "bad" | "caution" | "good" | "open";
+    reason: string;
+    confidence: string;
+    tiles: CardTile[];
+    next: Next | null;
+    cost: string;
+  }
+  interface CardTile {
+    title: string;
+    a: string;
+    b: string;
+    unit: string;
+    note: string;
+  }
+  interface Next {
+    label: string;
+    action: "code" | "run";
+    arm: string;
+  }
+  interface PhaseBar {
+    label: string;
+    parts: Part[];
+    spent_s: number;
+    left_s: number | null;
+    most_s: number | null;
+    rule: string;
+  }
+  interface Part {
+    name: "pairs" | "proof" | "quality" | "ready";
+    text: string;
+    state: "done" | "now" | "waiting";
+    spent_s: number;
+    expected_s: number | null;
+  }
   interface ArmHead {
     name: string;
     label: string;
     state: string;
     phases: PhaseStep[];
     verdicts: Verdict[];
-    predicted: KvCurve | null;
     tiles: Tile[];
+    details: Tile[];
     ledger: LedgerRow[];
+    notes: string[];
+    spoilers: string[];
+    code: string;
+    predicted: KvCurve | null;
     verified: string;
     prompt_tokens: number;
-    notes: string[];
-    details: Tile[];
-    spoilers: string[];
     floor: RooflineCurve | null;
     marks: AnnotationText[];
     pace: Pace;
     ranks: RankCurves | null;
     step: StepText | null;
     start: StepText | null;
-    code: string;
   }
   interface PhaseStep {
     name: "compile" | "download" | "import" | "load" | "prove" | "quality" | "quantize" | "run" | "start" | "warmup";
@@ -626,11 +672,6 @@ declare namespace Live {
     source: string;
     becomes: string;
   }
-  interface KvCurve {
-    x: number[];
-    sliding: number[];
-    full: number[];
-  }
   interface Tile {
     key: string;
     label: string;
@@ -648,6 +689,11 @@ declare namespace Live {
     reason: string;
     reached: number | null;
     expected: number | null;
+  }
+  interface KvCurve {
+    x: number[];
+    sliding: number[];
+    full: number[];
   }
   interface RooflineCurve {
     x: number[];
@@ -704,52 +750,6 @@ declare namespace Live {
     steps_s: number[];
     tokens: number;
     label: string;
-  }
-  interface Card {
-    lead: string;
-    figure: string;
-    tail: string;
-    ratio: number;
-    low: number | null;
-    high: number | null;
-    pairs: number[];
-    ends: string;
-    names: { [key: string]: string };
-    decided: boolean;
-    recommendation: string;
-    tone: "bad" | "caution" | "good" | "open";
-    reason: string;
-    confidence: string;
-    tiles: CardTile[];
-    next: Next | null;
-    cost: string;
-  }
-  interface CardTile {
-    title: string;
-    a: string;
-    b: string;
-    unit: string;
-    note: string;
-  }
-  interface Next {
-    label: string;
-    action: "code" | "run";
-    arm: string;
-  }
-  interface PhaseBar {
-    label: string;
-    parts: Part[];
-    spent_s: number;
-    left_s: number | null;
-    most_s: number | null;
-    rule: string;
-  }
-  interface Part {
-    name: "pairs" | "proof" | "quality" | "ready";
-    text: string;
-    state: "done" | "now" | "waiting";
-    spent_s: number;
-    expected_s: number | null;
   }
   interface SlideFigure {
     lead: string;

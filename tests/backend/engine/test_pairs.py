@@ -43,7 +43,7 @@ def read(bench: Bench) -> Run:
 
 def test_there_are_two_pairs_however_short_the_time_is_and_both_arms_are_proved(read: Run) -> None:
     now = read.snapshot()
-    assert now.status == "done" and len(now.pair_ratios()) == LEAST_PAIRS
+    assert now.status == "done" and len(now.pair_ratios) == LEAST_PAIRS
     for name in "AB":
         rows = {row.finding.axis: row.status for row in now.ledger(name)}
         assert rows["dtype"] == rows["tokens"] == "verified", rows
@@ -66,7 +66,7 @@ def test_pairs_of_many_requests_go_by_useful_tokens_and_both_arms_are_proved(ben
     traffic = Traffic([TrafficRequest(0.0, 4, 3), TrafficRequest(0.0, 9, 6), TrafficRequest(0.0, 4, 2)], 2)
     work = workload_of(traffic, repeats=MOST_PAIRS, ignore_eos=True)
     run = bench.wait(bench.submit(Request("pocket", arms, work, traffic, until_s=1e-6))).snapshot()
-    assert run.status == "done" and len(run.pair_ratios()) == LEAST_PAIRS, run.message
+    assert run.status == "done" and len(run.pair_ratios) == LEAST_PAIRS, run.message
     found, (a, b) = run.comparison(), run.batch_summaries.values()
     assert found is not None and a.useful_tokens_s and b.useful_tokens_s
     assert found.ratio == pytest.approx(b.useful_tokens_s / a.useful_tokens_s)

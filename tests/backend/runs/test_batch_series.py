@@ -36,7 +36,7 @@ def ends(columns: BatchColumns) -> list[int]:
 @pytest.mark.parametrize("cursor", [[-1, -1, -1, -1], [1, 0, 2, 1], [2, 1, 1, 3], [4, 0, 6, 2], [99, 99, 99, 99]])
 def test_a_pull_brings_what_lies_past_its_cursor(arm: int, cursor: list[int]) -> None:
     batch = served().snapshot().arms["AB"[arm]].batch
-    whole, rest = columns_past(batch, NOTHING), columns_past(batch, cursor)
+    (whole, _), (rest, _) = columns_past(batch, NOTHING), columns_past(batch, cursor)
     for begin, names in LISTS.items():
         for name in names:
             assert getattr(rest, name) == getattr(whole, name)[getattr(rest, begin) :], name
@@ -141,7 +141,7 @@ def test_pages_of_each_group_are_counted_apart() -> None:
 
 
 def test_what_ended_is_pulled_with_its_time_its_reason_and_its_text() -> None:
-    columns = columns_past(served().snapshot().arms["A"].batch, [0, 0, 0, 1])
+    columns, _ = columns_past(served().snapshot().arms["A"].batch, [0, 0, 0, 1])
     assert (columns.ended, columns.ended_s, columns.texts) == ([0, 2], [1.5, 2.5], ["zero", "two"])
     assert columns.reasons == ["length", "length"]
 
@@ -153,7 +153,7 @@ def test_a_request_waits_for_each_reason_once() -> None:
 
 
 def test_the_first_pull_of_nothing_begins_at_its_beginning() -> None:
-    columns = columns_past(BatchSeries(), [5, 5, 5, 5])
+    columns, _ = columns_past(BatchSeries(), [5, 5, 5, 5])
     assert (columns.first, columns.first_part, columns.part_ends, columns.request) == (0, 0, [], [])
-    before = columns_past(served().snapshot().arms["A"].batch, [0, 0, 0, 0])
+    before, _ = columns_past(served().snapshot().arms["A"].batch, [0, 0, 0, 0])
     assert (before.first_part, len(before.request)) == (0, before.part_ends[-1])

@@ -189,7 +189,7 @@ def head(run: Run) -> live.Head:
 
 def details(run: Run, name: str) -> list[Tile]:
     now = run.snapshot()
-    return detail_rows(now, name, now.summary(name))
+    return detail_rows(now, name)
 
 
 def repeat(run: Run, arm: str, number: int, step_s: float) -> None:
@@ -234,7 +234,7 @@ def test_interference_in_any_repeat_is_reported_and_only_annotations_of_the_firs
         )
     run.append(ArmEvent("A", 1, 2.0, Annotation("gc", 1, 0.1, 0.5, "Python collected garbage")))
     now = run.snapshot()
-    sentence, lock = interference_of(now, "A", now.summary("A"))
+    sentence, lock = interference_of(now, "A")
     assert "power cap" in sentence and "1.00 of 2.00 s" in sentence and "in 2 runs" in sentence
     a, b = head(run).arms
     assert len(a.annotations) == 1 and a.interference == [sentence, lock] and b.interference == []
@@ -285,7 +285,7 @@ def test_memory_by_rank_is_told_in_rows_and_the_others_are_a_curve_with_gaps() -
     curves = live.head_of(now, 1.0).arms[0].ranks
     assert curves is not None
     assert curves.x == [0.0, None, 0.0, 0.1, None, 0.0, None] and curves.bytes == [7, None, 5, 6, None, 7, None]
-    rows = [row for row in detail_rows(now, "A", now.summary("A")) if row.key.startswith("rank-")]
+    rows = [row for row in detail_rows(now, "A") if row.key.startswith("rank-")]
     assert [(row.label, row.value, row.unit) for row in rows][:2] == [
         ("Peak memory of rank 0", "1.00", "GiB"),
         ("Peak memory of rank 1", "512", "MiB"),

@@ -63,7 +63,7 @@ def test_what_is_missing_is_no_zero() -> None:
 
 def checks_of(run: Run) -> dict[str, MemoryCheck]:
     now = run.snapshot()
-    return by_part(memory_checks_of(now, "A", now.summary("A")))
+    return by_part(memory_checks_of(now, "A"))
 
 
 def test_what_was_measured_stands_beside_what_was_predicted() -> None:

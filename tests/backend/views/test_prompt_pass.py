@@ -32,7 +32,7 @@ def run(tokens: int = 10, batch: int = 1, read_in: int | None = None, done: bool
 
 def found(made: Run) -> PromptPass | None:
     now = made.snapshot()
-    return prompt_pass(now, "A", now.summary("A"))
+    return prompt_pass(now, "A")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_its_row_says_how_many_tokens_how_fast_and_against_which_limit() -> None
 def test_it_is_among_the_details_and_in_the_document() -> None:
     made = run(200, read_in=2)
     now = made.snapshot()
-    rows = [row.key for row in detail_rows(now, "A", now.summary("A"))]
+    rows = [row.key for row in detail_rows(now, "A")]
     assert "prompt_pass" in rows
     arm: dict[str, Any] = json.loads(msgspec.json.encode(document(made, {"A": KvSeries([1], [1])})))["arms"][0]
     assert arm["prompt_pass"] == {"tokens": 200, "passes": 2, "seconds": 0.05, "tokens_per_s": 2_000}

@@ -126,7 +126,7 @@ def test_what_a_worker_did_before_its_run_is_said(
     seconds: Mapping[PhaseName, float], reused: bool, spans_s: Mapping[str, float], where: str
 ) -> None:
     run = run_of(arm_of("A", seconds, compiled=COMPILED if reused else None, reused=reused)).snapshot()
-    found, text = start_of(run.arms["A"], alone=True), start_text(run, "A", run.summary("A"))
+    found, text = start_of(run.arms["A"], alone=True), start_text(run, "A")
     assert found is not None and text is not None
     assert found.spans_s == pytest.approx({**spans_s, "prefill": TTFT_S})
     assert (text.parts[0].text, text.parts[0].seconds) == (where, None) and where in text.said
@@ -166,7 +166,7 @@ def test_repeats_give_an_interval_which_has_no_end_where_arms_may_be_as_fast() -
 def test_the_text_says_where_graphs_came_from() -> None:
     cached = msgspec.structs.replace(COMPILED, hits=1, misses=0)
     run = run_of(arm_of("A", compiled=cached)).snapshot()
-    text = start_text(run, "A", run.summary("A"))
+    text = start_text(run, "A")
     assert text is not None and text.said == "steady after 16.8 s, then 10.0 ms a token; 1 graph from the compile cache"
     assert sum(part.share for part in text.parts) == pytest.approx(1.0)
     assert {part.key: part.reads for part in text.parts}["read"] == "50% from the page cache, the rest from the disk"
@@ -176,7 +176,7 @@ def test_stages_are_told_apart_by_graph_where_there_are_several() -> None:
     graphs = [CompiledGraph(took_s, stages_s={"dynamo": took_s}) for took_s in (0.25, 1.0, 0.001, 0.5, 0.125, 0.125)]
     compiled = msgspec.structs.replace(COMPILED, graphs=graphs)
     run = run_of(arm_of("A", compiled=compiled)).snapshot()
-    text = start_text(run, "A", run.summary("A"))
+    text = start_text(run, "A")
     assert text is not None
     said = {part.key: part.reads for part in text.parts}
     assert said["dynamo"] == "graph 2 of 6 1.00 s, graph 4 of 6 500 ms, graph 1 of 6 250 ms, others 250 ms"

@@ -40,7 +40,7 @@ def run_of(step: StepTime | None, why: str = "", reads: StepReads | None = READS
 
 def step_of(run: Run) -> StepText | None:
     now = run.snapshot()
-    return step_text(now, "A", now.summary("A"))
+    return step_text(now, "A")
 
 
 def test_each_part_stands_against_the_bytes_that_it_must_read() -> None:
