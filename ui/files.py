@@ -20,8 +20,7 @@ from tokendyno.backend.recordings.shelf import import_records, shipped_records
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.command import command_of
 from tokendyno.backend.views.document import document_of
-from tokendyno.backend.views.generated_code import code_file
-from tokendyno.backend.views.series import series_csv
+from tokendyno.backend.views.files import code_file, series_csv
 from tokendyno.backend.views.share import markdown, shared
 from tokendyno.ui.picture import picture
 from tokendyno.ui.report.page import report

@@ -22,7 +22,7 @@ from tokendyno.backend.optimizations import Optimization, all_axes, defaults, su
 from tokendyno.backend.optimizations.base import divided, joined
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.lengths import cache_places, rounded
-from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
+from tokendyno.backend.predict.memory import MemoryEstimate, Shape, peak_bytes
 from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.predict.weights import itemsize
 from tokendyno.backend.traffic import Traffic
@@ -163,7 +163,7 @@ def _predicted_memory(
 ) -> MemoryEstimate:
     shapes, prompt, new_tokens = plan.generate.shapes, prompt_tokens(workload), workload.max_new_tokens
     setup = replace(setup_of(plan, machine), max_places=cache_places(shapes, prompt, new_tokens))
-    memory = peak_bytes(facts, setup, rounded(shapes, prompt), new_tokens, workload.batch_size)
+    memory = peak_bytes(Shape(facts, setup, rounded(shapes, prompt), new_tokens, workload.batch_size))
     if traffic is not None and plan.generate.batch.continuous and facts.kind == "decoder":
         return with_pages(memory, plan, facts, machine, traffic)
     return memory

@@ -9,7 +9,7 @@ from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.plan import Plan
-from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
+from tokendyno.backend.predict.memory import MemoryEstimate, Shape, peak_bytes
 from tokendyno.backend.predict.pages import cache_bytes, pages_of
 from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.predict.weights import itemsize
@@ -34,7 +34,7 @@ def with_pages(
     size = _itemsize(plan, facts)
     pages = pages_of(traffic, batch.page_tokens)
     held = cache_bytes(facts, pages, batch.page_tokens, size)
-    step = peak_bytes(facts, setup, batch.step_tokens, 1, 1)
+    step = peak_bytes(Shape(facts, setup, batch.step_tokens, 1, 1))
     mask = _mask_bytes(plan, facts) * (pages * batch.page_tokens + batch.step_tokens)
     return replace(memory, kv=held, workspace=step.workspace + mask, kv_elsewhere=0)
 

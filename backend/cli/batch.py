@@ -23,7 +23,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
 from tokendyno.backend.traffic.trace_file import read_trace
-from tokendyno.backend.views.batch_document import batch_document
+from tokendyno.backend.views.document import batch_document
 
 
 def batch(options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.quality.presets import shipped_texts
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.quality_document import quality_document
+from tokendyno.backend.views.document import quality_document
 
 
 def quality(options: argparse.Namespace) -> int:

@@ -18,8 +18,7 @@ from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document, recorded_series
-from tokendyno.backend.views.generated_code import code_file
-from tokendyno.backend.views.series import series_csv
+from tokendyno.backend.views.files import code_file, series_csv
 from tokendyno.ui.report.page import course_report
 from tokendyno.ui.report.page import report as html_report
 from tokendyno.ui.report.scripts import scripts_of

@@ -14,19 +14,16 @@ from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import seconds_text
-from tokendyno.backend.views.arm_details import detail_rows
-from tokendyno.backend.views.batch_tiles import batch_details, batch_differences, batch_tiles
-from tokendyno.backend.views.batch_verdict import batch_verdict, same_sentence, why_sentence
 from tokendyno.backend.views.card import Card, card_of
-from tokendyno.backend.views.differences import Difference, differences
+from tokendyno.backend.views.details import detail_rows
+from tokendyno.backend.views.differences import Difference, batch_differences, differences
 from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
 from tokendyno.backend.views.origin import whole_note
 from tokendyno.backend.views.quality import quality_sentence, reading_row, tolerances
 from tokendyno.backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from tokendyno.backend.views.step_time import step_text, step_tiles
-from tokendyno.backend.views.tile import Tile
-from tokendyno.backend.views.tiles import tiles
-from tokendyno.backend.views.verdict import unasked_sentence, verdict_of
+from tokendyno.backend.views.tiles import Tile, batch_details, batch_tiles, tiles
+from tokendyno.backend.views.verdict import batch_verdict, same_sentence, unasked_sentence, verdict_of, why_sentence
 
 _MAX_ANNOTATIONS = 5
 MAX_TEXT = 3_000

@@ -10,11 +10,10 @@ from tokendyno.backend.messages import Started
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.predict import roofline
 from tokendyno.backend.predict.kv import kv_polyline
-from tokendyno.backend.predict.memory import peak_bytes
+from tokendyno.backend.predict.memory import Shape, peak_bytes
 from tokendyno.backend.predict.parallel import shard
-from tokendyno.backend.predict.roofline import Bound, bound, bound_points
+from tokendyno.backend.predict.roofline import Bound, bound, bound_points, prefill_bound
 from tokendyno.backend.predict.setup import Setup, setup_of
-from tokendyno.backend.predict.ttft import prefill_bound
 from tokendyno.backend.runs.records import Predicted, PrefillBound, RooflinePoint, StepReads
 
 
@@ -30,7 +29,7 @@ def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, sta
         kv = list(kv_polyline(rank, setup.cache, first, last, started.batch_size, checked.itemsize, started.places))
     else:
         first = last = started.prompt_tokens
-    memory = peak_bytes(facts, setup, started.prompt_tokens, started.max_new_tokens, started.batch_size)
+    memory = peak_bytes(Shape(facts, setup, started.prompt_tokens, started.max_new_tokens, started.batch_size))
     rates = peak_rates.of_machine(machine, facts.dtype if setup.dtype == "auto" else setup.dtype)
     begin = min(first + 1, last) if facts.kind == "decoder" else first  # token 0 is the prefill
     weights, cached = roofline.bytes_read(facts, setup, begin, started.batch_size)

@@ -9,7 +9,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.fit.device import roomy
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
+from tokendyno.backend.predict.memory import MemoryEstimate, Shape, peak_bytes
 from tokendyno.backend.predict.setup import Setup, setup_of
 
 
@@ -43,7 +43,7 @@ class FitArm:
 
     def at(self, setup: Setup, context: int) -> MemoryEstimate:
         """The peak of a prompt that fills the context but for one token: the worst case for that context."""
-        return peak_bytes(self.facts, setup, max(1, context - 1), 1, self.batch)
+        return peak_bytes(Shape(self.facts, setup, max(1, context - 1), 1, self.batch))
 
     def longest(self, setup: Setup, room_bytes: int) -> int:
         """The longest context that fits, by bisection: memory never falls as the context grows."""

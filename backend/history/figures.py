@@ -7,10 +7,8 @@ import msgspec
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import three
-from tokendyno.backend.views.arm_details import detail_rows
-from tokendyno.backend.views.batch_tiles import batch_details, batch_tiles
-from tokendyno.backend.views.tile import Tile
-from tokendyno.backend.views.tiles import tiles
+from tokendyno.backend.views.details import detail_rows
+from tokendyno.backend.views.tiles import Tile, batch_details, batch_tiles, tiles
 from tokendyno.backend.views.verdict import SAME_BYTES, less_or_more, memory_noise
 
 

@@ -7,8 +7,6 @@ from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.gate import FindReading, gate_of
 from tokendyno.backend.runs.records import Status
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.views.batch_verdict import batch_verdict
-from tokendyno.backend.views.quality import quality_sentence
 from tokendyno.backend.views.verdict import verdict_of
 
 log = logging.getLogger("tokendyno")
@@ -21,16 +19,8 @@ def line_of(run: Snapshot, find: FindReading, status: Status | None = None) -> s
     """The verdict, else how the run ended; never raises: a stored run may hold anything."""
     now = run if status is None else replace(run, status=status)
     try:
-        sentence = _verdict(now, find)
+        sentence = verdict_of(now, gate_of(now, find)).sentence
     except Exception:
         log.exception("run %s has no line in the history", run.created.id)
         sentence = ""
     return redact(sentence or run.message)[:MAX_LINE]
-
-
-def _verdict(run: Snapshot, find: FindReading) -> str:
-    if run.request.quality is not None:
-        return quality_sentence(run)
-    if run.request.traffic is not None:
-        return batch_verdict(run).sentence
-    return verdict_of(run, gate=gate_of(run, find)).sentence

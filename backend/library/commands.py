@@ -30,7 +30,7 @@ from tokendyno.backend.library.results import (
 )
 from tokendyno.backend.models import DEFAULT_MODEL
 from tokendyno.backend.runs.gate import gate_of
-from tokendyno.backend.views.quality_document import quality_document
+from tokendyno.backend.views.document import quality_document
 
 _OF_TERMINALS = {"help", "json", "color", "csv", "all", "sharding", "act", "command"}
 """Options that say how a command prints, or that it does something else."""

@@ -17,8 +17,7 @@ from tokendyno.backend.fit.text import answer
 from tokendyno.backend.runs.gate import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.check_document import CheckDocument
-from tokendyno.backend.views.quality_document import QualityDocument
-from tokendyno.backend.views.schema import Document
+from tokendyno.backend.views.schema import Document, QualityDocument
 from tokendyno.backend.views.verdict import verdict_of
 
 D = TypeVar("D")

@@ -9,11 +9,10 @@ bytes are those of one GPU (`parallel.py`); where the layers of one process lie 
 from dataclasses import dataclass, replace
 
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.plan import DYNAMIC, UNWINDOWED
+from tokendyno.backend.plan import DYNAMIC, UNWINDOWED, CacheKind
 from tokendyno.backend.predict import device_map
 from tokendyno.backend.predict.kv import KvBytes, kv_bytes
 from tokendyno.backend.predict.parallel import shard
-from tokendyno.backend.predict.prefill import Pass, pass_bytes, passes
 from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.weights import (
     itemsize,
@@ -23,7 +22,7 @@ from tokendyno.backend.predict.weights import (
     stored_bytes,
     weight_bytes,
 )
-from tokendyno.backend.predict.workspace import Work, decode_bytes
+from tokendyno.backend.predict.workspace import Work, decode_bytes, prefill_bytes
 
 MIB = 1 << 20
 
@@ -70,6 +69,91 @@ CPU_KERNELS_BYTES = 920 * MIB
 """With a growing cache, eager attention in half precision multiplies matrices of a new shape at every token, and oneDNN
 caches kernels for each shape until its cache is full: 528 MiB after 400 tokens and 919 MiB after 2,100 on two cores.
 sdpa does not (lab/measurements.md)."""
+
+
+def attention_of(facts: ModelFacts, setup: Setup) -> str:
+    """The attention in use: the one asked for, else sdpa, but eager with sinks and where there is no sdpa."""
+    if setup.attention is not None:
+        return setup.attention
+    return "eager" if facts.lacks_sdpa else "sdpa"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A run of a model, on which its bytes depend: `batch` prompts of `prompt` tokens, `new` tokens after each of them;
+    of an encoder a pass over `prompt` tokens."""
+
+    facts: ModelFacts
+    setup: Setup
+    prompt: int
+    new: int
+    batch: int = 1
+
+    @property
+    def encoder(self) -> bool:
+        return self.facts.kind == "encoder"
+
+    @property
+    def size(self) -> int:
+        """Bytes of a number."""
+        return itemsize(self.facts, self.setup.dtype)
+
+    @property
+    def float16(self) -> bool:
+        return resolved_dtype(self.facts, self.setup.dtype) == "float16"
+
+    @property
+    def attention(self) -> str:
+        return attention_of(self.facts, self.setup)
+
+    @property
+    def slots(self) -> int:
+        """Of a static cache."""
+        return self.setup.max_places if self.setup.max_places is not None else self.prompt + self.new
+
+    @property
+    def last(self) -> int:
+        """Tokens that the last step attends to: the newest one is not in the cache yet."""
+        return min(self.slots, self.prompt if self.encoder else self.prompt + self.new - 1)
+
+    def kv(self, length: int, prompt: int | None = None, cache: CacheKind | None = None) -> KvBytes:
+        """The KV cache after `length` tokens; `prompt`: how many of them came at once."""
+        return kv_bytes(self.facts, cache or self.setup.cache, length, self.batch, self.size, self.slots, prompt)
+
+    def layer_bytes(self, length: int) -> int:
+        """Keys and values of `length` tokens in a layer without a window."""
+        return self.kv(length, cache=UNWINDOWED).total // self.facts.layers
+
+    def work(self, length: int, masked: bool, experts: str = "", **more: int) -> Work:
+        """A forward pass over `length` tokens in the implementations of the setup."""
+        setup = self.setup
+        return Work(
+            batch=self.batch,
+            length=length,
+            size=self.size,
+            attention=self.attention,
+            experts=experts or setup.experts or "grouped_mm",
+            masked=masked,
+            tensor_ranks=setup.tensor_parallel,
+            expert_ranks=setup.expert_parallel,
+            cpu=not setup.cuda,
+            float16=self.float16,
+            **more,  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over a part of the prompt.
+
+    attended  keys of a row that it attends to; 0: its own tokens
+    grown     bytes of a layer's keys that a growing cache held before: the longer tensor is made before they are freed
+    """
+
+    tokens: int
+    kv: KvBytes
+    attended: int = 0
+    grown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,45 +205,44 @@ class MemoryEstimate:
         }
 
 
-def peak_bytes(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens: int, batch: int = 1) -> MemoryEstimate:
-    """Peak memory of generating `new_tokens` after a prompt, in each of `batch` sequences; of an encoder that of a
-    pass. InputError if the GPUs of `setup` cannot share the model."""
+def peak_bytes(shape: Shape) -> MemoryEstimate:
+    """Peak memory of a run; of an encoder, of a pass. InputError if the GPUs of its setup cannot share the model."""
+    setup = shape.setup
     if setup.devices > 1:
-        return _on_several(facts, setup, prompt_length, new_tokens, batch)
-    facts = shard(facts, setup.tensor_parallel, setup.expert_parallel)
-    size = itemsize(facts, setup.dtype)
-    encoder = facts.kind == "encoder"
-    last = prompt_length if encoder else prompt_length + new_tokens - 1  # the newest token is not in the cache yet
-    slots = setup.max_places if setup.max_places is not None else prompt_length + new_tokens
-    last = min(last, slots)
-    kv = kv_bytes(facts, setup.cache, last, batch, size, slots, min(prompt_length, last))
-    read = passes(facts, setup, prompt_length, batch, size, slots)
-    used = attention_of(facts, setup)
-    prompt = max(_on_device(facts, setup, one.kv) + pass_bytes(facts, setup, batch, one, size, used) for one in read)
+        return _on_several(shape)
+    shape = replace(shape, facts=shard(shape.facts, setup.tensor_parallel, setup.expert_parallel))
+    facts, kv, read = shape.facts, shape.kv(shape.last, min(shape.prompt, shape.last)), passes(shape)
+    at_end = _on_device(shape, kv)
+    prompt = max(_on_device(shape, one.kv) + pass_bytes(shape, one) for one in read)
     if setup.cache.backend == "rows":  # every slot of a layer is dequantized for the model's attention
-        prompt += 2 * kv_bytes(facts, UNWINDOWED, slots, batch, size).total // facts.layers
-    at_end = _on_device(facts, setup, kv)
-    step = 0 if encoder else _step(facts, setup, batch, last, slots, size)
+        prompt += 2 * shape.layer_bytes(shape.slots)
+    step = 0 if shape.encoder else _step(shape)
     peak = prompt + step if setup.prompt_graph else max(prompt, at_end + step)
-    workspace = peak - at_end + _packed_scratch(facts, setup, size)
+    workspace = peak - at_end + _packed_scratch(shape)
     if setup.cuda:
         workspace += cublas_workspace_bytes(setup) * (3 if setup.graphs == "manual" else 1)
     weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))
-    runtime = _runtime(facts, setup, size, new_tokens, weights + at_end + workspace)
-    heap = max(_heap(facts, setup, batch, one) for one in read)
-    mapped, margin = mapped_bytes(facts, setup), 0.0 if setup.cuda else CPU_MARGIN
-    return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end, 0, 0, heap, mapped, margin)
+    return MemoryEstimate(
+        weights=weights,
+        kv=kv.total,
+        workspace=workspace,
+        runtime_bytes=_runtime(shape, weights + at_end + workspace),
+        kv_elsewhere=kv.total - at_end,
+        heap=max(_heap(shape, one) for one in read),
+        mapped=mapped_bytes(facts, setup),
+        margin=0.0 if setup.cuda else CPU_MARGIN,
+    )
 
 
-def by_device(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens: int, batch: int) -> list[MemoryEstimate]:
+def by_device(shape: Shape) -> list[MemoryEstimate]:
     """`peak_bytes` of every device over which `device_map="auto"` spreads the layers."""
-    shares = [device_map.share(facts, setup.dtype, setup.devices, index) for index in range(setup.devices)]
-    alone = replace(setup, devices=1)
-    return [peak_bytes(one, alone, prompt_length, new_tokens, batch) for one in shares]
+    setup = shape.setup
+    shares = [device_map.share(shape.facts, setup.dtype, setup.devices, index) for index in range(setup.devices)]
+    return [peak_bytes(replace(shape, facts=one, setup=replace(setup, devices=1))) for one in shares]
 
 
-def _on_several(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens: int, batch: int) -> MemoryEstimate:
-    every = by_device(facts, setup, prompt_length, new_tokens, batch)
+def _on_several(shape: Shape) -> MemoryEstimate:
+    every = by_device(shape)
     weights, kv = sum(one.weights for one in every), sum(one.kv for one in every)
     return replace(
         every[0],
@@ -171,8 +254,9 @@ def _on_several(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens:
     )
 
 
-def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:
+def _on_device(shape: Shape, kv: KvBytes) -> int:
     """Bytes of a cache on the device: of an offloaded one two layers, and of a static one the windows too."""
+    facts, setup = shape.facts, shape.setup
     if not setup.cuda or not setup.cache.offloaded:
         return kv.total
     if setup.cache.grows:
@@ -180,53 +264,35 @@ def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:
     return kv.sliding + (min(kv.full, 2 * kv.full // facts.full_layers) if facts.full_layers else 0)
 
 
-def _heap(facts: ModelFacts, setup: Setup, batch: int, read: Pass) -> int:
+def _heap(shape: Shape, read: Pass) -> int:
     """What torch's allocator keeps of the scores of a prefill, the largest blocks of which are in float32: one block.
 
     Smaller tensors that outlive a layer, keys and values above all, are cut out of the largest freed block, so that the
     next layer's scores in float32 need a new one. Where scores stay in a half precision, or become float32 within their
     softmax, none was kept. Nine arms of six shapes on one H100 were within 6% (lab/measurements.md)."""
-    if attention_of(facts, setup) != "eager" or not setup.cuda:
+    facts = shape.facts
+    if shape.attention != "eager" or not shape.setup.cuda:
         return 0
-    if facts.sinks or resolved_dtype(facts, setup.dtype) == "float16" or facts.architecture in ("gpt2", "bert"):
+    if facts.sinks or shape.float16 or facts.architecture in ("gpt2", "bert"):
         return 0
-    return batch * facts.heads * read.tokens * (read.attended or read.tokens) * 4
+    return shape.batch * facts.heads * read.tokens * (read.attended or read.tokens) * 4
 
 
-def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, size: int) -> int:
+def _step(shape: Shape) -> int:
     """Temporary tensors of the last decode step. On a GPU `generate` uses batched_mm there, not grouped_mm."""
-    experts = setup.experts or "grouped_mm"
+    facts, setup, cache = shape.facts, shape.setup, shape.setup.cache
     native_mxfp4 = setup.quantization == "mxfp4" or (setup.quantization == "none" and facts.quantization == "mxfp4")
+    experts = setup.experts or "grouped_mm"
     if setup.cuda and experts == "grouped_mm" and not native_mxfp4:
         experts = "batched_mm"
-    attended = length if setup.cache.grows else slots
-    masked = setup.padded or not setup.cache.grows
-    layer = kv_bytes(facts, UNWINDOWED, length, batch, size).total // facts.layers
-    shared = (setup.tensor_parallel, setup.expert_parallel)
-    work = Work(
-        batch,
-        attended,
-        size,
-        attention_of(facts, setup),
-        experts,
-        masked,
-        *shared,
-        not setup.cuda,
-        float16=resolved_dtype(facts, setup.dtype) == "float16",
-    )
-    found = decode_bytes(facts, work, layer, setup.cache.grows)
-    if setup.cache.quantized:
+    layer, length = shape.layer_bytes(shape.last), shape.last if cache.grows else shape.slots
+    work = shape.work(length, masked=setup.padded or not cache.grows, experts=experts)
+    found = decode_bytes(facts, work, layer, cache.grows)
+    if cache.quantized:
         found += 2 * layer  # dequantized, and concatenated with the newest tokens
-    if setup.cuda and setup.cache.grows and layer // 2 > MIB and setup.cache in (DYNAMIC, UNWINDOWED):
+    if setup.cuda and cache.grows and layer // 2 > MIB and cache in (DYNAMIC, UNWINDOWED):
         found += 2 * facts.layers * UNSPLIT_BYTES
     return found
-
-
-def attention_of(facts: ModelFacts, setup: Setup) -> str:
-    """The attention in use: the one asked for, else sdpa, but eager with sinks and where there is no sdpa."""
-    if setup.attention is not None:
-        return setup.attention
-    return "eager" if facts.lacks_sdpa else "sdpa"
 
 
 def cublas_workspace_bytes(setup: Setup) -> int:
@@ -236,15 +302,16 @@ def cublas_workspace_bytes(setup: Setup) -> int:
     return 32 * MIB if setup.capability >= (9, 0) else 8_320 << 10
 
 
-def _packed_scratch(facts: ModelFacts, setup: Setup, size: int) -> int:
+def _packed_scratch(shape: Shape) -> int:
     """Dense copies of the largest matrix; if projections are fused, the equal ones of a layer, gate and up, are one."""
+    facts, setup = shape.facts, shape.setup
     packing = packing_of(facts, setup.quantization)
     copies, largest = packing.scratch_copies if packing else 0, 0
     for matrix in facts.matrices:
         if matrix.kind in ("linear", "conv1d"):
             joined = max(1, matrix.count // facts.layers) if setup.fused and matrix.side == "rows" else 1
             largest = max(largest, joined * matrix.rows * matrix.columns)
-    return copies * largest * size
+    return copies * largest * shape.size
 
 
 def mapped_bytes(facts: ModelFacts, setup: Setup) -> int:
@@ -261,21 +328,71 @@ def mapped_bytes(facts: ModelFacts, setup: Setup) -> int:
     return sum(m.count * b for m, b in dense if stored_bytes(facts, m, setup.dtype, setup.quantization) != b)
 
 
-def _runtime(facts: ModelFacts, setup: Setup, size: int, new_tokens: int, tensors: int) -> int:
+def _runtime(shape: Shape, tensors: int) -> int:
     """Memory of the process without its tensors."""
-    lengths = new_tokens if setup.cache.grows and size < 4 and facts.kind == "decoder" else 0
+    facts, setup, half = shape.facts, shape.setup, shape.size < 4 and not shape.encoder
+    lengths = shape.new if setup.cache.grows and half else 0
     if setup.cache == DYNAMIC and facts.window and not facts.full_layers:
         lengths = min(lengths, facts.window)
     if not setup.cuda:
-        kernels = lengths * CPU_KERNEL_BYTES if attention_of(facts, setup) == "eager" else 0
+        kernels = lengths * CPU_KERNEL_BYTES if shape.attention == "eager" else 0
         libraries = CUDA_BUILD_BYTES if setup.cuda_build else 0
         return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES)
     found = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
     found += RANK_BYTES if setup.tensor_parallel > 1 else 0
-    if facts.kind == "decoder" and size < 4 and attention_of(facts, setup) == "sdpa" and setup.capability >= (9, 0):
+    if half and shape.attention == "sdpa" and setup.capability >= (9, 0):
         found += CUDNN_BYTES + lengths * PLAN_BYTES
     if setup.quantization == "bnb-int8":
         found += BNB_INT8_BYTES
     if setup.graphs == "compile":
         found += 2 * cublas_workspace_bytes(setup)  # as for manual capture, but freed afterwards, so only reserved
     return found
+
+
+# --- the passes in which a prompt is read, whole or in chunks ---------------------------------------
+
+
+def passes(shape: Shape) -> list[Pass]:
+    """The passes of which one takes the most memory: the only one, or the last full chunk and what is left after it."""
+    length, chunk = shape.prompt, shape.setup.chunk
+    if shape.encoder or not 0 < chunk < length:
+        return [Pass(length, _cached(shape, length, length))]
+    rest = length % chunk
+    ends = {length - rest: chunk, length: rest or chunk}  # tokens read by then -> of the last pass
+    return [_chunk(shape, end, tokens) for end, tokens in ends.items()]
+
+
+def pass_bytes(shape: Shape, read: Pass) -> int:
+    """Temporary tensors of a pass. The mask of a chunk behind others is never a plain causal one, but flash kernels
+    need none, and `sdpa-gqa` copies nothing for it where it may take one."""
+    facts, setup, attention = shape.facts, shape.setup, shape.attention
+    windowed = facts.window is not None and read.tokens > facts.window and "sliding" in facts.layer_kinds
+    masked = setup.padded or windowed or (read.attended > 0 and "flash" not in attention)
+    flashes = shape.size == 2 and not setup.padded and not facts.sliding_layers  # worker/patch/attention.py
+    copied = not (read.attended and attention == "sdpa-gqa" and (flashes or not setup.cuda))
+    work = shape.work(read.tokens, masked=masked, attended=read.attended, grown=read.grown, copied=copied)
+    return prefill_bytes(facts, work)
+
+
+def _chunk(shape: Shape, end: int, tokens: int) -> Pass:
+    facts, cache = shape.facts, shape.setup.cache
+    attended = end if cache.grows else shape.slots
+    if facts.window and not facts.full_layers and cache.windowed:
+        attended = min(attended, facts.window - 1 + tokens)
+    row_bytes = shape.batch * facts.kv_heads * facts.head_dim * shape.size
+    grown = (attended - tokens) * row_bytes if cache.grows else 0
+    return Pass(tokens, _cached(shape, end, tokens), attended, grown)
+
+
+def _cached(shape: Shape, end: int, tokens: int) -> KvBytes:
+    """Bytes of the cache after `end` tokens; a growing window is a view of all keys that the last pass attended to."""
+    facts, cache = shape.facts, shape.setup.cache
+    if not cache.grows:
+        return shape.kv(min(end, shape.slots))
+    if not cache.windowed:
+        return shape.kv(end, prompt=end)
+    every = shape.kv(end, cache=UNWINDOWED)
+    if facts.window is None or tokens == end:
+        return every
+    seen = shape.kv(min(end, facts.window - 1 + tokens), cache=UNWINDOWED)
+    return KvBytes(seen.sliding, every.full, every.fixed)

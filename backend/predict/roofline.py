@@ -1,4 +1,5 @@
-"""The roofline bound of a step: bytes to read over bandwidth, or operations over peak FLOP/s, whichever is longer.
+"""The roofline bound of a step, and of a prefill: bytes to read over bandwidth, or operations over peak FLOP/s,
+whichever is longer.
 
 A lower bound on latency for any implementation, not an estimate of one: every weight that the step needs and every key
 and value that it may attend to is read from memory once, and nothing else is. (Williams, Waterman, Patterson: Roofline,
@@ -58,9 +59,8 @@ def bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakR
         raise ValueError("a step needs at least one token of one sequence")
     encoder = facts.kind == "encoder"
     rows = batch * length if encoder else batch
-    rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
     weights, kv = bytes_read(facts, setup, length, batch)
-    flops = _flops(rank, length, rows)
+    flops = _flops(shard(facts, setup.tensor_parallel, setup.expert_parallel), length, rows)
     memory_s = (weights + kv) / rates.bandwidth_bytes_per_s
     compute_s = flops / rates.flops_per_s if rates.flops_per_s else 0.0
     exchanged = exchanged_bytes(facts, setup.tensor_parallel, rows, itemsize(facts, setup.dtype))
@@ -72,18 +72,11 @@ def bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakR
 
 def bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> tuple[int, int]:
     """Bytes of weights and of the KV cache that the step of `bound` must read."""
-    encoder = facts.kind == "encoder"
     rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
-    rows = batch * length if encoder else batch
+    rows = batch * length if facts.kind == "encoder" else batch
     weights = weight_bytes_read(rank, setup.dtype, quantization_on(facts, setup), rows)
-    return weights, 0 if encoder else kv_bytes_read(facts, setup, length, batch)
-
-
-def kv_bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> int:
-    """Bytes of keys and values that a token at this length may attend to, of a sliding window no more than it."""
-    cache = setup.cache if setup.cache.quantized else DYNAMIC
-    rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
-    return kv_bytes(rank, cache, length, batch, itemsize(facts, setup.dtype), max_cache_len=length).total
+    cache = setup.cache if setup.cache.quantized else DYNAMIC  # of a sliding window no more than it
+    return weights, kv_bytes(rank, cache, length, batch, itemsize(facts, setup.dtype), max_cache_len=length).total
 
 
 def bound_points(
@@ -96,22 +89,54 @@ def bound_points(
     return [(length, bound(facts, setup, length, batch, rates).seconds) for length in lengths]
 
 
+def _elements(facts: ModelFacts) -> tuple[int, int]:
+    """Elements of the matrices that act on each token, and of those that act on the last one alone: the output head."""
+    each = head = 0
+    for index, matrix in enumerate(facts.matrices):
+        if matrix.use == "never":
+            continue
+        if matrix.kind == "expert" or matrix.use == "routed":
+            each += matrix.elements * facts.experts_per_token // max(1, facts.experts)
+        elif matrix.kind == "head" or (
+            matrix.kind == "embedding" and index == 0 and facts.tied and facts.kind == "decoder"
+        ):
+            head += matrix.elements
+        elif matrix.kind != "embedding":
+            each += matrix.elements
+    return each, head
+
+
 def _flops(facts: ModelFacts, length: int, rows: int) -> int:
     """Two operations for each element of the matrices that act on a token and of the keys and values it attends to."""
-    per_token = 0
-    for index, matrix in enumerate(facts.matrices):
-        kind = {"routed": "expert", "never": "never"}.get(matrix.use, matrix.kind)
-        match kind:
-            case "never":
-                continue
-            case "expert":
-                per_token += matrix.elements * facts.experts_per_token // max(1, facts.experts)
-            case "embedding":
-                per_token += matrix.elements if index == 0 and facts.tied and facts.kind == "decoder" else 0
-            case _:
-                per_token += matrix.elements
     attended = facts.full_layers * length + facts.sliding_layers * min(length, facts.window or length)
-    return 2 * rows * (per_token + 2 * attended * facts.heads * facts.head_dim)
+    return 2 * rows * (sum(_elements(facts)) + 2 * attended * facts.heads * facts.head_dim)
+
+
+def prefill_bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakRates) -> Bound | None:
+    """The bound of reading `length` tokens in each of `batch` sequences, up to the first new token: a token attends to
+    itself and those before it, and each weight is read once, however many passes an arm takes.
+
+    None where it is not known: without a rate of operations, since a prefill is rarely bound by memory; with packed
+    weights, whose products may run in another format than activations have; on several devices; for an encoder.
+    """
+    several = setup.tensor_parallel > 1 or setup.devices > 1
+    if not rates.flops_per_s or several or facts.kind == "encoder" or quantization_on(facts, setup) != "none":
+        return None
+    if facts.quantization is not None or not set(facts.layer_kinds) <= {"full", "sliding"}:
+        return None
+    weights = weight_bytes_read(facts, setup.dtype, "none", batch * length)
+    each, head = _elements(facts)
+    window = min(length, facts.window or length)
+    pairs = facts.full_layers * _pairs(length, length) + facts.sliding_layers * _pairs(length, window)
+    flops = 2 * batch * (length * each + head + 2 * pairs * facts.heads * facts.head_dim)
+    memory_s, compute_s = weights / rates.bandwidth_bytes_per_s, flops / rates.flops_per_s
+    limit = "compute" if compute_s > memory_s else "memory"
+    return Bound(weights, 0, flops, max(memory_s, compute_s), limit, 0, 0.0)  # type: ignore[arg-type]
+
+
+def _pairs(length: int, window: int) -> int:
+    """Pairs of a token and one that it attends to: itself and those before it, `window` in all."""
+    return window * (window + 1) // 2 + (length - window) * window
 
 
 UNKNOWN = "memory bandwidth not measured yet"

@@ -1,4 +1,4 @@
-"""The parts of a plan that predicted memory and the roofline bound depend on."""
+"""What predicted memory depends on: the parts of a plan, and the shape of a run."""
 
 from dataclasses import dataclass
 

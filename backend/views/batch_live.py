@@ -6,20 +6,41 @@ from typing import cast
 
 import msgspec
 
-from tokendyno.backend.messages import PageGroup, WaitReason
+from tokendyno.backend.messages import PREFILL, PageGroup, WaitReason
 from tokendyno.backend.optimizations.base import divided
 from tokendyno.backend.plan import ShapesKind
+from tokendyno.backend.predict.lengths import cache_places
+from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_series import BatchColumns
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.traffic import Traffic
-from tokendyno.backend.views.batch_tiles import WAIT_TEXTS, batch_details, batch_differences, batch_tiles
-from tokendyno.backend.views.batch_verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
-from tokendyno.backend.views.buckets import Bucket, buckets
+from tokendyno.backend.traffic import Traffic, TrafficRequest
+from tokendyno.backend.units import seconds_text
 from tokendyno.backend.views.card import card_of
+from tokendyno.backend.views.differences import batch_differences
 from tokendyno.backend.views.heads import Heads, pulled
 from tokendyno.backend.views.ledger import ledger_rows
 from tokendyno.backend.views.live import ArmOnPage, Pulled, RunOnPage, arm_fields, pull_fields, run_fields
+from tokendyno.backend.views.tiles import WAIT_TEXTS, batch_details, batch_tiles
+from tokendyno.backend.views.verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
+
+MOST_BUCKETS = 16
+"""Lengths that are shown, the shortest first: unpadded prompts have one each."""
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    """A length that batches were padded to.
+
+    slots     of the static cache, whose length a compiled step is for
+    batches   seconds since the run began at which each batch of it began and ended
+    compiled  the same of each time that something was compiled for it during the run
+    said      in words: how often it was used, and when it was compiled
+    """
+
+    slots: int
+    batches: list[tuple[float, float]]
+    compiled: list[tuple[float, float]]
+    said: str
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -132,4 +153,47 @@ def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
         pages=pages.groups if pages else [],
         cache_bytes=pages.cache_bytes if pages else 0,
         buckets=buckets(arm, shapes, traffic.requests) if compiled else [],
+    )
+
+
+# --- one compile for each length --------------------------------------------------------------------
+
+
+def buckets(arm: ArmSeries, shapes: ShapesKind, requests: Sequence[TrafficRequest]) -> list[Bucket]:
+    """Of a compiled arm's static batches so far, by length. `requests`: as they were asked for."""
+    series, found = arm.batch, dict[int, list[tuple[int, int]]]()  # slots -> first step of each batch and the one after
+    ends = series.part_ends
+    parts = [range(ends[i - 1] if i else 0, ends[i]) for i in range(len(ends))]
+    first = [i for i, part in enumerate(parts) if any(series.kind[one] == PREFILL for one in part)]
+    for begin, end in zip(first, [*first[1:], len(parts)], strict=True):
+        rows = {series.request[one] for one in parts[begin] if series.kind[one] == PREFILL}
+        longest = max(series.row(one).prompt_tokens for one in rows)
+        slots = cache_places(shapes, longest, max(requests[one].max_new_tokens for one in rows))
+        found.setdefault(slots, []).append((begin, end))
+    shown = [_bucket(arm, slots, found[slots], slots == next(iter(found))) for slots in sorted(found)[:MOST_BUCKETS]]
+    if len(found) > MOST_BUCKETS:
+        more = f"{shown[-1].said}; {len(found) - MOST_BUCKETS} longer ones are not shown"
+        shown[-1] = msgspec.structs.replace(shown[-1], said=more)
+    return shown
+
+
+def _bucket(arm: ArmSeries, slots: int, batches: Sequence[tuple[int, int]], warm: bool) -> Bucket:
+    """`warm`: its first batch is the run's, in whose shapes was warmed up."""
+    inside = [one for one in arm.annotations if any(begin <= one.token < end for begin, end in batches)]
+    marks = [one for one in inside if one.kind in ("compile", "recompile")]
+    refused = any(one.kind == "graph_skip" and one.text.startswith("not compiled") for one in inside)
+    steps = sum(end - begin - 1 for begin, end in batches)
+    told = ["compiled in the warm-up"] * warm
+    if marks:
+        took = " ".join(seconds_text(sum(one.seconds for one in marks)))
+        told.append(f"compiled{' again' * warm} {' '.join(seconds_text(marks[0].t_s))} into the run, in {took}")
+    said = f"{len(batches)} batch{'es' * (len(batches) != 1)}, {steps:,} steps after the prompt; "
+    said += ", ".join(told) or "nothing compiled for it in the run"
+    if refused:
+        said += "; then torch gave up compiling again, and it ran uncompiled"
+    return Bucket(
+        slots,
+        [(arm.batch.begin_s[begin], arm.batch.end_s[end - 1]) for begin, end in batches],
+        [(one.t_s, one.t_s + one.seconds) for one in marks],
+        said,
     )

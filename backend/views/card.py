@@ -13,12 +13,10 @@ from tokendyno.backend.runs.summary import NOISY_CV, Comparison
 from tokendyno.backend.runs.texts import changes_format
 from tokendyno.backend.units import bytes_text, seconds_text, three, times
 from tokendyno.backend.views.arm_names import arm_names
-from tokendyno.backend.views.batch_tiles import batch_differences
-from tokendyno.backend.views.batch_verdict import compared
-from tokendyno.backend.views.differences import Difference, differences
+from tokendyno.backend.views.differences import Difference, batch_differences, differences
 from tokendyno.backend.views.gate import agreement, gate_text, share_text
 from tokendyno.backend.views.quality import cost_of
-from tokendyno.backend.views.tile import joined
+from tokendyno.backend.views.tiles import joined
 from tokendyno.backend.views.verdict import (
     SAME_BYTES,
     TIMES_FROM,
@@ -26,6 +24,7 @@ from tokendyno.backend.views.verdict import (
     Bytes,
     Headline,
     bytes_of,
+    compared,
     headline,
     less_or_more,
     memory_noise,

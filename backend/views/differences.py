@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tokendyno.backend.runs.batch_summary import BatchSummary
 from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Comparison
 from tokendyno.backend.views.verdict import SAME_BYTES, bytes_of, less_or_more, memory_noise
 
 Interval = tuple[float, float]
@@ -71,3 +73,23 @@ def _apart(a: Interval | None, b: Interval | None) -> str:
     if a is None or b is None:
         return ""
     return "B" if b[1] < a[0] else "A" if a[1] < b[0] else ""
+
+
+def batch_differences(a: BatchSummary, b: BatchSummary, compared: Comparison | None) -> Mapping[str, Difference]:
+    """B against A, by the key of the tile. Figures of one run tell no noise, so only the ratio is called better."""
+    ahead = {"a_faster": "A", "b_faster": "B"}.get(compared.outcome, "") if compared else ""
+    pairs = {
+        "useful": (1.0, compared.ratio if compared else None),
+        "ttft": (a.ttft.median_s, b.ttft.median_s),
+        "token": (a.token.median_s, b.token.median_s),
+        "request": (a.request.median_s, b.request.median_s),
+        "goodput": (a.goodput_s, b.goodput_s),
+        "busy": (a.busy_share, b.busy_share),
+    }
+    found = {}
+    for key, (one, other) in pairs.items():
+        if one and other is not None:
+            text = less_or_more(other / one - 1)
+            better = "B" if key == "busy" and text and other > one else ahead if key == "useful" else ""
+            found[key] = Difference(f"B {text}" if text else "B the same", better)
+    return found

@@ -1,43 +1,59 @@
-"""A run as one document for programs (schema 3)."""
+"""A run as one document for programs (schema 3): of one prompt, of many requests, of given texts."""
 
 import bisect
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from tokendyno.backend.arms.check import Checked
-from tokendyno.backend.messages import Compiled
+from tokendyno.backend.evidence import TOKENS
+from tokendyno.backend.messages import IDLE, Compiled
 from tokendyno.backend.models import resolve
 from tokendyno.backend.predict.kv import kv_series
 from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.quality import Quality
 from tokendyno.backend.runs.arm_series import ArmSeries, kv_at
+from tokendyno.backend.runs.batch_series import BatchSeries, RequestRow
 from tokendyno.backend.runs.gate import FindReading, Gate, gate_of
+from tokendyno.backend.runs.quality import ReadingDifference, readings, whole_reading
 from tokendyno.backend.runs.records import PrefillBound
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.views.batch_document import batch_document
+from tokendyno.backend.traffic import TrafficRequest
 from tokendyno.backend.views.card import card_of
+from tokendyno.backend.views.details import MemoryCheck, memory_checks_of, prompt_pass
 from tokendyno.backend.views.gate import gate_document
-from tokendyno.backend.views.memory_check import MemoryCheck, memory_checks_of
-from tokendyno.backend.views.prompt_pass import prompt_pass
-from tokendyno.backend.views.quality_document import quality_document
+from tokendyno.backend.views.ledger import ledger_rows
+from tokendyno.backend.views.quality import cost_of, quality_sentence
 from tokendyno.backend.views.schema import (
+    Annotated,
     ArmDocument,
+    BatchArm,
+    BatchDocument,
     Check,
     CompileReport,
     Document,
     KvSeries,
+    Load,
     MemoryChecks,
+    MemorySamples,
+    PagesDocument,
+    PositionsDocument,
     PrefillRoofline,
+    QualityArm,
+    QualityDocument,
     Recompile,
     Repeat,
+    RequestDocument,
     Roofline,
     StepDocument,
-    arm_head,
-    arm_measured,
-    head,
+    StepsDocument,
+    TrafficDocument,
+    VerdictRow,
 )
+from tokendyno.backend.views.sentences import interference_of
 
 
 def document(run: Run, kv_predicted: Mapping[str, KvSeries], gate: Gate | None = None) -> Document:
@@ -194,3 +210,177 @@ def document_of(run: Run, find: FindReading) -> msgspec.Struct:
         return batch_document(run)
     gate = gate_of(run.snapshot(), find) if run.ended else None
     return document(run, recorded_series(run), gate)
+
+
+# --- what documents of all kinds have --------------------------------------------------------------
+
+
+def head(run: Snapshot) -> dict[str, Any]:
+    """Which run it is, how it ended, of which model, and where: `schema` to `versions`."""
+    created = run.created
+    return {
+        "schema": 3,
+        "run": created.id,
+        "created": created.created,
+        "status": run.status,
+        "message": run.message,
+        "model": created.request.model,
+        "model_label": created.model_label,
+        "model_note": created.model_note,
+        "machine": created.machine,
+        "versions": created.versions,
+    }
+
+
+def arm_head(run: Snapshot, name: str) -> dict[str, Any]:
+    """What was asked for, what was planned, and what the ledger and the rules say: `name` to `verdicts`."""
+    planned, ledger = run.planned(name), run.ledger(name)
+    return {
+        "name": name,
+        "state": run.arms[name].state,
+        "values": {},
+        "environment": {},
+        "engine": "transformers",
+        "requested": planned.requested,
+        "planned": planned.planned,
+        "effective": {row.finding.axis: row.finding.effective for row in ledger if row.finding.axis != TOKENS},
+        "evidence": ledger_rows(ledger),
+        "verdicts": [VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
+    }
+
+
+def arm_measured(run: Snapshot, name: str) -> dict[str, Any]:
+    """What is measured of an arm whatever it generates for: memory, load, phases, clocks and counters."""
+    arm = run.arms[name]
+    started, loaded, finished = arm.started, arm.loaded, arm.finished
+    return {
+        "notes": started.notes if started else [],
+        "memory_label": run.memory_label,
+        "memory_samples": MemorySamples(arm.sample_t_s, arm.sample_bytes),
+        "memory_predicted_bytes": run.planned(name).predicted_bytes,
+        "weight_bytes": loaded.weight_bytes if loaded else None,
+        "parameters": loaded.parameters if loaded else None,
+        "load": Load(loaded.stages_s, loaded.peak_bytes) if loaded else Load({}, {}),
+        "phases_s": {phase.name: phase.seconds for phase in arm.phases.values()},
+        "wall_s": finished.wall_s if finished else None,
+        "clock": finished.clock if finished else None,
+        "extra": finished.extra if finished else {},
+        "interference": interference_of(run, name),
+        "annotations": [Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
+    }
+
+
+# --- many requests, given texts ---------------------------------------------------------------------
+
+
+def batch_document(run: Run) -> BatchDocument:
+    """The document of a run as it is now."""
+    now = run.snapshot()
+    traffic = now.request.traffic
+    assert traffic is not None
+    return BatchDocument(
+        **head(now),
+        workload=now.request.workload,
+        traffic=TrafficDocument(traffic.label, traffic.concurrent, traffic.pages, traffic.limits, traffic.requests),
+        same_tokens=now.same_tokens(),
+        arms=[_batch_arm(now, name) for name in now.arms],
+        comparison=now.comparison() or msgspec.UNSET,
+        verdict=card_of(now) or msgspec.UNSET,
+        unasked=now.unasked or msgspec.UNSET,
+    )
+
+
+def _batch_arm(run: Snapshot, name: str) -> BatchArm:
+    arm, summary = run.arms[name], run.batch_summaries[name]
+    batch = arm.batch
+    assert run.request.traffic is not None
+    return BatchArm(
+        **arm_head(run, name),
+        **arm_measured(run, name),
+        useful_tokens_s=summary.useful_tokens_s,
+        runs=list(run.useful_rates(name).values()),
+        summary=summary,
+        requests=[
+            _request(batch.requests.get(number) or RequestRow(), asked)
+            for number, asked in enumerate(run.request.traffic.requests)
+        ],
+        steps=_steps(batch),
+        pages=_pages(arm),
+    )
+
+
+def _request(row: RequestRow, asked: TrafficRequest) -> RequestDocument:
+    return RequestDocument(
+        asked.arrival_s,
+        row.start_s,
+        row.first_token_s,
+        row.end_s,
+        row.prompt_tokens or asked.tokens,
+        len(row.ids),
+        row.ids,
+        row.token_s,
+        row.waited_for,
+        row.reason,
+        row.text,
+    )
+
+
+def _steps(batch: BatchSeries) -> StepsDocument:
+    parts = list(batch.parts_of_steps())
+    return StepsDocument(
+        begin_s=batch.begin_s,
+        end_s=batch.end_s,
+        active=[sum(kind != IDLE for _, kind, _ in step) for step in parts],
+        tokens=[sum(tokens for _, kind, tokens in step if kind != IDLE) for step in parts],
+        padding=batch.padding,
+        idle=[sum(kind == IDLE for _, kind, _ in step) for step in parts],
+        waiting=batch.waiting,
+    )
+
+
+def _pages(arm: ArmSeries) -> PagesDocument | None:
+    batch = arm.batch
+    if batch.pages is None:
+        return None
+    moves = {
+        "step": batch.move_step,
+        "group": batch.move_group,
+        "page": batch.move_page,
+        "request": batch.move_request,
+    }
+    held = batch.held_pages()
+    predicted = arm.predicted_memory.get("kv")
+    return PagesDocument(batch.pages.groups, batch.pages.cache_bytes, predicted, batch.free_bytes, held, moves)
+
+
+def quality_document(run: Run) -> QualityDocument:
+    """The document of a run as it is now."""
+    now = run.snapshot()
+    quality, whole = now.request.quality, whole_reading(now)
+    assert quality is not None
+    found: ReadingDifference | None = whole.difference if whole else None
+    return QualityDocument(
+        **head(now),
+        texts=readings(now),
+        all=whole,
+        cost=cost_of(found) if found else None,
+        sentence=quality_sentence(now),
+        kl_nats=found.kl_nats if found else None,
+        top1_agreement=found.top1_agreement if found else None,
+        first_divergence=found.first_divergence if found else None,
+        perplexity_ratio=found.perplexity_ratio if found else None,
+        asked=quality,
+        arms=[_quality_arm(now, quality, name) for name in now.arms],
+        unasked=now.unasked or msgspec.UNSET,
+    )
+
+
+def _quality_arm(run: Snapshot, quality: Quality, name: str) -> QualityArm:
+    return QualityArm(
+        **arm_head(run, name),
+        positions=[
+            PositionsDocument(text.name, one.ids, one.nll_nats, one.top, one.kl_nats)
+            for text, one in zip(quality.texts, run.arms[name].scores, strict=False)
+        ],
+        summary=run.summary(name),
+    )

@@ -3,6 +3,7 @@
 Names on the wire are the keys that the panel's JavaScript reads; `rename` keeps them where a Python name is better.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -16,16 +17,17 @@ from tokendyno.backend.runs.gate import Found, Gate, gate_of
 from tokendyno.backend.runs.records import Created, Status, Unit
 from tokendyno.backend.runs.run import Columns, Past, Run
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.views.arm_details import detail_rows
+from tokendyno.backend.units import seconds_text
+from tokendyno.backend.views.arm_names import capitalized
 from tokendyno.backend.views.card import Card, card_of
+from tokendyno.backend.views.details import detail_rows
 from tokendyno.backend.views.differences import Difference, differences
-from tokendyno.backend.views.generated_code import code_words
-from tokendyno.backend.views.heading import heading
+from tokendyno.backend.views.files import code_words
 from tokendyno.backend.views.heads import Heads, pulled
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
 from tokendyno.backend.views.origin import whole_note
 from tokendyno.backend.views.phase_bar import PhaseBar, phase_bar
-from tokendyno.backend.views.quality import QualityView, quality_sentence, quality_view, tolerances
+from tokendyno.backend.views.quality import QualityView, quality_view
 from tokendyno.backend.views.sentences import (
     AnnotationText,
     annotations,
@@ -33,13 +35,30 @@ from tokendyno.backend.views.sentences import (
     interference_of,
     texts_sentence,
 )
-from tokendyno.backend.views.slide import SlideFigure, slide_figures
 from tokendyno.backend.views.start import Crossing, crossing, start_text
 from tokendyno.backend.views.step_time import StepText, step_text
-from tokendyno.backend.views.tile import Tile
-from tokendyno.backend.views.tiles import PHASE_TITLES, tiles
-from tokendyno.backend.views.verdict import VerdictText, unasked_sentence, verdict_of
+from tokendyno.backend.views.tiles import PHASE_TITLES, Tile, tiles
+from tokendyno.backend.views.verdict import (
+    SAME_BYTES,
+    VerdictText,
+    bytes_of,
+    less_or_more,
+    memory_noise,
+    step_word,
+    unasked_sentence,
+    verdict_of,
+)
 from tokendyno.backend.views.waits import wait_text
+
+LABELS: dict[Status, str] = {
+    "queued": "queued",
+    "running": "running",
+    "done": "complete",
+    "failed": "failed",
+    "cancelled": "stopped",
+    "interrupted": "interrupted",
+}
+_CLAUSE_END = re.compile(r" \(|[,;] | and |: (?=\w+ runs |over )|\.? *$")
 
 
 class PhaseStep(msgspec.Struct, frozen=True):
@@ -129,6 +148,14 @@ class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor",
     ranks: RankCurves | None = None
     step: StepText | None = None
     start: StepText | None = None
+
+
+class SlideFigure(msgspec.Struct, frozen=True):
+    """A figure inside its sentence: `lead` before it, `tail` behind it."""
+
+    lead: str
+    figure: str
+    tail: str
 
 
 class RunOnPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -240,7 +267,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
     arms = [_arm_head(run, name) for name in run.arms]
     card = None if reads else card_of(run, gate)
     return Head(
-        **run_fields(run, now_s, arms, _verdict(run, gate) if run.ended else None, card, gate),
+        **run_fields(run, now_s, arms, verdict_of(run, gate) if run.ended else None, card, gate),
         max_new_tokens=run.request.workload.max_new_tokens,
         differences=differences(run),
         memory_label=run.memory_label,
@@ -285,13 +312,6 @@ def pair_underway(run: Snapshot) -> str:
     repeats = run.request.workload.repeats
     most = f", at most {repeats}" if run.request.until_s else f" of {repeats}"
     return f"{'pair' if len(run.arms) == 2 else 'repeat'} {run.repeat + 1}{most}"
-
-
-def _verdict(run: Snapshot, gate: Gate | None) -> VerdictText:
-    """Of a reading, what B costs in quality; else which arm is faster."""
-    if run.request.quality is None:
-        return verdict_of(run, gate)
-    return VerdictText(quality_sentence(run), tolerances(run), unasked=unasked_sentence(run))
 
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:
@@ -370,3 +390,40 @@ def _roofline_curve(arm: ArmSeries, unit: Unit, max_steps: int) -> RooflineCurve
     prompt = arm.started.prompt_tokens
     x, seconds = [p.length - prompt for p in arm.roofline], [p.seconds for p in arm.roofline]
     return RooflineCurve(x, seconds, arm.exchanges)
+
+
+# --- the figure of a slide, the heading -------------------------------------------------------------
+
+
+def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
+    """By the key of a chart; of memory and KV cache only where they differ."""
+    if card is None:
+        name = next(iter(run.arms))
+        mean_s = run.summary(name).latency_mean_s
+        known = {} if mean_s is None else {"latency": " ".join(seconds_text(mean_s))}
+        return {key: SlideFigure("", text, f"a {step_word(run.unit)} in arm {name}") for key, text in known.items()}
+    found = {"latency": SlideFigure(card.lead, card.figure, card.tail)}
+    a, b = (run.summary(name) for name in run.arms)
+    sizes = {
+        "memory": ("memory", bytes_of([a.peak_memory_bytes, b.peak_memory_bytes], memory_noise(run))),
+        "kv": ("KV cache", bytes_of([a.kv_bytes, b.kv_bytes], SAME_BYTES)),
+    }
+    for key, (what, pair) in sizes.items():
+        change = 0.0 if pair is None or run.equal_arms else pair.change("B")
+        if pair is None or not change:
+            continue
+        smaller, larger = ("B", "A") if change < 0 else ("A", "B")
+        share, _, less = less_or_more(pair.change(smaller)).partition(" ")
+        lead = capitalized(f"{card.names[smaller]} takes")
+        found[key] = SlideFigure(lead, share, f"{less} {what} than {card.names[larger]}")
+    return found
+
+
+def heading(model: str, status: Status, verdict: str) -> str:
+    """The model, and the first clause of the verdict; without a verdict what became of the run."""
+    return f"{model}: {first_clause(verdict) or LABELS[status]}"
+
+
+def first_clause(sentence: str) -> str:
+    """What a sentence says first: intervals, and what else was had, come later in it."""
+    return _CLAUSE_END.split(sentence, maxsplit=1)[0]

@@ -1,22 +1,25 @@
-"""The JSON document of a run, schema 3, as structs: field names on the wire are a public interface."""
+"""The JSON documents of runs, schema 3, as structs: field names on the wire are a public interface."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import StepPart
-from tokendyno.backend.evidence import TOKENS, Level
-from tokendyno.backend.messages import AnnotationKind, PhaseName, RankMemory
+from tokendyno.backend.evidence import Level
+from tokendyno.backend.messages import AnnotationKind, PageGroup, PhaseName, RankMemory, WaitReason
+from tokendyno.backend.quality import Quality
+from tokendyno.backend.runs.batch_summary import BatchSummary
+from tokendyno.backend.runs.quality import TextReading
 from tokendyno.backend.runs.records import Status, Unit
-from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
+from tokendyno.backend.traffic import Limits, TrafficRequest
 from tokendyno.backend.views.card import Card
+from tokendyno.backend.views.details import PromptPass
 from tokendyno.backend.views.gate import QualityGate
-from tokendyno.backend.views.ledger import LedgerRow, ledger_rows
-from tokendyno.backend.views.prompt_pass import PromptPass
-from tokendyno.backend.views.sentences import interference_of
+from tokendyno.backend.views.ledger import LedgerRow
+from tokendyno.backend.views.quality import Cost
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -248,56 +251,133 @@ class Document(RunHead, frozen=True, tag="run"):
     unasked: Unasked = msgspec.UNSET
 
 
-def head(run: Snapshot) -> dict[str, Any]:
-    """Which run it is, how it ended, of which model, and where: `schema` to `versions`."""
-    created = run.created
-    return {
-        "schema": 3,
-        "run": created.id,
-        "created": created.created,
-        "status": run.status,
-        "message": run.message,
-        "model": created.request.model,
-        "model_label": created.model_label,
-        "model_note": created.model_note,
-        "machine": created.machine,
-        "versions": created.versions,
-    }
+# --- many requests, given texts ---------------------------------------------------------------------
 
 
-def arm_head(run: Snapshot, name: str) -> dict[str, Any]:
-    """What was asked for, what was planned, and what the ledger and the rules say: `name` to `verdicts`."""
-    planned, ledger = run.planned(name), run.ledger(name)
-    return {
-        "name": name,
-        "state": run.arms[name].state,
-        "values": {},
-        "environment": {},
-        "engine": "transformers",
-        "requested": planned.requested,
-        "planned": planned.planned,
-        "effective": {row.finding.axis: row.finding.effective for row in ledger if row.finding.axis != TOKENS},
-        "evidence": ledger_rows(ledger),
-        "verdicts": [VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
-    }
+class RequestDocument(Part, frozen=True):
+    """One request. Times are seconds since the run began; null where it did not get so far.
+
+    waited_for  why it waited, each reason once; empty where it did not
+    ended       length, eos, cancelled, or "" while it has not ended
+    """
+
+    arrival_s: float
+    start_s: float | None
+    first_token_s: float | None
+    end_s: float | None
+    prompt_tokens: int
+    tokens: int
+    token_ids: list[int]
+    token_s: list[float]
+    waited_for: list[WaitReason]
+    ended: str
+    text: str
 
 
-def arm_measured(run: Snapshot, name: str) -> dict[str, Any]:
-    """What is measured of an arm whatever it generates for: memory, load, phases, clocks and counters."""
-    arm = run.arms[name]
-    started, loaded, finished = arm.started, arm.loaded, arm.finished
-    return {
-        "notes": started.notes if started else [],
-        "memory_label": run.memory_label,
-        "memory_samples": MemorySamples(arm.sample_t_s, arm.sample_bytes),
-        "memory_predicted_bytes": run.planned(name).predicted_bytes,
-        "weight_bytes": loaded.weight_bytes if loaded else None,
-        "parameters": loaded.parameters if loaded else None,
-        "load": Load(loaded.stages_s, loaded.peak_bytes) if loaded else Load({}, {}),
-        "phases_s": {phase.name: phase.seconds for phase in arm.phases.values()},
-        "wall_s": finished.wall_s if finished else None,
-        "clock": finished.clock if finished else None,
-        "extra": finished.extra if finished else {},
-        "interference": interference_of(run, name),
-        "annotations": [Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
-    }
+class StepsDocument(Part, frozen=True):
+    """The steps, in columns. `active`: requests in each; `tokens`: positions that they processed, without padding."""
+
+    begin_s: list[float]
+    end_s: list[float]
+    active: list[int]
+    tokens: list[int]
+    padding: list[int]
+    idle: list[int]
+    waiting: list[int]
+
+
+class PagesDocument(Part, frozen=True):
+    """The paged KV cache. `held`: pages of each group that requests hold, by step; `moves`: each page that changed
+    hands before a step, `request` -1 where it was given back."""
+
+    groups: list[PageGroup]
+    cache_bytes: int
+    predicted_bytes: int | None
+    free_bytes: list[int]
+    held: list[list[int]]
+    moves: dict[str, list[int]]
+
+
+class BatchArm(ArmHead, frozen=True):
+    """One arm: requests, steps, pages and `summary` of the first run; `useful_tokens_s` over all `runs`."""
+
+    notes: list[str]
+    useful_tokens_s: float | None
+    runs: list[float]
+    summary: BatchSummary
+    requests: list[RequestDocument]
+    steps: StepsDocument
+    pages: PagesDocument | None
+    memory_label: str
+    memory_samples: MemorySamples
+    memory_predicted_bytes: dict[str, int]
+    weight_bytes: int | None
+    parameters: int | None
+    load: Load
+    phases_s: dict[PhaseName, float]
+    wall_s: float | None
+    clock: str | None
+    extra: dict[str, float]
+    interference: list[str]
+    annotations: list[Annotated]
+
+
+class TrafficDocument(Part, frozen=True):
+    """What was asked of both arms."""
+
+    label: str
+    concurrent: int
+    pages: int
+    limits: Limits
+    requests: list[TrafficRequest]
+
+
+class BatchDocument(RunHead, frozen=True, tag="batch"):
+    """A run of many requests. `same_tokens`: how many got the same tokens from both arms, null for one arm.
+    `comparison`, `verdict`: of useful tokens/s, once there is a pair of runs."""
+
+    workload: Workload
+    traffic: TrafficDocument
+    same_tokens: int | None
+    arms: list[BatchArm]
+    comparison: Comparison | msgspec.UnsetType = msgspec.UNSET
+    verdict: Card | msgspec.UnsetType = msgspec.UNSET
+    unasked: Unasked = msgspec.UNSET
+
+
+class PositionsDocument(Part, frozen=True):
+    """One text read by one arm, one entry a position. `kl_nats` is empty for arm A."""
+
+    text: str
+    token_ids: list[int]
+    nll_nats: list[float]
+    top_ids: list[int]
+    kl_nats: list[float]
+
+
+class QualityArm(ArmHead, frozen=True):
+    """One arm. `summary`: its speed when it generates as many tokens behind as long a context."""
+
+    positions: list[PositionsDocument]
+    summary: Summary
+
+
+class QualityDocument(RunHead, frozen=True, tag="quality"):
+    """Arms over given texts.
+
+    cost   none, rounding, small or large: by the tolerances of docs/metrics.md; null for one arm
+    all    every position of every text together; null until every arm has read a text
+    kl_nats, top1_agreement, first_divergence, perplexity_ratio: of `all`, null for one arm
+    """
+
+    texts: list[TextReading]
+    all: TextReading | None
+    cost: Cost | None
+    sentence: str
+    kl_nats: float | None
+    top1_agreement: float | None
+    first_divergence: int | None
+    perplexity_ratio: float | None
+    asked: Quality
+    arms: list[QualityArm]
+    unasked: Unasked = msgspec.UNSET

@@ -9,10 +9,9 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.batch_live import batch_head
 from tokendyno.backend.views.command import command_of
-from tokendyno.backend.views.heading import LABELS, heading
-from tokendyno.backend.views.live import NO_OTHERS, OtherRuns, head_of
+from tokendyno.backend.views.live import LABELS, NO_OTHERS, OtherRuns, head_of, heading
 from tokendyno.backend.views.origin import SHOWN_VERSIONS, device_name
-from tokendyno.backend.views.tile import Tile
+from tokendyno.backend.views.tiles import Tile
 
 MOST_POINTS = 600
 """Of a curve: a picture of 1,200 pixels shows no more."""

@@ -11,7 +11,7 @@ from tokendyno.backend.counts import StepPart, StepTime
 from tokendyno.backend.runs.records import StepReads, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import bytes_text, seconds_text
-from tokendyno.backend.views.tile import Tile
+from tokendyno.backend.views.tiles import Tile
 
 _LABELS: dict[StepPart, str] = {
     "attention": "Attention",

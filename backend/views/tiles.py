@@ -1,16 +1,54 @@
-"""The figures of an arm in words, of three significant digits: its tiles, and the detail rows behind them."""
+"""The figures of an arm in words, of three significant digits, "n/a" where nothing is known: its tiles."""
 
-from collections.abc import Mapping
+import msgspec
 
-from tokendyno.backend.counts import RunCounts
-from tokendyno.backend.messages import Loaded, PhaseName
+from tokendyno.backend.messages import PhaseName, WaitReason
+from tokendyno.backend.runs.batch_summary import BatchSummary, Spread
 from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.statistics import MIN_SAMPLES
-from tokendyno.backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
-from tokendyno.backend.units import three
-from tokendyno.backend.views.tile import Pair, Tile, in_bytes, in_percent, in_seconds, joined, of_unit, tile
+from tokendyno.backend.runs.summary import Summary
+from tokendyno.backend.traffic import Limits
+from tokendyno.backend.units import bytes_text, seconds_text, three
 
-PhaseSeconds = Mapping[PhaseName, float]
+
+class Tile(msgspec.Struct, frozen=True):
+    """A figure with its unit, and a note in small print."""
+
+    key: str
+    label: str
+    value: str
+    unit: str
+    note: str = ""
+
+
+Pair = tuple[str, str]
+"""A value and its unit."""
+
+
+def tile(key: str, label: str, pair: Pair | None, note: str = "") -> Tile:
+    value, unit = pair or ("n/a", "")
+    return Tile(key, label, value, unit, note)
+
+
+def of_unit(value: float | None, unit: str) -> Pair | None:
+    return None if value is None else (three(value), unit)
+
+
+def in_seconds(value: float | None) -> Pair | None:
+    return None if value is None else seconds_text(value)
+
+
+def joined(seconds: float) -> str:
+    return " ".join(seconds_text(seconds))
+
+
+def in_bytes(value: float | None) -> Pair | None:
+    return None if value is None else bytes_text(value)
+
+
+def in_percent(share: float | None) -> Pair | None:
+    return None if share is None else (three(100 * share), "%")
+
 
 PHASE_TITLES: dict[PhaseName, str] = {
     "start": "start",
@@ -24,8 +62,6 @@ PHASE_TITLES: dict[PhaseName, str] = {
     "prove": "verify",
     "quality": "read texts",
 }
-_SETUP: tuple[PhaseName, ...] = ("start", "import", "download", "load", "quantize", "compile", "warmup")
-_WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
 
 
 def tiles(
@@ -76,136 +112,81 @@ def _against_prediction(s: Summary) -> str:
     return "as predicted" if abs(error) < 0.05 else f"{error:+.1f}% vs predicted"
 
 
-def details(
-    s: Summary,
-    counts: RunCounts,
-    phases_s: PhaseSeconds,
-    device: str,
-    unit: Unit = "token",
-    memory_label: str = "",
-) -> list[Tile]:
-    """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU."""
-    what = "token" if unit == "token" else "sequence"
-    energy = of_unit(s.energy_per_token_j, "J")
-    need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
-    rows = [
-        _median(s, unit),
-        _percentile(0.90, s.latency_p90_s),
-        _percentile(0.99, s.latency_p99_s),
-        tile("stdev", "Standard deviation of step latency", in_seconds(s.latency_stdev_s), _scatter(s.latency_cv)),
-        _interval(s, unit),
-        tile("run_cv", "Variation between runs", in_percent(s.run_cv), _noisy(s.run_cv)),
-        _setup(phases_s),
-        _warm_up(counts, phases_s, unit),
-        *_first_use(counts),
-        tile("memory_now", "Memory after the run", in_bytes(counts.memory.process_now_bytes), memory_label),
-        tile("energy", f"Energy per {what}", energy, "of the whole GPU" if energy else need),
-    ]
-    if device == "cuda":
-        rows += _gpu_rows(s, counts)
-    contention = of_unit(counts.machine.cpu_others_cores, "cores")
-    return [*rows, tile("others", "CPU used by other programs", contention, "mean over the run")]
+# --- many requests ----------------------------------------------------------------------------------
+
+WAIT_TEXTS: dict[WaitReason, str] = {
+    "batch": "the static batch before it",
+    "pages": "free pages",
+    "tokens": "the token budget of a step",
+    "requests": "the cap on requests in work",
+    "margin": "the safety margin of free pages",
+    "reads": "the limit of cached tokens that a step reads",
+}
+"""What a request waited for, after the word "for"."""
 
 
-def _gpu_rows(s: Summary, counts: RunCounts) -> list[Tile]:
-    machine, low_mhz = counts.machine, counts.machine.sm_clock_low_mhz
-    lowest = f"lowest {three(low_mhz)} MHz" if low_mhz is not None else ""
-    counted = "tensors, counted by PyTorch's allocator"
+def batch_tiles(s: BatchSummary, limits: Limits) -> list[Tile]:
+    """The tiles of an arm, "n/a" where nothing is known yet."""
+    within = "set a limit" if s.good is None else f"{s.good} of {s.requests} within {_limits(limits)}"
     return [
-        tile("busy", "GPU busy", in_percent(s.gpu_busy_share), "launch-bound" if s.launch_bound else ""),
-        tile("allocator", "Peak allocated memory", in_bytes(counts.memory.allocator_peak_bytes), counted),
-        tile("allocator_now", "Allocated memory after the run", in_bytes(counts.memory.allocator_now_bytes), counted),
-        tile("clock", "GPU clock", of_unit(machine.sm_clock_mhz, "MHz"), lowest),
-        tile("temperature", "GPU temperature", of_unit(machine.temperature_c, "°C"), "highest"),
-        tile("slowed", "GPU throttled", *_sampled(machine.gpu_slowed_share)),
-        tile("gpu_others", "GPU used by other programs", *_sampled(machine.gpu_others_share)),
+        tile("useful", "Useful tokens", of_unit(s.useful_tokens_s, "tok/s"), "padding not counted"),
+        tile(
+            "ttft",
+            "Time to first token, median",
+            in_seconds(s.ttft.median_s),
+            _percentiles(s.ttft) or "waiting counted",
+        ),
+        tile("token", "Time per output token, median", in_seconds(s.token.median_s), _percentiles(s.token)),
+        tile("request", "End to end, median", in_seconds(s.request.median_s), _percentiles(s.request)),
+        tile("goodput", "Goodput", of_unit(s.goodput_s, "req/s"), within),
+        tile("busy", "Slots at useful work", in_percent(s.busy_share), "of slots in all steps"),
     ]
 
 
-def load_rows(loaded: Loaded | None) -> list[Tile]:
-    """Peak memory of the load, with the seconds of its stages; no rows if the model was already loaded."""
-    if loaded is None or not loaded.peak_bytes:
-        return []
-    stages = ", ".join(f"{name.replace('_', ' ')} {joined(took_s)}" for name, took_s in loaded.stages_s.items())
-    where = {"host": "Peak host memory while loading", "device": "Peak GPU memory while loading"}
+def batch_details(s: BatchSummary, memory_bytes: int | None, memory_label: str) -> list[Tile]:
+    """What stands behind the tiles."""
+    waste = s.padding_tokens / s.positions if s.positions else None
+    held = None if s.held_peak_bytes is None or not s.cache_bytes else s.held_peak_bytes / s.cache_bytes
+    each = "" if s.step_mean_s is None else f"mean {joined(s.step_mean_s)}"
+    of = "" if s.cache_bytes is None else f"of {' '.join(bytes_text(s.cache_bytes))}"
     return [
-        tile(f"load_{place}", label, in_bytes(loaded.peak_bytes[place]), stages if place == "host" else "reserved")
-        for place, label in where.items()
-        if place in loaded.peak_bytes
+        tile("served", "Requests served", (f"{s.served:,}", f"of {s.requests:,}")),
+        tile("tokens", "Useful tokens", (f"{s.tokens:,}", "tokens")),
+        tile("wall", "Time to serve them", in_seconds(s.wall_s)),
+        tile("steps", "Steps", (f"{s.steps:,}", "steps"), each),
+        *_spread_rows("ttft", "Time to first token", s.ttft),
+        *_spread_rows("token", "Time per output token", s.token),
+        *_spread_rows("request", "End to end", s.request),
+        tile("idle", "Slot-steps without useful work", (f"{s.slot_steps - s.busy_steps:,}", f"of {s.slot_steps:,}"),
+              f"{s.idle_steps:,} held by a request that had ended" if s.idle_steps else ""),
+        tile("padding", "Padding", (f"{s.padding_tokens:,}", "positions"),
+              "" if waste is None else f"{three(100 * waste)}% of all that were processed"),
+        tile("held", "Paged KV cache held at most", in_percent(held), of or "no pages"),
+        *[
+            tile(f"wait_{reason}", f"Waited for {WAIT_TEXTS[reason]}", (f"{number:,}", "requests"))
+            for reason, number in s.waited.items()
+        ],
+        tile("memory", "Peak memory", None if memory_bytes is None else bytes_text(memory_bytes), memory_label),
+    ]  # fmt: skip
+
+
+def _spread_rows(key: str, label: str, found: Spread) -> list[Tile]:
+    return [
+        tile(
+            f"{key}_{100 * share:.0f}",
+            f"{label}, {100 * share:.0f}th percentile",
+            in_seconds(value),
+            "" if value is not None else f"needs {MIN_SAMPLES[share]} requests",
+        )
+        for share, value in ((0.90, found.p90_s), (0.99, found.p99_s))
     ]
 
 
-def roofline_row(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile:
-    """The least time of the middle step of a run, and what it consists of."""
-    what = "token" if unit == "token" else "forward pass"
-    work = f"{work} at {note}" if work else note
-    return tile("floor", f"Roofline bound per {what}, mid-run", in_seconds(s.roofline_s), work)
+def _percentiles(found: Spread) -> str:
+    known = ((90, found.p90_s), (99, found.p99_s))
+    return ", ".join(f"p{share} {joined(value)}" for share, value in known if value is not None)
 
 
-def prefill_rows(prefill: PrefillBound | None) -> list[Tile]:
-    """The least time to the first token, and what it consists of; no row where that is not known."""
-    if prefill is None:
-        return []
-    return [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(prefill.seconds), prefill.work)]
-
-
-def _median(s: Summary, unit: Unit) -> Tile:
-    step = "token" if unit == "token" else "forward pass"
-    return tile("latency_median", f"Time per {step}, median", in_seconds(s.latency_median_s), "over all steps")
-
-
-def _percentile(share: float, value_s: float | None) -> Tile:
-    note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} steps"
-    return tile(f"p{100 * share:.0f}", f"Latency, {100 * share:.0f}th percentile", in_seconds(value_s), note)
-
-
-def _interval(s: Summary, unit: Unit) -> Tile:
-    """Both bounds in one unit."""
-    title = f"Time per {'token' if unit == 'token' else 'forward pass'}, mean, 95% interval"
-    if s.latency_interval_s is None:
-        return tile("interval", title, None, "needs 2 runs")
-    scale, scaled = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")
-    bounds = " to ".join(three(scale * bound) for bound in s.latency_interval_s)
-    return tile("interval", title, (bounds, scaled), f"over {s.runs} runs")
-
-
-def _setup(phases_s: PhaseSeconds) -> Tile:
-    """The phases before the first run, in sum and one by one."""
-    known = [phases_s[name] for name in _SETUP if name in phases_s]
-    parts = ", ".join(f"{_cold(name)} {joined(phases_s[name])}" for name in _SETUP if phases_s.get(name))
-    return tile("cold", "Setup time before the run", in_seconds(sum(known) if known else None), parts)
-
-
-def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
-    """Steps executed before the first measured one, and where their time went."""
-    steps, past = counts.warmup.warmup_steps, counts.warmup.warmup_window_steps
-    what = "tokens" if unit == "token" else "passes"
-    note = f"{past} of them past the sliding window, after a prompt of its length" if past else ""
-    took = [f"{_cold(name)} {joined(phases_s[name])}" for name in _WARM_UP if name in phases_s]
-    pair = (f"{steps}", what) if steps else None
-    return tile("warmup", "Warm-up before the first run", pair, ", ".join(filter(None, [note, *took])))
-
-
-def _first_use(counts: RunCounts) -> list[Tile]:
-    """What would be paid for by the first token without a warm-up; no row where a prompt was read once only."""
-    first_s, last_s = counts.warmup.warmup_first_s, counts.warmup.warmup_last_s
-    if first_s is None or last_s is None:
-        return []
-    note = f"kernels loaded, chosen, compiled, captured: {joined(first_s)} for the first prompt, {joined(last_s)} later"
-    return [tile("first_use", "Made on first use, in the warm-up", in_seconds(max(0.0, first_s - last_s)), note)]
-
-
-def _cold(phase: PhaseName) -> str:
-    return "compile (cold)" if phase == "compile" else PHASE_TITLES[phase]
-
-
-def _sampled(share: float | None) -> tuple[Pair | None, str]:
-    return in_percent(share), "not reported by the driver" if share is None else "of samples (2 per second)"
-
-
-def _noisy(cv: float | None) -> str:
-    return f"noisy: above {100 * NOISY_CV:.0f}%" if cv is not None and cv > NOISY_CV else ""
-
-
-def _scatter(cv: float | None) -> str:
-    return "" if cv is None else ", ".join(filter(None, [f"{three(100 * cv)}% of the mean", _noisy(cv)]))
+def _limits(limits: Limits) -> str:
+    named = (("TTFT", limits.ttft_s), ("token", limits.token_s), ("request", limits.request_s))
+    return ", ".join(f"{name} {joined(limit_s)}" for name, limit_s in named if limit_s)

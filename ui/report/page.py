@@ -23,7 +23,7 @@ from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
 from tokendyno.backend.views.command import command_of
-from tokendyno.backend.views.generated_code import code_file
+from tokendyno.backend.views.files import code_file
 from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.sources import TEMPLATE, panel_settings

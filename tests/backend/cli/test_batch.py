@@ -12,7 +12,8 @@ from tests.support.command_line import cli_here
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.store import Store
-from tokendyno.backend.views.batch_document import BatchDocument, batch_document
+from tokendyno.backend.views.document import batch_document
+from tokendyno.backend.views.schema import BatchDocument
 
 REQUESTS, ROWS = 5, 2
 ARMS = ("--a", "dtype=float32,batching=static", "--b", "dtype=float32,batching=continuous,page_size=16")

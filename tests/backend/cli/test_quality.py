@@ -12,7 +12,8 @@ from tests.support.command_line import cli_here
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.store import Store
-from tokendyno.backend.views.quality_document import QualityDocument, quality_document
+from tokendyno.backend.views.document import quality_document
+from tokendyno.backend.views.schema import QualityDocument
 
 TEXT = (
     "Once upon a time there was a little fox. The fox lived in a forest with his mother. One day the fox found a red "

@@ -24,7 +24,7 @@ from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.memory import peak_bytes
+from tokendyno.backend.predict.memory import Shape, peak_bytes
 from tokendyno.backend.predict.parallel import NO_CHOICE, choice_of, shard
 from tokendyno.backend.predict.roofline import bound
 from tokendyno.backend.predict.setup import Setup
@@ -51,7 +51,7 @@ def test_a_row_is_what_the_predictions_say() -> None:
     setup = Setup(device="cuda", capability=(8, 9))
     assert one.weights_bytes == weight_bytes(facts)
     assert one.kv_bytes == kv_bytes(facts, DYNAMIC, 4_095, 2, 2).total
-    assert one.peak_bytes == peak_bytes(facts, setup, 4_095, 1, 2).total
+    assert one.peak_bytes == peak_bytes(Shape(facts, setup, 4_095, 1, 2)).total
     assert found.limits is not None
     assert one.floor_s == bound(facts, setup, 4_096, 2, found.limits).seconds
     assert one.fits == (one.peak_bytes <= found.device.memory_bytes)
@@ -169,7 +169,7 @@ def test_several_gpus_have_one_table_of_one_gpus_bytes() -> None:
     assert one.weights_bytes == weight_bytes(shard(facts, 2)) < 0.51 * row(alone).weights_bytes
     assert one.kv_bytes == row(alone).kv_bytes // 2
     setup = Setup(device="cuda", capability=(8, 9), tensor_parallel=2)
-    assert one.peak_bytes == peak_bytes(facts, setup, 4_095, 1, 1).total
+    assert one.peak_bytes == peak_bytes(Shape(facts, setup, 4_095, 1, 1)).total
     assert found.limits is not None and one.floor_s == bound(facts, setup, 4_096, 1, found.limits).seconds
     assert (found.as_json()["gpus"], alone.as_json()["gpus"]) == (2, 1)
     assert {r.choices["quantization"] for r in found.rows} == {"none"} < {r.choices["quantization"] for r in alone.rows}

@@ -10,7 +10,7 @@ from tokendyno.backend.models import Matrix, resolve
 from tokendyno.backend.plan import DYNAMIC, OFFLOADED, CacheKind
 from tokendyno.backend.predict.device_map import layers_by_device, placed, share
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.memory import by_device, peak_bytes
+from tokendyno.backend.predict.memory import Shape, by_device, peak_bytes
 from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.weights import weight_bytes
 
@@ -64,8 +64,11 @@ def test_the_bytes_of_each_gpu_are_those_of_accelerates_own_map(
 def test_a_device_has_the_cache_of_its_layers_and_the_peak_is_the_first_ones(name: str, cache: CacheKind) -> None:
     """Qwen3-0.6B has 20 layers on the first device and 8 on the second."""
     facts, setup = resolve(name), Setup(device="cuda", capability=(9, 0), devices=2, cache=cache)
-    one, two = by_device(facts, setup, 300, 20, 2)
-    several, alone = peak_bytes(facts, setup, 300, 20, 2), peak_bytes(facts, Setup(device="cuda"), 300, 20, 2)
+    one, two = by_device(Shape(facts, setup, 300, 20, 2))
+    several, alone = (
+        peak_bytes(Shape(facts, setup, 300, 20, 2)),
+        peak_bytes(Shape(facts, Setup(device="cuda"), 300, 20, 2)),
+    )
     assert one.kv + two.kv == several.kv == alone.kv == kv_bytes(facts, DYNAMIC, 319, 2, 2, 0, 300).total
     assert several.weights == alone.weights == one.weights + two.weights
     assert (several.tensors, several.total) == (one.tensors, one.total)

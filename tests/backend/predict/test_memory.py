@@ -16,13 +16,7 @@ from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.models import LayerKind, ModelFacts, resolve
 from tokendyno.backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.memory import (
-    CPU_KERNEL_BYTES,
-    CPU_MARGIN,
-    CUDNN_BYTES,
-    MIB,
-    peak_bytes,
-)
+from tokendyno.backend.predict.memory import CPU_KERNEL_BYTES, CPU_MARGIN, CUDNN_BYTES, MIB, Shape, peak_bytes
 from tokendyno.backend.predict.pages import cache_bytes, pages_needed, pages_of
 from tokendyno.backend.predict.setup import Setup, setup_of
 from tokendyno.backend.predict.weights import weight_bytes
@@ -32,7 +26,7 @@ H200: dict[str, Any] = {"device": "cuda", "capability": (9, 0)}
 
 @pytest.mark.parametrize("setup", [Setup(), Setup(**H200), Setup(**H200, cache=OFFLOADED), Setup(cache=STATIC)])
 def test_the_total_is_the_sum_of_its_parts(setup: Setup) -> None:
-    memory = peak_bytes(resolve("random:Llama-3-8B"), setup, 100, 50, 2)
+    memory = peak_bytes(Shape(resolve("random:Llama-3-8B"), setup, 100, 50, 2))
     assert memory.tensors == memory.weights + memory.kv - memory.kv_elsewhere + memory.workspace
     assert memory.total == memory.tensors + memory.runtime_bytes + memory.heap
     assert memory.weights == weight_bytes(resolve("Llama-3-8B"))
@@ -85,7 +79,9 @@ MEASURED = [
 def test_with_scores_of_long_prompts_it_is_near_what_one_h100_measured(
     name: str, dtype: str, prompt: int, batch: int, tensors_mib: float, total_mib: float
 ) -> None:
-    memory = peak_bytes(resolve(f"random:{name}"), Setup(**H200, dtype=dtype, attention="eager"), prompt, 16, batch)
+    memory = peak_bytes(
+        Shape(resolve(f"random:{name}"), Setup(**H200, dtype=dtype, attention="eager"), prompt, 16, batch)
+    )
     assert memory.tensors / MIB == pytest.approx(tensors_mib, rel=0.03)
     assert memory.total / MIB == pytest.approx(total_mib, rel=0.025)
 
@@ -94,7 +90,7 @@ def test_with_scores_of_long_prompts_it_is_near_what_one_h100_measured(
 def test_it_is_near_what_one_h200_measured(
     name: str, changes: dict[str, Any], prompt: int, new: int, tensors_mib: float | None, total_mib: float
 ) -> None:
-    memory = peak_bytes(resolve(name), Setup(**{**H200, **changes}), prompt, new)
+    memory = peak_bytes(Shape(resolve(name), Setup(**{**H200, **changes}), prompt, new))
     if tensors_mib is not None:
         assert memory.tensors / MIB == pytest.approx(tensors_mib, rel=0.005, abs=4)
     assert memory.total / MIB == pytest.approx(total_mib, rel=0.03)
@@ -153,14 +149,16 @@ def test_on_a_cpu_what_was_measured_is_within_the_stated_margin(
         model = f"random:{tmp_path}"
     facts = resolve(model)
     plan = settled(facts, dict(parse_arm("m", arm).choices), CPU).plan
-    found = peak_bytes(facts, setup_of(plan, CPU), prompt, new)
+    found = peak_bytes(Shape(facts, setup_of(plan, CPU), prompt, new))
     assert found.margin == 0.15 and found.heap == 0
     for peak in peaks:
         assert found.total / MIB == pytest.approx(peak, rel=found.margin)
 
 
 def test_a_margin_is_stated_on_a_cpu_and_none_on_a_gpu() -> None:
-    on_cpu, on_gpu = (peak_bytes(resolve("pocket"), setup, 12, 40).by_part() for setup in (Setup(), Setup(**H200)))
+    on_cpu, on_gpu = (
+        peak_bytes(Shape(resolve("pocket"), setup, 12, 40)).by_part() for setup in (Setup(), Setup(**H200))
+    )
     assert on_cpu["margin"] == round(0.15 * on_cpu["total"]) and "margin" not in on_gpu
 
 
@@ -175,7 +173,7 @@ def test_on_a_cpu_the_files_of_packed_weights_stay_mapped_if_a_tensor_is_used_as
     stored = replace(drawn, random=False)
 
     def total(facts: ModelFacts, **more: Any) -> int:
-        return peak_bytes(facts, Setup(quantization=quantization, **more), 64, 8).by_part()["total"]
+        return peak_bytes(Shape(facts, Setup(quantization=quantization, **more), 64, 8)).by_part()["total"]
 
     assert total(stored) / MIB == pytest.approx(mib, rel=CPU_MARGIN)
     assert total(stored) - total(drawn) == sum(
@@ -183,7 +181,9 @@ def test_on_a_cpu_the_files_of_packed_weights_stay_mapped_if_a_tensor_is_used_as
     )
     for more in ({"dtype": "float16"}, H200):
         assert total(stored, **more) == total(drawn, **more)
-    assert peak_bytes(stored, Setup(quantization=quantization), 64, 8).total == total(drawn), "nothing that is needed"
+    assert peak_bytes(Shape(stored, Setup(quantization=quantization), 64, 8)).total == total(drawn), (
+        "nothing that is needed"
+    )
 
 
 @pytest.mark.slow
@@ -206,7 +206,9 @@ def test_more_of_anything_never_needs_less(name: str, cache: str, device: str) -
     facts = resolve(f"random:{name}")
 
     def total(prompt: int = 100, new: int = 100, batch: int = 1, dtype: str = "bfloat16") -> int:
-        return peak_bytes(facts, Setup(dtype=dtype, cache=CACHES[cache], device=device), prompt, new, batch).tensors
+        return peak_bytes(
+            Shape(facts, Setup(dtype=dtype, cache=CACHES[cache], device=device), prompt, new, batch)
+        ).tensors
 
     base = total()
     assert total(prompt=900) > base < total(batch=4)
@@ -215,49 +217,49 @@ def test_more_of_anything_never_needs_less(name: str, cache: str, device: str) -
 
 def test_the_cuda_build_of_torch_takes_more_host_memory_and_none_on_a_gpu() -> None:
     facts = resolve("pocket")
-    small, large = (peak_bytes(facts, Setup(cuda_build=cuda), 12, 40) for cuda in (False, True))
+    small, large = (peak_bytes(Shape(facts, Setup(cuda_build=cuda), 12, 40)) for cuda in (False, True))
     assert large.total - small.total == large.runtime_bytes - small.runtime_bytes == 368 * MIB
-    on_gpu = [peak_bytes(facts, Setup(**H200, cuda_build=cuda), 12, 40) for cuda in (False, True)]
+    on_gpu = [peak_bytes(Shape(facts, Setup(**H200, cuda_build=cuda), 12, 40)) for cuda in (False, True)]
     assert on_gpu[0] == on_gpu[1]
 
 
 def test_a_prompt_longer_than_the_window_is_held_whole_until_the_first_decoded_token() -> None:
     facts = resolve("random:Mistral-7B-v0.1")
-    long = peak_bytes(facts, Setup(), 20_000, 10)
+    long = peak_bytes(Shape(facts, Setup(), 20_000, 10))
     whole = kv_bytes(facts, UNWINDOWED, 20_000, 1, 2).total
     assert long.kv == kv_bytes(facts, DYNAMIC, 20_009, 1, 2).total < whole
     assert long.kv + long.workspace > whole
-    short = peak_bytes(facts, Setup(), 10, 20_000)
+    short = peak_bytes(Shape(facts, Setup(), 10, 20_000))
     assert short.kv == long.kv and short.workspace < long.workspace / 10
 
 
 def test_an_offloaded_cache_takes_a_few_layers_on_a_gpu_and_all_on_a_cpu() -> None:
     facts = resolve("random:Llama-3-8B")
-    kept, gone = (peak_bytes(facts, Setup(**H200, cache=c), 8, 8_000) for c in (DYNAMIC, OFFLOADED))
+    kept, gone = (peak_bytes(Shape(facts, Setup(**H200, cache=c), 8, 8_000)) for c in (DYNAMIC, OFFLOADED))
     assert gone.kv == kept.kv
     assert gone.kv - gone.kv_elsewhere == 2 * gone.kv // 32
     assert kept.tensors - gone.tensors > 0.9 * kept.kv
-    assert peak_bytes(facts, Setup(cache=OFFLOADED), 8, 8_000).kv_elsewhere == 0
-    windowed = peak_bytes(resolve("random:gpt-oss-20b"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000)
+    assert peak_bytes(Shape(facts, Setup(cache=OFFLOADED), 8, 8_000)).kv_elsewhere == 0
+    windowed = peak_bytes(Shape(resolve("random:gpt-oss-20b"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000))
     full = 24 // 2 * 2 * 8 * 64 * 8_008 * 2
     assert windowed.kv_elsewhere == full - 2 * full // 12, "windows stay, and two of the other layers"
-    only = peak_bytes(resolve("random:Mistral-7B-v0.1"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000)
+    only = peak_bytes(Shape(resolve("random:Mistral-7B-v0.1"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000))
     assert only.kv_elsewhere == 0
 
 
 def test_eager_attention_needs_its_scores_and_sdpa_does_not() -> None:
     facts = resolve("random:Llama-3-8B")
-    eager = peak_bytes(facts, Setup(attention="eager"), 4_096, 1).workspace
-    assert eager > 4 * peak_bytes(facts, Setup(attention="sdpa"), 4_096, 1).workspace
+    eager = peak_bytes(Shape(facts, Setup(attention="eager"), 4_096, 1)).workspace
+    assert eager > 4 * peak_bytes(Shape(facts, Setup(attention="sdpa"), 4_096, 1)).workspace
     sinks = resolve("random:gpt-oss-20b")
-    assert peak_bytes(sinks, Setup(), 4_096, 1) == peak_bytes(sinks, Setup(attention="eager"), 4_096, 1)
+    assert peak_bytes(Shape(sinks, Setup(), 4_096, 1)) == peak_bytes(Shape(sinks, Setup(attention="eager"), 4_096, 1))
 
 
 def test_each_new_length_costs_a_plan_where_cudnn_attends_and_not_elsewhere() -> None:
     facts = resolve("random:Llama-3-8B")
 
     def grown(**more: Any) -> int:
-        few, many = (peak_bytes(facts, Setup(**{**H200, **more}), 64, new).runtime_bytes for new in (10, 1_010))
+        few, many = (peak_bytes(Shape(facts, Setup(**{**H200, **more}), 64, new)).runtime_bytes for new in (10, 1_010))
         return many - few
 
     assert grown() > 90 * MIB
@@ -265,7 +267,9 @@ def test_each_new_length_costs_a_plan_where_cudnn_attends_and_not_elsewhere() ->
         assert grown(**other) < 30 * MIB, other
     for dtype, taken in (("bfloat16", True), ("float32", False)):  # cuDNN's own memory, on Hopper and in 16 bits
         older, hopper = (
-            peak_bytes(facts, Setup(device="cuda", capability=one, dtype=dtype, cache=STATIC), 64, 64).runtime_bytes
+            peak_bytes(
+                Shape(facts, Setup(device="cuda", capability=one, dtype=dtype, cache=STATIC), 64, 64)
+            ).runtime_bytes
             for one in ((8, 0), (9, 0))
         )
         assert (hopper - older > CUDNN_BYTES) is taken, dtype
@@ -274,13 +278,13 @@ def test_each_new_length_costs_a_plan_where_cudnn_attends_and_not_elsewhere() ->
 def test_keys_of_more_than_1_mib_are_not_cut_out_of_larger_blocks() -> None:
     """Up to it torch takes them out of blocks of 2 MiB. 8 heads of 128 numbers in 16 bits: 2 KiB a token."""
     facts = resolve("random:Llama-3-8B")
-    steps = [peak_bytes(facts, Setup(**H200), 1, length).workspace for length in (511, 512, 513)]
+    steps = [peak_bytes(Shape(facts, Setup(**H200), 1, length)).workspace for length in (511, 512, 513)]
     assert steps[1] - steps[0] < MIB < 32 * MIB < steps[2] - steps[1]
 
 
 def test_packed_weights_are_smaller_and_multiplied_with_a_dense_copy() -> None:
     facts = resolve("random:Llama-3-8B")
-    dense, packed = (peak_bytes(facts, Setup(**H200, quantization=q), 64, 64) for q in ("none", "bnb-nf4"))
+    dense, packed = (peak_bytes(Shape(facts, Setup(**H200, quantization=q), 64, 64)) for q in ("none", "bnb-nf4"))
     assert packed.weights == weight_bytes(facts, "auto", "bnb-nf4") < 0.4 * dense.weights
     assert packed.workspace - dense.workspace == 14336 * 4096 * 2
 
@@ -288,24 +292,24 @@ def test_packed_weights_are_smaller_and_multiplied_with_a_dense_copy() -> None:
 def test_a_captured_prompt_keeps_its_temporary_tensors_while_tokens_are_generated() -> None:
     facts = resolve("random:Qwen3-0.6B")
     once, kept = (
-        peak_bytes(facts, Setup(**H200, cache=STATIC, graphs="manual", prompt_graph=graph), 512, 64)
+        peak_bytes(Shape(facts, Setup(**H200, cache=STATIC, graphs="manual", prompt_graph=graph), 512, 64))
         for graph in (False, True)
     )
     setup = Setup(**H200, cache=STATIC, graphs="manual")
-    read, step = (peak_bytes(facts, setup, *sizes) for sizes in ((512, 1), (1, 575)))
+    read, step = (peak_bytes(Shape(facts, setup, *sizes)) for sizes in ((512, 1), (1, 575)))
     assert 0 < kept.workspace - once.workspace < step.workspace < read.workspace
     assert kept.weights == once.weights and kept.kv == once.kv
 
 
 def test_an_encoder_has_its_pass_alone() -> None:
     facts = resolve("bert-base-uncased")
-    one, many = (peak_bytes(facts, Setup(), 400, passes) for passes in (1, 500))
+    one, many = (peak_bytes(Shape(facts, Setup(), 400, passes)) for passes in (1, 500))
     assert one == many and one.kv == 0 and one.workspace > 0
 
 
 def test_only_eager_attention_in_half_precision_keeps_a_kernel_for_each_length_on_a_cpu() -> None:
     def grown(name: str = "pocket", **more: Any) -> int:
-        few, many = (peak_bytes(resolve(name), Setup(**more), 12, new).runtime_bytes for new in (10, 110))
+        few, many = (peak_bytes(Shape(resolve(name), Setup(**more), 12, new)).runtime_bytes for new in (10, 110))
         return many - few
 
     assert grown() == 100 * CPU_KERNEL_BYTES
@@ -319,11 +323,11 @@ def test_a_prefill_needs_a_mask_for_padding_or_past_a_window(padded: bool, windo
     kind: LayerKind = "sliding"
     facts = replace(whole, window=window, layer_kinds=(kind,) * whole.layers) if window else whole
     setup = Setup(**H200, cache=UNWINDOWED, padded=padded)
-    plain = peak_bytes(whole, replace(setup, padded=False), 20_000, 2)
-    more = peak_bytes(facts, setup, 20_000, 2).workspace - plain.workspace
+    plain = peak_bytes(Shape(whole, replace(setup, padded=False), 20_000, 2))
+    more = peak_bytes(Shape(facts, setup, 20_000, 2)).workspace - plain.workspace
     assert (more > 20_000**2 / 2) is masked, more
-    step = peak_bytes(facts, setup, 1, 20_000).workspace
-    more = step - peak_bytes(whole, replace(setup, padded=False), 1, 20_000).workspace
+    step = peak_bytes(Shape(facts, setup, 1, 20_000)).workspace
+    more = step - peak_bytes(Shape(whole, replace(setup, padded=False), 1, 20_000)).workspace
     assert (more > 20_000 * 4096) is padded, "keys and values are repeated for each query head"
 
 

@@ -15,7 +15,7 @@ from tokendyno.backend.models import ModelFacts, catalogue, resolve
 from tokendyno.backend.models.families import FAMILIES
 from tokendyno.backend.plan import DYNAMIC, Exchanges
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.memory import peak_bytes
+from tokendyno.backend.predict.memory import Shape, peak_bytes
 from tokendyno.backend.predict.parallel import (
     MAX_GPUS,
     check_sizes,
@@ -154,19 +154,19 @@ def test_an_architecture_that_is_not_in_the_table_has_no_plan() -> None:
     facts = replace(resolve("Llama-3-8B"), architecture="granite")
     assert plan_of(facts) == "none" and shard(facts) is facts
     with pytest.raises(InputError, match="how transformers splits granite is not modeled"):
-        peak_bytes(facts, Setup(tensor_parallel=2), 1, 1)
+        peak_bytes(Shape(facts, Setup(tensor_parallel=2), 1, 1))
 
 
 def test_one_gpu_is_left_alone() -> None:
     for entry in catalogue():
         facts = resolve(f"random:{entry.name}")
         assert shard(facts, *group_sizes(facts, 1)) is facts
-        assert peak_bytes(facts, Setup(tensor_parallel=1), 1, 1) == peak_bytes(facts, Setup(), 1, 1)
+        assert peak_bytes(Shape(facts, Setup(tensor_parallel=1), 1, 1)) == peak_bytes(Shape(facts, Setup(), 1, 1))
 
 
 def test_all_parts_of_the_peak_are_one_gpus() -> None:
     facts = resolve("random:Llama-3-8B")
-    one, four = (peak_bytes(facts, Setup(device="cuda", tensor_parallel=n), 4_000, 100) for n in (1, 4))
+    one, four = (peak_bytes(Shape(facts, Setup(device="cuda", tensor_parallel=n), 4_000, 100)) for n in (1, 4))
     assert four.weights == weight_bytes(shard(facts, 4)) == pytest.approx(one.weights / 4, rel=0.001)
     assert four.kv == one.kv // 4 == kv_bytes(shard(facts, 4), DYNAMIC, 4_099, 1, 2).total
     assert one.workspace / 4 < four.workspace < one.workspace  # the residual stream is replicated
@@ -175,15 +175,15 @@ def test_all_parts_of_the_peak_are_one_gpus() -> None:
 
 def test_where_attention_is_put_together_again_the_cache_is_whole() -> None:
     facts = resolve("random:Olmo-3-7B")
-    whole, shared = (peak_bytes(facts, Setup(tensor_parallel=n), 1, 1) for n in (1, 2))
+    whole, shared = (peak_bytes(Shape(facts, Setup(tensor_parallel=n), 1, 1)) for n in (1, 2))
     assert shared.kv == whole.kv and shared.weights < 0.6 * whole.weights
 
 
 def test_our_plan_for_gpt_oss_splits_attention_and_its_sinks_too() -> None:
     facts = resolve("random:gpt-oss-20b")
-    whole = peak_bytes(facts, Setup(), 1, 1)
+    whole = peak_bytes(Shape(facts, Setup(), 1, 1))
     for expert in (1, 2):
-        shared = peak_bytes(facts, Setup(tensor_parallel=2, expert_parallel=expert), 1, 1)
+        shared = peak_bytes(Shape(facts, Setup(tensor_parallel=2, expert_parallel=expert), 1, 1))
         assert shared.kv == whole.kv // 2 and 0.5 < shared.weights / whole.weights < 0.51
     with pytest.raises(InputError, match="its experts' width of 33 cannot be split evenly"):
         check_sizes(replace(facts, intermediate=33), 2)
@@ -262,5 +262,5 @@ def test_more_gpus_never_hold_more_each(gpus: int) -> None:
                 Setup(tensor_parallel=t, expert_parallel=e)
                 for t, e in (group_sizes(facts, gpus // 2), group_sizes(facts, gpus))
             ]
-            fewer, more = (peak_bytes(facts, setup, 500, 100, 2) for setup in setups)
+            fewer, more = (peak_bytes(Shape(facts, setup, 500, 100, 2)) for setup in setups)
             assert more.weights < fewer.weights and more.kv <= fewer.kv and more.tensors < fewer.tensors

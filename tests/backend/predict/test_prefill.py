@@ -12,8 +12,7 @@ from tests.support.live_tensors import peaks
 from tests.support.machines import facts
 from tests.support.tiny_models import CONFIGS, WINDOW, tiny
 from tokendyno.backend.plan import DYNAMIC, STATIC, UNWINDOWED, CacheKind
-from tokendyno.backend.predict.memory import peak_bytes
-from tokendyno.backend.predict.prefill import passes
+from tokendyno.backend.predict.memory import Shape, passes, peak_bytes
 from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.workspace import Work, prefill_bytes
 
@@ -33,7 +32,7 @@ MIB = 1 << 20
 )
 def test_the_last_full_chunk_and_what_is_left_matter(length: int, chunk: int, read: list[tuple[int, int]]) -> None:
     setup = Setup(dtype="float32", chunk=chunk)
-    found = passes(facts("random:Llama-3-8B"), setup, length, 1, 4, length + 8)
+    found = passes(Shape(facts("random:Llama-3-8B"), setup, length, 8))
     assert [(one.tokens, one.attended) for one in found] == read
 
 
@@ -43,7 +42,7 @@ def test_only_a_growing_cache_makes_longer_tensors_beside_those_of_the_chunks_be
 ) -> None:
     """Keys of 8 heads of 128 in float32; a static cache is written in place."""
     setup = Setup(dtype="float32", cache=cache, chunk=512)
-    found = passes(facts("random:Llama-3-8B"), setup, 1300, 3, 4, 1400)
+    found = passes(Shape(facts("random:Llama-3-8B"), setup, 1300, 100, 3))
     assert [one.grown for one in found] == [tokens * 3 * 8 * 128 * 4 for tokens in before]
     assert [one.attended for one in found] == ([1024, 1300] if cache.grows else [1400, 1400])
 
@@ -63,7 +62,7 @@ def test_the_cache_holds_what_a_real_one_holds_after_each_pass(
     model, length, chunk, places = tiny(architecture), 53, 12, 60
     (tmp_path / "config.json").write_text(json.dumps({"model_type": architecture, **CONFIGS[architecture]}))
     setup = Setup(dtype="float32", cache=cache, chunk=chunk)
-    read = passes(resolve(str(tmp_path)), setup, length, 2, 4, places)
+    read = passes(Shape(resolve(str(tmp_path)), setup, length, places - length, 2))
     real: Any = DynamicCache(config=model.config if cache.windowed else None)
     if cache.static:
         real = StaticCache(model.config, places)
@@ -125,7 +124,7 @@ workspace of cuBLAS: Llama-3-8B, one new token, on one H200, sdpa, torch 2.11 an
 @pytest.mark.parametrize(("cache", "length", "chunk", "mib"), MEASURED)
 def test_it_is_near_what_one_h200_measured(cache: CacheKind, length: int, chunk: int, mib: float) -> None:
     setup = Setup(dtype="bfloat16", cache=cache, device="cuda", capability=(9, 0), chunk=chunk)
-    found = peak_bytes(facts("random:Llama-3-8B"), replace(setup, max_places=length + 128), length, 1)
+    found = peak_bytes(Shape(facts("random:Llama-3-8B"), replace(setup, max_places=length + 128), length, 1))
     assert (found.tensors - found.weights) / MIB - 32 == pytest.approx(mib, rel=0.003)
 
 
@@ -133,11 +132,11 @@ def test_smaller_chunks_never_need_more_and_flash_kernels_need_no_copies() -> No
     model, sizes = facts("random:Llama-3-8B"), (0, 8192, 2048, 512)
     for attention in ("eager", "sdpa", "flash_attention_2"):
         setup = Setup(dtype="bfloat16", device="cuda", attention=attention)
-        found = [peak_bytes(model, replace(setup, chunk=chunk), 30_000, 8).workspace for chunk in sizes]
+        found = [peak_bytes(Shape(model, replace(setup, chunk=chunk), 30_000, 8)).workspace for chunk in sizes]
         assert sorted(found, reverse=True) == found and found[0] > 3 * found[-1], attention
     copies = 2 * 4096 * 30_000 * 2
     flash, sdpa = (
-        peak_bytes(model, Setup(dtype="bfloat16", device="cuda", attention=one, chunk=512), 30_000, 8).workspace
+        peak_bytes(Shape(model, Setup(dtype="bfloat16", device="cuda", attention=one, chunk=512), 30_000, 8)).workspace
         for one in ("flash_attention_2", "sdpa")
     )
     assert sdpa - flash > 0.8 * copies
@@ -148,7 +147,7 @@ def test_grouped_heads_are_not_copied_where_a_flash_kernel_may_take_a_chunk() ->
 
     def workspace(model: str, attention: str, **more: Any) -> int:
         setup = Setup(dtype="bfloat16", device="cuda", attention=attention, chunk=512)
-        return peak_bytes(facts(model), replace(setup, **more), 30_000, 8).workspace
+        return peak_bytes(Shape(facts(model), replace(setup, **more), 30_000, 8)).workspace
 
     saved = workspace("random:Llama-3-8B", "sdpa") - workspace("random:Llama-3-8B", "sdpa-gqa")
     assert saved > 0.8 * 2 * 4096 * 30_000 * 2

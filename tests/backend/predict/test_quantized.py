@@ -8,7 +8,7 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.models.facts import Matrix
 from tokendyno.backend.models.stored import StoredFormat
 from tokendyno.backend.plan import CACHES
-from tokendyno.backend.predict.memory import peak_bytes
+from tokendyno.backend.predict.memory import Shape, peak_bytes
 from tokendyno.backend.predict.quantized import PACKINGS, stored_packing
 from tokendyno.backend.predict.setup import Setup
 
@@ -64,8 +64,8 @@ def test_what_is_multiplied_in_its_codes_needs_no_dense_copy_and_the_others_need
         copies = 0 if choice == "torchao-int4" else 1
         assert PACKINGS[choice].scratch_copies == copies
         one, two = (
-            peak_bytes(facts, Setup(quantization=choice, dtype=dtype, cache=CACHES["static"]), 1, 1).workspace
-            - peak_bytes(facts, Setup(dtype=dtype, cache=CACHES["static"]), 1, 1).workspace
+            peak_bytes(Shape(facts, Setup(quantization=choice, dtype=dtype, cache=CACHES["static"]), 1, 1)).workspace
+            - peak_bytes(Shape(facts, Setup(dtype=dtype, cache=CACHES["static"]), 1, 1)).workspace
             for dtype in ("bfloat16", "float32")
         )
         assert (one, two) == (copies * 512 * 256 * 2, copies * 512 * 256 * 4), choice
@@ -79,7 +79,7 @@ def test_a_dense_copy_of_gate_and_up_is_one_if_they_are_fused() -> None:
     for matrices, apart, fused in (((rows, columns), 1, 2), ((rows, wider), 3, 3), ((columns,), 1, 1)):
         facts = replace(resolve("random:Qwen3-0.6B"), matrices=matrices)
         dense, packed, joined = (
-            peak_bytes(facts, Setup(quantization=choice, cache=CACHES["static"], fused=one), 1, 1).workspace
+            peak_bytes(Shape(facts, Setup(quantization=choice, cache=CACHES["static"], fused=one), 1, 1)).workspace
             for choice, one in (("none", False), ("bnb-nf4", False), ("bnb-nf4", True))
         )
         assert (packed - dense, joined - dense) == (apart * 512 * 256 * 2, fused * 512 * 256 * 2)

@@ -6,7 +6,7 @@ from tokendyno.backend.hardware.peak_rates import PeakRates
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import CACHES, DYNAMIC, QUANTIZED_FP8
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.roofline import basis, bound, bound_points, kv_bytes_read, work
+from tokendyno.backend.predict.roofline import basis, bound, bound_points, bytes_read, work
 from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.weights import weight_bytes_read
 
@@ -44,13 +44,13 @@ def test_a_large_batch_is_bound_by_its_operations() -> None:
 def test_a_window_bounds_what_must_be_read_whatever_the_cache_keeps(cache: str) -> None:
     facts = resolve("Mistral-7B-v0.1")
     setup = Setup(cache=CACHES[cache])
-    assert kv_bytes_read(facts, setup, 9_000, 1) == kv_bytes_read(facts, setup, 5_000, 1)
-    assert kv_bytes_read(facts, setup, 2_000, 3) == kv_bytes(facts, DYNAMIC, 2_000, 3, 2).total
+    assert bytes_read(facts, setup, 9_000, 1)[1] == bytes_read(facts, setup, 5_000, 1)[1]
+    assert bytes_read(facts, setup, 2_000, 3)[1] == kv_bytes(facts, DYNAMIC, 2_000, 3, 2).total
 
 
 def test_a_quantized_cache_is_read_packed() -> None:
     facts = resolve("Llama-3-8B")
-    dense, packed = (kv_bytes_read(facts, Setup(cache=c), 4_096, 1) for c in (DYNAMIC, QUANTIZED_FP8))
+    dense, packed = (bytes_read(facts, Setup(cache=c), 4_096, 1)[1] for c in (DYNAMIC, QUANTIZED_FP8))
     assert packed == pytest.approx(dense / 2, rel=0.001)
 
 

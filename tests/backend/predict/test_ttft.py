@@ -9,9 +9,8 @@ import torch
 
 from tests.support.machines import facts
 from tokendyno.backend.hardware.peak_rates import PeakRates
-from tokendyno.backend.predict.roofline import bound
+from tokendyno.backend.predict.roofline import bound, prefill_bound
 from tokendyno.backend.predict.setup import Setup
-from tokendyno.backend.predict.ttft import prefill_bound
 from tokendyno.backend.predict.weights import weight_bytes_read
 
 RATES = PeakRates(4.59e12, 989e12, "a test")

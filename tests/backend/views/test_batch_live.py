@@ -12,8 +12,8 @@ from tokendyno.backend.messages import Finished, Steps
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.batch_live import batch_delta
-from tokendyno.backend.views.batch_verdict import batch_verdict
 from tokendyno.backend.views.card import card_of
+from tokendyno.backend.views.verdict import batch_verdict
 
 
 def run_of(last: int = 31, arms: str = "AB") -> Run:

@@ -3,7 +3,7 @@
 from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Annotation, Steps
 from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.traffic import TrafficRequest
-from tokendyno.backend.views.buckets import MOST, buckets
+from tokendyno.backend.views.batch_live import MOST_BUCKETS, buckets
 
 PREFILLS = [(40, 10), (100, 20), (30, 12)]
 """Prompt and new tokens of requests that ran one after the other: caches of 128, 256 and 128 slots."""
@@ -25,4 +25,4 @@ def test_each_length_has_its_batches_and_the_time_of_its_compile_and_torchs_refu
 
     arm.annotations.append(Annotation("graph_skip", 5, 2.6, 0.0, "not compiled: Dynamo recompile limit exceeded"))
     assert "torch gave up" in buckets(arm, "buckets", requests)[0].said
-    assert len(buckets(arm, "exact", requests)) == len(PREFILLS) <= MOST
+    assert len(buckets(arm, "exact", requests)) == len(PREFILLS) <= MOST_BUCKETS

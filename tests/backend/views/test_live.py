@@ -16,10 +16,9 @@ from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Predicted, 
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views import live
-from tokendyno.backend.views.arm_details import detail_rows
+from tokendyno.backend.views.details import detail_rows
 from tokendyno.backend.views.sentences import interference_of
-from tokendyno.backend.views.tile import Tile
-from tokendyno.backend.views.tiles import PHASE_TITLES
+from tokendyno.backend.views.tiles import PHASE_TITLES, Tile
 
 
 def first_record(arms: str = "AB", repeats: int = 1) -> Created:

@@ -5,7 +5,7 @@ from tokendyno.backend.counts import Memory
 from tokendyno.backend.messages import Loaded, Started
 from tokendyno.backend.runs.records import ArmEvent, Predicted, decode_record
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.memory_check import MemoryCheck, memory_checks, memory_checks_of
+from tokendyno.backend.views.details import MemoryCheck, memory_checks, memory_checks_of
 
 PREDICTED = {"weights": 1000, "kv": 100, "workspace": 50, "runtime": 500, "tensors": 1150, "total": 1650}
 OWN, WHOLE = "GPU memory of the worker (NVML)", "GPU memory in use on the whole device (NVML)"

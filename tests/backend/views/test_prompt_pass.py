@@ -10,9 +10,8 @@ from tests.support.runs import arm_records, created, encoder, ended, passes
 from tokendyno.backend.messages import Finished, Started
 from tokendyno.backend.runs.records import ArmEvent, PrefillBound
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.arm_details import detail_rows
+from tokendyno.backend.views.details import PromptPass, detail_rows, prompt_pass, prompt_pass_rows
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.prompt_pass import PromptPass, prompt_pass, prompt_pass_rows
 from tokendyno.backend.views.schema import KvSeries
 
 TTFT_S = 0.1  # of `arm_records`

@@ -7,7 +7,7 @@ from tests.support.kept_runs import made, run_on
 from tests.support.runs import arm_records, created, encoder, ended, passes
 from tokendyno.backend.recordings.shelf import shipped_records
 from tokendyno.backend.runs.run import folded
-from tokendyno.backend.views.heading import first_clause
+from tokendyno.backend.views.live import first_clause
 from tokendyno.backend.views.share import MOST_POINTS, markdown, shared
 
 

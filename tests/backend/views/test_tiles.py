@@ -8,8 +8,8 @@ import pytest
 from tokendyno.backend.counts import RunCounts, counts_of
 from tokendyno.backend.runs.records import PrefillBound
 from tokendyno.backend.runs.summary import Measured, Summary, summarize
-from tokendyno.backend.views.tile import Tile
-from tokendyno.backend.views.tiles import details, prefill_rows, tiles
+from tokendyno.backend.views.details import details, prefill_rows
+from tokendyno.backend.views.tiles import Tile, tiles
 
 
 def summary(*runs: list[float], batch: int = 1, prefill: bool = True, kv: Any = None, **extra: float) -> Summary:

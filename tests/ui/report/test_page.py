@@ -30,7 +30,7 @@ from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, folded
 from tokendyno.backend.views import live
 from tokendyno.backend.views.command import command_of
 from tokendyno.backend.views.document import recorded_series
-from tokendyno.backend.views.series import plain_cell, series_csv
+from tokendyno.backend.views.files import plain_cell, series_csv
 from tokendyno.ui.report.page import report, whole
 
 

@@ -1,0 +1,327 @@
+"""The detail rows of one arm behind its tiles: figures, load, roofline bound, its prompt, memory against prediction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tokendyno.backend.counts import Memory, RunCounts
+from tokendyno.backend.messages import Loaded, PhaseName, RankMemory
+from tokendyno.backend.runs.records import PrefillBound, Unit
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.statistics import MIN_SAMPLES
+from tokendyno.backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
+from tokendyno.backend.units import bytes_text, three
+from tokendyno.backend.views.tiles import (
+    PHASE_TITLES,
+    Pair,
+    Tile,
+    in_bytes,
+    in_percent,
+    in_seconds,
+    joined,
+    of_unit,
+    tile,
+)
+
+PhaseSeconds = Mapping[PhaseName, float]
+_SETUP: tuple[PhaseName, ...] = ("start", "import", "download", "load", "quantize", "compile", "warmup")
+_WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
+
+
+def detail_rows(run: Snapshot, name: str) -> list[Tile]:
+    """What stands behind the tiles of one arm."""
+    arm, summary = run.arms[name], run.summary(name)
+    counts = arm.finishes[max(arm.finishes)].counts if arm.finishes else RunCounts()
+    phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
+    return [
+        *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label),
+        *load_rows(arm.loaded),
+        roofline_row(summary, arm.roofline_work, arm.roofline_note, run.unit),
+        *prompt_pass_rows(prompt_pass(run, name), arm.prefill),
+        *prefill_rows(arm.prefill),
+        *(check.tile() for check in memory_checks_of(run, name)),
+        *_rank_rows(arm.finished.ranks if arm.finished else []),
+    ]
+
+
+def _rank_rows(ranks: list[RankMemory]) -> list[Tile]:
+    """Memory of each rank, where several run the model, or of each device over which its layers are spread."""
+    found = []
+    for i, rank in enumerate(ranks):
+        peak, weights, kv = (bytes_text(size) for size in (rank.peak_bytes, rank.weight_bytes, rank.kv_bytes))
+        note = f"weights {' '.join(weights)}, KV cache {' '.join(kv)}"
+        found.append(Tile(f"rank-{i}", f"Peak memory of {rank.of} {i}", *peak, note))
+    return found
+
+
+def details(
+    s: Summary,
+    counts: RunCounts,
+    phases_s: PhaseSeconds,
+    device: str,
+    unit: Unit = "token",
+    memory_label: str = "",
+) -> list[Tile]:
+    """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU."""
+    what = "token" if unit == "token" else "sequence"
+    energy = of_unit(s.energy_per_token_j, "J")
+    need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
+    rows = [
+        _median(s, unit),
+        _percentile(0.90, s.latency_p90_s),
+        _percentile(0.99, s.latency_p99_s),
+        tile("stdev", "Standard deviation of step latency", in_seconds(s.latency_stdev_s), _scatter(s.latency_cv)),
+        _interval(s, unit),
+        tile("run_cv", "Variation between runs", in_percent(s.run_cv), _noisy(s.run_cv)),
+        _setup(phases_s),
+        _warm_up(counts, phases_s, unit),
+        *_first_use(counts),
+        tile("memory_now", "Memory after the run", in_bytes(counts.memory.process_now_bytes), memory_label),
+        tile("energy", f"Energy per {what}", energy, "of the whole GPU" if energy else need),
+    ]
+    if device == "cuda":
+        rows += _gpu_rows(s, counts)
+    contention = of_unit(counts.machine.cpu_others_cores, "cores")
+    return [*rows, tile("others", "CPU used by other programs", contention, "mean over the run")]
+
+
+def _gpu_rows(s: Summary, counts: RunCounts) -> list[Tile]:
+    machine, low_mhz = counts.machine, counts.machine.sm_clock_low_mhz
+    lowest = f"lowest {three(low_mhz)} MHz" if low_mhz is not None else ""
+    counted = "tensors, counted by PyTorch's allocator"
+    return [
+        tile("busy", "GPU busy", in_percent(s.gpu_busy_share), "launch-bound" if s.launch_bound else ""),
+        tile("allocator", "Peak allocated memory", in_bytes(counts.memory.allocator_peak_bytes), counted),
+        tile("allocator_now", "Allocated memory after the run", in_bytes(counts.memory.allocator_now_bytes), counted),
+        tile("clock", "GPU clock", of_unit(machine.sm_clock_mhz, "MHz"), lowest),
+        tile("temperature", "GPU temperature", of_unit(machine.temperature_c, "°C"), "highest"),
+        tile("slowed", "GPU throttled", *_sampled(machine.gpu_slowed_share)),
+        tile("gpu_others", "GPU used by other programs", *_sampled(machine.gpu_others_share)),
+    ]
+
+
+def load_rows(loaded: Loaded | None) -> list[Tile]:
+    """Peak memory of the load, with the seconds of its stages; no rows if the model was already loaded."""
+    if loaded is None or not loaded.peak_bytes:
+        return []
+    stages = ", ".join(f"{name.replace('_', ' ')} {joined(took_s)}" for name, took_s in loaded.stages_s.items())
+    where = {"host": "Peak host memory while loading", "device": "Peak GPU memory while loading"}
+    return [
+        tile(f"load_{place}", label, in_bytes(loaded.peak_bytes[place]), stages if place == "host" else "reserved")
+        for place, label in where.items()
+        if place in loaded.peak_bytes
+    ]
+
+
+def roofline_row(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile:
+    """The least time of the middle step of a run, and what it consists of."""
+    what = "token" if unit == "token" else "forward pass"
+    work = f"{work} at {note}" if work else note
+    return tile("floor", f"Roofline bound per {what}, mid-run", in_seconds(s.roofline_s), work)
+
+
+def prefill_rows(prefill: PrefillBound | None) -> list[Tile]:
+    """The least time to the first token, and what it consists of; no row where that is not known."""
+    if prefill is None:
+        return []
+    return [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(prefill.seconds), prefill.work)]
+
+
+def _median(s: Summary, unit: Unit) -> Tile:
+    step = "token" if unit == "token" else "forward pass"
+    return tile("latency_median", f"Time per {step}, median", in_seconds(s.latency_median_s), "over all steps")
+
+
+def _percentile(share: float, value_s: float | None) -> Tile:
+    note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} steps"
+    return tile(f"p{100 * share:.0f}", f"Latency, {100 * share:.0f}th percentile", in_seconds(value_s), note)
+
+
+def _interval(s: Summary, unit: Unit) -> Tile:
+    """Both bounds in one unit."""
+    title = f"Time per {'token' if unit == 'token' else 'forward pass'}, mean, 95% interval"
+    if s.latency_interval_s is None:
+        return tile("interval", title, None, "needs 2 runs")
+    scale, scaled = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")
+    bounds = " to ".join(three(scale * bound) for bound in s.latency_interval_s)
+    return tile("interval", title, (bounds, scaled), f"over {s.runs} runs")
+
+
+def _setup(phases_s: PhaseSeconds) -> Tile:
+    """The phases before the first run, in sum and one by one."""
+    known = [phases_s[name] for name in _SETUP if name in phases_s]
+    parts = ", ".join(f"{_cold(name)} {joined(phases_s[name])}" for name in _SETUP if phases_s.get(name))
+    return tile("cold", "Setup time before the run", in_seconds(sum(known) if known else None), parts)
+
+
+def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
+    """Steps executed before the first measured one, and where their time went."""
+    steps, past = counts.warmup.warmup_steps, counts.warmup.warmup_window_steps
+    what = "tokens" if unit == "token" else "passes"
+    note = f"{past} of them past the sliding window, after a prompt of its length" if past else ""
+    took = [f"{_cold(name)} {joined(phases_s[name])}" for name in _WARM_UP if name in phases_s]
+    pair = (f"{steps}", what) if steps else None
+    return tile("warmup", "Warm-up before the first run", pair, ", ".join(filter(None, [note, *took])))
+
+
+def _first_use(counts: RunCounts) -> list[Tile]:
+    """What would be paid for by the first token without a warm-up; no row where a prompt was read once only."""
+    first_s, last_s = counts.warmup.warmup_first_s, counts.warmup.warmup_last_s
+    if first_s is None or last_s is None:
+        return []
+    note = f"kernels loaded, chosen, compiled, captured: {joined(first_s)} for the first prompt, {joined(last_s)} later"
+    return [tile("first_use", "Made on first use, in the warm-up", in_seconds(max(0.0, first_s - last_s)), note)]
+
+
+def _cold(phase: PhaseName) -> str:
+    return "compile (cold)" if phase == "compile" else PHASE_TITLES[phase]
+
+
+def _sampled(share: float | None) -> tuple[Pair | None, str]:
+    return in_percent(share), "not reported by the driver" if share is None else "of samples (2 per second)"
+
+
+def _noisy(cv: float | None) -> str:
+    return f"noisy: above {100 * NOISY_CV:.0f}%" if cv is not None and cv > NOISY_CV else ""
+
+
+def _scatter(cv: float | None) -> str:
+    return "" if cv is None else ", ".join(filter(None, [f"{three(100 * cv)}% of the mean", _noisy(cv)]))
+
+
+# --- the prompt -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPass:
+    """The passes up to the first token: its choice is in their time too.
+
+    tokens        of all rows, padding included
+    passes        in which they were read: more than one where the prompt comes in chunks
+    seconds       of one pass, their mean where there are several
+    """
+
+    tokens: int
+    passes: int
+    seconds: float
+    tokens_per_s: float
+
+
+def prompt_pass(run: Snapshot, name: str) -> PromptPass | None:
+    """Of an arm; None for an encoder, all of whose passes are timed, and as long as there is no first token."""
+    arm, ttft_s = run.arms[name], run.summary(name).ttft_s
+    if run.unit != "token" or arm.started is None or not ttft_s:
+        return None
+    tokens = arm.started.prompt_tokens * arm.started.batch_size
+    passes = max(1, arm.finished.counts.prefill.prompt_passes) if arm.finished else 1
+    return PromptPass(tokens, passes, ttft_s / passes, tokens / ttft_s)
+
+
+def prompt_pass_rows(found: PromptPass | None, bound: PrefillBound | None) -> list[Tile]:
+    """One row, with what share of the time the hardware could not do without, where that is known."""
+    if found is None:
+        return []
+    told = [f"{found.tokens:,} tokens", f"{three(found.tokens_per_s)} tok/s"]
+    if found.passes > 1:
+        told.insert(0, f"mean of {found.passes} passes")
+    if bound is not None:
+        share = "".join(in_percent(bound.seconds / (found.seconds * found.passes)) or ())
+        told.append(f"{share} of its {bound.limited_by} bound")
+    return [tile("prompt_pass", "Forward pass over the prompt", in_seconds(found.seconds), ", ".join(told))]
+
+
+# --- memory -----------------------------------------------------------------------------------------
+
+OF_PROCESS = "of the worker"
+"""Part of the label of a memory series that counts only the worker's process: no other can be compared."""
+
+
+KEPT_SHARE = 0.02
+"""Of a peak: from here on, what a GPU's allocator kept reserved beside tensors is told."""
+
+
+class MemoryCheck(NamedTuple):
+    """One part of the memory; None is what was not predicted or not measured.
+
+    remark  what an error may come of, beside the prediction
+    margin  bytes by which the prediction may be off, 0 where none is stated
+    """
+
+    part: str
+    label: str
+    predicted: int | None
+    measured: int | None
+    remark: str = ""
+    margin: int = 0
+
+    @property
+    def margin_percent(self) -> float:
+        """The margin in percent of the prediction, to a tenth: bytes are whole."""
+        return round(100 * self.margin / self.predicted, 1) if self.predicted else 0.0
+
+    @property
+    def error_percent(self) -> float | None:
+        """(measured - predicted) / predicted, in percent."""
+        if not self.predicted or self.measured is None:
+            return None
+        return 100 * (self.measured - self.predicted) / self.predicted
+
+    def tile(self) -> Tile:
+        """The measured bytes, with the prediction and its error as the note."""
+        value, unit = bytes_text(self.measured) if self.measured is not None else ("n/a", "")
+        note, error = "", self.error_percent
+        if self.predicted is not None:
+            note = f"predicted {' '.join(bytes_text(self.predicted))}"
+            note += f" \u00b1 {self.margin_percent:.0f}%" if self.margin else ""
+            note += f", {error:+.2f}%" if error is not None else ""
+            note += f"; {self.remark}" if self.remark and error is not None else ""
+        return Tile(f"check_{self.part}", self.label, value, unit, note)
+
+
+def memory_checks_of(run: Snapshot, name: str) -> list[MemoryCheck]:
+    """Every part of one arm's memory."""
+    arm, summary = run.arms[name], run.summary(name)
+    counts = arm.finished.counts.memory if arm.finished else Memory()
+    weights = arm.loaded.weight_bytes if arm.loaded else None
+    kv = (summary.kv_predicted_bytes, summary.kv_bytes)
+    return memory_checks(arm.predicted_memory, weights, kv, summary.peak_memory_bytes or 0, run.memory_label, counts)
+
+
+def memory_checks(
+    predicted: Mapping[str, int],
+    weights: int | None,
+    kv: tuple[int | None, int | None],
+    peak: int,
+    label: str,
+    counts: Memory,
+) -> list[MemoryCheck]:
+    """Every part. `kv`: (predicted, measured) at the end of the run; `label`: what `peak` counts.
+
+    On a GPU the process also holds what torch's allocator has reserved and no tensor used: it is not predicted, but
+    told. On a CPU nobody can ask the C library for that, and the prediction has a margin.
+    """
+    found = [
+        MemoryCheck("weights", "Weights", predicted.get("weights"), weights),
+        MemoryCheck("kv", "KV cache at the end", *kv),
+        MemoryCheck(
+            "peak",
+            "Peak process memory",
+            predicted.get("total"),
+            peak if peak and OF_PROCESS in label else None,
+            _remark(peak, counts),
+            predicted.get("margin", 0),
+        ),
+    ]
+    if counts.allocator_peak_bytes is not None:
+        allocator = counts.allocator_peak_bytes
+        found.append(MemoryCheck("allocator", "Peak tensor memory", predicted.get("tensors"), allocator))
+    return found
+
+
+def _remark(peak: int, counts: Memory) -> str:
+    if counts.allocator_peak_bytes is None or counts.allocator_reserved_bytes is None:
+        return ""
+    kept = counts.allocator_reserved_bytes - counts.allocator_peak_bytes
+    if kept <= KEPT_SHARE * peak:
+        return ""
+    return f"torch's allocator kept {' '.join(bytes_text(kept))} that no tensor used"
