@@ -48,12 +48,11 @@ from tokendyno.backend.models.catalogue import CatalogueEntry, catalogue
 from tokendyno.backend.models.files import hub_files
 from tokendyno.backend.recordings.shelf import shipped_records
 from tokendyno.backend.redact import redact
-from tokendyno.backend.runs.earlier import Place, wait_keys
+from tokendyno.backend.runs.earlier import Place, StartCosts, wait_keys
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import ArmPlanned, Created, Ended, Status
 from tokendyno.backend.runs.retention import Retention
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.runs.start_costs import StartCosts
 from tokendyno.backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")

@@ -7,14 +7,15 @@ import errno
 import os
 import sqlite3
 import time
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
 import psutil
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.runs import history_schema
-from tokendyno.backend.runs.records import BROKEN_RECORD, Ended, decode_record, encode_record
+from tokendyno.backend.runs.records import BROKEN_RECORD, Created, Ended, decode_record, encode_record
+from tokendyno.backend.runs.row import row_of
 
 WAIT_S = 2.0
 """How long to wait for a lock that another process holds, where nobody looks on."""
@@ -85,15 +86,15 @@ def check_format(db: sqlite3.Connection, path: Path) -> int:
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and not {"runs", "records"} <= tables:
         raise _unwritable(path, "it is the database of another program")
-    if 0 < number < history_schema.OLDEST:
+    if 0 < number < OLDEST:
         raise InputError(
             f"The history {path.name} has format {number}, of before the first release. Move it away, or name another "
             "file with --history (TOKENDYNO_HISTORY)."
         )
-    if number > history_schema.newest():
+    if number > newest():
         raise InputError(
             f"A newer version of tokendyno wrote the history {path.name} (format {number}; this one knows formats up "
-            f"to {history_schema.newest()}). It is left as it is. Update tokendyno, or name another file with "
+            f"to {newest()}). It is left as it is. Update tokendyno, or name another file with "
             "--history (TOKENDYNO_HISTORY)."
         )
     return int(number)
@@ -162,15 +163,15 @@ def _prepare(path: Path) -> None:
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
     """Take the steps that the file has not taken; where it holds runs, after a backup."""
-    number, newest = check_format(db, path), history_schema.newest()
-    if 0 < number < newest:
+    number, aim = check_format(db, path), newest()
+    if 0 < number < aim:
         backup_path = Path(f"{path}.backup-v{number}")
         os.close(os.open(backup_path, os.O_RDWR | os.O_CREAT, PRIVATE))
         with closing(connect(path)) as source, closing(sqlite3.connect(backup_path)) as backup:
             source.backup(backup)
-    for step in history_schema.MIGRATIONS[number - history_schema.OLDEST + 1 if number else 0 :]:
+    for step in MIGRATIONS[number - OLDEST + 1 if number else 0 :]:
         step(db)
-    db.execute(f"PRAGMA user_version = {newest}")
+    db.execute(f"PRAGMA user_version = {aim}")
 
 
 def _mark_interrupted(db: sqlite3.Connection) -> None:
@@ -196,3 +197,55 @@ def _unwritable(path: Path, why: str) -> InputError:
     return InputError(
         f"The history file {path} cannot be written ({why}). Name another with --history, or make its folder writable."
     )
+
+
+# --- the tables, as the steps that make them -------------------------------------------------------
+
+
+def _tables(db: sqlite3.Connection) -> None:
+    """The verdict is NULL until it is known: a run that was interrupted gets it when it is listed."""
+    texts = ["kind", "label", "machine", "choices", "arms", "origin", "words", "said", "name", "note", "work"]
+    db.execute(
+        "CREATE TABLE runs (id TEXT PRIMARY KEY, created REAL NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL, "
+        "pid INTEGER NOT NULL, pid_started REAL NOT NULL, owner TEXT NOT NULL DEFAULT '', "
+        "shared INTEGER NOT NULL DEFAULT 0, pinned INTEGER NOT NULL DEFAULT 0, verdict TEXT, deleted_at REAL, "
+        + ", ".join(f"{text} TEXT NOT NULL DEFAULT ''" for text in texts)
+        + ")"
+    )
+    db.execute("CREATE INDEX runs_created ON runs (created)")
+    db.execute("CREATE INDEX runs_owner ON runs (owner, created)")
+    db.execute("CREATE INDEX runs_listed ON runs (owner, deleted_at, created)")
+    db.execute(
+        "CREATE TABLE records (run_id TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL, "
+        "PRIMARY KEY (run_id, seq)) WITHOUT ROWID"
+    )
+
+
+def _trials(db: sqlite3.Connection) -> None:
+    """Of which ablation or sweep a run is a trial, which is also searched: its runs are listed as one."""
+    db.execute("ALTER TABLE runs ADD COLUMN trial TEXT NOT NULL DEFAULT ''")
+    db.execute("CREATE INDEX runs_trial ON runs (owner, deleted_at, trial, created)")
+    _fill(db, ["trial", "words"])
+
+
+def _fill(db: sqlite3.Connection, columns: Sequence[str]) -> None:
+    """Columns of every row, from its run's first record. Of a run whose record is damaged they stay empty."""
+    firsts = db.execute("SELECT id, body FROM runs JOIN records ON run_id = id AND seq = 0").fetchall()
+    for run_id, body in firsts:
+        with suppress(*BROKEN_RECORD):
+            first = decode_record(body)
+            if isinstance(first, Created):
+                values = {**row_of(first)._asdict(), "id": run_id}
+                db.execute(f"UPDATE runs SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE id = :id", values)
+
+
+OLDEST = 6
+"""The format that the first step makes: none before it was released."""
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_tables, _trials]
+"""Each step but the first brings a file to the next format. Append new steps, never change an old one."""
+
+
+def newest() -> int:
+    """The format of this version."""
+    return OLDEST + len(MIGRATIONS) - 1

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs import earlier
 from tokendyno.backend.runs.earlier import expected_s, whole_s
 from tokendyno.backend.runs.gate import Found, same_pair
 from tokendyno.backend.runs.quality import whole_reading
@@ -25,15 +26,13 @@ MAX_SEARCHED = 200
 """Runs of a model among which a reading of two arms is looked for, the newest first."""
 
 
-class Keeper(Protocol):
+class Keeper(earlier.Keeper, Protocol):
     """Where records outlive the process (`tokendyno.backend.runs.store.Store`)."""
 
     @property
     def trouble(self) -> str: ...
     def add(self, run_id: str, record: Record) -> None: ...
     def flush(self, limit_s: float) -> None: ...
-    def read(self, run_id: str) -> list[Record]: ...
-    def recent(self, model: str, limit: int) -> list[Created]: ...
     def newest(self, owner: str) -> str | None: ...
 
 

@@ -9,6 +9,7 @@ from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.evidence import TOKENS, Evidence, Finding
 from tokendyno.backend.messages import Finished
 from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.base import Witness
 from tokendyno.backend.optimizations.unasked import unasked
 from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_summary import BatchSummary, differing, summarize_batch
@@ -16,7 +17,12 @@ from tokendyno.backend.runs.records import ArmPlanned, Created, OfRun, Status
 from tokendyno.backend.runs.statistics import estimate
 from tokendyno.backend.runs.summary import Comparison, Measured, Summary, compare_pairs, pair_ratios, summarize
 from tokendyno.backend.runs.texts import TextComparison, compare_texts
-from tokendyno.backend.runs.witness import doubt
+
+TOLERANCE: dict[Witness, float] = {"weights": 0.02, "kv": 0.02}
+"""Largest share by which measured bytes may differ from the prediction. Both are counted from tensors, so the two agree
+to the byte where the arm is what it claims; the rest is for packed formats that pad their rows."""
+
+_NAMES: dict[Witness, str] = {"weights": "the weights take", "kv": "the KV cache takes"}
 
 
 @dataclass(frozen=True)  # without slots: what is computed from it is kept
@@ -228,3 +234,16 @@ class Snapshot(OfRun):
             "weights": doubt("weights", arm.predicted_memory.get("weights"), weights),
             "kv": kv,
         }
+
+
+def doubt(witness: Witness, predicted: int | None, measured: int | None) -> str:
+    """What measured bytes say against an axis that decides them; "" within the tolerance, or where they are unknown."""
+    if not predicted or measured is None:
+        return ""
+    error = (measured - predicted) / predicted
+    if abs(error) <= TOLERANCE[witness]:
+        return ""
+    return (
+        f"The memory contradicts this: {_NAMES[witness]} {measured:,} bytes, {error:+.1%} against the {predicted:,} "
+        f"predicted for this choice (tolerance {TOLERANCE[witness]:.0%})."
+    )

@@ -15,13 +15,12 @@ from tokendyno.backend.runs.batch_series import BatchColumns
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import Traffic, TrafficRequest
-from tokendyno.backend.units import seconds_text
 from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.differences import batch_differences
 from tokendyno.backend.views.heads import Heads, pulled
 from tokendyno.backend.views.ledger import ledger_rows
 from tokendyno.backend.views.live import ArmOnPage, Pulled, RunOnPage, arm_fields, pull_fields, run_fields
-from tokendyno.backend.views.tiles import WAIT_TEXTS, batch_details, batch_tiles
+from tokendyno.backend.views.tiles import WAIT_TEXTS, batch_details, batch_tiles, joined
 from tokendyno.backend.views.verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
 
 MOST_BUCKETS = 16
@@ -185,8 +184,8 @@ def _bucket(arm: ArmSeries, slots: int, batches: Sequence[tuple[int, int]], warm
     steps = sum(end - begin - 1 for begin, end in batches)
     told = ["compiled in the warm-up"] * warm
     if marks:
-        took = " ".join(seconds_text(sum(one.seconds for one in marks)))
-        told.append(f"compiled{' again' * warm} {' '.join(seconds_text(marks[0].t_s))} into the run, in {took}")
+        took = joined(sum(one.seconds for one in marks))
+        told.append(f"compiled{' again' * warm} {joined(marks[0].t_s)} into the run, in {took}")
     said = f"{len(batches)} batch{'es' * (len(batches) != 1)}, {steps:,} steps after the prompt; "
     said += ", ".join(told) or "nothing compiled for it in the run"
     if refused:

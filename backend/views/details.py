@@ -20,6 +20,7 @@ from tokendyno.backend.views.tiles import (
     in_seconds,
     joined,
     of_unit,
+    step_word,
     tile,
 )
 
@@ -115,9 +116,8 @@ def load_rows(loaded: Loaded | None) -> list[Tile]:
 
 def roofline_row(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile:
     """The least time of the middle step of a run, and what it consists of."""
-    what = "token" if unit == "token" else "forward pass"
     work = f"{work} at {note}" if work else note
-    return tile("floor", f"Roofline bound per {what}, mid-run", in_seconds(s.roofline_s), work)
+    return tile("floor", f"Roofline bound per {step_word(unit)}, mid-run", in_seconds(s.roofline_s), work)
 
 
 def prefill_rows(prefill: PrefillBound | None) -> list[Tile]:
@@ -128,8 +128,8 @@ def prefill_rows(prefill: PrefillBound | None) -> list[Tile]:
 
 
 def _median(s: Summary, unit: Unit) -> Tile:
-    step = "token" if unit == "token" else "forward pass"
-    return tile("latency_median", f"Time per {step}, median", in_seconds(s.latency_median_s), "over all steps")
+    title = f"Time per {step_word(unit)}, median"
+    return tile("latency_median", title, in_seconds(s.latency_median_s), "over all steps")
 
 
 def _percentile(share: float, value_s: float | None) -> Tile:
@@ -139,7 +139,7 @@ def _percentile(share: float, value_s: float | None) -> Tile:
 
 def _interval(s: Summary, unit: Unit) -> Tile:
     """Both bounds in one unit."""
-    title = f"Time per {'token' if unit == 'token' else 'forward pass'}, mean, 95% interval"
+    title = f"Time per {step_word(unit)}, mean, 95% interval"
     if s.latency_interval_s is None:
         return tile("interval", title, None, "needs 2 runs")
     scale, scaled = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")

@@ -17,7 +17,6 @@ from tokendyno.backend.runs.gate import Found, Gate, gate_of
 from tokendyno.backend.runs.records import Created, Status, Unit
 from tokendyno.backend.runs.run import Columns, Past, Run
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import seconds_text
 from tokendyno.backend.views.arm_names import capitalized
 from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.details import detail_rows
@@ -37,7 +36,7 @@ from tokendyno.backend.views.sentences import (
 )
 from tokendyno.backend.views.start import Crossing, crossing, start_text
 from tokendyno.backend.views.step_time import StepText, step_text
-from tokendyno.backend.views.tiles import PHASE_TITLES, Tile, tiles
+from tokendyno.backend.views.tiles import PHASE_TITLES, Tile, joined, tiles
 from tokendyno.backend.views.verdict import (
     SAME_BYTES,
     VerdictText,
@@ -400,7 +399,7 @@ def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
     if card is None:
         name = next(iter(run.arms))
         mean_s = run.summary(name).latency_mean_s
-        known = {} if mean_s is None else {"latency": " ".join(seconds_text(mean_s))}
+        known = {} if mean_s is None else {"latency": joined(mean_s)}
         return {key: SlideFigure("", text, f"a {step_word(run.unit)} in arm {name}") for key, text in known.items()}
     found = {"latency": SlideFigure(card.lead, card.figure, card.tail)}
     a, b = (run.summary(name) for name in run.arms)

@@ -15,8 +15,9 @@ from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.records import Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Summary
-from tokendyno.backend.units import seconds_text, three
+from tokendyno.backend.units import three
 from tokendyno.backend.views.step_time import PartText, StepText
+from tokendyno.backend.views.tiles import joined, step_word
 
 TITLES = {
     "start": "Start of the process",
@@ -137,7 +138,7 @@ def start_text(run: Snapshot, name: str) -> StepText | None:
             span,
             TITLES[span],
             seconds,
-            _joined(seconds),
+            joined(seconds),
             seconds / total_s,
             cache_text(found) if span == "read" else _by_graph(found.compiled, span),
         )
@@ -145,11 +146,11 @@ def start_text(run: Snapshot, name: str) -> StepText | None:
     ]
     if found.before:
         parts.insert(0, PartText("start", TITLES["start"], None, _KEPT[found.before][1], 0.0))
-    said = f"steady after {_joined(total_s)}"
+    said = f"steady after {joined(total_s)}"
     if step_s := run.summary(name).latency_mean_s:
-        said += f", then {_joined(step_s)} a {'token' if run.unit == 'token' else 'forward pass'}"
+        said += f", then {joined(step_s)} a {step_word(run.unit)}"
     told = [said, kept_text(found), origin(found.compiled)]
-    return StepText(total_s, _joined(total_s), parts, "; ".join(filter(None, told)))
+    return StepText(total_s, joined(total_s), parts, "; ".join(filter(None, told)))
 
 
 def kept_text(found: Start) -> str:
@@ -173,8 +174,8 @@ def _by_graph(compiled: Compiled | None, stage: str) -> str:
     took = [(seconds, number) for seconds, number in took if seconds >= _LEAST_S]
     if len(graphs) < 2 or not took:
         return ""
-    said = [f"graph {number} of {len(graphs)} {_joined(seconds)}" for seconds, number in took[:_MOST_GRAPHS]]
-    more = [f"others {_joined(sum(seconds for seconds, _ in took[_MOST_GRAPHS:]))}"] * (len(took) > _MOST_GRAPHS)
+    said = [f"graph {number} of {len(graphs)} {joined(seconds)}" for seconds, number in took[:_MOST_GRAPHS]]
+    more = [f"others {joined(sum(seconds for seconds, _ in took[_MOST_GRAPHS:]))}"] * (len(took) > _MOST_GRAPHS)
     return ", ".join(said + more)
 
 
@@ -282,7 +283,7 @@ def standing(first_name: str, first: Started, name: str, other: Started, unit: U
     slow, fast = first.summary.latency_mean_s, other.summary.latency_mean_s
     if not slow or not fast or abs(slow - fast) < _SAME_SPEED * slow:
         return ""
-    step = "token" if unit == "token" else "forward pass"
+    step = step_word(unit)
     if fast > slow:
         return f"{name} takes longer a {step} and starts no sooner: it never pays." if later_s > -_CLEAR_S else ""
     return f"{name} takes less a {step} and starts no later: it pays at once."
@@ -291,7 +292,7 @@ def standing(first_name: str, first: Started, name: str, other: Started, unit: U
 def paid_back(name: str, found: BreakEven, unit: Unit, tokens: int) -> str:
     """When waiting for an arm pays. `tokens`: of a run."""
     step, steps = ("token", "tokens") if unit == "token" else ("forward pass", "forward passes")
-    said = f"{name} starts {_joined(found.later_s)} later and saves {_joined(found.saved_s)} a {step}"
+    said = f"{name} starts {joined(found.later_s)} later and saves {joined(found.saved_s)} a {step}"
     if found.low is not None and found.high is None:
         return f"{said}: whether that ever pays is not settled (from {_count(found.low)} {steps} on at best)."
     between = f" ({_count(found.low)} to {_count(found.high)})" if found.low is not None and found.high else ""
@@ -302,7 +303,3 @@ def paid_back(name: str, found: BreakEven, unit: Unit, tokens: int) -> str:
 
 def _count(tokens: float) -> str:
     return three(tokens) if tokens >= 100 else f"{tokens:.0f}"
-
-
-def _joined(seconds: float) -> str:
-    return " ".join(seconds_text(seconds))

@@ -11,7 +11,7 @@ from tokendyno.backend.counts import StepPart, StepTime
 from tokendyno.backend.runs.records import StepReads, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import bytes_text, seconds_text
-from tokendyno.backend.views.tiles import Tile
+from tokendyno.backend.views.tiles import Tile, joined
 
 _LABELS: dict[StepPart, str] = {
     "attention": "Attention",
@@ -70,10 +70,8 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
     rest_s = whole_s - step.seconds
     if rest_s > _LEAST_SHARE * whole_s:
         said = "measured steps take longer than the traced ones"
-        parts.append(
-            PartText("unexplained", "Not explained", rest_s, _joined(seconds_text(rest_s)), rest_s / whole_s, said)
-        )
-    return StepText(whole_s, _joined(seconds_text(whole_s)), parts, _said(step, whole_s, run.unit))
+        parts.append(PartText("unexplained", "Not explained", rest_s, joined(rest_s), rest_s / whole_s, said))
+    return StepText(whole_s, joined(whole_s), parts, _said(step, whole_s, run.unit))
 
 
 def step_tiles(found: StepText | None) -> list[Tile]:
@@ -99,21 +97,21 @@ def _part(
     size = {"attention": reads.kv_bytes, "products": reads.weight_bytes}.get(part, 0) if reads else 0
     said, needed = "", None
     if reads and size:
-        said = f"must read {_joined(bytes_text(size))} of {'KV cache' if part == 'attention' else 'weights'}"
+        said = f"must read {' '.join(bytes_text(size))} of {'KV cache' if part == 'attention' else 'weights'}"
         if reads.bytes_per_s:
             needed = size / reads.bytes_per_s
-            said += f", {_joined(seconds_text(needed))} at {reads.bytes_per_s / 1e9:,.4g} GB/s ({reads.source})"
+            said += f", {joined(needed)} at {reads.bytes_per_s / 1e9:,.4g} GB/s ({reads.source})"
     if traced_s is None:
         said = "; ".join(filter(None, ["fused with other operators in compiled code", said]))
         return PartText(part, label, None, "n/a", 0.0, said, needed)
     seconds = traced_s * scale
-    return PartText(part, label, seconds, _joined(seconds_text(seconds)), seconds / whole_s, said, needed)
+    return PartText(part, label, seconds, joined(seconds), seconds / whole_s, said, needed)
 
 
 def _said(step: StepTime, whole_s: float, unit: Unit) -> str:
     """On what the parts rest: traced steps, how they became the measured time, and the part "other"."""
     what, one = ("steps", "token") if unit == "token" else ("passes", "forward pass")
-    traced, whole = (_joined(seconds_text(seconds)) for seconds in (step.seconds, whole_s))
+    traced, whole = (joined(seconds) for seconds in (step.seconds, whole_s))
     said = f"{step.steps} traced {what} of {traced}"
     if whole_s < step.seconds:
         said = f"the measured {whole} per {one}, split as {said} each under the profiler"
@@ -121,9 +119,7 @@ def _said(step: StepTime, whole_s: float, unit: Unit) -> str:
         said += f" leave the rest of the measured {whole} per {one} unexplained"
     scale = min(1.0, whole_s / step.seconds)
     if step.others:
-        most = ", ".join(
-            f"{name} {_joined(seconds_text(took * scale))}" for name, took in list(_by_name(step).items())[:3]
-        )
+        most = ", ".join(f"{name} {joined(took * scale)}" for name, took in list(_by_name(step).items())[:3])
         said += f"; most of other: {most}"
     return said
 
@@ -136,7 +132,3 @@ def _by_name(step: StepTime) -> dict[str, float]:
         short = bare if bare == name else bare.rpartition("::")[2]  # aten::mul is an operator's whole name
         found[short] = found.get(short, 0.0) + took
     return dict(sorted(found.items(), key=lambda one: -one[1]))
-
-
-def _joined(pair: tuple[str, str]) -> str:
-    return " ".join(pair)

@@ -42,6 +42,11 @@ def joined(seconds: float) -> str:
     return " ".join(seconds_text(seconds))
 
 
+def step_word(unit: Unit) -> str:
+    """What a run's steps are."""
+    return "token" if unit == "token" else "forward pass"
+
+
 def in_bytes(value: float | None) -> Pair | None:
     return None if value is None else bytes_text(value)
 
@@ -73,10 +78,9 @@ def tiles(
     prefill: PrefillBound | None = None,
 ) -> list[Tile]:
     """The figures of an arm, "n/a" where there is none yet."""
-    step = "token" if unit == "token" else "forward pass"
     over = f"mean over {s.runs} runs" if s.runs > 1 else ""
     p90 = "" if s.latency_p90_s is None else f"p90 {joined(s.latency_p90_s)}"
-    latency = tile("latency", f"Time per {step}, mean", in_seconds(s.latency_mean_s), p90)
+    latency = tile("latency", f"Time per {step_word(unit)}, mean", in_seconds(s.latency_mean_s), p90)
     bounded = s.roofline_s is not None or not roofline_note  # a bound may come, or is known not to
     share = [tile("share", "% of roofline", in_percent(s.roofline_share), roofline_note)] if bounded else []
     memory = tile("memory", "Peak memory", in_bytes(s.peak_memory_bytes), memory_label)

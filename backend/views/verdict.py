@@ -15,11 +15,12 @@ from tokendyno.backend.runs.records import ArmPlanned, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
-from tokendyno.backend.units import bytes_text, seconds_text, three, times
+from tokendyno.backend.units import bytes_text, three, times
 from tokendyno.backend.views.arm_names import arm_names, capitalized
 from tokendyno.backend.views.gate import GateText, gate_text
 from tokendyno.backend.views.quality import quality_sentence, tolerances
 from tokendyno.backend.views.start import pays_sentence
+from tokendyno.backend.views.tiles import joined, step_word
 
 ABOUT_SAME = 0.01
 """One pair of runs whose times differ by less than this is said to have taken the same time. Our choice."""
@@ -269,11 +270,6 @@ def _alone(name: str, found: Summary, unit: Unit) -> str:
     return f"{name} {listed(parts)}." if parts else ""
 
 
-def step_word(unit: Unit) -> str:
-    """What is timed."""
-    return "token" if unit == "token" else "forward pass"
-
-
 def range_text(low: float, high: float) -> str:
     """Both ends of an interval of ratios, with as many digits as tell them apart."""
     short = [times(low)[:-1], times(high)[:-1]]
@@ -426,8 +422,8 @@ def _lesson(run: Snapshot, a: BatchSummary, b: BatchSummary) -> str:
 
 
 def _steps(s: BatchSummary) -> str:
-    mean = " ".join(seconds_text(s.step_mean_s or 0.0))
-    return f"{s.steps:,} steps of {mean} with {three(100 * (s.busy_share or 0))}% of its slots at useful work"
+    busy = three(100 * (s.busy_share or 0))
+    return f"{s.steps:,} steps of {joined(s.step_mean_s or 0.0)} with {busy}% of its slots at useful work"
 
 
 def _rate(s: BatchSummary) -> str:

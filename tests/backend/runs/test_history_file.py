@@ -12,14 +12,13 @@ import pytest
 
 from tests.backend.runs.test_store import created, tokens, whole
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.runs import history_file, history_schema
-from tokendyno.backend.runs.history_file import connect, open_file
-from tokendyno.backend.runs.history_schema import MIGRATIONS
+from tokendyno.backend.runs import history_file
+from tokendyno.backend.runs.history_file import MIGRATIONS, connect, open_file
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Ended
 from tokendyno.backend.runs.store import Store
 
-NEWEST = history_schema.newest()
+NEWEST = history_file.newest()
 
 
 def filled(path: Path) -> None:
@@ -145,18 +144,18 @@ def test_a_new_history_is_private_gives_room_back_and_has_a_write_ahead_log(tmp_
     assert settings == [2, "wal"]
 
 
-@pytest.mark.parametrize("number", [0, history_schema.OLDEST, history_schema.newest()])
+@pytest.mark.parametrize("number", [0, history_file.OLDEST, history_file.newest()])
 def test_a_file_of_an_older_format_is_backed_up_before_it_is_migrated(number: int, tmp_path: Path) -> None:
     """A new one and one of this format are not."""
     path = tmp_path / "h.sqlite"
     with closing(sqlite3.connect(path)) as db:
-        for step in MIGRATIONS[: number - history_schema.OLDEST + 1] if number else ():
+        for step in MIGRATIONS[: number - history_file.OLDEST + 1] if number else ():
             step(db)
         db.execute(f"PRAGMA user_version = {number}")
         db.commit()
     assert open_file(path) == ""
     backups = list(tmp_path.glob("*backup*"))
-    older = 0 < number < history_schema.newest()
+    older = 0 < number < history_file.newest()
     assert [found.name for found in backups] == ([f"h.sqlite.backup-v{number}"] if older else [])
     assert all(stat.S_IMODE(found.stat().st_mode) == 0o600 for found in backups)
 
@@ -165,7 +164,7 @@ def test_a_file_of_before_the_first_release_is_refused_and_left_alone(tmp_path: 
     path = tmp_path / "h.sqlite"
     filled(path)
     with closing(sqlite3.connect(path)) as db:
-        db.execute(f"PRAGMA user_version = {history_schema.OLDEST - 1}")
+        db.execute(f"PRAGMA user_version = {history_file.OLDEST - 1}")
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"h\.sqlite has format 5, of before the first release"):
         Store(path)
@@ -182,7 +181,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was_beside_its_backup(
         db.execute("DROP TABLE records")
         db.execute("SELECT * FROM nowhere")
 
-    monkeypatch.setattr(history_schema, "MIGRATIONS", [*MIGRATIONS, broken])
+    monkeypatch.setattr(history_file, "MIGRATIONS", [*MIGRATIONS, broken])
     store = Store(path)
     assert "cannot be written: no such table: nowhere" in store.trouble and store.messages == []
     assert store.read("a") == whole("a", 300), "it can still be read"

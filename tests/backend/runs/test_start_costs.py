@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.messages import PhaseName, Progress
-from tokendyno.backend.runs.earlier import Place
+from tokendyno.backend.runs.earlier import Place, StartCosts, key_of
 from tokendyno.backend.runs.records import ArmEvent, WaitKeys
-from tokendyno.backend.runs.start_costs import StartCosts, key_of
 from tokendyno.backend.runs.store import Store
 
 HERE = Place({"cpu": "one", "device": "cpu", "memory": "24 GiB"}, {"torch": "2.13"})

@@ -19,7 +19,7 @@ from tokendyno.backend.history.search import read_search
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL, LOCAL_USER
 from tokendyno.backend.paths import IMPORTED_FROM
-from tokendyno.backend.runs import history_schema
+from tokendyno.backend.runs import history_file
 from tokendyno.backend.runs.arm_series import roofline_at
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Created, Ended, Predicted, RooflinePoint, decode_record, encode_record
@@ -32,8 +32,8 @@ def stored(path: Path, lines: Sequence[bytes] = LINES) -> str:
     """Write the history file in the oldest format; returns the id of its run."""
     first = json.loads(LINES[0])
     with closing(sqlite3.connect(path)) as db:
-        history_schema.MIGRATIONS[0](db)
-        db.execute(f"PRAGMA user_version = {history_schema.OLDEST}")
+        history_file.MIGRATIONS[0](db)
+        db.execute(f"PRAGMA user_version = {history_file.OLDEST}")
         row = (first["id"], first["created"], LOCAL)
         db.execute(
             "INSERT INTO runs (id, created, model, status, pid, pid_started, owner) "

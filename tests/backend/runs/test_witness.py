@@ -6,7 +6,7 @@ from tests.support.runs import arm_records, created, finished
 from tokendyno.backend.messages import Loaded
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.runs.witness import doubt
+from tokendyno.backend.runs.snapshot import doubt
 
 
 @pytest.mark.parametrize(
