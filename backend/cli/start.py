@@ -26,9 +26,9 @@ from tokendyno.backend.views.start import (
     BreakEven,
     Start,
     Started,
+    before_text,
     break_even,
     cache_text,
-    kept_text,
     origin,
     standing,
     start_of,
@@ -178,7 +178,7 @@ def _document(rows: list[Row]) -> StartDocument:
 
 def _origins(found: Start) -> str:
     files = cache_text(found) and f"files {cache_text(found)}"
-    return "; ".join(filter(None, [kept_text(found), files, origin(found.compiled)]))
+    return "; ".join(filter(None, [before_text(found), files, origin(found.compiled)]))
 
 
 def _seconds(seconds: float | None) -> str:

@@ -140,7 +140,7 @@ def _pareto(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> Pareto | None:
 def _head(n: int, arm: _Arm, first: _Arm, titles: bool) -> PinnedArm:
     created = arm.run.created
     unlike = [label for label, text in arm.conditions.items() if text != first.conditions.get(label)]
-    asked = arm.run.asked(arm.pin.arm).choices
+    asked = arm.run.requested(arm.pin.arm).choices
     return PinnedArm(
         str(n + 1),
         f"{arm.pin.run}.{arm.pin.arm}",

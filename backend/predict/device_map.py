@@ -33,13 +33,13 @@ def placed(facts: ModelFacts, dtype: str, devices: int) -> list[list[Block]]:
     found: list[list[Block]] = [[] for _ in range(devices)]
     sizes = [block.size_bytes for block in blocks]
     to_come = [*itertools.accumulate(reversed(sizes[1:]), max, initial=0)][::-1]  # the largest block after each
-    at = held = 0
+    at = used = 0
     for block, largest in zip(blocks, to_come, strict=True):
         # the first GPU keeps room for the largest block to come, in case it were offloaded
-        if held + block.size_bytes > most - (largest if at == 0 else 0):
-            at, held = at + 1, 0  # never past the last: the others hold so much more than their share
+        if used + block.size_bytes > most - (largest if at == 0 else 0):
+            at, used = at + 1, 0  # never past the last: the others hold so much more than their share
         found[at].append(block)
-        held += block.size_bytes
+        used += block.size_bytes
     return found
 
 

@@ -127,7 +127,7 @@ def _compute(run: Snapshot) -> None:
     if run.request.traffic is not None:
         run.same_tokens()
         for name in run.batch_summaries:
-            run.arms[name].batch.held_pages()
+            run.arms[name].batch.pages_in_use()
     readings(run)
     whole_reading(run)
 

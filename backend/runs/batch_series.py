@@ -145,7 +145,7 @@ class BatchSeries:
             yield [(self.request[i], self.kind[i], self.tokens[i]) for i in range(begin, end)]
             begin = end
 
-    def held_pages(self) -> list[list[int]]:
+    def pages_in_use(self) -> list[list[int]]:
         """Of each group of pages, how many of them requests hold in each step."""
         groups = len(self.pages.groups) if self.pages is not None else 0
         now, found, at = [0] * groups, [list[int]() for _ in range(groups)], 0

@@ -73,7 +73,7 @@ def summarize_batch(batch: BatchSeries, traffic: Traffic, slots: int = 0) -> Bat
     )
     busy = len(batch.kind) - batch.kind.count(IDLE)
     slot_steps = steps * (slots or min(traffic.concurrent, len(arrivals)))
-    held, cache = _held_bytes(batch)
+    most, cache = _page_bytes(batch)
     waited: dict[WaitReason, int] = {}
     for row in rows.values():
         for reason in row.waited_for:
@@ -97,7 +97,7 @@ def summarize_batch(batch: BatchSeries, traffic: Traffic, slots: int = 0) -> Bat
         busy_share=busy / slot_steps if slot_steps else None,
         padding_tokens=sum(batch.padding),
         positions=sum(batch.padding) + sum(batch.tokens),
-        held_peak_bytes=held,
+        held_peak_bytes=most,
         cache_bytes=cache,
         waited=waited,
     )
@@ -137,17 +137,17 @@ def _spread(seconds: Sequence[float]) -> Spread:
     return Spread(len(seconds), median(seconds), percentile(seconds, 0.90), percentile(seconds, 0.99))
 
 
-def _held_bytes(batch: BatchSeries) -> tuple[int | None, int | None]:
+def _page_bytes(batch: BatchSeries) -> tuple[int | None, int | None]:
     """Most bytes of the paged cache that requests held at once, and all of them. Groups of layers share these bytes."""
     if batch.pages is None:
         return None, None
     size = [group.page_bytes for group in batch.pages.groups]
     taken: set[tuple[int, int]] = set()
-    held = most = 0
+    used = most = 0
     for i, step in enumerate(batch.move_step):
         if i and step != batch.move_step[i - 1]:
-            most = max(most, held)
+            most = max(most, used)
         group, page, request = batch.move_group[i], batch.move_page[i], batch.move_request[i]
-        held += size[group] * ((request >= 0) - ((group, page) in taken))
+        used += size[group] * ((request >= 0) - ((group, page) in taken))
         (taken.add if request >= 0 else taken.discard)((group, page))
-    return max(most, held), batch.pages.cache_bytes
+    return max(most, used), batch.pages.cache_bytes

@@ -29,8 +29,8 @@ MAX_RUNS = 40
 """Runs of the same model whose shapes are compared."""
 
 
-class Keeper(Protocol):
-    """Where runs are kept (`tokendyno.backend.runs.store.Store`)."""
+class Records(Protocol):
+    """Where runs are stored (`tokendyno.backend.runs.store.Store`)."""
 
     def recent(self, model: str, limit: int) -> list[Created]: ...
     def read(self, run_id: str) -> list[Record]: ...
@@ -78,18 +78,18 @@ def _stamp(source: ModelSource) -> list[tuple[str, int, int]]:
     return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in found]
 
 
-def expected_s(keeper: Keeper, created: Created, arm: ArmPlanned) -> dict[PhaseName, float]:
+def expected_s(records: Records, created: Created, arm: ArmPlanned) -> dict[PhaseName, float]:
     """Seconds of each phase in the newest earlier run with the same key; without phases of which no run tells."""
     found: dict[PhaseName, float] = {}
     read = 0
-    for earlier in keeper.recent(created.request.model, MAX_RUNS):
+    for earlier in records.recent(created.request.model, MAX_RUNS):
         if earlier.id == created.id or read == MAX_READ or len(found) == len(LOADING + PREPARING):
             continue
-        names = {one.name: _told(one.waits, arm.waits) for one in earlier.arms if _told(one.waits, arm.waits)}
-        if not names:
+        names = {one.name: _same_phases(one.waits, arm.waits) for one in earlier.arms}
+        if not any(names.values()):
             continue
         read += 1
-        for record in keeper.read(earlier.id):
+        for record in records.read(earlier.id):
             match record:
                 case ArmEvent(arm=name, event=Progress(state="end", phase=phase, seconds=seconds)):
                     if phase in names.get(name, ()) and phase not in found:
@@ -99,17 +99,17 @@ def expected_s(keeper: Keeper, created: Created, arm: ArmPlanned) -> dict[PhaseN
     return found
 
 
-def whole_s(keeper: Keeper, created: Created) -> dict[str, dict[PhaseName, float]]:
-    """Of each arm, seconds of its runs, proof and texts in the newest run between the same arms."""
+def whole_s(records: Records, created: Created) -> dict[str, dict[PhaseName, float]]:
+    """By arm, seconds of its runs, proof and texts in the newest run between the same arms."""
     asked, keys = created.request, [arm.waits.run for arm in created.arms]
-    for earlier in keeper.recent(asked.model, MAX_RUNS):
+    for earlier in records.recent(asked.model, MAX_RUNS):
         if earlier.id == created.id or _course(earlier.request) != _course(asked):
             continue
         if not all(keys) or [arm.waits.run for arm in earlier.arms] != keys:
             continue
         found: dict[str, dict[PhaseName, float]] = {arm.name: {} for arm in created.arms}
         names = {before.name: arm.name for before, arm in zip(earlier.arms, created.arms, strict=True)}
-        for record in keeper.read(earlier.id):
+        for record in records.read(earlier.id):
             match record:
                 case ArmEvent(arm=name, event=Progress(state="end", phase=phase, seconds=seconds)):
                     took = found[names[name]]
@@ -134,8 +134,8 @@ def _course(asked: Request) -> tuple[object, ...]:
     return *rules, *map(_rounded, (len(traffic.requests), new, round(last_s)))
 
 
-def _told(earlier: WaitKeys, now: WaitKeys) -> tuple[PhaseName, ...]:
-    """The phases of which an arm with these keys tells."""
+def _same_phases(earlier: WaitKeys, now: WaitKeys) -> tuple[PhaseName, ...]:
+    """The phases that should take as long in an arm with these keys."""
     loading = LOADING if now.load and earlier.load == now.load else ()
     return loading + (PREPARING if now.run and earlier.run == now.run else ())
 
@@ -172,23 +172,23 @@ class StartCosts:
     compared: the first arm of a run finds files that nobody has read yet. Each figure is a median.
     """
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
-        self._told: OrderedDict[str, dict[str, Start]] = OrderedDict()
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._starts_of: OrderedDict[str, dict[str, Start]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, model: str, here: Place) -> dict[str, float]:
         """Seconds by what is added, as `key_of` has it. InputError if the history cannot be read now."""
         defaults = {axis.name: axis.default for axis in all_axes()}
         starts: dict[tuple[int, ...], dict[Choices, list[Start]]] = defaultdict(lambda: defaultdict(list))
-        for created in self._keeper.recent(model, MAX_RUNS):
+        for created in self._records.recent(model, MAX_RUNS):
             if created.request.traffic or created.origin != "here" or not alike(created, here):
                 continue
-            told = self._starts(created)
+            starts_by_arm = self._starts(created)
             for arm in created.arms:
-                if arm.name in told and not any(verdict.level == "fallback" for verdict in arm.verdicts):
+                if arm.name in starts_by_arm and not any(verdict.level == "fallback" for verdict in arm.verdicts):
                     asked = frozenset(pair for pair in arm.requested.items() if pair[1] != defaults.get(pair[0]))
-                    starts[lengths(created.request.workload)][asked].append(told[arm.name])
+                    starts[lengths(created.request.workload)][asked].append(starts_by_arm[arm.name])
         found = defaultdict[str, list[float]](list)
         for by_choices in starts.values():
             for less, before in by_choices.items():
@@ -201,28 +201,28 @@ class StartCosts:
         return {key: median(seconds) for key, seconds in found.items()}
 
     def _starts(self, created: Created) -> dict[str, Start]:
-        """By arm. Of those that have not run yet, and of those whose worker had the model, nothing is told."""
+        """The starts of the arms that have run, but for those whose worker had the model already."""
         with self._lock:
-            if created.id in self._told:
-                return self._told[created.id]
+            if created.id in self._starts_of:
+                return self._starts_of[created.id]
         spent: dict[str, dict[str, float]] = {arm.name: {} for arm in created.arms}
-        for record in self._keeper.ended_phases(created.id):
+        for record in self._records.ended_phases(created.id):
             assert isinstance(record.event, Progress)
             of_arm = spent[record.arm]
             if "run" not in of_arm:  # what comes later is for texts that are read
                 of_arm[record.event.phase] = of_arm.get(record.event.phase, 0.0) + record.event.seconds
         keys = {arm.name: arm.waits.load for arm in created.arms}
-        told = {
+        starts_by_arm = {
             name: Start(keys[name], _sum(took, LOADING), _sum(took, PREPARING))
             for name, took in spent.items()
             if {"load", "run"} <= took.keys()
         }
         if all("run" in took for took in spent.values()):
             with self._lock:
-                self._told[created.id] = told
-                while len(self._told) > KEPT_RUNS:
-                    self._told.popitem(last=False)
-        return told
+                self._starts_of[created.id] = starts_by_arm
+                while len(self._starts_of) > KEPT_RUNS:
+                    self._starts_of.popitem(last=False)
+        return starts_by_arm
 
 
 def key_of(choices: Mapping[str, str], whole: bool) -> str:

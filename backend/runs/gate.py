@@ -25,7 +25,7 @@ GateState = Literal["settled", "read", "random", "unread"]
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """What is known.
+    """What is known of the quality of arm B against arm A.
 
     state       settled: nothing is to be measured; read: by `difference`; random: the weights are, so that nothing
                 could be measured; unread: nobody has measured it
@@ -43,7 +43,7 @@ class Gate(msgspec.Struct, frozen=True):
     own: bool = False
 
 
-class Found(NamedTuple):
+class PairReading(NamedTuple):
     """A reading by the arms of a run, all its texts together. `swapped`: it had B as its reference."""
 
     created: Created
@@ -51,12 +51,12 @@ class Found(NamedTuple):
     swapped: bool
 
 
-FindReading = Callable[[Created], Found | None]
+FindReading = Callable[[Created], PairReading | None]
 """The newest complete reading by the arms of a run; by its arms swapped where there is no other."""
 
 
 def gate_of(run: Snapshot, find: FindReading) -> Gate | None:
-    """Of a run that compares two decoding arms with one prompt; None of any other."""
+    """The gate of a run that compares two decoding arms with one prompt; None for any other run."""
     if not comparable(run):
         return None
     a, b = (run.planned(name).planned for name in run.arms)
@@ -65,15 +65,17 @@ def gate_of(run: Snapshot, find: FindReading) -> Gate | None:
     if a == b or (same_text and not changes_format(a, b)):
         return Gate("settled")
     random = run.request.model.startswith("random:")
-    found = Found(run.created, whole_reading(run), False)
-    if found.whole is None:
+    reading = PairReading(run.created, whole_reading(run), False)
+    if reading.whole is None:
         earlier = find(run.created)
-        found = found if earlier is None else earlier
-    whole = found.whole
+        reading = reading if earlier is None else earlier
+    whole = reading.whole
     if whole is None or whole.difference is None:
         return Gate("random" if random else "unread", random=random)
-    own = bool(found.created.request.reading)
-    return Gate("read", found.created.id, whole.positions, whole.difference, found.swapped, random, finer_arm(run), own)
+    own = bool(reading.created.request.reading)
+    return Gate(
+        "read", reading.created.id, whole.positions, whole.difference, reading.swapped, random, finer_arm(run), own
+    )
 
 
 def finer_arm(run: Snapshot) -> str:

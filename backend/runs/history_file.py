@@ -21,7 +21,7 @@ WAIT_S = 2.0
 """How long to wait for a lock that another process holds, where nobody looks on."""
 
 READ_WAIT_S = 0.25
-"""The same for a reader: the page waits for it."""
+"""How long a reader waits for such a lock: the page waits for the reader."""
 
 CHECKED_BYTES = 64 << 20
 """Pages of a larger file are not checked when it is opened: that takes about a second for each GiB."""
@@ -30,7 +30,7 @@ PRIVATE = 0o600
 COMPANIONS = ("", "-wal", "-shm", "-journal")
 
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""Of SQLite's errors those that say that the file itself is damaged."""
+"""SQLite's errors that say that the file itself is damaged."""
 
 CAUSES = {
     sqlite3.SQLITE_FULL: ("its disk is full", "Free some space there."),
@@ -222,7 +222,7 @@ def _tables(db: sqlite3.Connection) -> None:
 
 
 def _trials(db: sqlite3.Connection) -> None:
-    """Of which ablation or sweep a run is a trial, which is also searched: its runs are listed as one."""
+    """A column for the ablation or sweep of which a run is a trial, whose runs are listed as one; words find it too."""
     db.execute("ALTER TABLE runs ADD COLUMN trial TEXT NOT NULL DEFAULT ''")
     db.execute("CREATE INDEX runs_trial ON runs (owner, deleted_at, trial, created)")
     _fill(db, ["trial", "words"])

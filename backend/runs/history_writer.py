@@ -66,7 +66,7 @@ class HistoryWriter:
         self._items: list[Item] = []
         self._numbers: dict[str, int] = {}
         self._changed = threading.Condition()
-        self._asked = self._answered = 0
+        self._flushes_asked = self._flushes_done = 0
         self._closing = self._ended = False
         self._db: sqlite3.Connection | None = None
         me = psutil.Process()
@@ -96,10 +96,10 @@ class HistoryWriter:
     def flush(self, limit_s: float = END_S) -> None:
         """Return when everything added so far is on disk, or could not be written, or after `limit_s`."""
         with self._changed:
-            self._asked += 1
-            mine = self._asked
+            self._flushes_asked += 1
+            number = self._flushes_asked
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._answered >= mine or self._ended, limit_s)
+            self._changed.wait_for(lambda: self._flushes_done >= number or self._ended, limit_s)
 
     def close(self) -> None:
         """Write what is left and end the thread."""
@@ -122,13 +122,13 @@ class HistoryWriter:
             with self._changed:
                 if not self.trouble:
                     idle_s = max(0.05, min(PRUNE_EVERY_S, self._prune_at_s - time.monotonic()))
-                    self._changed.wait_for(lambda: self._items or self._hurried(), idle_s)
-                self._changed.wait_for(self._hurried, RETRY_S if self.trouble else GATHER_S)
-                asked = self._asked
+                    self._changed.wait_for(lambda: self._items or self._urgent(), idle_s)
+                self._changed.wait_for(self._urgent, RETRY_S if self.trouble else GATHER_S)
+                asked = self._flushes_asked
             if self._attempt():
                 self._prune()
             with self._changed:
-                self._answered = asked
+                self._flushes_done = asked
                 self._changed.notify_all()
         if self.waiting():  # what came during the last attempt
             self._attempt()
@@ -142,8 +142,8 @@ class HistoryWriter:
             self._ended = True
             self._changed.notify_all()
 
-    def _hurried(self) -> bool:
-        return self._closing or self._asked > self._answered
+    def _urgent(self) -> bool:
+        return self._closing or self._flushes_asked > self._flushes_done
 
     def _attempt(self, first: bool = False) -> bool:
         """Write everything that waits. False if that cannot be done now; then `trouble` says why."""
@@ -231,5 +231,5 @@ class HistoryWriter:
             return
         self._deleted = Deleted(*map(operator.add, self._deleted, gone))
         self.messages = [one for one in self.messages if one != self._deleted_message]
-        self._deleted_message = self._retention.said(self._deleted)
+        self._deleted_message = self._retention.sentence(self._deleted)
         self.report(self._deleted_message)

@@ -10,7 +10,7 @@ from typing import Protocol
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.runs import earlier
 from tokendyno.backend.runs.earlier import expected_s, whole_s
-from tokendyno.backend.runs.gate import Found, same_pair
+from tokendyno.backend.runs.gate import PairReading, same_pair
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
 from tokendyno.backend.runs.run import Run
@@ -26,7 +26,7 @@ MAX_SEARCHED = 200
 """Runs of a model among which a reading of two arms is looked for, the newest first."""
 
 
-class Keeper(earlier.Keeper, Protocol):
+class RecordStore(earlier.Records, Protocol):
     """Where records outlive the process (`tokendyno.backend.runs.store.Store`)."""
 
     @property
@@ -37,30 +37,30 @@ class Keeper(earlier.Keeper, Protocol):
 
 
 class RunLog:
-    """All runs: live and recent ones in memory, every one in the store. `shelf`: records of others."""
+    """All runs: live and recent ones in memory, every one in the store. `recordings`: records of runs from files."""
 
-    def __init__(self, keeper: Keeper, shelf: Callable[[str], list[Record]] = lambda run_id: []) -> None:
-        self._keeper, self._shelf = keeper, shelf
+    def __init__(self, store: RecordStore, recordings: Callable[[str], list[Record]] = lambda run_id: []) -> None:
+        self._store, self._recordings = store, recordings
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
     def trouble(self) -> str:
-        """What of the runs is not being kept at this moment, and what to do; "" while all is well."""
-        return self._keeper.trouble
+        """What is not being stored at this moment, and what to do; "" while all is well."""
+        return self._store.trouble
 
     def create(self, created: Created) -> Run:
         """Begin a run."""
         run = Run(created, live=True)
-        self._keeper.add(created.id, created)
+        self._store.add(created.id, created)
         self._remember(run)
         return run
 
     def append(self, run_id: str, record: Record) -> None:
         """Add a record to a live run. KeyError without one. An end is on disk before anybody sees it."""
-        self._keeper.add(run_id, record)
-        if isinstance(record, Ended) and not self._keeper.trouble:
-            self._keeper.flush(END_WAIT_S)
+        self._store.add(run_id, record)
+        if isinstance(record, Ended) and not self._store.trouble:
+            self._store.flush(END_WAIT_S)
         run = self.get(run_id)
         if run is None:
             raise KeyError(run_id)
@@ -79,7 +79,7 @@ class RunLog:
         return run
 
     def peek(self, run_id: str) -> Run | None:
-        """The same for a look at many runs, which displace none that is in memory."""
+        """A run by id, without displacing another one from memory: for a look at many runs."""
         with self._lock:
             run = self._runs.get(run_id)
         return run or self._read(run_id)
@@ -92,7 +92,7 @@ class RunLog:
                 del self._runs[run_id]
 
     def _read(self, run_id: str) -> Run | None:
-        records = self._shelf(run_id) or self._keeper.read(run_id)
+        records = self._recordings(run_id) or self._store.read(run_id)
         if not records or not isinstance(records[0], Created):
             return None
         run = Run(records[0])
@@ -108,29 +108,29 @@ class RunLog:
     def expect(self, created: Created) -> None:
         """Add to a new run how long its phases took in earlier runs of the same shape, where one tells."""
         with suppress(InputError):  # a history that cannot be read stops no run
-            wholes = whole_s(self._keeper, created)
+            wholes = whole_s(self._store, created)
             for arm in created.arms:
-                seconds, whole = expected_s(self._keeper, created, arm), wholes.get(arm.name, {})
+                seconds, whole = expected_s(self._store, created, arm), wholes.get(arm.name, {})
                 if seconds or whole:
                     self.append(created.id, Expected(arm.name, seconds, whole))
 
-    def reading(self, of: Created) -> Found | None:
+    def reading(self, of: Created) -> PairReading | None:
         """The newest complete run of the same owner that read texts with these arms, swapped if need be; else None."""
         with suppress(InputError):
-            recent = self._keeper.recent(of.request.model, MAX_SEARCHED)
+            recent = self._store.recent(of.request.model, MAX_SEARCHED)
             for swapped in (False, True):
                 for created in recent:
                     if same_pair(created, of, swapped):
                         run = self.get(created.id)
                         whole = whole_reading(run.snapshot()) if run is not None and run.status == "done" else None
                         if whole is not None and whole.difference is not None:
-                            return Found(created, whole, swapped)
+                            return PairReading(created, whole, swapped)
         return None
 
     def compared(self, of: Created) -> str:
         """Id of the newest complete run that compared the two arms of a reading with one prompt; "" without one."""
         with suppress(InputError):
-            for created in self._keeper.recent(of.request.model, MAX_SEARCHED):
+            for created in self._store.recent(of.request.model, MAX_SEARCHED):
                 if created.request.quality is None and created.request.traffic is None and same_pair(of, created):
                     run = self.get(created.id)
                     if run is not None and run.status == "done":
@@ -138,12 +138,12 @@ class RunLog:
         return ""
 
     def newest(self, owner: str) -> str | None:
-        """Of an owner's runs the id of the one in progress, else the first in the queue, else the newest; None."""
+        """Id of the owner's run in progress, else of the first in the queue, else of the newest; None without one."""
         with self._lock:
             live = [r for r in self._runs.values() if not r.ended and r.created.owner == owner]
             if live:
                 return min(live, key=lambda run: run.created.created).id
-        return self._keeper.newest(owner)
+        return self._store.newest(owner)
 
     def _remember(self, run: Run) -> None:
         with self._lock:

@@ -27,8 +27,8 @@ STEADY_S = 60.0
 UNDO_S = 3_600.0
 """A deleted run can be had back for this long; then it is removed."""
 
-SAID = "(coalesce(name, '') || coalesce(note, '') != '')"
-"""Of a row: whether somebody gave the run a name or wrote a note on it."""
+NAMED = "(coalesce(name, '') || coalesce(note, '') != '')"
+"""SQL on a row: whether somebody gave the run a name or wrote a note on it."""
 
 AT_ONCE = 16
 """Runs a transaction deletes, so that writing never waits for long."""
@@ -54,7 +54,7 @@ class Retention:
         """The age in days; 0 without a limit."""
         return (self.max_age_s or 0.0) / 86_400
 
-    def said(self, deleted: "Deleted") -> str:
+    def sentence(self, deleted: "Deleted") -> str:
         """A sentence for the user: what was deleted, and for which limit."""
         old, large, ablations = deleted
         parts = [f"{old:,} runs older than {self.days:g} days"] if old else []
@@ -76,7 +76,7 @@ class Deleted(NamedTuple):
 def prune(db: sqlite3.Connection, retention: Retention, now_s: float, ages: bool) -> Deleted:
     """Delete up to `AT_ONCE` runs past a limit. `now_s`: since the epoch; `ages`: whether that clock is trusted."""
     if ages and retention.max_age_s is not None:
-        old = _delete(db, f"NOT pinned AND NOT {SAID} AND created < ?", (now_s - retention.max_age_s,))
+        old = _delete(db, f"NOT pinned AND NOT {NAMED} AND created < ?", (now_s - retention.max_age_s,))
         if old:
             return Deleted(old=old)
     if retention.max_bytes is not None and used_bytes(db) > retention.max_bytes:
@@ -128,7 +128,7 @@ def _delete(db: sqlite3.Connection, where: str, values: tuple[float, ...]) -> in
     with db:
         db.execute("BEGIN IMMEDIATE")
         found = db.execute(
-            f"SELECT id FROM runs WHERE status != 'running' AND {where} ORDER BY {SAID}, rowid LIMIT {AT_ONCE}",
+            f"SELECT id FROM runs WHERE status != 'running' AND {where} ORDER BY {NAMED}, rowid LIMIT {AT_ONCE}",
             values,
         ).fetchall()
         for table, column in (("records", "run_id"), ("runs", "id")):

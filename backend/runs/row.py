@@ -95,7 +95,7 @@ def choices_text(choices: Mapping[str, str]) -> str:
 
 
 def arm_titles(text: str) -> str:
-    """The same from what `choices_text` wrote; a text that is nothing of the kind stays."""
+    """The titles of the choices in what `choices_text` wrote; any other text stays as it is."""
     parts = [part.partition("=") for part in text.split(", ")]
     return titles_text({axis: choice for axis, _, choice in parts}) if all(sign for _, sign, _ in parts) else text
 

@@ -63,12 +63,12 @@ class Columns(
     text: str
 
 
-class Past(NamedTuple, Generic[C]):
+class Update(NamedTuple, Generic[C]):
     """A run past a viewer's cursors, all of one moment.
 
     ended     the run has ended and these columns are its last
     version   changes whenever anything but the columns may have changed
-    snapshot  None while the viewer's version is current, or one that is kept
+    snapshot  None while the viewer's version is current, or one whose head is cached
     """
 
     status: Status
@@ -96,7 +96,7 @@ class Run(OfRun):
         self.repeat = 0
         self._figures_at_s = -FIGURES_EVERY_S
         self._lock = threading.Lock()
-        self._news, self._told = threading.Condition(self._lock), 0
+        self._changed, self._changes_made = threading.Condition(self._lock), 0
 
     @property
     def id(self) -> str:
@@ -134,17 +134,17 @@ class Run(OfRun):
             if changed:
                 self.version += 1
             if changed or (isinstance(record, ArmEvent) and isinstance(record.event, Tokens | Steps)):
-                self._told += 1
-                self._news.notify_all()
+                self._changes_made += 1
+                self._changed.notify_all()
 
     def _changes(self, record: Record) -> bool:
         """Whether this record may have changed more than the columns."""
         match record:
             case ArmEvent(event=Tokens() | Steps()):
-                due = record.at_s - self._figures_at_s >= FIGURES_EVERY_S
-                if due:
+                refresh = record.at_s - self._figures_at_s >= FIGURES_EVERY_S
+                if refresh:
                     self._figures_at_s = record.at_s
-                return due
+                return refresh
             case ArmEvent(event=Samples() | Loaded() | Waits() | PageMoves()):
                 return False
             case _:
@@ -155,9 +155,9 @@ class Run(OfRun):
     def wait(self, seconds: float) -> float:
         """Wait for the next tokens or change, at most so long. Returns how long it took."""
         begin_s = time.monotonic()
-        with self._news:
-            told = self._told
-            self._news.wait_for(lambda: self.ended or self._told != told, seconds)
+        with self._changed:
+            before = self._changes_made
+            self._changed.wait_for(lambda: self.ended or self._changes_made != before, seconds)
         return time.monotonic() - begin_s
 
     def snapshot(self) -> Snapshot:
@@ -181,27 +181,30 @@ class Run(OfRun):
         """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
         return self.snapshot().ledger(name)
 
-    def past(self, version: int, cursors: Sequence[Sequence[int]], kept: int | None = None) -> Past[Columns]:
-        """What lies past `cursors`: (tokens, samples, characters) of each arm. `kept`: a version without a snapshot."""
-        return self._past(version, kept, cursors, _columns)
+    def past(self, version: int, cursors: Sequence[Sequence[int]], cached: int | None = None) -> Update[Columns]:
+        """What lies past `cursors`: (tokens, samples, characters) of each arm. `cached`: a version that needs no
+        snapshot, because its head is known."""
+        return self._past(version, cached, cursors, _columns)
 
-    def past_batch(self, version: int, cursors: Sequence[Sequence[int]], kept: int | None = None) -> Past[BatchColumns]:
-        """The same of many requests; a cursor is (steps, waits, moves of pages, ends of requests) of an arm."""
-        return self._past(version, kept, cursors, lambda arm, cursor: columns_past(arm.batch, cursor))
+    def past_batch(
+        self, version: int, cursors: Sequence[Sequence[int]], cached: int | None = None
+    ) -> Update[BatchColumns]:
+        """What lies past cursors of many requests: (steps, waits, moves of pages, ends of requests) of each arm."""
+        return self._past(version, cached, cursors, lambda arm, cursor: columns_past(arm.batch, cursor))
 
     def _past(
         self,
         version: int,
-        kept: int | None,
+        cached: int | None,
         cursors: Sequence[Sequence[int]],
         read: Callable[[ArmSeries, Sequence[int]], tuple[C, bool]],
-    ) -> Past[C]:
+    ) -> Update[C]:
         """`read`: the columns of an arm past a cursor, and whether nothing lies past them."""
         with self._lock:
             found = [read(arm, cursor) for arm, cursor in zip(self.arms.values(), cursors, strict=False)]
             ended = self.ended and all(last for _, last in found)
-            snapshot = self._snapshot() if self.version not in (version, kept) else None
-            return Past(self.status, ended, self.version, [columns for columns, _ in found], snapshot)
+            snapshot = self._snapshot() if self.version not in (version, cached) else None
+            return Update(self.status, ended, self.version, [columns for columns, _ in found], snapshot)
 
 
 def folded(records: Sequence[Record]) -> Run:

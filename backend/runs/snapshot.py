@@ -50,7 +50,7 @@ class Snapshot(OfRun):
         """What the rules made of an arm."""
         return {arm.name: arm for arm in self.created.arms}[name]
 
-    def asked(self, name: str) -> ArmRequest:
+    def requested(self, name: str) -> ArmRequest:
         """What the user asked of an arm. KeyError if that is not known, never StopIteration."""
         return {arm.name: arm for arm in self.request.arms}[name]
 

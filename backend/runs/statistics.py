@@ -138,7 +138,7 @@ def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[f
 
 
 def growing_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The same at 95%, for values that are looked at while there are more and more of them (`LOOK_ERROR`)."""
+    """The 95% interval of a mean of values that are looked at while there are more and more of them (`LOOK_ERROR`)."""
     error = LOOK_ERROR * min(1.0, LOOKS / max(1, len(values))) ** 2
     return interval(values, 1 - error)
 

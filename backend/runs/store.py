@@ -24,7 +24,7 @@ _PHASES = "SELECT body FROM records WHERE run_id = ? AND instr(body, CAST('\"pro
 
 
 class Store:
-    """Implements `tokendyno.backend.runs.log.Keeper`. `path` None keeps the history in memory only.
+    """Implements `tokendyno.backend.runs.log.RecordStore`. `path` None keeps the history in memory only.
 
     InputError if no history can be kept at `path`.
     """
@@ -41,7 +41,7 @@ class Store:
 
     @property
     def trouble(self) -> str:
-        """What is not being kept at this moment, and what to do; "" while all is well."""
+        """What is not being stored at this moment, and what to do; "" while all is well."""
         return self._writer.trouble if self._writer else ""
 
     def add(self, run_id: str, *records: Record) -> None:

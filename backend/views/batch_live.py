@@ -97,7 +97,7 @@ def batch_delta(
     heads: Heads[BatchHead] | None = None,
 ) -> BatchDelta:
     """What lies past a viewer's version (-1: none) and `cursors`: (steps, waits, moves of pages, ends) of each arm."""
-    past, head = pulled(run, version, now_s, heads, lambda kept: run.past_batch(version, cursors, kept), batch_head)
+    past, head = pulled(run, version, now_s, heads, lambda cached: run.past_batch(version, cursors, cached), batch_head)
     if head is not None and version >= 0:
         head = msgspec.structs.replace(head, asked=None)
     return BatchDelta(**pull_fields(run, past, queue), head=head, columns=past.columns)
@@ -159,7 +159,7 @@ def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
 
 
 def buckets(arm: ArmSeries, shapes: ShapesKind, requests: Sequence[TrafficRequest]) -> list[Bucket]:
-    """Of a compiled arm's static batches so far, by length. `requests`: as they were asked for."""
+    """The lengths of a compiled arm's static batches so far. `requests`: as they were asked for."""
     series, found = arm.batch, dict[int, list[tuple[int, int]]]()  # slots -> first step of each batch and the one after
     ends = series.part_ends
     parts = [range(ends[i - 1] if i else 0, ends[i]) for i in range(len(ends))]

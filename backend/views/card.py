@@ -16,7 +16,7 @@ from tokendyno.backend.views.arm_names import arm_names
 from tokendyno.backend.views.differences import Difference, batch_differences, differences
 from tokendyno.backend.views.gate import agreement, gate_text, share_text
 from tokendyno.backend.views.quality import cost_of
-from tokendyno.backend.views.tiles import joined
+from tokendyno.backend.views.tiles import joined, step_word
 from tokendyno.backend.views.verdict import (
     SAME_BYTES,
     TIMES_FROM,
@@ -28,7 +28,6 @@ from tokendyno.backend.views.verdict import (
     headline,
     less_or_more,
     memory_noise,
-    step_word,
 )
 
 Tone = Literal["good", "caution", "bad", "open"]
@@ -81,7 +80,7 @@ class Card(msgspec.Struct, frozen=True):
 
 
 def card_of(run: Snapshot, gate: Gate | None = None) -> Card | None:
-    """Of two arms, None until both have ended a run. `gate`: what is known of the quality of a run of one prompt."""
+    """The card of two arms; None until both have ended a run. `gate`: what is known of quality, of one prompt."""
     found = run.comparison()
     if found is None or run.status == "interrupted" or not all(arm.completed(0) for arm in run.arms.values()):
         return None
@@ -156,7 +155,7 @@ def _card(
     tiles: Sequence[CardTile | None],
     cost: str,
 ) -> Card:
-    """What cards of all runs have in common."""
+    """A card, from what a run of one prompt and one of many requests say of it."""
     names, (tone, recommendation) = arm_names(run), advice
     return Card(
         head.lead,
@@ -182,7 +181,7 @@ def _card(
 def _recommendation(
     run: Snapshot, found: Comparison, memory: Bytes | None, kv: Bytes | None, gate: Gate | None
 ) -> tuple[Tone, str]:
-    """Exactly one of a few."""
+    """One of a few recommendations, and its tone."""
     if run.equal_arms:
         return "open", "The arms are equal"
     if not found.decided:

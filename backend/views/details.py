@@ -208,7 +208,7 @@ class PromptPass:
 
 
 def prompt_pass(run: Snapshot, name: str) -> PromptPass | None:
-    """Of an arm; None for an encoder, all of whose passes are timed, and as long as there is no first token."""
+    """The prompt pass of an arm; None for an encoder, all of whose passes are timed, and before the first token."""
     arm, ttft_s = run.arms[name], run.summary(name).ttft_s
     if run.unit != "token" or arm.started is None or not ttft_s:
         return None
@@ -236,8 +236,8 @@ OF_PROCESS = "of the worker"
 """Part of the label of a memory series that counts only the worker's process: no other can be compared."""
 
 
-KEPT_SHARE = 0.02
-"""Of a peak: from here on, what a GPU's allocator kept reserved beside tensors is told."""
+RESERVED_SHARE = 0.02
+"""From this share of a peak on, what a GPU's allocator had reserved beside tensors is said."""
 
 
 class MemoryCheck(NamedTuple):
@@ -321,7 +321,7 @@ def memory_checks(
 def _remark(peak: int, counts: Memory) -> str:
     if counts.allocator_peak_bytes is None or counts.allocator_reserved_bytes is None:
         return ""
-    kept = counts.allocator_reserved_bytes - counts.allocator_peak_bytes
-    if kept <= KEPT_SHARE * peak:
+    unused = counts.allocator_reserved_bytes - counts.allocator_peak_bytes
+    if unused <= RESERVED_SHARE * peak:
         return ""
-    return f"torch's allocator kept {' '.join(bytes_text(kept))} that no tensor used"
+    return f"torch's allocator kept {' '.join(bytes_text(unused))} that no tensor used"

@@ -167,7 +167,7 @@ def _compile_report(found: Compiled) -> CompileReport:
 
 
 def recorded_series(run: Run) -> dict[str, KvSeries]:
-    """The same as the run itself recorded it, straight between corners, for other machines and models."""
+    """Predicted KV bytes of every arm as the run recorded them, straight between corners, for other machines."""
     series: dict[str, KvSeries] = {}
     for name, arm in run.snapshot().arms.items():
         series[name] = KvSeries([], [])
@@ -348,7 +348,7 @@ def _pages(arm: ArmSeries) -> PagesDocument | None:
         "page": batch.move_page,
         "request": batch.move_request,
     }
-    held = batch.held_pages()
+    held = batch.pages_in_use()
     predicted = arm.predicted_memory.get("kv")
     return PagesDocument(batch.pages.groups, batch.pages.cache_bytes, predicted, batch.free_bytes, held, moves)
 

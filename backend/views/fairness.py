@@ -38,14 +38,14 @@ class Fairness(msgspec.Struct, frozen=True):
     fix_text: str = ""
 
 
-def fairness(arms: Mapping[str, Checked], facts: ModelFacts, check: Check, kept: Sequence[str]) -> Fairness | None:
-    """None where an arm cannot run. `kept`: arms whose worker holds their model from an earlier run."""
+def fairness(arms: Mapping[str, Checked], facts: ModelFacts, check: Check, warm: Sequence[str]) -> Fairness | None:
+    """Whether a comparison is fair; None where an arm cannot run. `warm`: arms whose worker has its model already."""
     a, b = arms.values()
     if a.planned == b.planned:
         return Fairness("equal", "", IDENTICAL if a.requested == b.requested else SAME_PLAN)
     if a.blocked or b.blocked:
         return None
-    same = _same(arms, facts, kept)
+    same = _same(arms, facts, warm)
     fix, mended = _fix(arms, check)
     chosen = [lowered(axis_title(axis)) for axis in apart(a, b) if axis not in mended]
     if not mended:
@@ -99,7 +99,7 @@ def _came_to(name: str, arm: Checked, axis: str) -> str:
     return f"{name} {choice_title(axis, planned)}{by}"
 
 
-def _same(arms: Mapping[str, Checked], facts: ModelFacts, kept: Sequence[str]) -> str:
+def _same(arms: Mapping[str, Checked], facts: ModelFacts, warm: Sequence[str]) -> str:
     """What a reader would ask about first: the choices that both have, and where their workers come from."""
     a, b = arms.values()
     both = [
@@ -109,7 +109,7 @@ def _same(arms: Mapping[str, Checked], facts: ModelFacts, kept: Sequence[str]) -
         if planned != axis.default or (axis.leading and planned != "auto")
     ]
     said = f"Same: {', '.join([*both, 'prompt and length'])}"
-    if len(kept) == 1:
-        (new,) = (name for name in arms if name not in kept)
-        said += f". {kept[0]} keeps its worker of an earlier run, {new} gets a new one"
+    if len(warm) == 1:
+        (new,) = (name for name in arms if name not in warm)
+        said += f". {warm[0]} keeps its worker of an earlier run, {new} gets a new one"
     return said

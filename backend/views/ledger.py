@@ -41,7 +41,7 @@ def ledger_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
 
 
 def prompt_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
-    """The same for a run of a single prompt: axes about many requests, which cannot apply, are left out."""
+    """The ledger of an arm that answers a single prompt, without the axes about many requests, which cannot apply."""
     many = {axis.name for axis in all_axes() if axis.many_requests}
     return [row for row in ledger_rows(evidence) if row.axis not in many or row.status != "not_applicable"]
 

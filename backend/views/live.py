@@ -13,9 +13,9 @@ from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.messages import PhaseName
 from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.runs.arm_series import ArmSeries, Phase
-from tokendyno.backend.runs.gate import Found, Gate, gate_of
+from tokendyno.backend.runs.gate import Gate, PairReading, gate_of
 from tokendyno.backend.runs.records import Created, Status, Unit
-from tokendyno.backend.runs.run import Columns, Past, Run
+from tokendyno.backend.runs.run import Columns, Run, Update
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.arm_names import capitalized
 from tokendyno.backend.views.card import Card, card_of
@@ -36,14 +36,13 @@ from tokendyno.backend.views.sentences import (
 )
 from tokendyno.backend.views.start import Crossing, crossing, start_text
 from tokendyno.backend.views.step_time import StepText, step_text
-from tokendyno.backend.views.tiles import PHASE_TITLES, Tile, joined, tiles
+from tokendyno.backend.views.tiles import PHASE_TITLES, Tile, joined, step_word, tiles
 from tokendyno.backend.views.verdict import (
     SAME_BYTES,
     VerdictText,
     bytes_of,
     less_or_more,
     memory_noise,
-    step_word,
     unasked_sentence,
     verdict_of,
 )
@@ -217,14 +216,14 @@ class Delta(Pulled, frozen=True, kw_only=True, rename={"columns": "lanes"}):
 class OtherRuns(Protocol):
     """What the view of a run needs of all others (`tokendyno.backend.runs.log.RunLog`)."""
 
-    def reading(self, of: Created) -> Found | None: ...
+    def reading(self, of: Created) -> PairReading | None: ...
     def compared(self, of: Created) -> str: ...
 
 
 class NoOthers:
     """Where no other runs are known."""
 
-    def reading(self, of: Created) -> Found | None:
+    def reading(self, of: Created) -> PairReading | None:
         """None."""
         return None
 
@@ -250,11 +249,11 @@ def delta(
     def make(now: Snapshot, now_s: float) -> Head:
         return head_of(now, now_s, others)
 
-    past, head = pulled(run, version, now_s, heads, lambda kept: run.past(version, cursors, kept), make)
+    past, head = pulled(run, version, now_s, heads, lambda cached: run.past(version, cursors, cached), make)
     return Delta(**pull_fields(run, past, queue), head=head, columns=past.columns)
 
 
-def pull_fields(run: Run, past: Past[Any], queue: str) -> dict[str, Any]:
+def pull_fields(run: Run, past: Update[Any], queue: str) -> dict[str, Any]:
     """The fields that answers of any run have in common."""
     return {"run": run.id, "status": past.status, "ended": past.ended, "version": past.version, "queue": queue}
 
@@ -335,7 +334,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
 
 def arm_fields(run: Snapshot, name: str, remarks: Sequence[str] = ()) -> dict[str, Any]:
     """The fields of an `ArmOnPage` that do not depend on the kind of run. `remarks`: beside what the worker noted."""
-    arm, planned, chosen = run.arms[name], run.planned(name), run.asked(name).choices
+    arm, planned, chosen = run.arms[name], run.planned(name), run.requested(name).choices
     return {
         "name": name,
         "label": titles_text({axis: choice for axis, choice in planned.requested.items() if axis in chosen}),

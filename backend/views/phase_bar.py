@@ -20,7 +20,7 @@ from tokendyno.backend.views.waits import duration
 PartName = Literal["ready", "pairs", "proof", "quality"]
 
 _PARTS: dict[PhaseName, PartName] = {"run": "pairs", "prove": "proof", "quality": "quality"}
-"""Of which part a phase is; of "ready" all others."""
+"""The part that a phase belongs to; all others belong to "ready"."""
 
 _ENDED = {"done": "Done in", "cancelled": "Stopped after", "failed": "Failed after", "interrupted": "Interrupted after"}
 
@@ -58,7 +58,7 @@ class _At(NamedTuple):
 
 
 def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None:
-    """None of a run that ended before it began. `now_s`: seconds since it was created."""
+    """The bar of a run; None where it ended before it began. `now_s`: seconds since it was created."""
     every = [_At(name, phase) for name, arm in run.arms.items() for phase in arm.phases.values()]
     if not every and run.ended:
         return None

@@ -14,7 +14,7 @@ from tokendyno.backend.views.origin import SHOWN_VERSIONS, device_name
 from tokendyno.backend.views.tiles import Tile
 
 MOST_POINTS = 600
-"""Of a curve: a picture of 1,200 pixels shows no more."""
+"""Points of a curve: a picture of 1,200 pixels shows no more."""
 
 MIN_GAIN = 1.05
 """The KV caches are drawn where they differ by more than this, and by more than the times. Our choice."""

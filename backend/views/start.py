@@ -56,17 +56,17 @@ _CLEAR_S = 0.1
 """Starts that differ by less are said to take the same time. Our choice: they vary by that much."""
 
 _SAME_SPEED = 0.1
-"""Of one pair of runs, a gain in time a token below this is none to count on: new workers of one arm scatter so far."""
+"""A gain in time a token below this, in one pair of runs, is none to count on: new workers of one arm vary as much."""
 
 
 Before = Literal["", "started", "loaded"]
 """What a worker had done before its run: nothing; its imports; its imports and the load, in an earlier run."""
 
-_KEPT: dict[Before, tuple[str, str]] = {
+_BEFORE: dict[Before, tuple[str, str]] = {
     "started": ("Process and imports", "done ahead of the run"),
     "loaded": ("Process, imports and load", "kept from an earlier run"),
 }
-"""What is said of that: spans, and where they went."""
+"""Which spans are missing then, and where they went."""
 
 
 class Start(NamedTuple):
@@ -145,17 +145,17 @@ def start_text(run: Snapshot, name: str) -> StepText | None:
         for span, seconds in found.spans_s.items()
     ]
     if found.before:
-        parts.insert(0, PartText("start", TITLES["start"], None, _KEPT[found.before][1], 0.0))
+        parts.insert(0, PartText("start", TITLES["start"], None, _BEFORE[found.before][1], 0.0))
     said = f"steady after {joined(total_s)}"
     if step_s := run.summary(name).latency_mean_s:
         said += f", then {joined(step_s)} a {step_word(run.unit)}"
-    told = [said, kept_text(found), origin(found.compiled)]
-    return StepText(total_s, joined(total_s), parts, "; ".join(filter(None, told)))
+    sentences = [said, before_text(found), origin(found.compiled)]
+    return StepText(total_s, joined(total_s), parts, "; ".join(filter(None, sentences)))
 
 
-def kept_text(found: Start) -> str:
+def before_text(found: Start) -> str:
     """What was done before the run; "" where all of the start is in it."""
-    return "{}: {}".format(*_KEPT[found.before]).lower() if found.before else ""
+    return "{}: {}".format(*_BEFORE[found.before]).lower() if found.before else ""
 
 
 def cache_text(found: Start) -> str:

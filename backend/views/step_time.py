@@ -24,7 +24,7 @@ _LABELS: dict[StepPart, str] = {
 _CPU_LABELS: dict[StepPart, str] = {"other": "Other operators", "host": "Host (between operators)"}
 _ALWAYS: tuple[StepPart, ...] = ("attention", "products")
 _LEAST_SHARE = 0.01
-"""Of the measured time; less than that is not worth a part of its own."""
+"""Share of the measured time below which a rest is not worth a part of its own."""
 
 
 class PartText(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class StepText(msgspec.Struct, frozen=True):
 
 
 def step_text(run: Snapshot, name: str) -> StepText | None:
-    """Of one arm; None while its trace may still come, or where the arm never ended."""
+    """The step of one arm; None while its trace may still come, or where the arm never ended."""
     arm = run.arms[name]
     if arm.finished is None or (arm.finished.step is None and not run.ended):
         return None
@@ -75,7 +75,7 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
 
 
 def step_tiles(found: StepText | None) -> list[Tile]:
-    """The same as rows of a table."""
+    """A step and its parts as rows of a table."""
     if found is None:
         return []
     if found.missing:

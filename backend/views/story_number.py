@@ -17,7 +17,7 @@ memory of B against A; B's share of the roofline; tokens from which on waiting f
 against A; graphs that were compiled for B."""
 
 POINTS = 48
-"""Of a small curve."""
+"""Points of a small curve."""
 
 
 class StoryNumber(msgspec.Struct, frozen=True):

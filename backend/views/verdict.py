@@ -29,7 +29,8 @@ SAME_BYTES = 0.01
 """GPU memory and KV caches that differ by less are called equal. Our choice."""
 
 SAME_RESIDENT = 0.05
-"""The same for resident memory on a CPU, of which the allocator keeps more or less from run to run. Our choice."""
+"""Resident memory on a CPU that differs by less is called equal: the allocator keeps more or less from run to run. Our
+choice."""
 
 TIMES_FROM = 1.1
 """From this ratio on "1.5x as fast" is said, below it "9% less time"."""

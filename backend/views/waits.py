@@ -9,7 +9,7 @@ from tokendyno.backend.units import bytes_text, three
 UNKNOWN = "no earlier run of this shape tells how long"
 
 WORTH_A_WORD_S = 1.0
-"""Of a phase that took less the last time, nothing is said."""
+"""A phase that took less the last time is not mentioned."""
 
 
 def wait_text(phase: Phase, expected_s: Mapping[PhaseName, float]) -> str:

@@ -70,7 +70,7 @@ def test_a_snapshot_of_many_requests_comes_only_with_a_new_version() -> None:
     now = run.past_batch(0, [NOTHING] * 2)
     assert now.snapshot is not None and not now.ended, "all was pulled, but the run goes on"
     assert run.past_batch(now.version, [NOTHING] * 2).snapshot is None
-    assert run.past_batch(0, [NOTHING] * 2, kept=now.version).snapshot is None
+    assert run.past_batch(0, [NOTHING] * 2, cached=now.version).snapshot is None
 
 
 def test_later_events_leave_a_copy_alone() -> None:
@@ -126,7 +126,7 @@ def test_columns_of_unequal_length_are_refused(event: BatchEvent) -> None:
 
 def test_without_pages_none_are_held() -> None:
     static, paged = (served().snapshot().arms[name].batch for name in "AB")
-    assert static.held_pages() == [] and paged.held_pages() == [[3, 3, 3, 2]]
+    assert static.pages_in_use() == [] and paged.pages_in_use() == [[3, 3, 3, 2]]
 
 
 def test_pages_of_each_group_are_counted_apart() -> None:
@@ -137,7 +137,7 @@ def test_pages_of_each_group_are_counted_apart() -> None:
         if isinstance(event, PagesAllocated):
             batch.take(PagesAllocated(event.groups * 2, 600, 0))
     batch.take(PageMoves([0, 1, 2, 3], [0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, -1]))
-    assert batch.held_pages() == [[1, 1, 1, 1], [0, 1, 2, 1]]
+    assert batch.pages_in_use() == [[1, 1, 1, 1], [0, 1, 2, 1]]
 
 
 def test_what_ended_is_pulled_with_its_time_its_reason_and_its_text() -> None:

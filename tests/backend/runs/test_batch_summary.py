@@ -91,7 +91,7 @@ def test_pages_are_held_by_the_end_of_a_step(moves: list[tuple[int, int, int]], 
     events = [event for event in paged_events() if not isinstance(event, PageMoves)]
     steps, pages, requests = (list(column) for column in zip(*moves, strict=True))
     series = folded([*events, PageMoves(steps, [0] * len(moves), pages, requests)])
-    assert series.held_pages() == [held]
+    assert series.pages_in_use() == [held]
     assert summarize_batch(series, TRAFFIC).held_peak_bytes == most
 
 

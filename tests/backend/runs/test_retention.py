@@ -83,7 +83,9 @@ def test_pinned_and_running_runs_never_go_and_named_ones_last_and_not_for_their_
     ],
 )
 def test_what_was_deleted_is_said_with_the_limit(deleted: Deleted, said: str) -> None:
-    assert Retention(86_400.0, 5 << 20).said(deleted).startswith(f"Deleted from the history since the start: {said}")
+    assert (
+        Retention(86_400.0, 5 << 20).sentence(deleted).startswith(f"Deleted from the history since the start: {said}")
+    )
 
 
 def test_the_store_deletes_runs_and_ablations_that_are_too_large_and_says_so_once(tmp_path: Path) -> None:

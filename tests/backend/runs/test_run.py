@@ -288,7 +288,7 @@ def test_who_waits_is_told_of_tokens_and_of_changes_but_not_of_samples(record: A
     waiting = threading.Thread(target=wait)
     waiting.start()
     begun.wait()
-    while not run._news._waiters:  # type: ignore[attr-defined]
+    while not run._changed._waiters:  # type: ignore[attr-defined]
         pass
     run.append(record)
     waiting.join(20)

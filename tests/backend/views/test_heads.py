@@ -56,7 +56,7 @@ def test_the_head_of_an_ended_run_is_made_again_after_a_while(
     heads: Heads[live.Head] = Heads()
     run = compared(FORMAT, same_text=False)
     live.delta(run, 0, START, 1.0, heads=heads)
-    monkeypatch.setattr(heads_module, "KEPT_S", 0.0)
+    monkeypatch.setattr(heads_module, "FRESH_S", 0.0)
     live.delta(run, 0, START, 1.0, heads=heads)
     assert len(made) == 2, "a reading by its arms may have been made since"
 

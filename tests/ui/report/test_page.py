@@ -23,7 +23,7 @@ from tokendyno.backend.cli.options import request_of
 from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.recordings.files import write_recording
-from tokendyno.backend.runs.gate import Found
+from tokendyno.backend.runs.gate import PairReading
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, folded
@@ -69,9 +69,9 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
     assert unread["gate"] == "Quality not read: `tokendyno quality` with the same arms reads it"
 
     class Others(live.NoOthers):
-        def reading(self, of: Created) -> Found:
+        def reading(self, of: Created) -> PairReading:
             reading = read_by(A=A, B=B)
-            return Found(reading.created, whole_reading(reading.snapshot()), swapped=False)
+            return PairReading(reading.created, whole_reading(reading.snapshot()), swapped=False)
 
     read = report(run, {}, Others())
     assert "<h2>Quality</h2><pre>Quality over " in read and "<title>Pocket" in read
