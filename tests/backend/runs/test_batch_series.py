@@ -65,14 +65,6 @@ def test_pulls_of_bounded_size_fit_together(monkeypatch: pytest.MonkeyPatch) -> 
         assert into == {name: getattr(one, name) for name in into}
 
 
-def test_a_snapshot_of_many_requests_comes_only_with_a_new_version() -> None:
-    run = served()
-    now = run.past_batch(0, [NOTHING] * 2)
-    assert now.snapshot is not None and not now.ended, "all was pulled, but the run goes on"
-    assert run.past_batch(now.version, [NOTHING] * 2).snapshot is None
-    assert run.past_batch(0, [NOTHING] * 2, cached=now.version).snapshot is None
-
-
 def test_later_events_leave_a_copy_alone() -> None:
     run = Run(batch_created())
     records = batch_arm("A", static_events())
@@ -150,10 +142,3 @@ def test_a_request_waits_for_each_reason_once() -> None:
     batch = BatchSeries()
     batch.take(Waits([0.1, 0.2, 0.3], [0, 0, 0], ["batch", "requests", "batch"]))
     assert batch.requests[0].waited_for == ["batch", "requests"] and len(batch.wait_s) == 3
-
-
-def test_the_first_pull_of_nothing_begins_at_its_beginning() -> None:
-    columns, _ = columns_past(BatchSeries(), [5, 5, 5, 5])
-    assert (columns.first, columns.first_part, columns.part_ends, columns.request) == (0, 0, [], [])
-    before, _ = columns_past(served().snapshot().arms["A"].batch, [0, 0, 0, 0])
-    assert (before.first_part, len(before.request)) == (0, before.part_ends[-1])

@@ -134,20 +134,6 @@ def test_random_weights_have_no_quality_but_can_be_read() -> None:
     assert found is not None and found.state == "read" and found.random
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "finer"),
-    [("bnb-nf4", "bnb-fp4", "B"), ("torchao-int8", "bnb-nf4", "A"), ("bnb-int8", "torchao-fp8", "B")],
-)
-def test_of_packed_weights_those_of_fewer_bits_are_coarser_and_else_more_bytes_are_finer(
-    a: str, b: str, finer: str
-) -> None:
-    """B takes more bytes each time."""
-    run = compared({"A": {"quantization": a}, "B": {"quantization": b}}, same_text=False)
-    for name, size in (("A", 100), ("B", 200)):
-        run.append(ArmEvent(name, 0, 1.0, Loaded(size, 1, False)))
-    assert finer_arm(run.snapshot()) == finer
-
-
 @pytest.mark.parametrize("change", ["one arm", "encoder", "requests", "texts"])
 def test_a_gate_is_for_two_arms_that_generate_from_one_prompt(change: str) -> None:
     first = {

@@ -100,13 +100,6 @@ def test_an_unknown_run_is_none_and_cannot_be_appended_to() -> None:
         log.append("nothing", Ended(1.0, "done"))
 
 
-def test_a_run_that_is_created_here_counts_its_seconds_from_now() -> None:
-    log = RunLog(Store(None))
-    assert log.create(created("a", at_s=time.time() - 1_000)).elapsed_s < 100, "by a clock that never jumps"
-    read = log.get("a")
-    assert read is not None and read.elapsed_s < 100
-
-
 def test_what_is_forgotten_is_read_again_and_a_live_run_is_never_forgotten() -> None:
     log = RunLog(Store(None))
     fill(log, "ended", 0.0)
@@ -131,13 +124,6 @@ def test_a_stored_run_that_cannot_be_followed_ends_there() -> None:
         run = RunLog(store).get("a")
         assert run is not None and (run.status, run.message) == ("interrupted", UNREADABLE)
         assert run.arms["A"].phases["run"].seconds == at_s
-
-
-def test_sixteen_ended_runs_stay_in_memory() -> None:
-    log = RunLog(Store(None))
-    for n in range(17):
-        fill(log, f"r{n:02}", float(n))
-    assert len(log._runs) == 16 and "r00" not in log._runs and "r01" in log._runs
 
 
 def test_a_reading_with_the_arms_swapped_is_taken_only_where_there_is_no_other() -> None:

@@ -1,16 +1,14 @@
 """A run folded from its records: figures, evidence, and what lies past a cursor."""
 
 import threading
-import time
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.support.batches import batch_created
 from tests.support.runs import created, finished, tokens
-from tokendyno.backend.messages import Annotation, Probed, Progress, Samples, Started, Tokens
+from tokendyno.backend.messages import Progress, Samples, Started, Tokens
 from tokendyno.backend.predict.kv import KvPoint
 from tokendyno.backend.runs.records import ArmEvent, Ended, Expected, Predicted, RooflinePoint, decode_record
 from tokendyno.backend.runs.run import Run
@@ -63,24 +61,6 @@ def test_arms_are_compared_over_the_repeats_that_both_completed() -> None:
     assert found.ratio == pytest.approx(2.005, abs=1e-3)
     repeat(run, "B", 2, 0.1, "cancelled")
     assert run.comparison() == found, "a cancelled repeat is not compared"
-
-
-def test_a_single_arm_is_compared_with_nothing() -> None:
-    run = Run(created(arms="A"))
-    repeat(run, "A", 0, 0.2)
-    assert run.comparison() is None
-
-
-def test_interference_of_any_repeat_is_kept_and_only_the_first_is_annotated() -> None:
-    run = Run(created(repeats=2))
-    for number in range(2):
-        repeat(run, "A", number, 0.2)
-        run.append(
-            ArmEvent("A", number, 2.0, Annotation("throttle", 1, 0.1, 0.5, "the GPU lowered its clocks (power cap)"))
-        )
-    run.append(ArmEvent("A", 1, 2.0, Annotation("gc", 1, 0.1, 0.5, "Python collected garbage")))
-    assert [(number, mark.kind) for number, mark in run.arms["A"].interference] == [(0, "throttle"), (1, "throttle")]
-    assert len(run.arms["A"].annotations) == 1 and run.arms["B"].interference == []
 
 
 def test_the_ledger_joins_what_was_requested_planned_and_found() -> None:
@@ -169,14 +149,6 @@ def test_the_roofline_bound_is_that_of_the_middle_token_and_an_arm_has_a_share_o
     assert summary.roofline_share == pytest.approx(summary.roofline_s / summary.latency_mean_s)
 
 
-def test_without_a_roofline_bound_there_is_no_share() -> None:
-    run = Run(created(arms="A"))
-    run.append(Predicted("A", [], [], "The bandwidth is not known: measure it."))
-    run.append(ArmEvent("A", 0, 0.0, Started(5, 1, 101, [])))
-    run.append(ArmEvent("A", 0, 1.0, tokens(0, 10, "x" * 10)))
-    assert run.summary("A").roofline_s is None and run.summary("A").roofline_share is None
-
-
 def test_a_prediction_stored_by_an_older_version_still_opens() -> None:
     old = b'{"record":"foretold","arm":"A","points":[{"length":5,"sliding":1,"full":2}]}'
     run = Run(created(arms="A"))
@@ -231,30 +203,6 @@ def test_texts_are_compared_once_both_arms_ended_if_they_were_greedy() -> None:
     assert sampled.snapshot().texts() is None
 
 
-@pytest.mark.parametrize("asked", ["A", "B"])
-def test_the_gap_between_texts_is_of_the_arm_that_was_asked_for_it(asked: str) -> None:
-    run = Run(created())
-    for arm in "AB":
-        run.append(
-            ArmEvent(arm, 0, 1.0, tokens(0, 1) if arm == "A" else msgspec.structs.replace(tokens(0, 1), ids=[9]))
-        )
-        if arm == asked:
-            run.append(ArmEvent(arm, 0, 1.0, Probed(0, [7, 8], [" a", " the"], [3.5, 3.25])))
-        run.append(ArmEvent(arm, 0, 1.5, finished("x")))
-    found = run.snapshot().texts()
-    assert found is not None and (found.tokens_equal_until, found.gap) == (0, 0.25)
-
-
-def test_a_run_begins_without_fault_and_names_the_memory_that_its_worker_named() -> None:
-    run = Run(created())
-    assert not run.bad_input and run.snapshot().memory_label == "resident memory of the worker"
-    before = run.version
-    run.append(Ended(1.0, "done"))
-    assert run.version == before + 1
-    repeat(run, "A", 0, 0.2)
-    assert run.snapshot().memory_label == finished("").memory_label != "resident memory of the worker"
-
-
 def test_seconds_since_it_was_created_come_from_a_steady_clock_in_its_own_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -307,17 +255,6 @@ def test_a_run_is_at_its_first_repeat_until_another_begins() -> None:
     assert run.snapshot().repeat == 0
     run.append(ArmEvent("A", 2, 1.0, tokens(0, 1)))
     assert run.snapshot().repeat == 2
-
-
-def test_a_run_from_the_future_has_not_lasted_yet() -> None:
-    assert Run(created(at_s=time.time() + 1e6)).elapsed_s == 0.0
-
-
-def test_who_asks_for_fewer_arms_gets_those() -> None:
-    run = Run(batch_created())
-    for cursors in ([], [[0, 0, 0, 0]]):
-        batch, tokens = run.past_batch(0, cursors), run.past(0, [cursor[:3] for cursor in cursors])
-        assert len(batch.columns) == len(tokens.columns) == len(cursors)
 
 
 @pytest.mark.parametrize(("asked", "given"), [(-5, 0), (0, 0), (3, 3), (4, 3)])

@@ -10,6 +10,7 @@ from tokendyno.backend.messages import Event, Loaded, PageGroup, PagesAllocated,
 from tokendyno.backend.predict.kv import KvPoint
 from tokendyno.backend.runs.records import ArmEvent, Predicted
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.snapshot import doubt
 from tokendyno.backend.traffic import TrafficRequest
 
 
@@ -98,16 +99,6 @@ def test_the_cache_is_that_after_the_newest_token_and_an_encoder_has_none() -> N
     assert (found.kv_bytes, found.kv_predicted_bytes, found.ttft_s, found.runs) == (None, None, None, 1)
 
 
-@pytest.mark.parametrize(("completed", "compared"), [("AB", True), ("A", False), ("B", False), ("", False)])
-def test_texts_are_compared_where_both_arms_came_to_an_end(completed: str, compared: bool) -> None:
-    run = Run(created())
-    for arm in "AB":
-        run.append(ArmEvent(arm, 0, 1.0, tokens(0, 3, "abc")))
-        run.append(ArmEvent(arm, 0, 1.0, finished("abc", "length" if arm in completed else "cancelled")))
-    assert (run.snapshot().texts() is not None) is compared
-    assert Run(encoder(arms="AB")).snapshot().texts() is None
-
-
 def test_a_probe_of_either_arm_tells_the_gap() -> None:
     run = Run(created())
     for arm, last in (("A", 2), ("B", 3)):
@@ -165,3 +156,33 @@ def test_where_no_proof_was_asked_for_every_row_says_so() -> None:
     rows = run.ledger("A")
     assert {row.finding.axis for row in rows} == set(first.arms[0].planned)
     assert {(row.status, row.finding.proof) for row in rows} == {("unchecked", "not looked at")}
+
+
+# --- measured bytes against what was predicted -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("measured", "doubted"), [(1000, False), (1020, False), (980, False), (1021, True), (979, True)]
+)
+def test_more_than_the_tolerance_is_doubted(measured: int, doubted: bool) -> None:
+    assert bool(doubt("weights", 1000, measured)) is doubted
+    assert doubt("weights", None, measured) == doubt("weights", 0, measured) == doubt("kv", 1000, None) == ""
+
+
+def test_the_sentence_gives_both_figures_and_the_tolerance() -> None:
+    assert doubt("kv", 1000, 1880) == (
+        "The memory contradicts this: the KV cache takes 1,880 bytes, +88.0% against the 1,000 predicted for this "
+        "choice (tolerance 2%)."
+    )
+
+
+@pytest.mark.parametrize(("weights", "status"), [(2**27, "verified"), (2**26, "partial")])
+def test_weights_half_as_large_as_predicted_turn_the_row_of_the_dtype(weights: int, status: str) -> None:
+    run = Run(created(arms="A"))
+    predicted, *records = arm_records("A", 3)
+    loaded = ArmEvent("A", 0, 0.0, Loaded(weights, 10, False))
+    for record in (predicted, loaded, *records[:-1], ArmEvent("A", 0, 1.0, finished("x"))):
+        run.append(record)
+    row, _ = run.ledger("A")
+    assert row.status == status
+    assert ("-50.0%" in row.reason) is (status == "partial")

@@ -8,10 +8,12 @@ from msgspec.structs import replace
 
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import ended
-from tokendyno.backend.messages import Finished, Steps
+from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Annotation, Finished, Steps
+from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.batch_live import batch_delta
+from tokendyno.backend.traffic import TrafficRequest
+from tokendyno.backend.views.batch_live import MOST_BUCKETS, batch_delta, buckets
 from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.verdict import batch_verdict
 
@@ -150,3 +152,28 @@ def test_an_unfinished_run_has_no_verdict_and_only_what_lies_past_the_cursor_is_
     assert (a.wait_s, a.ended, a.texts) == ([], [2], ["two"]) and b.end_step == 0
     again = batch_delta(run, 0, [(0, 0, 0, 0)] * 2, 2.0).head
     assert again is not None and again.asked is None, "asked once"
+
+
+# --- one compile for each length -------------------------------------------------------------------
+
+PREFILLS = [(40, 10), (100, 20), (30, 12)]
+"""Prompt and new tokens of requests that ran one after the other: caches of 128, 256 and 128 slots."""
+
+
+def test_each_length_has_its_batches_and_the_time_of_its_compile_and_torchs_refusal_is_told() -> None:
+    arm, requests = ArmSeries("A"), [TrafficRequest(0.0, new, prompt) for prompt, new in PREFILLS]
+    for i, (prompt, _) in enumerate(PREFILLS):
+        begin_s = [i + 0.0, i + 0.5]
+        steps = Steps(2 * i, begin_s, [one + 0.5 for one in begin_s], [2, 1], [0, 0], [0, 0], [i, -1, i],
+                      [PREFILL, IDLE, DECODE], [prompt, 1, 1], [5, -1, 6])  # fmt: skip
+        arm.batch.take(steps)
+    arm.annotations = [Annotation("recompile", 3, 1.5, 0.25, "a guard"), Annotation("gc", 1, 0.1, 0.2, "collected")]
+    short, long = buckets(arm, "buckets", requests)
+    assert (short.slots, short.batches, short.compiled) == (128, [(0.0, 1.0), (2.0, 3.0)], [])
+    assert short.said == "2 batches, 2 steps after the prompt; compiled in the warm-up"
+    assert (long.slots, long.batches, long.compiled) == (256, [(1.0, 2.0)], [(1.5, 1.75)])
+    assert long.said.endswith("compiled 1.50 s into the run, in 250 ms")
+
+    arm.annotations.append(Annotation("graph_skip", 5, 2.6, 0.0, "not compiled: Dynamo recompile limit exceeded"))
+    assert "torch gave up" in buckets(arm, "buckets", requests)[0].said
+    assert len(buckets(arm, "exact", requests)) == len(PREFILLS) <= MOST_BUCKETS

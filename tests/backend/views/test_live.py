@@ -7,7 +7,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from tests.support.runs import created, finished, tokens
+from tests.support.runs import arm_records, created, ended, finished, tokens
 from tokendyno.backend.messages import Annotation, Loaded, PhaseName, Progress, RankMemory, Samples, Started, Tokens
 from tokendyno.backend.predict.kv import KvPoint
 from tokendyno.backend.runs import run as run_module
@@ -17,6 +17,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views import live
 from tokendyno.backend.views.details import detail_rows
+from tokendyno.backend.views.live import head_of
 from tokendyno.backend.views.sentences import interference_of
 from tokendyno.backend.views.tiles import PHASE_TITLES, Tile
 
@@ -136,14 +137,6 @@ def test_a_run_read_back_from_its_records_is_the_same_run(seed: int) -> None:
     assert again.arms == watched.arms and live.delta(again, 0, start, 1.0) == live.delta(watched, 0, start, 1.0)
 
 
-@pytest.mark.parametrize("cursor", [[-5, -5, -5], [10**12] * 3])
-def test_a_cursor_outside_the_run_is_brought_back_into_it(cursor: list[int]) -> None:
-    run = Run(first_record("A"))
-    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
-    arm = live.delta(run, 0, [cursor], 0.0).columns[0]
-    assert (arm.first, arm.end) in ((0, 3), (3, 3)) and 0 <= arm.first_character <= arm.end_character == 3
-
-
 def test_the_browser_gets_every_column() -> None:
     run = Run(first_record("A"))
     run.append(ArmEvent("A", 0, 1.0, Tokens(0, [0.1, 0.3], [0.1, 0.2], [1, 2], [3, 4], [5, 6], [7, 8], "xyz")))
@@ -166,15 +159,6 @@ def test_the_head_is_sent_only_when_something_of_it_changed() -> None:
     again = live.delta(run, first.version, [[0, 0, 0]] * 2, 0.0)
     assert again.head is not None and again.head.arms[0].state == "working"
     assert [(phase.name, phase.title) for phase in again.head.arms[0].phases] == [("load", "load")]
-
-
-def test_a_run_is_not_reported_as_ended_while_tokens_remain_to_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "MAX_TOKENS_PER_PULL", 2)
-    run = Run(first_record("A"))
-    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3)))
-    run.append(Ended(2.0, "done"))
-    assert not live.delta(run, 0, [[0, 0, 0]], 0.0).ended
-    assert live.delta(run, 0, [[2, 0, 0]], 0.0).ended
 
 
 # --- the head -------------------------------------------------------------------------------------
@@ -289,3 +273,24 @@ def test_memory_by_rank_is_told_in_rows_and_the_others_are_a_curve_with_gaps() -
         ("Peak memory of rank 0", "1.00", "GiB"),
         ("Peak memory of rank 1", "512", "MiB"),
     ]
+
+
+# --- the figure of a slide -------------------------------------------------------------------------
+
+
+def test_what_differs_has_a_figure_in_a_sentence_and_what_does_not_has_none() -> None:
+    run = Run(created())
+    for record in [*arm_records("A", 64), *arm_records("B", 64), ended()]:
+        run.append(record)
+    figures = head_of(run.snapshot(), 0.0).figures
+    assert set(figures) == {"latency", "kv"}
+    said = figures["kv"]
+    assert (said.lead, said.tail.split(" than ")[0]) == ("Baseline takes", "less KV cache")
+    assert said.figure.endswith("%") and 0 < int(said.figure[:-1]) < 100
+
+
+def test_of_a_single_arm_the_time_of_a_token_is_shown() -> None:
+    run = Run(created(arms="A"))
+    for record in [*arm_records("A", 20), ended()]:
+        run.append(record)
+    assert set(head_of(run.snapshot(), 0.0).figures) == {"latency"}

@@ -1,5 +1,3 @@
-"""Generated code comes with the proof, is kept with the run, and is one file of all arms."""
-
 import gzip
 
 from tests.support.small_runs import begun, fill
