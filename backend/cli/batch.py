@@ -37,7 +37,7 @@ def batch(options: argparse.Namespace) -> int:
     def shown(current: Run, runs: RunLog) -> Sequence[Block]:
         return run_blocks(current, options.all) if any(arm.batch.end_s for arm in current.arms.values()) else []
 
-    return perform(options, request, lambda current, checked, runs: batch_document(current), shown)
+    return perform(options, request, lambda current, runs: batch_document(current), shown)
 
 
 def _write_scripts(options: argparse.Namespace, request: Request) -> int:

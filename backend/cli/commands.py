@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.cli.files import check_folder, check_writable, give, read_prompt
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
@@ -41,7 +40,7 @@ from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.document import document, predicted_series
+from tokendyno.backend.views.document import document
 from tokendyno.backend.views.schema import Document
 
 MAX_NODES = 64
@@ -92,48 +91,44 @@ def _machines_of(options: argparse.Namespace) -> Machines | None:
 
 
 def _perform(options: argparse.Namespace, request: Request, machines: Machines | None = None) -> int:
-    def result(current: Run, checked: dict[str, Checked], runs: RunLog) -> msgspec.Struct:
-        return run_document(options, current, checked, runs)
-
     def shown(current: Run, runs: RunLog) -> Sequence[Block]:
         measured = any(arm.t_s for arm in current.arms.values())
         return run_blocks(current, options.all, runs.reading) if measured else []
 
-    return perform(options, request, result, shown, machines)
+    return perform(options, request, run_document, shown, machines)
 
 
-def run_document(options: argparse.Namespace, run: Run, checked: dict[str, Checked], runs: RunLog) -> Document:
+def run_document(run: Run, runs: RunLog) -> Document:
     """The JSON document of a run of one prompt."""
     gate = gate_of(run.snapshot(), runs.reading) if run.ended else None
-    return document(run, predicted_series(run, options.models_dir, checked), gate)
+    return document(run, gate)
 
 
 def perform(
     options: argparse.Namespace,
     request: Request,
-    result: Callable[[Run, dict[str, Checked], RunLog], msgspec.Struct],
+    result: Callable[[Run, RunLog], msgspec.Struct],
     shown: Callable[[Run, RunLog], Sequence[Block]],
     machines: Machines | None = None,
 ) -> int:
     """Carry a request out and report on it; returns the exit code.
 
-    result    the JSON document, of the run and of each arm as it was checked, beside all other runs
+    result    the JSON document of the run, beside all other runs
     shown     what is printed of the run, nothing where nothing was measured
     machines  those that share the model
     """
     check_writable(options.json)
-    with carried_out(options, request, machines) as (current, checked, runs, stopped):
-        give(options, shown(current, runs), result(current, checked, runs))
+    with carried_out(options, request, machines) as (current, runs, stopped):
+        give(options, shown(current, runs), result(current, runs))
         if not stopped and current.status != "done":
             raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
         return STOPPED if stopped else OK
 
 
 class CarriedOut(NamedTuple):
-    """A run that has ended, each arm as it was checked, all other runs, and whether Ctrl-C ended it."""
+    """A run that has ended, all other runs, and whether Ctrl-C ended it."""
 
     run: Run
-    checked: dict[str, Checked]
     runs: RunLog
     stopped: bool
 
@@ -147,7 +142,7 @@ def carried_out(
     bench = open_bench(history_of(options), options.models_dir, machines=machines)
     try:
         say_notes(bench)
-        checked = bench.check(request)
+        bench.check(request)  # what is wrong with it is said before anything is typed elsewhere
         for line in machines.torchrun_lines(options.model, options.models_dir) if machines is not None else ():
             say("On another machine, type:")
             print(f"  {line}", file=sys.stderr, flush=True)  # whole, to be copied
@@ -157,7 +152,7 @@ def carried_out(
         for arm in current.created.arms:
             for verdict in arm.verdicts:
                 say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
-        yield CarriedOut(current, checked, bench.runs, follow(bench, current))
+        yield CarriedOut(current, bench.runs, follow(bench, current))
     finally:
         close(bench)
 

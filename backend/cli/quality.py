@@ -25,7 +25,7 @@ def quality(options: argparse.Namespace) -> int:
     def shown(current: Run, runs: RunLog) -> Sequence[Block]:
         return run_blocks(current, options.all) if any(arm.scores for arm in current.arms.values()) else []
 
-    return perform(options, quality_of(options), lambda current, checked, runs: quality_document(current), shown)
+    return perform(options, quality_of(options), lambda current, runs: quality_document(current), shown)
 
 
 def quality_of(options: argparse.Namespace) -> Request:

@@ -17,7 +17,7 @@ from tokendyno.backend.paths import ablation_folder
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.document import document, recorded_series
+from tokendyno.backend.views.document import document
 from tokendyno.backend.views.files import code_file, series_csv
 from tokendyno.ui.report.page import course_report
 from tokendyno.ui.report.page import report as html_report
@@ -51,7 +51,7 @@ def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int
         write_text(options.csv, series_csv(run), "--csv")
     if options.json is not None:
         gate = gate_of(run.snapshot(), others.reading)
-        write_json(options.json, document(run, recorded_series(run), gate))
+        write_json(options.json, document(run, gate))
     if options.code is not None:
         if not (code := code_file(run.snapshot())):
             raise InputError("No code was generated in this run: no arm of it was compiled by Inductor and proved.")

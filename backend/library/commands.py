@@ -45,13 +45,13 @@ def compare(
     `prompt`, `max_new_tokens`, `seconds`, `no_quality`. Raises InputError and RunFailed."""
     asked = _asked("compare", progress, options, model=model, a=a, b=b)
     with asked as given, _carried_out(given, comparison_of(given)) as done:
-        return _run_result(given, done)
+        return _run_result(done)
 
 
 def run(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, **options: Any) -> RunResult:
     """Run one arm on one prompt. `options`: those of `tokendyno run`. Raises InputError and RunFailed."""
     with _asked("run", progress, options, model=model, arm=arm) as given, _carried_out(given, *run_of(given)) as done:
-        return _run_result(given, done)
+        return _run_result(done)
 
 
 def quality(
@@ -177,7 +177,7 @@ def _carried_out(
         yield done
 
 
-def _run_result(options: argparse.Namespace, done: CarriedOut) -> RunResult:
+def _run_result(done: CarriedOut) -> RunResult:
     now = done.run.snapshot()
-    found = run_document(options, done.run, done.checked, done.runs)
+    found = run_document(done.run, done.runs)
     return RunResult(found, now, gate_of(now, done.runs.reading))

@@ -26,7 +26,7 @@ from tokendyno.backend.messages import Generate, Started
 from tokendyno.backend.models import resolve
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.traffic import Traffic, TrafficRequest
-from tokendyno.backend.views.document import document, predicted_series
+from tokendyno.backend.views.document import document
 from tokendyno.backend.views.ledger import LedgerRow, prompt_rows
 
 USUAL_LENGTH = 512
@@ -101,7 +101,7 @@ def load(
     if progress:
         shown_until(lambda: held.run, loading.done)
     loading.result()
-    return Model(held, asked, machine, max_length or 0, folder)
+    return Model(held, asked, machine, max_length or 0)
 
 
 def _check_among_others(held: InProcessModel, length: int, logprobs: int | None, seed: int | None) -> None:
@@ -128,10 +128,8 @@ class Model:
     tokenizer  that of transformers; its chat template is the model's
     """
 
-    def __init__(
-        self, held: InProcessModel, arm: ArmRequest, machine: Machine, max_length: int, models_dir: Path | None
-    ) -> None:
-        self._held, self._arm, self._machine, self._models_dir = held, arm, machine, models_dir
+    def __init__(self, held: InProcessModel, arm: ArmRequest, machine: Machine, max_length: int) -> None:
+        self._held, self._arm, self._machine = held, arm, machine
         self._places = max_length
         self._continuous = held.checked.plan.generate.batch.continuous
         self._weight_bytes = held.loaded.weight_bytes
@@ -293,9 +291,7 @@ class Model:
         if progress:
             shown_until(lambda: held.run, measuring.done)
         run = measuring.result()
-        self._measured = RunResult(
-            document(run, predicted_series(run, self._models_dir, {"A": held.checked})), run.snapshot()
-        )
+        self._measured = RunResult(document(run), run.snapshot())
         return self._measured
 
     def prove(self, prompt: str = "", *, max_new_tokens: int = 64, progress: bool = True) -> list[LedgerRow]:

@@ -132,17 +132,3 @@ def kv_polyline(
         return KvPoint(length, at.sliding, at.full + at.fixed)
 
     return tuple(corner(length) for length in ordered)
-
-
-def kv_series(
-    facts: ModelFacts,
-    cache: CacheKind,
-    prompt_length: int,
-    new_tokens: int,
-    batch: int,
-    itemsize: int,
-    max_cache_len: int = 0,
-) -> tuple[KvBytes, ...]:
-    """One entry for each generated token: token i is made when the prompt and i tokens are in the cache."""
-    lengths = range(prompt_length, prompt_length + new_tokens)
-    return tuple(kv_bytes(facts, cache, length, batch, itemsize, max_cache_len, prompt_length) for length in lengths)

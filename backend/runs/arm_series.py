@@ -1,8 +1,8 @@
 """One arm of a run: its events folded into columns."""
 
+import bisect
 import copy
 import dataclasses
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -244,10 +244,11 @@ def roofline_at(points: Sequence[RooflinePoint], length: int) -> float:
 
 def _interpolate(points: Sequence[P], length: int, value: Callable[[P], float]) -> float:
     """The value at a length: linear between two corners, that of the nearest corner outside them."""
-    for a, b in itertools.pairwise(points):
-        if length in range(a.length, b.length):
-            return value(a) + (length - a.length) / (b.length - a.length) * (value(b) - value(a))
-    return value(min(points, key=lambda point: abs(point.length - length)))
+    after = bisect.bisect_right(points, length, key=lambda point: point.length)
+    if after in (0, len(points)):
+        return value(points[max(0, after - 1)])
+    a, b = points[after - 1 : after + 1]
+    return value(a) + (length - a.length) / (b.length - a.length) * (value(b) - value(a))
 
 
 def _copied(value: Any) -> Any:

@@ -89,13 +89,10 @@ def expected_s(records: Records, created: Created, arm: ArmPlanned) -> dict[Phas
         if not any(names.values()):
             continue
         read += 1
-        for record in records.read(earlier.id):
-            match record:
-                case ArmEvent(arm=name, event=Progress(state="end", phase=phase, seconds=seconds)):
-                    if phase in names.get(name, ()) and phase not in found:
-                        found[phase] = seconds
-                case _:
-                    pass
+        for record in records.ended_phases(earlier.id):
+            assert isinstance(record.event, Progress)
+            if record.event.phase in names.get(record.arm, ()):
+                found.setdefault(record.event.phase, record.event.seconds)
     return found
 
 

@@ -1,24 +1,18 @@
 """A run as one document for programs (schema 3): of one prompt, of many requests, of given texts."""
 
 import bisect
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.evidence import TOKENS
 from tokendyno.backend.messages import IDLE, Compiled
-from tokendyno.backend.models import resolve
-from tokendyno.backend.predict.kv import kv_series
-from tokendyno.backend.predict.parallel import shard
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.runs.arm_series import ArmSeries, kv_at
 from tokendyno.backend.runs.batch_series import BatchSeries, RequestRow
 from tokendyno.backend.runs.gate import FindReading, Gate, gate_of
 from tokendyno.backend.runs.quality import ReadingDifference, readings, whole_reading
-from tokendyno.backend.runs.records import PrefillBound
+from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import TrafficRequest
@@ -56,8 +50,8 @@ from tokendyno.backend.views.schema import (
 from tokendyno.backend.views.sentences import interference_of
 
 
-def document(run: Run, kv_predicted: Mapping[str, KvSeries], gate: Gate | None = None) -> Document:
-    """The document of a run as it is now. `kv_predicted`: by arm; `gate`: the quality of B against A."""
+def document(run: Run, gate: Gate | None = None) -> Document:
+    """The document of a run as it is now. `gate`: the quality of B against A."""
     now = run.snapshot()
     return Document(
         **head(now),
@@ -68,11 +62,11 @@ def document(run: Run, kv_predicted: Mapping[str, KvSeries], gate: Gate | None =
         verdict=card_of(now, gate) or msgspec.UNSET,
         quality=gate_document(gate) or msgspec.UNSET,
         unasked=now.unasked or msgspec.UNSET,
-        arms=[_arm(now, name, kv_predicted[name]) for name in now.arms],
+        arms=[_arm(now, name) for name in now.arms],
     )
 
 
-def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
+def _arm(run: Snapshot, name: str) -> ArmDocument:
     arm, summary = run.arms[name], run.summary(name)
     started, finished = arm.started, arm.finished
     decodes = run.unit == "token"
@@ -84,7 +78,7 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         latency_s=arm.latency_s,
         time_s=arm.t_s,
         kv_bytes=KvSeries(arm.kv_sliding, arm.kv_full),
-        kv_bytes_predicted=kv_predicted,
+        kv_bytes_predicted=_kv_predicted(arm, run.unit),
         memory_bytes=arm.memory_bytes,
         ranks=(finished.ranks if finished else []) or msgspec.UNSET,
         memory_check=_memory_checks(memory_checks_of(run, name)),
@@ -166,50 +160,25 @@ def _compile_report(found: Compiled) -> CompileReport:
     )
 
 
-def recorded_series(run: Run) -> dict[str, KvSeries]:
-    """Predicted KV bytes of every arm as the run recorded them, straight between corners, for other machines."""
-    series: dict[str, KvSeries] = {}
-    for name, arm in run.snapshot().arms.items():
-        series[name] = KvSeries([], [])
-        if arm.started is not None and arm.predicted_kv:
-            after = [bisect.bisect_right(arm.t_s, t_s) - 1 for t_s in arm.t_s]
-            sizes = [kv_at(arm.predicted_kv, arm.started.prompt_tokens + at) for at in after]
-            series[name] = KvSeries([round(sliding) for sliding, _ in sizes], [round(full) for _, full in sizes])
-    return series
-
-
-def predicted_series(run: Run, models_dir: Path | None, checked: Mapping[str, Checked]) -> dict[str, KvSeries]:
-    """Predicted KV bytes of every arm, one entry per step, from the model's config alone."""
-    facts, now = resolve(run.request.model, models_dir), run.snapshot()
-    series: dict[str, KvSeries] = {}
-    for name, arm in now.arms.items():
-        if arm.started is None or not arm.t_s:
-            series[name] = KvSeries([], [])
-            continue
-        plan, itemsize = checked[name].plan, checked[name].itemsize
-        rank = shard(facts, plan.load.parallel.tensor, plan.load.parallel.expert)
-        sizes = kv_series(
-            rank,
-            plan.generate.cache,
-            arm.started.prompt_tokens,
-            len(arm.t_s),
-            arm.started.batch_size,
-            itemsize,
-            arm.started.places,
-        )
-        after = [sizes[bisect.bisect_right(arm.t_s, t_s) - 1] for t_s in arm.t_s] if sizes else []
-        series[name] = KvSeries([size.sliding for size in after], [size.full + size.fixed for size in after])
-    return series
+def _kv_predicted(arm: ArmSeries, unit: Unit) -> KvSeries:
+    """Predicted KV bytes after each step, straight between the corners that the run recorded."""
+    if unit == "forward":
+        return KvSeries([0] * len(arm.t_s), [0] * len(arm.t_s))
+    if arm.started is None or not arm.predicted_kv:
+        return KvSeries([], [])
+    cached = [arm.started.prompt_tokens + bisect.bisect_right(arm.t_s, t_s) - 1 for t_s in arm.t_s]
+    sizes = [kv_at(arm.predicted_kv, length) for length in cached]
+    return KvSeries([round(sliding) for sliding, _ in sizes], [round(full) for _, full in sizes])
 
 
 def document_of(run: Run, find: FindReading) -> msgspec.Struct:
-    """The document of its kind, without the model or the machine of the run. `find`: a reading by the same arms."""
+    """The document of a run of any kind. `find`: a reading by the same arms."""
     if run.request.quality is not None:
         return quality_document(run)
     if run.request.traffic is not None:
         return batch_document(run)
     gate = gate_of(run.snapshot(), find) if run.ended else None
-    return document(run, recorded_series(run), gate)
+    return document(run, gate)
 
 
 # --- what documents of all kinds have --------------------------------------------------------------

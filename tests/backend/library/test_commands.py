@@ -17,7 +17,7 @@ from tokendyno.backend.library import commands
 from tokendyno.backend.library.results import RunResult
 from tokendyno.backend.recordings.shelf import shipped_records
 from tokendyno.backend.runs.run import folded
-from tokendyno.backend.views.document import document, recorded_series
+from tokendyno.backend.views.document import document
 
 QUICK: dict[str, Any] = {"max_new_tokens": 6, "no_proof": True, "no_history": True}
 
@@ -43,7 +43,7 @@ def test_a_run_is_a_document_a_table_and_a_figure(capsys: pytest.CaptureFixture[
 
 def test_a_verdict_is_the_sentence_of_the_page() -> None:
     run = folded(shipped_records("recorded-half-bytes"))
-    result = RunResult(document(run, recorded_series(run)), run.snapshot())
+    result = RunResult(document(run), run.snapshot())
     assert result.verdict.startswith("float32 is 1.5\u00d7 as fast as bfloat16 (1.3 to 1.7)")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.kv import kv_series
 from tokendyno.backend.models import CacheLayers, ModelFacts, resolve
 from tokendyno.backend.optimizations.tensor_bytes import layer_bytes
 from tokendyno.backend.plan import (
@@ -19,7 +20,7 @@ from tokendyno.backend.plan import (
     UNWINDOWED,
     CacheKind,
 )
-from tokendyno.backend.predict.kv import KvBytes, KvPoint, kv_bytes, kv_polyline, kv_series
+from tokendyno.backend.predict.kv import KvBytes, KvPoint, kv_bytes, kv_polyline
 
 WINDOW = 8
 SHAPE: dict[str, Any] = {

@@ -9,7 +9,6 @@ from tokendyno.backend.runs.records import ArmEvent, Ended
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.schema import KvSeries
 from tokendyno.backend.views.tiles import tiles
 from tokendyno.backend.views.verdict import verdict_of
 
@@ -83,6 +82,6 @@ def test_sentence_tile_and_document_have_one_figure_however_much_single_steps_an
     assert compared.ratio == pytest.approx(b.tokens_per_s / a.tokens_per_s)
     shown = {tile.key: tile for tile in tiles(a, "RSS", 1)}
     assert shown["latency"].value == "200" and shown["rate"].value == "5.00"
-    written = document(run, {name: KvSeries([], []) for name in "AB"})
+    written = document(run)
     assert written.comparison == compared and written.arms[1].summary.latency_mean_s == b.latency_mean_s
     assert f"{1 - 1 / compared.ratio:.0%}" in differences(now)["latency"].text

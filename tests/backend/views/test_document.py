@@ -5,18 +5,15 @@ from typing import Any
 
 import msgspec
 
-from tests.support.machines import CPU, facts
 from tests.support.runs import encoder, ended, passes
 from tests.support.small_runs import annotated, begun, fill, repeated
-from tokendyno.backend.arms.check import check
 from tokendyno.backend.runs.records import Ended
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.document import document, predicted_series
-from tokendyno.backend.views.schema import KvSeries
+from tokendyno.backend.views.document import document
 
 
 def whole(run: Run) -> dict[str, Any]:
-    found = document(run, {name: KvSeries([1, 2, 3], [4, 5, 6]) for name in run.arms})
+    found = document(run)
     loaded: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(found), allow_nan=False))
     return loaded
 
@@ -27,18 +24,6 @@ def test_a_run_that_never_began_is_a_document_too() -> None:
     (arm,) = whole(run)["arms"]
     assert (arm["ttft_s"], arm["latency_s"], arm["text"], arm["effective"]) == (None, [], "", {})
     assert whole(run)["message"] == "It broke."
-
-
-def test_predictions_have_one_entry_for_each_generated_token() -> None:
-    run = begun("AB")
-    fill(run, "A")
-    from tokendyno.backend.arms.parse import make_config
-
-    plans = {n: check(make_config("pocket", {"cache": "static"}), facts(), CPU, run.request.workload) for n in "AB"}
-    series = predicted_series(run, None, plans)
-    assert [len(kind) for kind in (series["A"].sliding, series["A"].full)] == [3, 3]
-    assert len(set(series["A"].full)) == 1, "a static cache does not grow"
-    assert series["B"] == KvSeries([], [])
 
 
 def test_the_document_keeps_what_the_model_wrote() -> None:

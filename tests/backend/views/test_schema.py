@@ -15,7 +15,7 @@ from tests.support.runs import arm_records, created, encoder, ended, passes
 from tokendyno.backend.runs.records import Created, Predicted, PrefillBound, decode_record
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.schema import Document, KvSeries
+from tokendyno.backend.views.schema import Document
 
 TEXT = (Path(__file__).parent / "stored_document.json").read_bytes()
 STORED: dict[str, Any] = json.loads(TEXT)
@@ -79,7 +79,7 @@ def test_the_bound_of_a_prefill_is_there_where_it_is_known() -> None:
         if isinstance(record, Predicted) and record.arm == "A":
             record = msgspec.structs.replace(record, prefill=PrefillBound(0.001, "compute", "1 Tflop"))
         run.append(record)
-    one, other = plain(document(run, {name: KvSeries([1], [1]) for name in "AB"}))["arms"]
+    one, other = plain(document(run))["arms"]
     assert one["roofline"]["prefill"] == {
         "seconds": 0.001,
         "share": pytest.approx(0.001 / one["ttft_s"]),
@@ -96,8 +96,7 @@ def test_the_stored_run_gives_the_stored_document() -> None:
     run = Run(first)
     for record in rest:
         run.append(record)
-    kv_predicted = {arm["name"]: KvSeries(**arm["kv_bytes_predicted"]) for arm in STORED["arms"]}
-    found = plain(document(run, kv_predicted))
+    found = plain(document(run))
     for arm, stored in zip(found["arms"], STORED["arms"], strict=True):
         assert len(arm["interference"]) == len(stored["interference"])
         arm["interference"] = stored["interference"]
@@ -109,7 +108,7 @@ def test_an_encoders_run_has_the_same_keys() -> None:
     run = Run(encoder())
     for record in [*passes("A", 20), ended()]:
         run.append(record)
-    (arm,) = plain(document(run, {"A": KvSeries([], [])}))["arms"]
+    (arm,) = plain(document(run))["arms"]
     assert [*arm, "prompt_pass"] == list(STORED["arms"][0])
     assert keys(arm["summary"]) == keys(STORED["arms"][0]["summary"])
     assert keys(arm["annotations"]) == {"kind": None, "token": None, "t_s": None, "seconds": None, "text": None}

@@ -9,7 +9,6 @@ from tokendyno.backend.messages import Finished
 from tokendyno.backend.runs.records import ArmEvent, Predicted, Record, StepReads
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.schema import KvSeries
 from tokendyno.backend.views.step_time import StepText, step_text, step_tiles
 
 STEP = StepTime(
@@ -121,7 +120,7 @@ def test_a_step_that_was_not_traced_says_why() -> None:
 
 def test_the_document_has_the_parts_or_the_reason_and_leaves_old_runs_as_they_were() -> None:
     def sent(run: Run) -> dict[str, object]:
-        return dict(msgspec.to_builtins(document(run, {"A": KvSeries([], [])}).arms[0]))
+        return dict(msgspec.to_builtins(document(run).arms[0]))
 
     assert sent(run_of(STEP))["step_time"] == {
         "seconds": 0.010,

@@ -12,7 +12,6 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.summary import Comparison, Outcome
 from tokendyno.backend.runs.texts import TextComparison
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.schema import KvSeries
 from tokendyno.backend.views.verdict import Bytes, less_or_more, verdict_of, worded
 
 SAME, FROM_37 = TextComparison(None), TextComparison(37)
@@ -178,7 +177,7 @@ def test_what_differs_although_nobody_named_it_is_said(
         run.append(record)
     said = f"The arms also differ in what nobody named: {says}." if says else ""
     assert verdict_of(run.snapshot()).unasked == said, "the cache was asked for"
-    written = document(run, {name: KvSeries([], []) for name in "AB"}).unasked
+    written = document(run).unasked
     assert written == ({"dtype": planned} if says else msgspec.UNSET)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.kv import kv_series
 from tests.support.processes import sitecustomize, with_path
 from tests.support.worker import Talk, column, only
 from tests.support.worker import plan_of as checked_plan
@@ -31,7 +32,6 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import axis_names
 from tokendyno.backend.plan import CACHES, LoadPlan, Plan
-from tokendyno.backend.predict.kv import kv_series
 from tokendyno.backend.predict.weights import weight_bytes
 
 WINDOW = 128

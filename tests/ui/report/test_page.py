@@ -29,7 +29,7 @@ from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, folded
 from tokendyno.backend.views import live
 from tokendyno.backend.views.command import command_of
-from tokendyno.backend.views.document import recorded_series
+from tokendyno.backend.views.document import document
 from tokendyno.backend.views.files import plain_cell, series_csv
 from tokendyno.ui.report.page import report, whole
 
@@ -116,7 +116,7 @@ def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
         "'\tx",
         "A",
     ]
-    assert [len(series.full) for series in recorded_series(run).values()] == [5, 5]
+    assert [len(arm.kv_bytes_predicted.full) for arm in document(run).arms] == [5, 5]
 
 
 def test_the_command_writes_what_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.document import document, predicted_series
+from tokendyno.backend.views.document import document
 
 MOST_FIXES = 4
 SPARES = 4
@@ -86,9 +86,8 @@ def settled(bench: Bench, model: str, arm: str, work: Workload = WORK) -> tuple[
 def perform(bench: Bench, model: str, choices: dict[str, str], work: Workload = WORK) -> tuple[Run, dict[str, Any]]:
     """Run one arm to its end. Returns the run and its JSON document."""
     request = Request(model, [ArmRequest("A", choices)], work)
-    checked = bench.check(request)
     run = bench.wait(bench.submit(request), timeout_s=560)
-    return run, msgspec.to_builtins(document(run, predicted_series(run, None, checked)))
+    return run, msgspec.to_builtins(document(run))
 
 
 def keep(model: str, arm: str, run: Run | None, arm_document: dict[str, Any] | None, why: str, left: int) -> None:

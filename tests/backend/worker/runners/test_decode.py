@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.kv import kv_series
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, column, only, plan_of
 from tokendyno.backend.evidence import TOKENS
 from tokendyno.backend.messages import Finished, Generate, Started, Tokens
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import CACHES, DYNAMIC
-from tokendyno.backend.predict.kv import kv_series
 
 NEW = 24
 TWICE = "Pip has a red ball. Tim has a blue ball. Pip has a red ball. Tim has a"
