@@ -98,9 +98,9 @@ def expected_s(records: Records, created: Created, arm: ArmPlanned) -> dict[Phas
 
 def whole_s(records: Records, created: Created) -> dict[str, dict[PhaseName, float]]:
     """By arm, seconds of its runs, proof and texts in the newest run between the same arms."""
-    asked, keys = created.request, [arm.waits.run for arm in created.arms]
-    for earlier in records.recent(asked.model, MAX_RUNS):
-        if earlier.id == created.id or _course(earlier.request) != _course(asked):
+    request, keys = created.request, [arm.waits.run for arm in created.arms]
+    for earlier in records.recent(request.model, MAX_RUNS):
+        if earlier.id == created.id or _course(earlier.request) != _course(request):
             continue
         if not all(keys) or [arm.waits.run for arm in earlier.arms] != keys:
             continue
@@ -121,10 +121,10 @@ def whole_s(records: Records, created: Created) -> dict[str, dict[PhaseName, flo
     return {}
 
 
-def _course(asked: Request) -> tuple[object, ...]:
+def _course(request: Request) -> tuple[object, ...]:
     """When a run ends, and how many requests it serves: as many, with as many tokens, over as many seconds."""
-    traffic = asked.traffic
-    rules = (asked.until_s, asked.workload.repeats, asked.quality)
+    traffic = request.traffic
+    rules = (request.until_s, request.workload.repeats, request.quality)
     if traffic is None:
         return rules
     new, last_s = sum(one.max_new_tokens for one in traffic.requests), max(one.arrival_s for one in traffic.requests)
@@ -184,8 +184,8 @@ class StartCosts:
             starts_by_arm = self._starts(created)
             for arm in created.arms:
                 if arm.name in starts_by_arm and not any(verdict.level == "fallback" for verdict in arm.verdicts):
-                    asked = frozenset(pair for pair in arm.requested.items() if pair[1] != defaults.get(pair[0]))
-                    starts[lengths(created.request.workload)][asked].append(starts_by_arm[arm.name])
+                    chosen = frozenset(pair for pair in arm.requested.items() if pair[1] != defaults.get(pair[0]))
+                    starts[lengths(created.request.workload)][chosen].append(starts_by_arm[arm.name])
         found = defaultdict[str, list[float]](list)
         for by_choices in starts.values():
             for less, before in by_choices.items():

@@ -99,8 +99,8 @@ def _rounded(planned: Mapping[str, str]) -> int:
 
 def comparable(run: OfRun) -> bool:
     """Whether a reading can say anything of a run: two arms that generate from one prompt."""
-    asked = run.request
-    return run.unit == "token" and len(asked.arms) == 2 and asked.traffic is None and asked.quality is None
+    request = run.request
+    return run.unit == "token" and len(request.arms) == 2 and request.traffic is None and request.quality is None
 
 
 def same_pair(reading: Created, run: Created, swapped: bool = False) -> bool:

@@ -66,7 +66,7 @@ class HistoryWriter:
         self._items: list[Item] = []
         self._numbers: dict[str, int] = {}
         self._changed = threading.Condition()
-        self._flushes_asked = self._flushes_done = 0
+        self._flushes_requested = self._flushes_done = 0
         self._closing = self._ended = False
         self._db: sqlite3.Connection | None = None
         me = psutil.Process()
@@ -96,8 +96,8 @@ class HistoryWriter:
     def flush(self, limit_s: float = END_S) -> None:
         """Return when everything added so far is on disk, or could not be written, or after `limit_s`."""
         with self._changed:
-            self._flushes_asked += 1
-            number = self._flushes_asked
+            self._flushes_requested += 1
+            number = self._flushes_requested
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._flushes_done >= number or self._ended, limit_s)
 
@@ -124,11 +124,11 @@ class HistoryWriter:
                     idle_s = max(0.05, min(PRUNE_EVERY_S, self._prune_at_s - time.monotonic()))
                     self._changed.wait_for(lambda: self._items or self._urgent(), idle_s)
                 self._changed.wait_for(self._urgent, RETRY_S if self.trouble else GATHER_S)
-                asked = self._flushes_asked
+                requested = self._flushes_requested
             if self._attempt():
                 self._prune()
             with self._changed:
-                self._flushes_done = asked
+                self._flushes_done = requested
                 self._changed.notify_all()
         if self.waiting():  # what came during the last attempt
             self._attempt()
@@ -143,7 +143,7 @@ class HistoryWriter:
             self._changed.notify_all()
 
     def _urgent(self) -> bool:
-        return self._closing or self._flushes_asked > self._flushes_done
+        return self._closing or self._flushes_requested > self._flushes_done
 
     def _attempt(self, first: bool = False) -> bool:
         """Write everything that waits. False if that cannot be done now; then `trouble` says why."""

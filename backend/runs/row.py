@@ -48,44 +48,54 @@ class RunRow(NamedTuple):
 
 def row_of(first: Created) -> RunRow:
     """The row of a run."""
-    asked, work = first.request, first.request.workload
-    kind = "batch" if asked.traffic is not None else "quality" if asked.quality is not None else "run"
-    entries = {axis for arm in asked.arms for axis in arm.choices}
+    request, work = first.request, first.request.workload
+    kind = "batch" if request.traffic is not None else "quality" if request.quality is not None else "run"
+    entries = {axis for arm in request.arms for axis in arm.choices}
     entries |= {f"{axis}={choice}" for arm in first.arms for axis, choice in arm.planned.items()}
-    arms = [ArmText(arm.name, choices_text(arm.choices)) for arm in asked.arms]
+    arms = [ArmText(arm.name, choices_text(arm.choices)) for arm in request.arms]
     machine, worked = machine_text(first.machine), work_text(first)
     origin = "" if first.origin == "here" else first.origin
     words = searched(
         first.id,
-        asked.trial,
+        request.trial,
         origin,
-        asked.model,
+        request.model,
         first.model_label,
         kind,
         worked,
         machine,
         *(arm.text for arm in arms),
-        *(titles_text(arm.choices) for arm in asked.arms),
+        *(titles_text(arm.choices) for arm in request.arms),
         work.prompt[:MAX_PROMPT],
         work.system[:MAX_PROMPT],
     )
     listed = MARK + MARK.join(sorted(entries)) + MARK
     return RunRow(
-        kind, first.model_label, worked, machine, listed, msgspec.json.encode(arms).decode(), origin, words, asked.trial
+        kind,
+        first.model_label,
+        worked,
+        machine,
+        listed,
+        msgspec.json.encode(arms).decode(),
+        origin,
+        words,
+        request.trial,
     )
 
 
 def work_text(first: Created) -> str:
     """Sizes by which runs of one model can be told apart, such as the points of a sweep."""
-    asked, work = first.request, first.request.workload
-    if asked.traffic is not None:
-        return f"{len(asked.traffic.requests):,} requests"
-    if asked.quality is not None:
-        return f"{len(asked.quality.texts):,} text{'s' if len(asked.quality.texts) > 1 else ''}"
-    parts = [f"batch {work.batch_size:,}"] if work.batch_size > 1 or asked.trial else []
+    request, work = first.request, first.request.workload
+    if request.traffic is not None:
+        return f"{len(request.traffic.requests):,} requests"
+    if request.quality is not None:
+        return f"{len(request.quality.texts):,} text{'s' if len(request.quality.texts) > 1 else ''}"
+    parts = [f"batch {work.batch_size:,}"] if work.batch_size > 1 or request.trial else []
     parts += [f"prompt of {work.prompt_tokens:,} tokens"] if work.prompt_tokens else []
     parts += [f"{work.max_new_tokens:,} {'new tokens' if first.unit == 'token' else 'passes'}"]
-    parts += [f"{work.repeats:,} repeats"] if work.repeats > 1 and not asked.until_s else []  # else they were as needed
+    parts += (
+        [f"{work.repeats:,} repeats"] if work.repeats > 1 and not request.until_s else []
+    )  # else they were as needed
     return ", ".join(parts)
 
 

@@ -51,11 +51,13 @@ def _differing(a: ArmRequest, b: ArmRequest) -> dict[str, str]:
     apart = [one for one in all_axes() if choice(a, one) != choice(b, one)]
     if not 0 < len(apart) <= MOST_AXES:
         return {a.name: "", b.name: ""}
-    plain = {arm.name: all(choice(arm, one) in (one.default, one.off) for one in apart) for arm in (a, b)}
+    by_default = {arm.name: all(choice(arm, one) in (one.default, one.off) for one in apart) for arm in (a, b)}
     names = {}
     for arm in (a, b):
         words = [_choice_name(one, choice(arm, one)) for one in apart]
-        names[arm.name] = "the same without it" if plain[arm.name] and not all(plain.values()) else ", ".join(words)
+        names[arm.name] = (
+            "the same without it" if by_default[arm.name] and not all(by_default.values()) else ", ".join(words)
+        )
     return names
 
 

@@ -182,12 +182,12 @@ def _bucket(arm: ArmSeries, slots: int, batches: Sequence[tuple[int, int]], warm
     marks = [one for one in inside if one.kind in ("compile", "recompile")]
     refused = any(one.kind == "graph_skip" and one.text.startswith("not compiled") for one in inside)
     steps = sum(end - begin - 1 for begin, end in batches)
-    told = ["compiled in the warm-up"] * warm
+    words = ["compiled in the warm-up"] * warm
     if marks:
         took = joined(sum(one.seconds for one in marks))
-        told.append(f"compiled{' again' * warm} {joined(marks[0].t_s)} into the run, in {took}")
+        words.append(f"compiled{' again' * warm} {joined(marks[0].t_s)} into the run, in {took}")
     said = f"{len(batches)} batch{'es' * (len(batches) != 1)}, {steps:,} steps after the prompt; "
-    said += ", ".join(told) or "nothing compiled for it in the run"
+    said += ", ".join(words) or "nothing compiled for it in the run"
     if refused:
         said += "; then torch gave up compiling again, and it ran uncompiled"
     return Bucket(

@@ -15,20 +15,20 @@ _OPTIONS = {
 """Options of the command line by fields of `Workload`."""
 
 
-def command_of(asked: Request) -> str:
+def command_of(request: Request) -> str:
     """What is typed to run the arms of a request again; what is as by default is left out."""
-    arms = {arm.name: _written(arm.choices) for arm in asked.arms}
-    words = ["tokendyno", "run" if len(arms) == 1 else "compare", "--model", asked.model]
+    arms = {arm.name: _written(arm.choices) for arm in request.arms}
+    words = ["tokendyno", "run" if len(arms) == 1 else "compare", "--model", request.model]
     for name, written in arms.items():
         words += _option("--arm" if len(arms) == 1 else f"--{name.lower()}", written) if written else []
-    if asked.until_s and asked.until_s != UNTIL_S:
-        words += ["--seconds", f"{asked.until_s:g}"]
-    if asked.price_per_hour:
-        words += ["--price-per-hour", f"{asked.price_per_hour:g}"]
+    if request.until_s and request.until_s != UNTIL_S:
+        words += ["--seconds", f"{request.until_s:g}"]
+    if request.price_per_hour:
+        words += ["--price-per-hour", f"{request.price_per_hour:g}"]
     for field in dataclasses.fields(Workload):
-        value = getattr(asked.workload, field.name)
+        value = getattr(request.workload, field.name)
         exactly = field.name == "repeats" and len(arms) == 2
-        if not asked.until_s if exactly else value != field.default:
+        if not request.until_s if exactly else value != field.default:
             option = _OPTIONS[field.name]
             words += [option] if value is True else _option(option, str(value))
     return shlex.join(words)

@@ -221,13 +221,13 @@ def prompt_pass_rows(found: PromptPass | None, bound: PrefillBound | None) -> li
     """One row, with what share of the time the hardware could not do without, where that is known."""
     if found is None:
         return []
-    told = [f"{found.tokens:,} tokens", f"{three(found.tokens_per_s)} tok/s"]
+    notes = [f"{found.tokens:,} tokens", f"{three(found.tokens_per_s)} tok/s"]
     if found.passes > 1:
-        told.insert(0, f"mean of {found.passes} passes")
+        notes.insert(0, f"mean of {found.passes} passes")
     if bound is not None:
         share = "".join(in_percent(bound.seconds / (found.seconds * found.passes)) or ())
-        told.append(f"{share} of its {bound.limited_by} bound")
-    return [tile("prompt_pass", "Forward pass over the prompt", in_seconds(found.seconds), ", ".join(told))]
+        notes.append(f"{share} of its {bound.limited_by} bound")
+    return [tile("prompt_pass", "Forward pass over the prompt", in_seconds(found.seconds), ", ".join(notes))]
 
 
 # --- memory -----------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def memory_checks(
     """Every part. `kv`: (predicted, measured) at the end of the run; `label`: what `peak` counts.
 
     On a GPU the process also holds what torch's allocator has reserved and no tensor used: it is not predicted, but
-    told. On a CPU nobody can ask the C library for that, and the prediction has a margin.
+    said. On a CPU nobody can ask the C library for that, and the prediction has a margin.
     """
     found = [
         MemoryCheck("weights", "Weights", predicted.get("weights"), weights),

@@ -270,21 +270,21 @@ def _batch_arm(run: Snapshot, name: str) -> BatchArm:
         runs=list(run.useful_rates(name).values()),
         summary=summary,
         requests=[
-            _request(batch.requests.get(number) or RequestRow(), asked)
-            for number, asked in enumerate(run.request.traffic.requests)
+            _request(batch.requests.get(number) or RequestRow(), request)
+            for number, request in enumerate(run.request.traffic.requests)
         ],
         steps=_steps(batch),
         pages=_pages(arm),
     )
 
 
-def _request(row: RequestRow, asked: TrafficRequest) -> RequestDocument:
+def _request(row: RequestRow, request: TrafficRequest) -> RequestDocument:
     return RequestDocument(
-        asked.arrival_s,
+        request.arrival_s,
         row.start_s,
         row.first_token_s,
         row.end_s,
-        row.prompt_tokens or asked.tokens,
+        row.prompt_tokens or request.tokens,
         len(row.ids),
         row.ids,
         row.token_s,
@@ -317,9 +317,9 @@ def _pages(arm: ArmSeries) -> PagesDocument | None:
         "page": batch.move_page,
         "request": batch.move_request,
     }
-    held = batch.pages_in_use()
+    in_use = batch.pages_in_use()
     predicted = arm.predicted_memory.get("kv")
-    return PagesDocument(batch.pages.groups, batch.pages.cache_bytes, predicted, batch.free_bytes, held, moves)
+    return PagesDocument(batch.pages.groups, batch.pages.cache_bytes, predicted, batch.free_bytes, in_use, moves)
 
 
 def quality_document(run: Run) -> QualityDocument:

@@ -50,9 +50,9 @@ def code_words(end: Finished | None) -> str:
     if not graphs:
         return ""
     size = sum(one.characters for one in graphs)
-    kept = sum(bool(one.packed) for one in graphs)
+    stored = sum(bool(one.packed) for one in graphs)
     said = f"{len(graphs)} graph{'s' * (len(graphs) != 1)}, {size:,} characters"
-    return said if kept == len(graphs) else f"{said}; {kept} kept"
+    return said if stored == len(graphs) else f"{said}; {stored} kept"
 
 
 def code_file(run: Snapshot) -> str:

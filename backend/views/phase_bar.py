@@ -152,12 +152,12 @@ def _left_s(run: Snapshot, arm: ArmSeries, now_s: float) -> Iterator[float]:
 
 def _most_s(run: Snapshot, spent_s: float) -> float | None:
     """How long the pairs can still take, once one is over."""
-    asked, done = run.request, _pairs(run)
-    if not done or not asked.until_s:
+    request, done = run.request, _pairs(run)
+    if not done or not request.until_s:
         return None
     pair_s = sum(arm.finishes[done - 1].wall_s for arm in run.arms.values())
-    by_time = max(asked.until_s, LEAST_PAIRS * pair_s)
-    return max(0.0, min(by_time, max(LEAST_PAIRS, asked.workload.repeats) * pair_s) - spent_s)
+    by_time = max(request.until_s, LEAST_PAIRS * pair_s)
+    return max(0.0, min(by_time, max(LEAST_PAIRS, request.workload.repeats) * pair_s) - spent_s)
 
 
 def _pairs(run: Snapshot) -> int:
@@ -204,7 +204,7 @@ def _text(run: Snapshot, name: PartName, state: str, spent_s: float, doing: _At 
 
 
 def _rule(run: Snapshot) -> str:
-    asked = run.request
-    if not asked.until_s or len(run.arms) != 2:
+    request = run.request
+    if not request.until_s or len(run.arms) != 2:
         return ""
-    return f"rule: until decided, at most {asked.workload.repeats} pairs or {asked.until_s:g} s"
+    return f"rule: until decided, at most {request.workload.repeats} pairs or {request.until_s:g} s"

@@ -124,17 +124,17 @@ class QualityView(msgspec.Struct, frozen=True):
 
 def quality_view(run: Snapshot, compared: str) -> QualityView | None:
     """The table of a reading; None of any other run."""
-    asked = run.request.quality
-    if asked is None:
+    given = run.request.quality
+    if given is None:
         return None
     titles = {preset.name: preset.title for preset in text_presets()}
     found, whole = readings(run), whole_reading(run)
     rows = [
         reading_row(titles.get(text.name, text.name), found[index] if index < len(found) else None)
-        for index, text in enumerate(asked.texts)
+        for index, text in enumerate(given.texts)
     ]
     rows.append(reading_row("All texts", whole))
-    read = ", ".join(f"{name} {len(arm.scores)} of {len(asked.texts)} texts" for name, arm in run.arms.items())
+    read = ", ".join(f"{name} {len(arm.scores)} of {len(given.texts)} texts" for name, arm in run.arms.items())
     return QualityView(rows, "" if run.ended else f"Read so far: {read}", compared)
 
 

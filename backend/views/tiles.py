@@ -150,7 +150,7 @@ def batch_tiles(s: BatchSummary, limits: Limits) -> list[Tile]:
 def batch_details(s: BatchSummary, memory_bytes: int | None, memory_label: str) -> list[Tile]:
     """What stands behind the tiles."""
     waste = s.padding_tokens / s.positions if s.positions else None
-    held = None if s.held_peak_bytes is None or not s.cache_bytes else s.held_peak_bytes / s.cache_bytes
+    in_use = None if s.held_peak_bytes is None or not s.cache_bytes else s.held_peak_bytes / s.cache_bytes
     each = "" if s.step_mean_s is None else f"mean {joined(s.step_mean_s)}"
     of = "" if s.cache_bytes is None else f"of {' '.join(bytes_text(s.cache_bytes))}"
     return [
@@ -165,7 +165,7 @@ def batch_details(s: BatchSummary, memory_bytes: int | None, memory_label: str) 
               f"{s.idle_steps:,} held by a request that had ended" if s.idle_steps else ""),
         tile("padding", "Padding", (f"{s.padding_tokens:,}", "positions"),
               "" if waste is None else f"{three(100 * waste)}% of all that were processed"),
-        tile("held", "Paged KV cache held at most", in_percent(held), of or "no pages"),
+        tile("held", "Paged KV cache held at most", in_percent(in_use), of or "no pages"),
         *[
             tile(f"wait_{reason}", f"Waited for {WAIT_TEXTS[reason]}", (f"{number:,}", "requests"))
             for reason, number in s.waited.items()
