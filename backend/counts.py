@@ -31,7 +31,7 @@ class StepTime(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """Base of the parts. Each is counted in one place, whole; None: not known or not applicable."""
+    """Base of the parts. Each is counted in one place, whole: a 0 was counted; None is not known or not applicable."""
 
 
 class Memory(Part, frozen=True):
@@ -228,7 +228,8 @@ class Traced(Part, frozen=True):
 
 
 class RunCounts(msgspec.Struct, kw_only=True, repr_omit_defaults=True):
-    """Effects that were counted or measured while loading, warming up and running, never settings."""
+    """Effects that were counted or measured while loading, warming up and running, never settings. A part that nobody
+    has counted is its default, the very object."""
 
     memory: Memory = Memory()
     residue: Residue = Residue()
@@ -251,23 +252,26 @@ class RunCounts(msgspec.Struct, kw_only=True, repr_omit_defaults=True):
         """Take over every part of `other` in which something was counted."""
         for name in self.__struct_fields__:
             part = getattr(other, name)
-            if part != type(part)():
+            if part is not _NOT_COUNTED[name]:
                 setattr(self, name, part)
 
 
-_PARTS: dict[str, type[Part]] = {field.name: field.type for field in msgspec.structs.fields(RunCounts)}
+_NOT_COUNTED: dict[str, Part] = {field.name: field.default for field in msgspec.structs.fields(RunCounts)}
 _PLACES = {
-    field.encode_name: (name, field.name, field.default, field.type in (int, int | None))
-    for name, part in _PARTS.items()
+    field.encode_name: (name, field.name, field.type in (int, int | None))
+    for name, part in _NOT_COUNTED.items()
     for field in msgspec.structs.fields(part)
 }
-"""By the name in JSON: the part, its field, that where nothing was counted, and whether it is a whole number."""
+"""By the name in JSON: the part, its field, and whether it is a whole number."""
 
 
 def flat(counts: RunCounts) -> dict[str, float]:
     """One object of all parts, without what was not counted."""
-    values = {name: getattr(getattr(counts, part), field) for name, (part, field, _, _) in _PLACES.items()}
-    return {name: value for name, value in values.items() if value != _PLACES[name][2]}
+    found = {}
+    for name, (part, field, _) in _PLACES.items():
+        if (whole := getattr(counts, part)) is not _NOT_COUNTED[part] and getattr(whole, field) is not None:
+            found[name] = getattr(whole, field)
+    return found
 
 
 def counts_of(extra: Mapping[str, float]) -> RunCounts:
@@ -275,8 +279,8 @@ def counts_of(extra: Mapping[str, float]) -> RunCounts:
     found = RunCounts()
     parts: dict[str, dict[str, float]] = {}
     for name in extra.keys() & _PLACES.keys():
-        part, field, _, whole = _PLACES[name]
+        part, field, whole = _PLACES[name]
         parts.setdefault(part, {})[field] = int(extra[name]) if whole else extra[name]
     for part, values in parts.items():
-        setattr(found, part, _PARTS[part](**values))
+        setattr(found, part, type(_NOT_COUNTED[part])(**values))
     return found

@@ -16,12 +16,13 @@ from tokendyno.backend.messages import (
 
 
 def test_figures_keep_their_names_and_those_of_another_version_are_ignored() -> None:
-    stored = {"energy_j": 2.5, "of_a_version_long_gone": 1.0, "guessed": 8.0, "pages_taken": 0.0, "lookups": 0.0}
+    stored = {"energy_j": 2.5, "of_a_version_long_gone": 1.0, "load_moved_bytes": 0.0, "positions": 8.0}
     known = counts_of(stored)
-    assert (known.machine.energy_j, known.drafts.draft_tokens) == (2.5, 8)
-    assert flat(known) == {"energy_j": 2.5, "guessed": 8, "pages_taken": 0}, "what is unknown is left out"
+    assert (known.machine.energy_j, known.prompt.positions) == (2.5, 8)
+    counted = {"load_warmup_bytes": 0, "load_moved_bytes": 0, "drawn_tensors": 0, "positions": 8, "padding": 0}
+    assert flat(known) == counted | {"energy_j": 2.5}, "what is unknown is left out, 0 is not"
     known.update(counts_of({"accepted": 3.0}))
-    assert known.drafts == counts_of({"accepted": 3.0}).drafts, "a part is taken over whole"
+    assert (known.drafts.accepted_tokens, known.prompt.positions) == (3, 8)
 
 
 def test_records_of_versions_without_sequences_and_ranks_are_read() -> None:

@@ -316,15 +316,17 @@ class GenerateRunner(MeasuredRunner):
         if job.prove and looked_up and not self.cancelled.is_set():
             expected, accepted = (self._due(due, measured) for due in (drafts_due, accepted_due))
             drafts = msgspec.structs.replace(drafts, due_drafts=expected, due_accepted=accepted)
-        return counts.RunCounts(
+        found = counts.RunCounts(
             drafts=drafts,
-            prefill=passes.counts() if passes is not None else counts.Prefill(),
             passes=counts.Passes(
                 passes=measured.meter.steps,
                 model_positions=passes.positions if passes is not None else None,
                 moved_layers=measured.meter.moved_layers() if job.plan.generate.cache.fixed else 0,
             ),
         )
+        if passes is not None and passes.read:
+            found.prefill = passes.counts()
+        return found
 
     def _due(self, due: Callable[..., int], measured: Measured) -> int:
         job, prompt = measured.task.job, measured.task.prompt.ids[0].tolist()

@@ -131,9 +131,10 @@ class LoopRunner(GenerateRunner):
         counts = super()._own_counts(measured)
         counts.passes = msgspec.structs.replace(counts.passes, own_steps=int(self._loop_counts["own_steps"]))
         replays, matrices = self._graph_calls.of_prompt()
-        counts.prefill = msgspec.structs.replace(
-            counts.prefill, prompt_replays=replays, prompt_compiled_matrices=matrices
-        )
+        if replays or matrices:
+            counts.prefill = msgspec.structs.replace(
+                counts.prefill, prompt_replays=replays, prompt_compiled_matrices=matrices
+            )
         return counts
 
 
