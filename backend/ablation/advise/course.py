@@ -106,8 +106,9 @@ class Advice:
     def document(self, budget_s: float) -> AdviceDocument:
         """What is known so far."""
         paths, ended = self._bench.local_paths, self.ended(budget_s)
+        names = ", ".join(dict.fromkeys(one.name.partition(", part ")[0] for one in self._texts.texts))
         with self._lock:
-            return advice_document(self.steps, self.asked, budget_s, ended, self._bench.runs, paths)
+            return advice_document(self.steps, self.asked, budget_s, ended, self._bench.runs, names, paths)
 
     def _admits(self, step: Step, request: Request, budget_s: float) -> bool:
         """Whether a step can be taken; an arm of which it cannot is given up."""

@@ -10,6 +10,7 @@ from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import AdviceCourse
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.quality.texts import YOURS, passages
 from tokendyno.ui.report.page import course_report
 
 
@@ -31,6 +32,17 @@ def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_p
     assert "Out of memory." in [one.why for one in found.not_tried]
     assert view.course.sentence.startswith("Stopped after 8 runs") and view.cards[0].tag == "Best for your wish"
     assert "<title>pocket: advice" in report
+
+
+def test_the_certificate_names_the_text_that_was_given(tmp_path: Path) -> None:
+    read = [("text", one.text) for one in passages(YOURS, "A fox of my own. " * 120)]
+    stored_advice(tmp_path, changes=[("for", "memory"), *read])
+    bench = open_bench(tmp_path / "history.sqlite")
+    course = Courses(bench).get("stored-advice")
+    assert isinstance(course, AdviceCourse) and len(read) > 1
+    said = [line for one in course.document().winners for line in one.certificate if "KL divergence" in line]
+    bench.close()
+    assert [line.endswith(", on your text.") for line in said] == [True]
 
 
 @pytest.mark.slow
