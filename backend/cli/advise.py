@@ -100,6 +100,9 @@ def _measured(
     own: Sequence[QualityText],
     budget_s: float,
 ) -> tuple[AdviceDocument, int, str]:
+    places = places_of(options, bench.machine())
+    if places and asked.wish == "quick-start":
+        raise InputError("Starts beside each other slow each other down. Leave out --ray and --side-by-side.")
     heading = heading_of_advice(asked, own).begun(bench.machine())
     texts = Quality(own or shipped_texts(), positions=POSITIONS)
     trial, code, failure = f"{COMMAND}{secrets.token_hex(8)}", OK, ""
@@ -113,7 +116,7 @@ def _measured(
             follow(bench, run)
 
         try:
-            if places := places_of(options, bench.machine()):
+            if places:
                 advice.perform_in(places, errand_of(options, bench), budget_s, say)
             else:
                 advice.perform(budget_s, watch)

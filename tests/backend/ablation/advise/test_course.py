@@ -8,7 +8,7 @@ from tests.support.ablations import stored_advice
 from tokendyno.backend.ablation.advise.view import advice_view
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import AdviceCourse
-from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.main import BAD_INPUT, main
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.quality.texts import YOURS, passages
 from tokendyno.ui.report.page import course_report
@@ -43,6 +43,18 @@ def test_the_certificate_names_the_text_that_was_given(tmp_path: Path) -> None:
     said = [line for one in course.document().winners for line in one.certificate if "KL divergence" in line]
     bench.close()
     assert [line.endswith(", on your text.") for line in said] == [True]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--side-by-side", "99"], "--side-by-side is 99, and this machine has"),
+        (["--gpu", "H100-SXM", "--side-by-side", "2"], "On a GPU that is not here nothing is measured."),
+    ],
+)
+def test_places_that_there_are_not_are_refused(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--no-history", *more]) == BAD_INPUT
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.slow
