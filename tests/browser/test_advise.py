@@ -46,15 +46,17 @@ def held(user: Driver, *controls: str) -> list[str]:
     return [user.page.locator(f"#advise-{name} :is(input, textarea)").first.input_value() for name in controls]
 
 
-def test_fit_leads_here_with_its_model_gpu_batch_and_context(open_page: Open) -> None:
-    user = open_page("?view=fit&model=random:Llama-3-8B&gpu=H100-SXM&context=4096&batch=2", 1366, 768)
+@pytest.mark.parametrize(("card", "on", "memory"), [("H100-SXM", "H100-SXM", ""), ("24GiB", "this machine", "24GiB")])
+def test_fit_leads_here_with_its_model_gpu_batch_and_context(open_page: Open, card: str, on: str, memory: str) -> None:
+    user = open_page(f"?view=fit&model=random:Llama-3-8B&gpu={card}&context=4096&batch=2", 1366, 768)
     user.page.locator(".td-seek").click()
     user.wait("document.querySelector('#pages [aria-selected=true]').textContent.trim() === 'Advise'")
     user.wait("document.activeElement.matches('#advise .td-worth-begin')")
     named = held(user, "model", "gpu", "memory", "prompt-tokens", "new-tokens", "batch")
-    assert named == ["random:Llama-3-8B", "H100-SXM", "", "4032", "64", "2"]
-    user.page.locator("#advise .td-worth-begin").click()
-    user.wait("document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')")
+    assert named == ["random:Llama-3-8B", on, memory, "4032", "64", "2"]
+    if not memory:
+        user.page.locator("#advise .td-worth-begin").click()
+        user.wait("document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')")
 
 
 def test_compare_leads_here_with_its_prompt(open_page: Open) -> None:
