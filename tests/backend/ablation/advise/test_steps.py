@@ -91,4 +91,4 @@ def test_in_several_places_rounds_are_compared_in_one_and_the_best_is_found_thou
 @pytest.mark.full
 def test_finds_the_best_in_95_of_100_planted_spaces() -> None:
     found = [finds_the_best(seed) for seed in range(200)]
-    assert sum(found) >= 110
+    assert sum(found) >= 190
