@@ -131,7 +131,8 @@ class Advice:
         run = self._bench.runs.get(self._bench.submit(request, visitor, fresh=fresh))
         assert run is not None
         new = step.kind == "trial" and step.arm.name != self.steps.space.base.name
-        allowed_s = START_SHARE * budget_s if new else budget_s - self.steps.spent_s
+        left_s = budget_s - self.steps.spent_s if step.kind == "reading" else budget_s
+        allowed_s = START_SHARE * budget_s if new else left_s
         late = _TooLate(self._bench, run, visitor, allowed_s)
         follow(run, self._said(step))
         late.end()
