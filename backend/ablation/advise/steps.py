@@ -174,9 +174,10 @@ class Steps:
         base = self.space.base
         if self.journal.confirmed is not None:
             return []
-        if (count := len(self.trials(base.name))) < FIRST_TRIALS:
+        count, spent_s = len(self.trials(base.name)), self.spent_s
+        if count < FIRST_TRIALS and (not count or spent_s + self._trial_s(base) <= budget_s):
             return [[Step("trial", base, number)] for number in range(count, max(FIRST_TRIALS, self.places))]
-        now, spent_s = self.standing(), self.spent_s
+        now = self.standing()
         if now.leader is not None and self.unread(now.leader):
             return self._readings(now)
         if spent_s < EXPLORE * budget_s and (units := self._trials_of_new(now, budget_s)):

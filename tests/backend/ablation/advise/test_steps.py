@@ -62,6 +62,9 @@ def test_what_is_begun_ends_within_the_budget_with_the_last_measurement() -> Non
             else:
                 journal.add(planted.trial(step, spent_s=1.0 + 0.1 * len(step.arm.choices)))
         assert journal.confirmed is not None and 0.5 * budget_s < steps.spent_s <= budget_s
+    journal = memory()
+    steps = advised(planted, journal, 1.5)
+    assert len(journal.trials) == 1 and steps.standing().leader == "", "a second trial would not have ended in time"
 
 
 def test_in_several_places_rounds_are_compared_in_one_and_the_best_is_found_though_one_is_slower() -> None:
