@@ -62,7 +62,7 @@ def test_advice_on_the_command_line_ends_in_its_budget_and_is_not_sought_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = tmp_path / "advice.jsonl"
-    line = ["advise", "--max-new-tokens", "8", "--prompt-tokens", "16", "--budget", "12s", "--no-history"]
+    line = ["advise", "--max-new-tokens", "8", "--prompt-tokens", "16", "--budget", "20s", "--no-history"]
     assert main([*line, "--journal", str(journal), "--json", str(tmp_path / "a.json")]) == 0
     first = capsys.readouterr().out
     assert first.startswith("For the least time a token: ") and "Measured" in first
