@@ -37,6 +37,8 @@ LABELS: dict[Label, str] = {
 SHOWN_FROM = 3
 """Trials from which on an interval is shown: two bound next to nothing."""
 
+UNCONFIRMED = "The budget ended before the best arm could be measured again in fresh workers."
+
 _DOUBTFUL: tuple[Status, ...] = ("partial", "no_effect", "fallback", "failed")
 
 
@@ -178,8 +180,10 @@ def advice_document(
         pruned=pruned,
         not_tried=not_tried,
     )
-    counted = f"{counts_text(document)}."
-    winners = [msgspec.structs.replace(one, certificate=[*one.certificate, counted]) for one in found.winners()]
+    best = found.now.leader if ended and steps.journal.confirmed is None else None
+    last = [UNCONFIRMED] if best is not None and best != steps.space.base.name else []
+    rest = [*last, f"{counts_text(document)}."]
+    winners = [msgspec.structs.replace(one, certificate=[*one.certificate, *rest]) for one in found.winners()]
     document = msgspec.structs.replace(document, winners=winners)
     return msgspec.structs.replace(document, headline=headline(document, found.no_better()))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ablations import stored_advice
+from tokendyno.backend.ablation.advise.result import UNCONFIRMED
 from tokendyno.backend.ablation.advise.view import advice_view
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import AdviceCourse
@@ -21,10 +22,12 @@ def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_p
     assert isinstance(course, AdviceCourse)
     found, view = course.document(), advice_view(course)
     report = course_report(course)
+    short = course.advice.document(45).winners[0].certificate  # of which 41 s are spent
     bench.close()
     assert found.headline.startswith("For the least time a token: KV cache static; Decode loop custom, 10.")
     (best,) = found.winners
     assert best.ratio == pytest.approx(2.0, rel=0.01) and best.low is not None and best.low > 1
+    assert UNCONFIRMED in short and UNCONFIRMED not in best.certificate
     assert "td.load" in best.script and best.serve.startswith("tokendyno serve --model pocket")
     barred = {arm.title: arm.barred for arm in found.measured}
     assert barred["As it comes"] == "time a token of 20.0 ms over 15.0 ms" and "25.0 ms" in barred["Dtype float16"]
