@@ -18,6 +18,8 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                is one optimization with what it cannot be without, and is refused where it cannot run
     next_best  of a bundle, by axis: what to take instead, best first
     best_for   of a bundle, by architecture or for every "encoder": choices that come before those above
+    captured   of a bundle: choices that come before all of these together, on a GPU where CUDA graphs can be captured
+               and the predicted memory is no larger (`bundles.grant`)
     """
 
     name: str
@@ -28,11 +30,13 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bundle: bool = False
     next_best: dict[str, list[str]] = {}
     best_for: dict[str, dict[str, str]] = {}
+    captured: dict[str, str] = {}
 
-    def wishes(self, *traits: str) -> dict[str, list[str]]:
+    def wishes(self, *traits: str, captured: bool = False) -> dict[str, list[str]]:
         """The choices of each axis for a model with these traits (its kind, its architecture), best first."""
         found: dict[str, list[str]] = {}
-        for wished in (*(self.best_for.get(trait, {}) for trait in reversed(traits)), self.choices):
+        first = self.captured if captured else {}
+        for wished in (first, *(self.best_for.get(trait, {}) for trait in reversed(traits)), self.choices):
             for axis, choice in wished.items():
                 found.setdefault(axis, []).append(choice)
         for axis, choices in self.next_best.items():
@@ -59,7 +63,11 @@ def read_arm(path: Path) -> ArmPreset:
     """An arm's file, checked against the axes; an InputError names the file and the nearest valid name."""
     preset = read_toml(path, ArmPreset)
     known = {axis.name: axis for axis in all_axes()}
-    named = [*preset.choices.items(), *(pair for wished in preset.best_for.values() for pair in wished.items())]
+    named = [
+        *preset.choices.items(),
+        *preset.captured.items(),
+        *(pair for wished in preset.best_for.values() for pair in wished.items()),
+    ]
     named += [(axis, choice) for axis, choices in preset.next_best.items() for choice in choices]
     for axis, choice in named:
         if axis not in known:
@@ -67,8 +75,8 @@ def read_arm(path: Path) -> ArmPreset:
         names = [c.name for c in known[axis].choices]
         if choice not in names:
             raise invalid(path, unknown(f"{axis} choice", choice, names))
-    if not preset.bundle and (preset.next_best or preset.best_for):
-        raise invalid(path, InputError("next_best and best_for belong to a bundle. Add bundle = true."))
+    if not preset.bundle and (preset.next_best or preset.best_for or preset.captured):
+        raise invalid(path, InputError("next_best, best_for and captured belong to a bundle. Add bundle = true."))
     return preset
 
 

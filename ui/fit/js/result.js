@@ -37,6 +37,7 @@ function draw() {
 }
 
 const redraw = afterPress(element, draw);
+element.querySelector('.td-seek').addEventListener('click', () => trigger('seek', { context: JSON.parse(props.value).context }));
 everything.addEventListener('click', () => { all = !all; draw(); });
 new ResizeObserver((entries) => {  // labels that have room at this width
   const now = Math.round(entries[0].contentRect.width);
