@@ -218,18 +218,32 @@ class ReadOnce:
 
 
 class RandomBytes:
-    """A uint8 tensor of random values from `low` to `high`, generated when it is read; the same for the same name."""
+    """A uint8 tensor of random values from `low` to `high`, generated when it is read; the same for the same name.
+
+    It is generated expert by expert, so that a rank generates its own alone, and no room for others stays reserved.
+    """
 
     def __init__(self, name: str, shape: tuple[int, ...], low: int, high: int, device: str) -> None:
         self._seed, self._shape, self._range, self._device = zlib.crc32(name.encode()), shape, (low, high + 1), device
+
+    def get_shape(self) -> list[int]:
+        """Of the whole tensor."""
+        return list(self._shape)
 
     def get_dtype(self) -> str:
         """The dtype's name, as a safetensors slice gives it."""
         return "U8"
 
     def __getitem__(self, index: Any) -> torch.Tensor:
-        generator = torch.Generator(self._device).manual_seed(self._seed)  # read by several threads: none is shared
-        return torch.randint(*self._range, self._shape, generator=generator, dtype=torch.uint8, device=self._device)
+        experts, *inner = (slice(None),) if index is Ellipsis else index
+        own = range(self._shape[0])[experts]
+        empty = torch.empty(self._shape[1:], dtype=torch.uint8, device="meta")
+        found = torch.empty(len(own), *empty[tuple(inner)].shape, dtype=torch.uint8, device=self._device)
+        for place, expert in enumerate(own):
+            generator = torch.Generator(self._device).manual_seed(self._seed + expert)  # several threads read
+            one = torch.randint(*self._range, empty.shape, generator=generator, dtype=empty.dtype, device=self._device)
+            found[place] = one[tuple(inner)]
+        return found
 
 
 def random_checkpoint(plan: LoadPlan, where: Staging | None = None) -> Checkpoint:
@@ -253,7 +267,7 @@ def random_checkpoint(plan: LoadPlan, where: Staging | None = None) -> Checkpoin
         model.to("meta")  # frees the GPU's copy, whoever still holds the model
         torch.cuda.empty_cache()
     if plan.parallel.ranks > 1:  # parts of them are read
-        return Checkpoint(type(model), model.config, tensors, where.note)
+        return Checkpoint(type(model), model.config, {**tensors, **experts}, where.note)
     state: dict[str, ReadOnce | RandomBytes] = {name: ReadOnce(tensors, name) for name in tensors}
     return Checkpoint(type(model), model.config, {**state, **experts}, where.note)
 
