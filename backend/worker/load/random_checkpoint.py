@@ -162,8 +162,10 @@ def _owners(model: Any) -> Iterator[tuple[str, str]]:
 MXFP4_MEAN_SQUARE = 8.5625  # of the 16 values of a 4-bit float: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
 HOST_SHARE = 0.8
 """Of host memory, that copies of a model for all ranks may take."""
+COPIED_BYTES = 32_000_000_000
+"""Of a model that each rank draws whole and copies to host memory; more would take it a minute, all ranks at once."""
 
-_DRAWN = "no room for {} {}: drawn tensor by tensor, which gives different numbers"
+_DRAWN = "{}: drawn tensor by tensor, which gives different numbers"
 
 NOT_MXFP4 = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
 """Modules that the published gpt-oss checkpoints list as not quantized."""
@@ -273,12 +275,15 @@ def random_checkpoint(plan: LoadPlan, where: Staging | None = None) -> Checkpoin
 
 
 def _too_large(model: Any, plan: LoadPlan) -> str:
-    """A note where several devices hold the model and nothing else has room for it, the same on all ranks; ""."""
-    dense_bytes = _dense_bytes(model)
-    if plan.parallel.ranks > 1 and plan.parallel.ranks * dense_bytes > HOST_SHARE * hardware.host_memory()[0]:
-        return _DRAWN.format("a copy for each rank", "in host memory")
+    """A note where several devices hold the model and nothing else has room for it, or time to draw it whole, the same
+    on all ranks; ""."""
+    dense_bytes, ranks = _dense_bytes(model), plan.parallel.ranks
+    if ranks > 1 and ranks * dense_bytes > HOST_SHARE * hardware.host_memory()[0]:
+        return _DRAWN.format("no room for a copy for each rank in host memory")
+    if ranks > 1 and dense_bytes > COPIED_BYTES:
+        return _DRAWN.format(f"{dense_bytes / 1e9:,.1f} GB are too much to copy for each rank")
     if plan.parallel.devices > 1 and _choose_staging(model, plan.device).device == "cpu":
-        return _DRAWN.format("the whole model", "on the first GPU")
+        return _DRAWN.format("no room for the whole model on the first GPU")
     return ""
 
 

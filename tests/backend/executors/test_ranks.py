@@ -109,8 +109,11 @@ if any(one.startswith("tokendyno.backend.worker") for one in sys.orig_argv):
     from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
     def compute(module, x, chosen, shares):
-        packed = ([getattr(module, f"{one}_proj_{kind}") for kind in ("blocks", "scales")] for one in ("gate_up", "down"))
-        up, down = (convert_moe_packed_tensors(*one, dtype=x.dtype) for one in packed)
+        def dense(name):
+            blocks, scales = (getattr(module, f"{name}_{part}") for part in ("blocks", "scales"))
+            return convert_moe_packed_tensors(blocks, scales, dtype=x.dtype)
+
+        up, down = dense("gate_up_proj"), dense("down_proj")
         out = torch.zeros_like(x)
         for token, experts in enumerate(chosen.tolist()):
             for slot, expert in enumerate(experts):
