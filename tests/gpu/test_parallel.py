@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.processes import sitecustomize, with_path
 from tokendyno.backend import hardware
+from tokendyno.backend.models.catalogue import find
 from tokendyno.backend.paths import ROOT
 
 pytestmark = [
@@ -27,11 +28,12 @@ ARMS = {
 }
 
 
+FEW_OF_GPT_OSS = {"num_hidden_layers": 4, "layer_types": ["sliding_attention", "full_attention"] * 2}
 BY_KERNEL = "by our kernel from GPU to GPU"
 
 
-def compared(a: str, b: str, batch: int = 1) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tokendyno", "compare", "--model", "random:Qwen3-0.6B", "--a", a, "--b", b]
+def compared(a: str, b: str, batch: int = 1, model: str = "random:Qwen3-0.6B") -> dict[str, Any]:
+    command = [sys.executable, "-m", "tokendyno", "compare", "--model", model, "--a", a, "--b", b]
     command += ["--prompt-tokens", "64", "--max-new-tokens", "32", "--batch-size", str(batch)]
     command += ["--repeats", "1", "--json", "-"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
@@ -64,6 +66,24 @@ def test_texts_of_a_batch_are_those_of_one_gpu_in_whole_layers() -> None:
     assert rows["parallel"]["status"] == rows["kernels"]["status"] == "verified", rows
     assert BY_KERNEL in rows["parallel"]["proof"]
     assert "tokendyno_rows_norm" in rows["kernels"]["proof"], "the layers ran in the model's own code"
+
+
+@pytest.mark.parametrize("choice", ["expert-2", "tensor-2"])
+@pytest.mark.parametrize("quantization", ["mxfp4", "none"])
+def test_ranks_compute_their_part_of_the_experts_where_it_lies(choice: str, quantization: str, tmp_path: Path) -> None:
+    """Four layers of gpt-oss-20b, captured."""
+    entry = find("gpt-oss-20b")
+    assert entry is not None
+    (tmp_path / "config.json").write_text(json.dumps(json.loads(entry.config) | FEW_OF_GPT_OSS))
+    arm = f"cache=static,loop=own,cuda_graphs=manual,dtype=float32,experts=triton,quantization={quantization}"
+    one, two = compared(arm, f"{arm},parallel={choice}", model=f"random:{tmp_path}")["arms"]
+    assert one["token_ids"] == two["token_ids"]
+    rows = {row["axis"]: row for row in two["evidence"]}
+    for axis in ("parallel", "experts", "cuda_graphs", *(["quantization"] if quantization == "mxfp4" else [])):
+        assert rows[axis]["status"] == "verified", rows[axis]
+    check = two["memory_check"]["weights"]
+    assert check["measured"] == check["predicted"] < 0.55 * one["memory_check"]["weights"]["measured"]
+    assert len({rank["weight_bytes"] for rank in two["ranks"]}) == 1
 
 
 APART = """
