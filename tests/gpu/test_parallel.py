@@ -68,18 +68,29 @@ def test_texts_of_a_batch_are_those_of_one_gpu_in_whole_layers() -> None:
     assert "tokendyno_rows_norm" in rows["kernels"]["proof"], "the layers ran in the model's own code"
 
 
-@pytest.mark.parametrize("choice", ["expert-2", "tensor-2"])
-@pytest.mark.parametrize("quantization", ["mxfp4", "none"])
-def test_ranks_compute_their_part_of_the_experts_where_it_lies(choice: str, quantization: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("choice", "quantization", "more"),
+    [
+        ("expert-2", "mxfp4", ""),
+        ("expert-2", "mxfp4", KERNELS),
+        ("tensor-2", "mxfp4", KERNELS),
+        ("tensor-2", "none", ""),
+    ],
+)
+def test_ranks_compute_their_part_of_the_experts_where_it_lies(
+    choice: str, quantization: str, more: str, tmp_path: Path
+) -> None:
     """Four layers of gpt-oss-20b, captured."""
     entry = find("gpt-oss-20b")
     assert entry is not None
     (tmp_path / "config.json").write_text(json.dumps(json.loads(entry.config) | FEW_OF_GPT_OSS))
     arm = f"cache=static,loop=own,cuda_graphs=manual,dtype=float32,experts=triton,quantization={quantization}"
+    arm = f"{arm},{more}" if more else arm
     one, two = compared(arm, f"{arm},parallel={choice}", model=f"random:{tmp_path}")["arms"]
     assert one["token_ids"] == two["token_ids"]
     rows = {row["axis"]: row for row in two["evidence"]}
-    for axis in ("parallel", "experts", "cuda_graphs", *(["quantization"] if quantization == "mxfp4" else [])):
+    axes = {"parallel", "experts", "cuda_graphs"} | ({"quantization"} if quantization == "mxfp4" else set())
+    for axis in axes | ({"kernels", "projections"} if more else set()):
         assert rows[axis]["status"] == "verified", rows[axis]
     check = two["memory_check"]["weights"]
     assert check["measured"] == check["predicted"] < 0.55 * one["memory_check"]["weights"]["measured"]

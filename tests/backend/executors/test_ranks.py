@@ -131,24 +131,32 @@ if any(one.startswith("tokendyno.backend.worker") for one in sys.orig_argv):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("model", "choice"), [(PACKED, "expert-2"), pytest.param("random", "tensor-2", marks=pytest.mark.full)]
+    ("model", "split"),
+    [
+        (PACKED, {"parallel": "expert-2"}),
+        pytest.param("random", {"parallel": "tensor-2", "projections": "fused"}, marks=pytest.mark.full),
+    ],
 )
 def test_ranks_keep_their_blocks_of_mxfp4_as_they_lie_and_give_the_text_of_one_process(
-    model: str, choice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_bench: Callable[..., Bench]
+    model: str,
+    split: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_bench: Callable[..., Bench],
 ) -> None:
     monkeypatch.setattr(routed, "OBSTACLES", ())
     sitecustomize(tmp_path, IN_TORCH)
     monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
     name = gpt_oss(intermediate_size=128) if model == "random" else model
-    whole, split = ({"quantization": "mxfp4-dequantized"}, {"quantization": "mxfp4", "parallel": choice})
-    asked = request(*({"dtype": "float32"} | one for one in (whole, split)), model=name, max_new_tokens=16)
+    arms = ({"quantization": "mxfp4-dequantized"}, {"quantization": "mxfp4"} | split)
+    asked = request(*({"dtype": "float32"} | one for one in arms), model=name, max_new_tokens=16)
     bench = make_bench()
     run = bench.wait(bench.submit(asked), 240)
     assert run.status == "done", run.message
     one, two = run.arms["A"], run.arms["B"]
     assert two.ids == one.ids
     ledger = {row.finding.axis: row for row in run.ledger("B")}
-    assert ledger["parallel"].status == ledger["quantization"].status == "verified", ledger
+    assert {ledger[axis].status for axis in ("quantization", *split)} == {"verified"}, ledger
     assert ledger["quantization"].finding.effective == "mxfp4"
     first, second = two.finished.ranks if two.finished else []
     assert first.weight_bytes == second.weight_bytes == two.predicted_memory["weights"]

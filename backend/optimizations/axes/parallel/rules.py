@@ -13,7 +13,8 @@ from tokendyno.backend.predict import device_map
 from tokendyno.backend.predict.parallel import ACROSS_RANKS, SIZES, UNTRIED, check_sizes, refusal
 
 PLAIN = ("llama", "mistral", "qwen3")
-"""Architectures whose layers also run on plain tensors: `backend/worker/patch/shards.py`."""
+"""Architectures whose layers also run on plain tensors, as do those of gpt-oss beside experts of ours:
+`backend/worker/patch/shards.py`."""
 
 
 class Named(NamedTuple):
@@ -175,9 +176,12 @@ def _unplaced(named: Named, subject: Subject) -> str:
 
 def _on_parts(axis: str, named: Named, subject: Subject) -> bool:
     """Whether that choice works on parts: fused projections, our kernels, torch.compile."""
-    if named.kind != "tensor" or subject.facts.architecture not in PLAIN:
+    routed = subject.facts.architecture == "gpt_oss" and (
+        subject.choices["experts"] == "triton" or runs_own_mxfp4(subject)
+    )
+    if not routed and (named.kind != "tensor" or subject.facts.architecture not in PLAIN):
         return False
-    if axis == "compile":
+    if axis == "compile" and not routed:
         as_it_comes = subject.choices["projections"] == "separate" and subject.choices["kernels"] == "off"
         return as_it_comes and subject.choices["compile"] == "default"
     even = subject.facts.vocab % named.devices == 0  # else the head stays a distributed tensor, which no kernel takes

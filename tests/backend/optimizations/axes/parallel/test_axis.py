@@ -103,7 +103,9 @@ def test_ranks_compute_mxfp4_by_kernels_of_ours_each_with_its_part_of_the_weight
     assert found.memory.weights == weight_bytes(shard(model, ranks, ranks if "expert" in choice else 1))
     assert weight_bytes(model) < ranks * found.memory.weights < 1.01 * weight_bytes(model)
     assert refusal("gpt-oss-20b", EIGHT, parallel=choice, experts="batched_mm")[1] == {"experts": "triton"}
-    assert not refusal("random:gpt-oss-20b", EIGHT, parallel=choice, experts="triton")[0]
+    fused = {"parallel": choice, "projections": "fused", "loop": "own", "cache": "static"}
+    assert not refusal("random:gpt-oss-20b", EIGHT, experts="triton", **fused)[0]
+    assert refusal("random:gpt-oss-20b", EIGHT, experts="batched_mm", **fused)[1] == {"projections": "separate"}
 
 
 def test_the_plan_counts_what_the_prediction_splits_and_the_exchanges() -> None:
