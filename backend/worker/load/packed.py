@@ -12,8 +12,8 @@ from transformers.quantizers.quantizer_mxfp4 import Mxfp4HfQuantizer
 from tokendyno.backend.worker.patch.experts import PackedExperts
 
 _EXPERTS = "model.layers.*.mlp.experts"
-_NAMES = [f"{matrix}_{part}" for matrix in ("gate_up_proj", "down_proj") for part in ("blocks", "scales", "bias")]
-SHARED_PACKED = {f"{_EXPERTS}.{name}": "grouped_gemm" for name in _NAMES}
+_PACKED = [f"{matrix}_{part}" for matrix in ("gate_up_proj", "down_proj") for part in ("blocks", "scales", "bias")]
+SHARED_PACKED = {f"{_EXPERTS}.{name}": "grouped_gemm" for name in _PACKED}
 """How ranks share whole experts out, by parameter; the styles are those of `parallel.py` and of transformers."""
 
 SPLIT_PACKED = {

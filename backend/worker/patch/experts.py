@@ -56,11 +56,11 @@ def use_triton(model: Any, package: str) -> None:
                 module._parameters[name] = _changed(module._parameters[name], torch.Tensor.float)
         elif hasattr(module, "_is_expert_parallel"):
             for name in ("gate_up_proj", "down_proj"):
-                module._parameters[name] = _changed(module._parameters[name], _by_rows)
+                module._parameters[name] = _changed(module._parameters[name], _laid_by_rows)
     model.set_experts_implementation(TRITON)
 
 
-def _by_rows(weight: Any) -> Any:
+def _laid_by_rows(weight: Any) -> Any:
     return weight.transpose(1, 2).contiguous().transpose(1, 2)
 
 

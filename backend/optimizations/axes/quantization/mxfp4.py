@@ -38,15 +38,10 @@ _NATIVE = (
 )
 
 _STANDS_IN = note(
-    lambda s: mxfp4.available(s) and s.choices["experts"] == "auto" and mxfp4.own(s) and not mxfp4.over_ranks(s),
-    f"The kernel {mxfp4.KERNELS} cannot be had, so tokendyno's own kernels compute the experts (experts=triton).",
-    "backend/optimizations/mxfp4.py: stands_in",
-)
-
-_OF_RANKS = note(
-    lambda s: mxfp4.available(s) and s.choices["experts"] == "auto" and mxfp4.own(s) and mxfp4.over_ranks(s),
-    "On ranks tokendyno's own kernels compute the experts (experts=triton): they read each rank's blocks as they lie.",
-    "backend/worker/load/packed.py",
+    lambda s: mxfp4.available(s) and s.choices["experts"] == "auto" and mxfp4.own(s),
+    f"The kernel {mxfp4.KERNELS} cannot be had, or not for ranks, so tokendyno's own kernels compute the experts "
+    "(experts=triton).",
+    "backend/optimizations/mxfp4.py: own",
 )
 
 _OTHER_DTYPE = note(
@@ -63,7 +58,7 @@ def _of_a_checkpoint(rule: Rule) -> Rule:
 
 
 NONE = (
-    *(_of_a_checkpoint(rule) for rule in (*_NATIVE, _STANDS_IN, _OF_RANKS, _OTHER_DTYPE)),
+    *(_of_a_checkpoint(rule) for rule in (*_NATIVE, _STANDS_IN, _OTHER_DTYPE)),
     fallback(
         lambda s: s.facts.source.kind == "gguf",
         "GGUF weights are dequantized while they are loaded: memory and speed are those of the dense model.",
@@ -93,7 +88,7 @@ _ODD_BLOCKS = blocked(
     _NONE,
 )
 
-MXFP4 = (_NOT_GPT_OSS, _DENSE_GPT_OSS, _ODD_BLOCKS, *_NATIVE, _STANDS_IN, _OF_RANKS, _OTHER_DTYPE)
+MXFP4 = (_NOT_GPT_OSS, _DENSE_GPT_OSS, _ODD_BLOCKS, *_NATIVE, _STANDS_IN, _OTHER_DTYPE)
 
 DEQUANTIZED = (
     _ODD_BLOCKS,
