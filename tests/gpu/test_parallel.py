@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.processes import sitecustomize, with_path
+from tests.support.quantization import PACKED
 from tokendyno.backend import hardware
 from tokendyno.backend.models.catalogue import find
 from tokendyno.backend.paths import ROOT
@@ -68,14 +69,19 @@ def test_texts_of_a_batch_are_those_of_one_gpu_in_whole_layers() -> None:
     assert "tokendyno_rows_norm" in rows["kernels"]["proof"], "the layers ran in the model's own code"
 
 
+def test_ranks_read_their_part_of_the_experts_from_an_mxfp4_file() -> None:
+    arm = "dtype=float32,experts=triton"
+    one, two = compared(arm, f"{arm},parallel=expert-2", model=PACKED)["arms"]
+    assert one["token_ids"] == two["token_ids"]
+    rows = {row["axis"]: row["status"] for row in two["evidence"]}
+    assert {rows[axis] for axis in ("parallel", "quantization", "experts")} == {"verified"}, rows
+    check = two["memory_check"]["weights"]
+    assert check["measured"] == check["predicted"] and len({rank["weight_bytes"] for rank in two["ranks"]}) == 1
+
+
 @pytest.mark.parametrize(
     ("choice", "quantization", "more"),
-    [
-        ("expert-2", "mxfp4", ""),
-        ("expert-2", "mxfp4", KERNELS),
-        ("tensor-2", "mxfp4", KERNELS),
-        ("tensor-2", "none", ""),
-    ],
+    [("expert-2", "mxfp4", KERNELS), ("tensor-2", "mxfp4", ""), ("tensor-2", "none", KERNELS)],
 )
 def test_ranks_compute_their_part_of_the_experts_where_it_lies(
     choice: str, quantization: str, more: str, tmp_path: Path
