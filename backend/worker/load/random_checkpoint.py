@@ -226,7 +226,8 @@ class RandomBytes:
     """
 
     def __init__(self, name: str, shape: tuple[int, ...], low: int, high: int, device: str) -> None:
-        self._seed, self._shape, self._range, self._device = zlib.crc32(name.encode()), shape, (low, high + 1), device
+        self._seed, self._shape, self._range = zlib.crc32(name.encode()), shape, (low, high + 1)
+        self._device = torch.empty(0, device=device).device  # of this rank: for threads that read, "cuda" is the first
 
     def get_shape(self) -> list[int]:
         """Of the whole tensor."""
