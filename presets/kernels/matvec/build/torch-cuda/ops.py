@@ -130,7 +130,7 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
         return False
     normed = parts.shifts[0] is not None  # no kernel of one token with quantized weights computes a LayerNorm
     if parts.experts is not None and (several or (not ranks and experts.of(parts.experts) is None)):
-        return False  # on ranks the mixture computes itself
+        return False
     read = [matrix(rows_of(product)) for product in parts.products]
     if several:
         return all(one is not None and rows.fits(one[0]) for one in read)
@@ -227,7 +227,7 @@ def shared_layer(
     matrices: list[tuple[torch.Tensor, torch.Tensor | None]],
 ) -> torch.Tensor:
     """The same in a model that is split over ranks: after each half of the layer they add up their parts, of which
-    the first rank's has the residual and the bias. A mixture of experts is computed by its own code, which adds up."""
+    the first rank's has the residual and the bias."""
     whole, output, *others = parts.products
     first, heads, eps, scaling = output.first, parts.heads, parts.eps, parts.attention.scaling
     before, _, between, _ = parts.norms
@@ -260,7 +260,7 @@ def shared_layer(
         )
     middle = add_up(output, part)
     if parts.experts is not None:
-        return middle + module.mlp(module.post_attention_layernorm(middle))[0]
+        return middle + add_up(output, routed_part(parts, module.post_attention_layernorm(middle)))
     up, down = others
     wide_biases = [up.bias, down.bias if first else None]
     if several:
@@ -268,6 +268,17 @@ def shared_layer(
     else:
         part = feed_forward(middle, weights[2:], scales[2:], wide_biases, between, eps, first)
     return add_up(down, part)
+
+
+def routed_part(parts: Parts, x: torch.Tensor) -> torch.Tensor:
+    """What this rank's part of a mixture of experts makes of x (1, 1, K), by the mixture's own code: the forward of its
+    instance would add up as transformers does."""
+    from transformers.distributed.parallel_utils import _use_local_dtensor_params
+
+    tokens = x.view(-1, x.shape[-1])
+    _, shares, chosen, *_ = parts.router(tokens)
+    with _use_local_dtensor_params(parts.experts):
+        return type(parts.experts).forward(parts.experts, tokens, chosen, shares).view_as(x)
 
 
 def add_up(module: nn.Module, part: torch.Tensor) -> torch.Tensor:
