@@ -134,7 +134,7 @@ def _own_tensors(module: Any) -> Iterator[tuple[str, Any]]:
             yield from ((name, part) for part in (*inner_tensors(tensor), *bnb_scales(tensor)))
     yield from (("weight", part) for part in bnb_scales(getattr(module, "state", None)))
     for name, parts in triton_weights(module).items():
-        yield from ((name, part) for part in parts)
+        yield from ((name, local_part(part)) for part in parts)
 
 
 def parameter_count(model: Any) -> int:

@@ -179,7 +179,8 @@ def compute(
     if parts is None:
         raise ValueError("These experts are not laid out by rows of whole words.")
     weights, scales, biases = (list(one) for one in zip(*parts, strict=True))
-    return mixture(x, chosen, shares, weights, scales, biases, float(module.limit), float(module.alpha))
+    numbers = float(module.limit), float(module.alpha)
+    return mixture(x, chosen, shares, weights, scales, biases, *numbers, module._is_expert_parallel)
 
 
 @torch.library.custom_op("tokendyno_experts::mixture", mutates_args=())
@@ -192,14 +193,18 @@ def mixture(
     biases: list[torch.Tensor],
     limit: float,
     alpha: float,
+    some: bool = False,
 ) -> torch.Tensor:
-    """x (T, K), experts chosen (T, TOP) and their shares -> (T, K). Matrices: gate and up, down."""
+    """x (T, K), experts chosen (T, TOP) and their shares -> (T, K). Matrices: gate and up, down.
+
+    some   other ranks have the other experts: a number past the last of these stands for one of them, and counts as 0
+    """
     up, down = zip(weights, scales, biases, strict=True)
-    return forward(x.contiguous(), chosen, shares, up, down, limit, alpha)
+    return forward(x.contiguous(), chosen, shares, up, down, limit, alpha, some=some)
 
 
 @mixture.register_fake
-def _(x, chosen, shares, weights, scales, biases, limit, alpha):
+def _(x, chosen, shares, weights, scales, biases, limit, alpha, some=False):
     return x.new_empty(x.shape)
 
 
@@ -212,6 +217,7 @@ def forward(
     limit: float,
     alpha: float,
     tuned: dict[str, int] | None = None,
+    some: bool = False,
 ) -> torch.Tensor:
     """The same for parts as `experts.of` returns them."""
     tokens, top = chosen.shape
@@ -219,7 +225,8 @@ def forward(
     pairs, order = chosen.flatten().sort(stable=True)
     begins = torch.searchsorted(pairs, torch.arange(number + 1, device=x.device, dtype=pairs.dtype)).int()
     middle = torch.empty(tokens * top, wide // 2, dtype=x.dtype, device=x.device)
-    each = torch.empty(tokens * top, columns, dtype=torch.float32, device=x.device)
+    new = torch.zeros if some else torch.empty
+    each = new(tokens * top, columns, dtype=torch.float32, device=x.device)
     how = tuned or config(tokens, number, top, x.element_size(), up[1] is not None)
     for part, source, out, rows, width in ((up, x, middle, wide, columns), (down, middle, each, columns, wide // 2)):
         weight, scales, bias = part

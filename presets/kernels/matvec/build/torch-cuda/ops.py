@@ -129,7 +129,7 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     if ranks and parts.norms[3] is not None:  # a norm of a sum of which each rank has a part
         return False
     normed = parts.shifts[0] is not None  # no kernel of one token with quantized weights computes a LayerNorm
-    if parts.experts is not None and (ranks or several or experts.of(parts.experts) is None):
+    if parts.experts is not None and (several or (not ranks and experts.of(parts.experts) is None)):
         return False
     read = [matrix(rows_of(product)) for product in parts.products]
     if several:
@@ -163,7 +163,7 @@ def layer(
     held = cache.layers[parts.attention.layer_idx]
     matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
     if hasattr(parts.products[1], "add_up"):
-        return shared_layer(parts, hidden, held, cos, sin, [one[:2] for one in matrices])
+        return shared_layer(module, parts, hidden, held, cos, sin, [one[:2] for one in matrices])
     more: dict[str, object] = {"gelu": parts.gelu, "offset": parts.offset, "gated": parts.gated}
     if (router := parts.router) is not None:
         matrices += [(router.weight, None, router.bias), *experts.of(parts.experts)]
@@ -218,6 +218,7 @@ def layer(
 
 
 def shared_layer(
+    module: nn.Module,
     parts: Parts,
     hidden: torch.Tensor,
     held: object,
@@ -227,11 +228,11 @@ def shared_layer(
 ) -> torch.Tensor:
     """The same in a model that is split over ranks: after each half of the layer they add up their parts, of which
     the first rank's has the residual and the bias."""
-    whole, output, up, down = parts.products
+    whole, output, *others = parts.products
     first, heads, eps, scaling = output.first, parts.heads, parts.eps, parts.attention.scaling
     before, _, between, _ = parts.norms
     weights, scales = ([pair[which] for pair in matrices] for which in (0, 1))
-    biases, wide_biases = ([one.bias, two.bias if first else None] for one, two in ((whole, output), (up, down)))
+    biases = [whole.bias, output.bias if first else None]
     cache = (held.keys, held.values, held.slots.current, held.slots.filled)
     turns = getattr(held.slots, "turns", None)
     several = hidden.shape[0] > 1
@@ -255,13 +256,29 @@ def shared_layer(
             scaling,
             first,
             turns,
+            getattr(parts.attention, "sinks", None),
         )
     middle = add_up(output, part)
+    if parts.experts is not None:
+        return middle + add_up(output, routed_part(parts, module.post_attention_layernorm(middle)))
+    up, down = others
+    wide_biases = [up.bias, down.bias if first else None]
     if several:
         part = texts.feed_forward_of_texts(middle, weights[2:], scales[2:], wide_biases, between, eps, first)
     else:
         part = feed_forward(middle, weights[2:], scales[2:], wide_biases, between, eps, first)
     return add_up(down, part)
+
+
+def routed_part(parts: Parts, x: torch.Tensor) -> torch.Tensor:
+    """What this rank's part of a mixture of experts makes of x (1, 1, K), by the mixture's own code: the forward of its
+    instance would add up as transformers does."""
+    from transformers.distributed.parallel_utils import _use_local_dtensor_params
+
+    tokens = x.view(-1, x.shape[-1])
+    _, shares, chosen, *_ = parts.router(tokens)
+    with _use_local_dtensor_params(parts.experts):
+        return type(parts.experts).forward(parts.experts, tokens, chosen, shares).view_as(x)
 
 
 def add_up(module: nn.Module, part: torch.Tensor) -> torch.Tensor:
@@ -288,6 +305,7 @@ def decoder_layer_attention(
     scaling: float,
     residual: bool,
     turns: torch.Tensor | None = None,
+    sinks: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The first half of `decoder_layer`. `residual`: whether the layer's input is added; `following`: to prefetch."""
 
@@ -296,7 +314,8 @@ def decoder_layer_attention(
 
     qkv, mixed = empty(sizes(weights[0])[0]), empty(sizes(weights[1])[1])
     product(hidden, weights[0], qkv, norm=norm, eps=eps, scale=scales[0], bias=biases[0])
-    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns)
+    own = {"turns": turns, "sinks": sinks}
+    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, **own)
     middle = torch.empty_like(hidden)
     asked = to_prefetch(following)
     product(
