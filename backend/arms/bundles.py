@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config, parse_arm
-from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets, traits
 from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
@@ -32,7 +32,7 @@ def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Work
     """A preset as it is, or of a bundle, on each axis the first wish that is not refused, memory apart."""
     if not preset.bundle:
         return Granted(preset.choices)
-    left = {axis: list(choices) for axis, choices in preset.wishes(facts.kind, facts.architecture).items()}
+    left = {axis: list(choices) for axis, choices in preset.wishes(*traits(facts)).items()}
     first = {axis: choices[0] for axis, choices in left.items()}
     reasons: dict[str, Verdict] = {}
     while True:

@@ -7,6 +7,7 @@ import msgspec
 
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.files.toml import invalid, read_toml
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import PRESETS
 
@@ -17,7 +18,8 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bundle     its choices are wishes: what cannot run gives way (`tokendyno.backend.arms.bundles`); any other preset
                is one optimization with what it cannot be without, and is refused where it cannot run
     next_best  of a bundle, by axis: what to take instead, best first
-    best_for   of a bundle, by architecture or for every "encoder": choices that come before those above
+    best_for   of a bundle, by architecture, for every "mixture" of experts or every "encoder": choices that come before
+               those above
     """
 
     name: str
@@ -30,7 +32,7 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     best_for: dict[str, dict[str, str]] = {}
 
     def wishes(self, *traits: str) -> dict[str, list[str]]:
-        """The choices of each axis for a model with these traits (its kind, its architecture), best first."""
+        """The choices of each axis for a model with these traits (`traits`), best first."""
         found: dict[str, list[str]] = {}
         for wished in (*(self.best_for.get(trait, {}) for trait in reversed(traits)), self.choices):
             for axis, choice in wished.items():
@@ -38,6 +40,11 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for axis, choices in self.next_best.items():
             found.setdefault(axis, []).extend(choices)
         return found
+
+
+def traits(facts: ModelFacts) -> tuple[str, ...]:
+    """By what `best_for` knows a model: the more particular, the later."""
+    return (facts.kind, *(("mixture",) if facts.experts else ()), facts.architecture)
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

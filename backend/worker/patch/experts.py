@@ -41,8 +41,8 @@ class PackedExperts(nn.Module):  # type: ignore[misc]
 def use_triton(model: Any, package: str) -> None:
     """Let the kernels in the folder `package` compute the experts of `model`.
 
-    Dense ones, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases beside MXFP4 become
-    float32, as with the Hub's kernels.
+    Those of gpt-oss that are dense, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases
+    beside MXFP4 become float32, as with the Hub's kernels.
     """
     from kernels import get_local_kernel
 
@@ -51,7 +51,7 @@ def use_triton(model: Any, package: str) -> None:
         if isinstance(module, PackedExperts):
             for bias in (module.gate_up_proj_bias, module.down_proj_bias):
                 bias.data = bias.data.float()
-        elif hasattr(module, "_is_expert_parallel"):
+        elif hasattr(module, "_is_expert_parallel") and module.is_transposed:
             for weight in (module.gate_up_proj, module.down_proj):
                 weight.data = weight.data.transpose(1, 2).contiguous().transpose(1, 2)
     model.set_experts_implementation(TRITON)

@@ -7,6 +7,8 @@ from torch import nn
 from transformers.activations import GELUTanh, NewGELUActivation, SiLUActivation
 from transformers.pytorch_utils import Conv1D
 
+from .routing import routing_of
+
 _SILU, _GELU = (nn.SiLU, SiLUActivation), (GELUTanh, NewGELUActivation)
 _NONE: tuple[None, ...] = (None,) * 4
 
@@ -16,7 +18,7 @@ class Parts(NamedTuple):
 
     attention   the module with its sizes and scaling
     products    linear layers: q, k and v as one; the output projection; gate and up as one, or up alone; down. Of a
-                mixture the first two
+                mixture without a shared expert the first two
     norms       weights of the norms before and after attention, before and after the MLP; None where there is none
     eps, offset   of all norms, those of heads included; what is added to their weights
     heads       weights of the norms of queries and keys, or None
@@ -60,11 +62,24 @@ def describe(module: nn.Module) -> Parts | None:
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
     products, norms, heads = (attention.q_proj.whole, attention.o_proj), _weights(norms), _weights(heads)
     if hasattr(mlp, "experts"):
-        return Parts(attention, products, norms, eps, offset, heads, router=mlp.router, experts=mlp.experts)
+        return _of_mixture(Parts(attention, products, norms, eps, offset, heads), mlp)
     if not hasattr(mlp.gate_proj, "whole") or type(mlp.act_fn) not in (*_SILU, *_GELU):
         return None
     products += (mlp.gate_proj.whole, mlp.down_proj)
     return Parts(attention, products, norms, eps, offset, heads, type(mlp.act_fn) in _GELU)
+
+
+def _of_mixture(parts: Parts, mlp: nn.Module) -> Parts | None:
+    """A layer with these parts and a mixture of experts; None for a router, or a shared expert, that no kernel has."""
+    router = mlp.router if hasattr(mlp, "router") else mlp.gate
+    shared = getattr(mlp, "shared_experts", None)
+    if routing_of(router) is None or hasattr(mlp, "shared_expert") or getattr(parts.attention.config, "clip_qkv", None):
+        return None
+    if shared is not None:
+        if not hasattr(shared.gate_proj, "whole") or type(shared.act_fn) not in _SILU:
+            return None
+        parts = parts._replace(products=(*parts.products, shared.gate_proj.whole, shared.down_proj))
+    return parts._replace(router=router, experts=mlp.experts)
 
 
 def _describe_gpt2(module: nn.Module) -> Parts | None:

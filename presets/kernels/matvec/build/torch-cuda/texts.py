@@ -2,8 +2,9 @@
 
 import torch
 
-from . import rows
+from . import experts, mixtures, rows
 from .attention import attend
+from .routing import Routing, route
 
 
 @torch.library.custom_op(
@@ -28,9 +29,13 @@ def decoder_layer_of_texts(
     eps: float,
     scaling: float,
     turns: torch.Tensor | None = None,
+    sinks: torch.Tensor | None = None,
     gelu: bool = False,
     offset: float = 0.0,
     gated: bool = True,
+    routing: list[int] | None = None,
+    between: list[float] | None = None,
+    beside: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """`ops.decoder_layer` for hidden (B, 1, H): products on tensor cores, and norms in kernels of their own, since each
     program of a product would compute them for all texts."""
@@ -63,11 +68,20 @@ def decoder_layer_of_texts(
         head_norms[1],
         eps,
         turns=turns,
+        sinks=sinks,
         offset=offset,
         key_scales=key_scales,
         value_scales=value_scales,
     )
     middle = added(mixed, 1, hidden, 1)
+    if routing:
+        gate, flat = experts.Gate(*between), middle.view(len(middle), -1)
+        logits, vectors, _ = experts.router(flat, norms[2], eps, weights[-3], biases[-3], 1)
+        ids, shares = route(logits, Routing(*routing), gate.factor, beside)
+        if len(weights) > 5:
+            middle = product(product(vectors.view_as(middle), 2, gated=True), 3, middle)
+        up, down = list(zip(weights, scales, biases, strict=True))[-2:]
+        return mixtures.forward(vectors, ids, shares, up, down, gate, middle).view_as(hidden)
     wide = product(normed(middle, 2), 2, gated=gated, gelu=gelu, acted=not gated)
     return added(wide, 3, middle, 3)
 
