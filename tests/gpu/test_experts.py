@@ -1,5 +1,8 @@
 """`experts=triton`: our kernels compute what transformers' own code does with dequantized weights, and are used."""
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.patch.apply import put_in
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.projections import fuse
+from tools.bench.gpu.bench_cli import bench
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -288,10 +292,6 @@ def test_a_packed_checkpoint_speaks_as_its_dequantized_self(whole: bool) -> None
     """The same probabilities of each next token, of a prompt and of steps that are given the next token."""
     import torch
 
-    from tokendyno.backend.worker.loop.cache import StaticSlotCache
-    from tokendyno.backend.worker.loop.sampling import Sampling
-    from tokendyno.backend.worker.loop.step import Step
-
     packed, dense = packed_and_dense()
     with_triton(packed, whole)
     ids = torch.randint(5, 3000, (1, 40), device="cuda", generator=torch.Generator("cuda").manual_seed(3))
@@ -300,21 +300,51 @@ def test_a_packed_checkpoint_speaks_as_its_dequantized_self(whole: bool) -> None
         text = dense.generate(ids, eos_token_id=None, **more)
         found, wanted = (model(text).logits.double().log_softmax(-1)[0] for model in (packed, dense))
         assert float((wanted.exp() * (wanted - found)).sum(-1).max()) < 1e-5
-        step = Step(packed, StaticSlotCache(packed.config, 220), 1, Sampling(), 0)
-        step.begin(ids, torch.ones_like(ids), 0, [])
-        for place in range(ids.shape[1], text.shape[1] - 1):
-            step.token.copy_(text[:, place : place + 1])
-            logits = packed(
-                input_ids=step.token,
-                attention_mask=step._masks(),
-                position_ids=step.positions,
-                past_key_values=step.cache,
-                use_cache=True,
-            ).logits[:, -1]
+        for place, logits in scored(packed, text, ids.shape[1]):
             given = wanted[place]
-            assert float((given.exp() * (given - logits[0].double().log_softmax(-1))).sum()) < 1e-3, place
-            step.advance_slots()
-            step.append(text[0, place + 1 : place + 2], logits)
+            assert float((given.exp() * (given - logits.double().log_softmax(-1))).sum()) < 1e-3, place
+
+
+@pytest.mark.parametrize("architecture", ["gpt_oss", *MIXTURES])
+def test_whole_layers_in_bfloat16_are_as_near_to_float32_as_the_models_own_code(architecture: str) -> None:
+    """By the median of what is wrong with each step's logits: now and then a router rounds another way."""
+    import torch
+
+    own, ours = build(architecture, "bfloat16"), with_triton(build(architecture, "bfloat16"), True)
+    exact = build(architecture, "bfloat16").float()
+    ids = torch.randint(5, 97, (1, 20), device="cuda", generator=torch.Generator("cuda").manual_seed(3))
+    with torch.inference_mode():
+        more: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 120, "do_sample": False}
+        text = exact.generate(ids, eos_token_id=None, **more)
+        wanted, other = (model(text).logits[0].double() for model in (exact, own))
+        steps = [(place, (logits.double() - wanted[place]).norm()) for place, logits in scored(ours, text, 20)]
+    places, errors = zip(*steps, strict=True)
+    theirs = (other - wanted).norm(dim=-1)[list(places)]
+    assert float(torch.stack(errors).median()) <= 1.5 * float(theirs.median())
+
+
+def scored(model: Any, text: Any, start: int) -> Iterator[tuple[int, Any]]:
+    """Places of `text` (1, T) from `start` on, and logits of the step that is given the token there."""
+    import torch
+
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.sampling import Sampling
+    from tokendyno.backend.worker.loop.step import Step
+
+    step = Step(model, StaticSlotCache(model.config, text.shape[1] + 20), 1, Sampling(), 0)
+    step.begin(text[:, :start], torch.ones_like(text[:, :start]), 0, [])
+    for place in range(start, text.shape[1] - 1):
+        step.token.copy_(text[:, place : place + 1])
+        logits = model(
+            input_ids=step.token,
+            attention_mask=step._masks(),
+            position_ids=step.positions,
+            past_key_values=step.cache,
+            use_cache=True,
+        ).logits[:, -1]
+        yield place, logits[0]
+        step.advance_slots()
+        step.append(text[0, place + 1 : place + 2], logits)
 
 
 @pytest.mark.parametrize("quantization", ["none", "mxfp4"])
@@ -324,3 +354,17 @@ def test_the_ledger_counts_them_in_every_mixture_of_every_pass(quantization: str
     found = rows("random:pocket", arm)
     assert {found[axis]["status"] for axis in ("experts", "quantization")} <= {"verified", "off"}, found
     assert (found["experts"]["effective"], found["experts"]["status"]) == ("triton", "verified"), found["experts"]
+
+
+@pytest.mark.parametrize("texts", [1, 8])
+@pytest.mark.parametrize("architecture", MIXTURES)
+def test_no_row_of_the_fastest_bundle_is_amber(architecture: str, texts: int, tmp_path: Path) -> None:
+    """With experts of a realistic size, alone and in a batch."""
+    sizes = {"hidden_size": 1024, "moe_intermediate_size": 512, "num_experts": 32, "vocab_size": 32000, "head_dim": 64}
+    sizes |= {"num_attention_heads": 16, "intermediate_size": 512, "max_position_embeddings": 2048}
+    config = MIXTURES[architecture] | sizes | {"model_type": architecture, "dtype": "bfloat16", "sliding_window": None}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    line = f"run --model random:{tmp_path} --arm lowest-latency --batch-size {texts} --max-new-tokens 64"
+    found = {row["axis"]: row for row in bench(f"{architecture}-{texts}", line)["arms"][0]["evidence"]}
+    assert not [row for row in found.values() if row["status"] in ("partial", "no_effect", "fallback", "failed")], found
+    assert found["experts"]["effective"] == "triton" and "DecoderLayer by" in found["kernels"]["proof"], found
