@@ -242,7 +242,7 @@ def test_a_router_and_its_experts_are_those_of_transformers(
             vector = kernels.experts.up(*vector, logits, parts[0], routing, gate, beside)
             kernels.experts.down(*vector, logits, parts[1], routing, gate, x, out, beside)
         logits, vectors, _ = kernels.experts.router(hidden, norm, 1e-5, router.weight, None, 1)
-        ids, factors = kernels.routing.route(logits, routing, gate.factor, beside)
+        ids, factors = kernels.routing.route(logits, len(router.weight), routing, gate.factor, beside)
         assert torch.equal(ids.sort().values, chosen.sort().values.int())
         several = [
             kernels.mixtures.forward(vectors, ids, factors, *parts, gate, hidden, unsorted=most) for most in (0, 256)

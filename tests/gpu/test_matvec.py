@@ -46,6 +46,7 @@ MODELS: dict[str, dict[str, Any]] = {
 _ROUTED = SHAPE | {"num_experts_per_tok": 3, "moe_intermediate_size": 32}
 MIXTURES: dict[str, dict[str, Any]] = {
     "qwen3_moe": _ROUTED | {"num_experts": 8, "norm_topk_prob": True, "mlp_only_layers": [1]},
+    "qwen2_moe": _ROUTED | {"num_experts": 8, "shared_expert_intermediate_size": 48, "qkv_bias": True},
     "olmoe": _ROUTED | {"num_experts": 12, "num_attention_heads": 4},
     "mixtral": SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": WINDOW},
 }

@@ -18,7 +18,7 @@ class Parts(NamedTuple):
 
     attention   the module with its sizes and scaling
     products    linear layers: q, k and v as one; the output projection; gate and up as one, or up alone; down. Of a
-                mixture without a shared expert the first two
+                mixture without a shared expert the first two; with one that has a gate, that too
     norms       weights of the norms before and after attention, before and after the MLP; None where there is none
     eps, offset   of all norms, those of heads included; what is added to their weights
     heads       weights of the norms of queries and keys, or None
@@ -72,13 +72,14 @@ def describe(module: nn.Module) -> Parts | None:
 def _of_mixture(parts: Parts, mlp: nn.Module) -> Parts | None:
     """A layer with these parts and a mixture of experts; None for a router, or a shared expert, that no kernel has."""
     router = mlp.router if hasattr(mlp, "router") else mlp.gate
-    shared = getattr(mlp, "shared_experts", None)
-    if routing_of(router) is None or hasattr(mlp, "shared_expert") or getattr(parts.attention.config, "clip_qkv", None):
+    shared = getattr(mlp, "shared_experts", None) or getattr(mlp, "shared_expert", None)
+    if routing_of(router) is None or getattr(parts.attention.config, "clip_qkv", None):
         return None
     if shared is not None:
         if not hasattr(shared.gate_proj, "whole") or type(shared.act_fn) not in _SILU:
             return None
-        parts = parts._replace(products=(*parts.products, shared.gate_proj.whole, shared.down_proj))
+        gate = (mlp.shared_expert_gate,) if hasattr(mlp, "shared_expert_gate") else ()
+        parts = parts._replace(products=(*parts.products, shared.gate_proj.whole, shared.down_proj, *gate))
     return parts._replace(router=router, experts=mlp.experts)
 
 

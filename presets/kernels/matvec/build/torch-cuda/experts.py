@@ -271,6 +271,7 @@ def tokendyno_router(
     norm,
     w,
     bias,
+    extra,
     logits,
     codes,
     unit,
@@ -281,23 +282,30 @@ def tokendyno_router(
     PER: tl.constexpr,
     UNIT: tl.constexpr,
     BIAS: tl.constexpr,
+    EXTRA: tl.constexpr,
     EARLY: tl.constexpr,
 ):
-    """logits (T, E) = norm(x) (T, K) @ w (E, K).T + bias, a program each; one more for each token hands on norm(x)."""
+    """logits (T, E) = norm(x) (T, K) @ w (E, K).T + bias, a program each; one more for each token hands on norm(x).
+
+    EXTRA  logits are (T, E + 1), the last of them of the row `extra`
+    """
     row, token = tl.program_id(0), tl.program_id(1)
     x += token * K
-    logits += token * E
+    logits += token * (E + EXTRA)
     unit += token * K  # codes: of a single token alone
     if EARLY:
         gdc_launch_dependents()
-    if row < E:
+    if row < E + EXTRA:
         column = tl.arange(0, BK)
         here = column < K
-        weights = tl.load(w + row * K + column, mask=here, other=0.0).to(tl.float32)
+        line = w + row * K
+        if EXTRA:
+            line = tl.where(row < E, line, extra)
+        weights = tl.load(line + column, mask=here, other=0.0).to(tl.float32)
         weights *= tl.load(norm + column, mask=here, other=0.0).to(tl.float32)
         constant = 0.0
         if BIAS:
-            constant = tl.load(bias + row).to(tl.float32)
+            constant = tl.load(bias + row, mask=row < E, other=0.0).to(tl.float32)
         if EARLY:
             gdc_wait()
         plain = tl.load(x + column, mask=here, other=0.0).to(tl.float32)
@@ -415,6 +423,7 @@ def tokendyno_experts_down(
     scales,
     bias,
     residual,
+    shared,
     out,
     factor,
     E: tl.constexpr,
@@ -433,12 +442,14 @@ def tokendyno_experts_down(
     UNIT: tl.constexpr,
     BIAS: tl.constexpr,
     RESIDUAL: tl.constexpr,
+    SHARED: tl.constexpr,
     STAGES: tl.constexpr,
     ASM: tl.constexpr,
     EARLY: tl.constexpr,
 ):
     """out (N,) = residual + the sum over slots of share * (w of its expert (N, K) @ its activations (K,) + bias).
 
+    SHARED  shared (N,), times the sigmoid of the logit after those of experts, is added too
     W / TOPP of the warps handle the expert of one slot.
     """
     if EARLY:
@@ -498,6 +509,9 @@ def tokendyno_experts_down(
         to = tile * (R * each) + tl.arange(0, each * R)
         if RESIDUAL:
             whole += tl.load(residual + to, mask=to < N, other=0.0).to(tl.float32)
+        if SHARED:
+            opened = 1 / (1 + tl.exp(-tl.load(logits + E)))
+            whole += opened * tl.load(shared + to, mask=to < N, other=0.0).to(tl.float32)
         tl.store(out + to, whole.to(out.dtype.element_ty), mask=to < N)
 
 
@@ -589,24 +603,26 @@ def router(
     early: bool | None = None,
     warps: int = 8,
     out: torch.Tensor | None = None,
+    extra: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """x (K,), weight (E, K) -> logits (E,) float32, those of `out` if given, and norm(x) as (codes, unit). Of x (T, K),
-    logits (T, E), and norm(x) twice, as it is."""
+    logits (T, E), and norm(x) twice, as it is. extra: (1, K), a shared expert's gate, whose logit is the last."""
     early = can_be_early() if early is None else early
     experts, columns = weight.shape
     tokens = x.shape[0] if x.ndim > 1 else 1
-    shape = (tokens, experts) if x.ndim > 1 else (experts,)
-    logits = torch.empty(shape, dtype=torch.float32, device=x.device) if out is None else out
+    rows = experts + (extra is not None)
+    logits = torch.empty(*x.shape[:-1], rows, dtype=torch.float32, device=x.device) if out is None else out
     if x.ndim > 1:
         codes = unit = torch.empty_like(x)
         per = 1
     else:
         codes, unit = buffers(1, columns, per, BLOCK, x.device)
-    tokendyno_router[(experts + 1, tokens)](
+    tokendyno_router[(rows + 1, tokens)](
         x,
         norm,
         weight,
         weight if bias is None else bias,
+        weight if extra is None else extra,
         logits,
         codes,
         unit,
@@ -617,6 +633,7 @@ def router(
         PER=per,
         UNIT=BLOCK,
         BIAS=bias is not None,
+        EXTRA=extra is not None,
         EARLY=early,
         launch_pdl=early,
         num_warps=warps,
@@ -679,8 +696,10 @@ def down(
     beside: torch.Tensor | None = None,
     early: bool | None = None,
     tuned: dict[str, int] | None = None,
+    shared: torch.Tensor | None = None,
 ) -> None:
-    """Write residual + the weighted sum of the chosen experts into `out` (N,)."""
+    """Write residual + the weighted sum of the chosen experts into `out` (N,). shared: (N,), of a shared expert whose
+    gate is the last of the logits."""
     weight, scales, bias = part
     experts, rows, columns = sizes(weight)
     per = per_word(weight)
@@ -696,12 +715,14 @@ def down(
         weight if scales is None else scales,
         weight if bias is None else bias,
         out if residual is None else residual,
+        out if shared is None else shared,
         out,
         gate.factor,
         **_constants(experts, rows, columns, routing, per, early),
         UNIT=columns // unit.shape[1],
         BIAS=bias is not None,
         RESIDUAL=residual is not None,
+        SHARED=shared is not None,
         W=how["num_warps"],
         **how,
     )

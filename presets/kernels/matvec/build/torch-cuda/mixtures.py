@@ -200,8 +200,21 @@ def config(tokens: int, experts: int, top: int, item: int, packed: bool) -> dict
 
 
 @triton.jit
-def tokendyno_sum_of_experts(each, residual, out, K, TOP: tl.constexpr, RESIDUAL: tl.constexpr, COLUMNS: tl.constexpr):
-    """out (T, K) = residual + the sum of each token's TOP rows of `each` (T * TOP, K)."""
+def tokendyno_sum_of_experts(
+    each,
+    residual,
+    shared,
+    logits,
+    out,
+    K,
+    WIDTH,
+    TOP: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    SHARED: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """out (T, K) = residual + the sum of each token's TOP rows of `each` (T * TOP, K). SHARED: shared (T, K), times the
+    sigmoid of the last of a token's WIDTH logits, is added too."""
     token, columns = tl.program_id(1).to(tl.int64), tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     here = columns < K
     total = tl.zeros((COLUMNS,), tl.float32)
@@ -209,6 +222,9 @@ def tokendyno_sum_of_experts(each, residual, out, K, TOP: tl.constexpr, RESIDUAL
         total += tl.load(each + (token * TOP + slot) * K + columns, mask=here, other=0.0)
     if RESIDUAL:
         total += tl.load(residual + token * K + columns, mask=here, other=0.0).to(tl.float32)
+    if SHARED:
+        opened = 1 / (1 + tl.exp(-tl.load(logits + token * WIDTH + WIDTH - 1)))
+        total += opened * tl.load(shared + token * K + columns, mask=here, other=0.0).to(tl.float32)
     tl.store(out + token * K + columns, total.to(out.dtype.element_ty), mask=here)
 
 
@@ -268,8 +284,10 @@ def forward(
     residual: torch.Tensor | None = None,
     tuned: dict[str, int] | None = None,
     unsorted: int | None = None,
+    shared: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> torch.Tensor:
-    """The same for parts as `experts.of` returns them, added to `residual`. unsorted: as UNSORTED."""
+    """The same for parts as `experts.of` returns them, added to `residual`. unsorted: as UNSORTED. shared: of a shared
+    expert that has a gate, (T, K) and the logits, of which its gate's is the last."""
     tokens, top = chosen.shape
     number, wide, columns = sizes(up[0])
     few = tokens * top <= (UNSORTED if unsorted is None else unsorted)
@@ -312,10 +330,13 @@ def forward(
     tokendyno_sum_of_experts[(triton.cdiv(columns, block), tokens)](
         each,
         x if residual is None else residual,
+        *((x, each) if shared is None else shared),
         found,
         columns,
+        1 if shared is None else shared[1].shape[1],
         TOP=top,
         RESIDUAL=residual is not None,
+        SHARED=shared is not None,
         COLUMNS=block,
     )
     return found

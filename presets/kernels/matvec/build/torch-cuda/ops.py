@@ -133,6 +133,8 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     if parts.experts is not None and (ranks or experts.of(parts.experts) is None):
         return False
     read = [matrix(rows_of(product)) for product in parts.products]
+    if len(read) > 4 and (read[4] is None or read[4][1] is not None):  # a shared expert's gate is read like a router
+        return False
     if several:
         return all(one is not None and rows.fits(one[0]) for one in read)
     return all(one is not None and (one[1] is None or not normed) for one in read)
@@ -177,7 +179,8 @@ def layer(
     turns, scaling = getattr(held.slots, "turns", None), parts.attention.scaling
     told = getattr(router, "told", None) if hidden.shape[0] == 1 else None  # by whom this token's way is followed
     if told is not None:
-        more["scored"] = torch.empty(router.weight.shape[0], dtype=torch.float32, device=hidden.device)
+        number = router.weight.shape[0] + (len(parts.products) > 4)
+        more["scored"] = torch.empty(number, dtype=torch.float32, device=hidden.device)
 
     def run() -> torch.Tensor:
         if hidden.shape[0] > 1:
@@ -368,15 +371,16 @@ def decoder_layer(
     beside: torch.Tensor | None = None,
     scored: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, those of the shared expert if
-    there is one, router, gate and up, down; norms and shifts as of `described.Parts`.
+    """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, those of the shared expert and
+    its gate if there are any, router, gate and up, down; norms and shifts as of `described.Parts`.
 
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
     gelu, offset   the activation, else SiLU; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
     routing, between, beside   of a mixture: `Routing`, `experts.Gate`, and what `routing.selected` adds to scores
     key_scales, value_scales   of a cache in 8 bits, see `attend`
-    scored  where its router's scores go, (E,) float32, or None; written in plain steps alone, so not declared either
+    scored  where its router's scores go, (E,) float32, with a shared expert's gate (E + 1,), or None; written in plain
+            steps alone, so not declared either
 
     Memory is idle while attention waits and computes, so the product after it prefetches the MLP's matrices into L2.
     """
@@ -411,16 +415,22 @@ def decoder_layer(
     middle, out = torch.empty_like(hidden), torch.empty_like(hidden)
     if routing:
         product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
-        added, how = middle, (Routing(*routing), experts.Gate(*between))
+        added, how, extra, shared = middle, (Routing(*routing), experts.Gate(*between)), None, None
         if len(weights) > 5:
             wide, added = empty(sizes(weights[3])[1]), torch.empty_like(middle)
+            extra = weights[4] if len(weights) > 7 else None
+            old = middle if extra is None else None
             product(middle, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=True)
-            product(wide, weights[3], added, scale=scales[3], bias=biases[3], residual=middle)
+            product(wide, weights[3], added, scale=scales[3], bias=biases[3], residual=old)
+            if extra is not None:
+                shared, added = added.view(-1), middle
         up, down = list(zip(weights, scales, biases, strict=True))[-2:]
         per = experts.per_word(up[0])
-        logits, *vector = experts.router(middle.view(-1), norms[2], eps, weights[-3], biases[-3], per, out=scored)
+        logits, *vector = experts.router(
+            middle.view(-1), norms[2], eps, weights[-3], biases[-3], per, out=scored, extra=extra
+        )
         vector = experts.up(*vector, logits, up, *how, beside)
-        experts.down(*vector, logits, down, *how, added.view(-1), out.view(-1), beside)
+        experts.down(*vector, logits, down, *how, added.view(-1), out.view(-1), beside, shared=shared)
         return out
     wide = empty(sizes(weights[3])[1])
     asked = to_prefetch(weights[2:4])

@@ -157,20 +157,21 @@ def tokendyno_route(
     MODE: tl.constexpr,
     GROUPS: tl.constexpr,
     KEPT: tl.constexpr,
+    WIDTH: tl.constexpr,
 ):
-    """Store the ids and shares (T, TOP) of a token in each program. logits (T, E)."""
+    """Store the ids and shares (T, TOP) of a token in each program. logits (T, WIDTH), E of them of experts."""
     token = tl.program_id(0)
-    chosen, share = selected(logits + token * E, beside, factor, E, EP, TOP, TOPP, MODE, GROUPS, KEPT)
+    chosen, share = selected(logits + token * WIDTH, beside, factor, E, EP, TOP, TOPP, MODE, GROUPS, KEPT)
     slot = tl.arange(0, TOPP)
     tl.store(ids + token * TOP + slot, chosen, mask=slot < TOP)
     tl.store(shares + token * TOP + slot, share, mask=slot < TOP)
 
 
 def route(
-    logits: torch.Tensor, routing: Routing, factor: float, beside: torch.Tensor | None = None
+    logits: torch.Tensor, experts: int, routing: Routing, factor: float, beside: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """logits (T, E) float32 -> ids (T, top) int32, shares (T, top) float32. beside: see `selected`."""
-    tokens, experts = logits.shape
+    """logits (T, E or E + 1) float32 -> ids (T, top) int32, shares (T, top) float32. beside: see `selected`."""
+    tokens, width = logits.shape
     ids = torch.empty(tokens, routing.top, dtype=torch.int32, device=logits.device)
     shares = torch.empty(tokens, routing.top, dtype=torch.float32, device=logits.device)
     tokendyno_route[(tokens,)](
@@ -186,6 +187,7 @@ def route(
         MODE=routing.mode,
         GROUPS=routing.groups,
         KEPT=routing.kept,
+        WIDTH=width,
         num_warps=1,
     )
     return ids, shares

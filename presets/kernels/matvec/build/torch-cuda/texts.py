@@ -75,13 +75,18 @@ def decoder_layer_of_texts(
     )
     middle = added(mixed, 1, hidden, 1)
     if routing:
-        gate, flat = experts.Gate(*between), middle.view(len(middle), -1)
-        logits, vectors, _ = experts.router(flat, norms[2], eps, weights[-3], biases[-3], 1)
-        ids, shares = route(logits, Routing(*routing), gate.factor, beside)
+        gate, flat, shared = experts.Gate(*between), middle.view(len(middle), -1), None
+        extra = weights[4] if len(weights) > 7 else None
+        logits, vectors, _ = experts.router(flat, norms[2], eps, weights[-3], biases[-3], 1, extra=extra)
+        ids, shares = route(logits, len(weights[-3]), Routing(*routing), gate.factor, beside)
         if len(weights) > 5:
-            middle = product(product(vectors.view_as(middle), 2, gated=True), 3, middle)
+            wide = product(vectors.view_as(middle), 2, gated=True)
+            if extra is None:
+                middle = product(wide, 3, middle)
+            else:
+                shared = product(wide, 3), logits
         up, down = list(zip(weights, scales, biases, strict=True))[-2:]
-        return mixtures.forward(vectors, ids, shares, up, down, gate, middle).view_as(hidden)
+        return mixtures.forward(vectors, ids, shares, up, down, gate, middle, shared=shared).view_as(hidden)
     wide = product(normed(middle, 2), 2, gated=gated, gelu=gelu, acted=not gated)
     return added(wide, 3, middle, 3)
 
