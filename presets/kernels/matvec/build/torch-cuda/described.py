@@ -7,10 +7,27 @@ from torch import nn
 from transformers.activations import GELUTanh, NewGELUActivation, SiLUActivation
 from transformers.pytorch_utils import Conv1D
 
-from .routing import routing_of
-
 _SILU, _GELU = (nn.SiLU, SiLUActivation), (GELUTanh, NewGELUActivation)
 _NONE: tuple[None, ...] = (None,) * 4
+_LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter")
+_PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "OlmoeTopKRouter")
+_SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter")
+
+AMONG, OVER, SIGMOID, SIGMOID_NORMED, GIVEN = range(5)
+
+
+class Routing(NamedTuple):
+    """How experts are chosen and what they are multiplied with, in numbers, which an operator takes as a list.
+
+    top     experts of a token
+    mode    softmax AMONG those chosen, or OVER all; SIGMOID, or divided by their sum; GIVEN by somebody else
+    groups, kept   experts come in so many groups, of which those with the largest sums of two are kept
+    """
+
+    top: int
+    mode: int = AMONG
+    groups: int = 1
+    kept: int = 1
 
 
 class Parts(NamedTuple):
@@ -67,6 +84,23 @@ def describe(module: nn.Module) -> Parts | None:
         return None
     products += (mlp.gate_proj.whole, mlp.down_proj)
     return Parts(attention, products, norms, eps, offset, heads, type(mlp.act_fn) in _GELU)
+
+
+def routing_of(router: nn.Module) -> Routing | None:
+    """How a router chooses; None where the kernels do not know its kind. Mixtral's shares, divided by their sum, are a
+    softmax over the chosen logits as those of gpt-oss are; others' are where they are `norm_topk_prob`."""
+    name, top = type(router).__name__, router.top_k
+    if name in _LOGITS:
+        return Routing(top)
+    if name in _PROBABILITIES:
+        return Routing(top, AMONG if router.norm_topk_prob else OVER)
+    if name not in _SIGMOIDS:
+        return None
+    groups, number = router.num_group, router.num_experts
+    if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
+        return None
+    mode = SIGMOID_NORMED if router.norm_topk_prob else SIGMOID
+    return Routing(top, mode, groups, router.topk_group)
 
 
 def _of_mixture(parts: Parts, mlp: nn.Module) -> Parts | None:

@@ -28,8 +28,9 @@ from transformers.activations import SiLUActivation
 from transformers.integrations import moe
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from .described import Routing
 from .products import ONCE, can_be_early
-from .routing import Routing, selected
+from .routing import selected
 
 BLOCK = 32  # weights with one scale
 ASM = True  # False: without inline PTX, for Triton's interpreter

@@ -8,8 +8,8 @@ import triton
 import triton.language as tl
 
 from . import experts
+from .described import GIVEN, Routing
 from .experts import TWICE, Gate, Part, sizes
-from .routing import GIVEN, Routing
 
 ASM = True  # False: without inline PTX, for Triton's interpreter
 UNSORTED = 256  # pairs of token and expert up to which each program looks for those of its expert
@@ -267,7 +267,7 @@ def one_token(
     per, columns = experts.per_word(up[0]), x.shape[1]
     vector = torch.empty(per, columns // per, dtype=torch.float32, device=x.device)
     vector.copy_(x.view(-1, per).t())
-    routing, out = Routing(chosen.shape[1], GIVEN.value), torch.empty_like(x)
+    routing, out = Routing(chosen.shape[1], GIVEN), torch.empty_like(x)
     unit = vector.view(1, columns)
     middle = experts.up(unit, unit, shares, up, routing, gate, chosen)
     experts.down(*middle, shares, down, routing, gate, None, out, chosen)

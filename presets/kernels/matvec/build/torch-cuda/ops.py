@@ -5,9 +5,8 @@ from torch import nn
 
 from . import eight_bits, exchange, experts, nibbles, products, rows, texts, tiles
 from .attention import attend
-from .described import Parts, describe, rows_of
+from .described import Parts, Routing, describe, routing_of, rows_of
 from .products import MOST_COLUMNS
-from .routing import Routing, routing_of
 
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | None:

@@ -1,31 +1,16 @@
-"""Which experts a token is routed to, and with which shares: the routers of transformers as they are."""
-
-from typing import NamedTuple
+"""Which experts a token is routed to, and with which shares, in the ways of `described.Routing`."""
 
 import torch
 import triton
 import triton.language as tl
-from torch import nn
 
-AMONG: tl.constexpr = tl.constexpr(0)  # softmax over the chosen
-OVER: tl.constexpr = tl.constexpr(1)  # softmax over all
-SIGMOID: tl.constexpr = tl.constexpr(2)
-SIGMOID_NORMED: tl.constexpr = tl.constexpr(3)  # divided by their sum
-GIVEN: tl.constexpr = tl.constexpr(4)  # chosen by somebody else
+from . import described
+from .described import Routing
 
-
-class Routing(NamedTuple):
-    """How experts are chosen and what they are multiplied with, in whole numbers, which an operator takes as a list.
-
-    top     experts of a token
-    mode    AMONG, OVER, SIGMOID, SIGMOID_NORMED
-    groups, kept   experts come in so many groups, of which those with the largest sums of two are kept
-    """
-
-    top: int
-    mode: int = AMONG.value
-    groups: int = 1
-    kept: int = 1
+OVER: tl.constexpr = tl.constexpr(described.OVER)
+SIGMOID: tl.constexpr = tl.constexpr(described.SIGMOID)
+SIGMOID_NORMED: tl.constexpr = tl.constexpr(described.SIGMOID_NORMED)
+GIVEN: tl.constexpr = tl.constexpr(described.GIVEN)
 
 
 @triton.jit
@@ -119,28 +104,6 @@ def selected(
     else:
         ids, shares = _best(logits, beside, factor, E, EP, TOP, TOPP, MODE, GROUPS, KEPT)
     return ids, shares
-
-
-_LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter")
-_PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "OlmoeTopKRouter")
-_SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter")
-
-
-def routing_of(router: nn.Module) -> Routing | None:
-    """How a router chooses; None where the kernels do not know its kind. Mixtral's shares, divided by their sum, are a
-    softmax over the chosen logits as those of gpt-oss are; others' are where they are `norm_topk_prob`."""
-    name, top = type(router).__name__, router.top_k
-    if name in _LOGITS:
-        return Routing(top)
-    if name in _PROBABILITIES:
-        return Routing(top, AMONG.value if router.norm_topk_prob else OVER.value)
-    if name not in _SIGMOIDS:
-        return None
-    groups, number = router.num_group, router.num_experts
-    if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
-        return None
-    mode = SIGMOID_NORMED if router.norm_topk_prob else SIGMOID
-    return Routing(top, mode.value, groups, router.topk_group)
 
 
 @triton.jit

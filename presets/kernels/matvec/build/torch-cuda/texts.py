@@ -4,7 +4,8 @@ import torch
 
 from . import experts, mixtures, rows
 from .attention import attend
-from .routing import Routing, route
+from .described import Routing
+from .routing import route
 
 
 @torch.library.custom_op(
