@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config, parse_arm
-from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets, traits
 from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
@@ -55,10 +55,7 @@ def _granted(
     preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload, captured: bool
 ) -> tuple[Granted, int]:
     """What a bundle comes to, with its captured steps or without, and the memory that is predicted of it."""
-    left = {
-        axis: list(choices)
-        for axis, choices in preset.wishes(facts.kind, facts.architecture, captured=captured).items()
-    }
+    left = {axis: list(choices) for axis, choices in preset.wishes(*traits(facts), captured=captured).items()}
     first = {axis: choices[0] for axis, choices in left.items()}
     reasons: dict[str, Verdict] = {}
     while True:

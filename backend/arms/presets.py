@@ -7,6 +7,7 @@ import msgspec
 
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.files.toml import invalid, read_toml
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import PRESETS
 
@@ -17,7 +18,8 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bundle     its choices are wishes: what cannot run gives way (`tokendyno.backend.arms.bundles`); any other preset
                is one optimization with what it cannot be without, and is refused where it cannot run
     next_best  of a bundle, by axis: what to take instead, best first
-    best_for   of a bundle, by architecture or for every "encoder": choices that come before those above
+    best_for   of a bundle, by architecture, for every "mixture" of experts or every "encoder": choices that come before
+                those above
     captured   of a bundle: choices that come before all of these together, on a GPU where CUDA graphs can be captured
                and the predicted memory is no larger (`bundles.grant`)
     """
@@ -33,7 +35,7 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     captured: dict[str, str] = {}
 
     def wishes(self, *traits: str, captured: bool = False) -> dict[str, list[str]]:
-        """The choices of each axis for a model with these traits (its kind, its architecture), best first."""
+        """The choices of each axis for a model with these traits (`traits`), best first."""
         found: dict[str, list[str]] = {}
         first = self.captured if captured else {}
         for wished in (first, *(self.best_for.get(trait, {}) for trait in reversed(traits)), self.choices):
@@ -42,6 +44,11 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for axis, choices in self.next_best.items():
             found.setdefault(axis, []).extend(choices)
         return found
+
+
+def traits(facts: ModelFacts) -> tuple[str, ...]:
+    """By what `best_for` knows a model: the more particular, the later."""
+    return (facts.kind, *(("mixture",) if facts.experts else ()), facts.architecture)
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

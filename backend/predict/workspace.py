@@ -212,6 +212,6 @@ def _experts(facts: ModelFacts, work: Work, rows: int, pairs: int, width: int) -
                 + (rows * facts.experts_per_token * facts.experts * INDEX_BYTES)
             )
         case "triton":  # activations; results of each pair in float32, and their sum
-            return pairs * (width * work.size + facts.hidden * 4) + rows * facts.hidden * (4 + work.size)
+            return pairs * (width * work.size + facts.hidden * 4) + rows * facts.hidden * work.size
         case _:  # tokens sorted by expert; then weighted results in the original order
             return pairs * max(facts.hidden + inner * width, 4 * facts.hidden) * work.size

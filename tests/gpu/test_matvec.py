@@ -43,6 +43,13 @@ MODELS: dict[str, dict[str, Any]] = {
         "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
     },
 }  # fmt: skip
+_ROUTED = SHAPE | {"num_experts_per_tok": 3, "moe_intermediate_size": 32}
+MIXTURES: dict[str, dict[str, Any]] = {
+    "qwen3_moe": _ROUTED | {"num_experts": 8, "norm_topk_prob": True, "mlp_only_layers": [1]},
+    "qwen2_moe": _ROUTED | {"num_experts": 8, "shared_expert_intermediate_size": 48, "qkv_bias": True},
+    "olmoe": _ROUTED | {"num_experts": 12, "num_attention_heads": 4},
+    "mixtral": SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": WINDOW},
+}
 
 
 def build(architecture: str, dtype: str = "float32") -> Any:
@@ -50,13 +57,13 @@ def build(architecture: str, dtype: str = "float32") -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
     torch.manual_seed(0)
-    config = AutoConfig.for_model(architecture, **MODELS[architecture])
+    config = AutoConfig.for_model(architecture, **(MODELS | MIXTURES)[architecture])
     model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype)).cuda().eval()
     model.generation_config = GenerationConfig(pad_token_id=0)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(3) if parameter.ndim > 1 else parameter.add_(torch.rand_like(parameter) / 4)
-    if architecture == "gpt_oss":
+    if architecture in ("gpt_oss", *MIXTURES):
         model.set_experts_implementation("batched_mm")
     return model
 

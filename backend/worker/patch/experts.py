@@ -44,8 +44,8 @@ class PackedExperts(nn.Module):  # type: ignore[misc]
 def use_triton(model: Any, package: str) -> None:
     """Let the kernels in the folder `package` compute the experts of `model`.
 
-    Dense ones, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases beside MXFP4 become
-    float32, as with the Hub's kernels.
+    Those of gpt-oss that are dense, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases
+    beside MXFP4 become float32, as with the Hub's kernels.
     """
     from kernels import get_local_kernel
 
@@ -54,7 +54,7 @@ def use_triton(model: Any, package: str) -> None:
         if isinstance(module, PackedExperts):
             for name in ("gate_up_proj_bias", "down_proj_bias"):
                 module._parameters[name] = _changed(module._parameters[name], torch.Tensor.float)
-        elif hasattr(module, "_is_expert_parallel"):
+        elif hasattr(module, "_is_expert_parallel") and module.is_transposed:
             for name in ("gate_up_proj", "down_proj"):
                 module._parameters[name] = _changed(module._parameters[name], _laid_by_rows)
     model.set_experts_implementation(TRITON)

@@ -8,7 +8,7 @@ from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.arms.bundles import Granted, bundle, grant, granted_arm, noted
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets, traits
 from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts, catalogue
@@ -68,7 +68,7 @@ def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPr
         granted = grant(preset, model, machine, WORK)
         said = {note.axis for note in granted.notes if "are predicted" not in note.reason}
         captured = bool(preset.captured) and granted.choices.get("cuda_graphs") == "manual"
-        for axis, wished in preset.wishes(model.kind, model.architecture, captured=captured).items():
+        for axis, wished in preset.wishes(*traits(model), captured=captured).items():
             taken = granted.choices.get(axis)
             better = wished[: wished.index(taken)] if taken else wished
             assert (axis in said) == bool(better), (name, axis)

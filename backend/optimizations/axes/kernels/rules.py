@@ -4,6 +4,7 @@ import re
 
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.families import ENCODERS
+from tokendyno.backend.optimizations import routed
 from tokendyno.backend.optimizations.conditions import (
     compiles,
     compute_dtype,
@@ -31,7 +32,7 @@ def _near(subject: Subject) -> tuple[str, ...]:
 
 def _with_experts(s: Subject) -> bool:
     """Whether whole layers have experts that kernels of ours compute."""
-    return s.facts.architecture == "gpt_oss" and (s.choices["experts"] == "triton" or runs_own_mxfp4(s))
+    return s.facts.architecture in routed.WHOLE and (s.choices["experts"] == "triton" or runs_own_mxfp4(s))
 
 
 def _fused_whole(s: Subject) -> bool:
@@ -155,7 +156,7 @@ LOCAL_RULES = (
     note(
         lambda s: (_fused_whole(s) and not _left_packed(s)) or stored_by_rows(s),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
-        "with quantized weights or experts); the chosen attention computes prefill and whatever is larger.",
+        "with quantized weights); the chosen attention computes prefill and whatever is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
     ),
     note(

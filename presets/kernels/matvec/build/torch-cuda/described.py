@@ -9,6 +9,25 @@ from transformers.pytorch_utils import Conv1D
 
 _SILU, _GELU = (nn.SiLU, SiLUActivation), (GELUTanh, NewGELUActivation)
 _NONE: tuple[None, ...] = (None,) * 4
+_LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter")
+_PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "OlmoeTopKRouter")
+_SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter")
+
+AMONG, OVER, SIGMOID, SIGMOID_NORMED, GIVEN = range(5)
+
+
+class Routing(NamedTuple):
+    """How experts are chosen and what they are multiplied with, in numbers, which an operator takes as a list.
+
+    top     experts of a token
+    mode    softmax AMONG those chosen, or OVER all; SIGMOID, or divided by their sum; GIVEN by somebody else
+    groups, kept   experts come in so many groups, of which those with the largest sums of two are kept
+    """
+
+    top: int
+    mode: int = AMONG
+    groups: int = 1
+    kept: int = 1
 
 
 class Parts(NamedTuple):
@@ -16,7 +35,7 @@ class Parts(NamedTuple):
 
     attention   the module with its sizes and scaling
     products    linear layers: q, k and v as one; the output projection; gate and up as one, or up alone; down. Of a
-                mixture the first two
+                mixture without a shared expert the first two; with one that has a gate, that too
     norms       weights of the norms before and after attention, before and after the MLP; None where there is none
     eps, offset   of all norms, those of heads included; what is added to their weights
     heads       weights of the norms of queries and keys, or None
@@ -60,11 +79,42 @@ def describe(module: nn.Module) -> Parts | None:
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
     products, norms, heads = (attention.q_proj.whole, attention.o_proj), _weights(norms), _weights(heads)
     if hasattr(mlp, "experts"):
-        return Parts(attention, products, norms, eps, offset, heads, router=mlp.router, experts=mlp.experts)
+        return _of_mixture(Parts(attention, products, norms, eps, offset, heads), mlp)
     if not hasattr(mlp.gate_proj, "whole") or type(mlp.act_fn) not in (*_SILU, *_GELU):
         return None
     products += (mlp.gate_proj.whole, mlp.down_proj)
     return Parts(attention, products, norms, eps, offset, heads, type(mlp.act_fn) in _GELU)
+
+
+def routing_of(router: nn.Module) -> Routing | None:
+    """How a router chooses; None where the kernels do not know its kind. Mixtral's shares, divided by their sum, are a
+    softmax over the chosen logits as those of gpt-oss are; others' are where they are `norm_topk_prob`."""
+    name, top = type(router).__name__, router.top_k
+    if name in _LOGITS:
+        return Routing(top)
+    if name in _PROBABILITIES:
+        return Routing(top, AMONG if router.norm_topk_prob else OVER)
+    if name not in _SIGMOIDS:
+        return None
+    groups, number = router.num_group, router.num_experts
+    if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
+        return None
+    mode = SIGMOID_NORMED if router.norm_topk_prob else SIGMOID
+    return Routing(top, mode, groups, router.topk_group)
+
+
+def _of_mixture(parts: Parts, mlp: nn.Module) -> Parts | None:
+    """A layer with these parts and a mixture of experts; None for a router, or a shared expert, that no kernel has."""
+    router = mlp.router if hasattr(mlp, "router") else mlp.gate
+    shared = getattr(mlp, "shared_experts", None) or getattr(mlp, "shared_expert", None)
+    if routing_of(router) is None or getattr(parts.attention.config, "clip_qkv", None):
+        return None
+    if shared is not None:
+        if not hasattr(shared.gate_proj, "whole") or type(shared.act_fn) not in _SILU:
+            return None
+        gate = (mlp.shared_expert_gate,) if hasattr(mlp, "shared_expert_gate") else ()
+        parts = parts._replace(products=(*parts.products, shared.gate_proj.whole, shared.down_proj, *gate))
+    return parts._replace(router=router, experts=mlp.experts)
 
 
 def _describe_gpt2(module: nn.Module) -> Parts | None:

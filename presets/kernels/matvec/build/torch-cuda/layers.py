@@ -66,7 +66,7 @@ class GatheredLinear(nn.Module):
 
 class DecoderLayer(nn.Module):
     """Replaces a decoder layer with fused projections. For a single token it is five kernels in Llama, Mistral,
-    Qwen 3 and GPT-2, six in gpt-oss, and seven in Olmo 3 and Gemma 3, which normalize what they add
+    Qwen 3 and GPT-2, six in mixtures of experts, and seven in Olmo 3 and Gemma 3, which normalize what they add
     (six where the next product does it).
 
     It attends to the filled slots of the custom decode loop's static cache.

@@ -5,7 +5,7 @@ from torch import nn
 
 from . import eight_bits, exchange, experts, nibbles, products, rows, texts, tiles
 from .attention import attend
-from .described import Parts, describe, rows_of
+from .described import Parts, Routing, describe, routing_of, rows_of
 from .products import MOST_COLUMNS
 
 
@@ -129,9 +129,13 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     if ranks and parts.norms[3] is not None:  # a norm of a sum of which each rank has a part
         return False
     normed = parts.shifts[0] is not None  # no kernel of one token with quantized weights computes a LayerNorm
-    if parts.experts is not None and (several or (not ranks and experts.of(parts.experts) is None)):
-        return False
+    if parts.experts is not None:
+        alone = not several and len(parts.products) == 2  # ranks compute one text at a time, and no shared expert
+        if not (alone if ranks else experts.of(parts.experts) is not None):
+            return False
     read = [matrix(rows_of(product)) for product in parts.products]
+    if len(read) > 4 and (read[4] is None or read[4][1] is not None):  # a shared expert's gate is read like a router
+        return False
     if several:
         return all(one is not None and rows.fits(one[0]) for one in read)
     return all(one is not None and (one[1] is None or not normed) for one in read)
@@ -166,15 +170,18 @@ def layer(
         return shared_layer(module, parts, hidden, held, cos, sin, [one[:2] for one in matrices])
     more: dict[str, object] = {"gelu": parts.gelu, "offset": parts.offset, "gated": parts.gated}
     if (router := parts.router) is not None:
-        matrices += [(router.weight, None, router.bias), *experts.of(parts.experts)]
-        more = {"top": router.top_k, "limit": parts.experts.limit, "alpha": parts.experts.alpha}
+        matrices += [(router.weight, None, getattr(router, "bias", None)), *experts.of(parts.experts)]
+        factor = getattr(router, "routed_scaling_factor", 1.0)
+        more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
+        more["between"] = list(experts.gate_of(parts.experts, factor))
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
     of_8_bits = getattr(held, "key_scales", None), getattr(held, "value_scales", None)
     state = (hidden, cos, sin, held.keys, held.values, *of_8_bits, held.slots.current, held.slots.filled)
     turns, scaling = getattr(held.slots, "turns", None), parts.attention.scaling
-    told = getattr(router, "told", None)  # by whom this token's way is followed
+    told = getattr(router, "told", None) if hidden.shape[0] == 1 else None  # by whom this token's way is followed
     if told is not None:
-        more["scored"] = torch.empty(router.weight.shape[0], dtype=torch.float32, device=hidden.device)
+        number = router.weight.shape[0] + (len(parts.products) > 4)
+        more["scored"] = torch.empty(number, dtype=torch.float32, device=hidden.device)
 
     def run() -> torch.Tensor:
         if hidden.shape[0] > 1:
@@ -189,6 +196,7 @@ def layer(
                 parts.eps,
                 scaling,
                 turns,
+                getattr(parts.attention, "sinks", None),
                 **more,
             )
         return decoder_layer(
@@ -375,23 +383,24 @@ def decoder_layer(
     scaling: float,
     turns: torch.Tensor | None = None,
     sinks: torch.Tensor | None = None,
-    top: int = 0,
-    limit: float = 0.0,
-    alpha: float = 0.0,
     gelu: bool = False,
     offset: float = 0.0,
     gated: bool = True,
+    routing: list[int] | None = None,
+    between: list[float] | None = None,
+    beside: torch.Tensor | None = None,
     scored: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, router, gate and up, down; norms
-    and shifts as of `described.Parts`.
+    """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, those of the shared expert and
+    its gate if there are any, router, gate and up, down; norms and shifts as of `described.Parts`.
 
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
     gelu, offset   the activation, else SiLU; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
-    top, limit, alpha   of a mixture: experts of a token, clamp and slope of their activation
+    routing, between, beside   of a mixture: `Routing`, `experts.Gate`, and what `routing.selected` adds to scores
     key_scales, value_scales   of a cache in 8 bits, see `attend`
-    scored  where its router's scores go, (E,) float32, or None; written in plain steps alone, so not declared either
+    scored  where its router's scores go, (E,) float32, with a shared expert's gate (E + 1,), or None; written in plain
+            steps alone, so not declared either
 
     Memory is idle while attention waits and computes, so the product after it prefetches the MLP's matrices into L2.
     """
@@ -424,12 +433,24 @@ def decoder_layer(
         l1_next=weights[1].dtype == torch.uint8,
     )
     middle, out = torch.empty_like(hidden), torch.empty_like(hidden)
-    if top:
+    if routing:
         product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
-        flat, per = middle.view(-1), experts.per_word(weights[3])
-        logits, *vector = experts.router(flat, norms[2], eps, weights[2], biases[2], per, out=scored)
-        vector = experts.up(*vector, logits, weights[3], scales[3], biases[3], top, limit, alpha)
-        experts.down(*vector, logits, weights[4], scales[4], biases[4], top, flat, out.view(-1))
+        added, how, extra, shared = middle, (Routing(*routing), experts.Gate(*between)), None, None
+        if len(weights) > 5:
+            wide, added = empty(sizes(weights[3])[1]), torch.empty_like(middle)
+            extra = weights[4] if len(weights) > 7 else None
+            old = middle if extra is None else None
+            product(middle, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=True)
+            product(wide, weights[3], added, scale=scales[3], bias=biases[3], residual=old)
+            if extra is not None:
+                shared, added = added.view(-1), middle
+        up, down = list(zip(weights, scales, biases, strict=True))[-2:]
+        per = experts.per_word(up[0])
+        logits, *vector = experts.router(
+            middle.view(-1), norms[2], eps, weights[-3], biases[-3], per, out=scored, extra=extra
+        )
+        vector = experts.up(*vector, logits, up, *how, beside)
+        experts.down(*vector, logits, down, *how, added.view(-1), out.view(-1), beside, shared=shared)
         return out
     wide = empty(sizes(weights[3])[1])
     asked = to_prefetch(weights[2:4])
