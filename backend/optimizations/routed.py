@@ -19,7 +19,7 @@ ALIKE = (
     "qwen3_next",
 )
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
-WHOLE = ("gpt_oss", "mixtral", "olmoe", "qwen2_moe", "qwen3_moe")
+WHOLE = ("glm4_moe", "gpt_oss", "mixtral", "olmoe", "qwen2_moe", "qwen3_moe")
 """Those of which kernels compute whole layers, router included."""
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.gpu.test_kernels import rows
-from tests.gpu.test_matvec import MIXTURES, SHAPE, build, replaced
+from tests.gpu.test_matvec import build, replaced
 from tests.gpu.test_own import Maker, prompt
 from tests.support.quantization import PACKED
 from tests.support.tiny_models import WINDOW
+from tests.support.whole_layers import MIXTURES
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan
@@ -26,14 +27,10 @@ KINDS = ["mxfp4", "bfloat16", "float16", "float32", "joined"]
 """joined: bfloat16, gate above up, SiLU and no biases, as in most mixtures; the others are those of gpt-oss."""
 SHAPES = [(32, 4, 2880, 2880), (8, 2, 192, 96), (5, 3, 96, 160), (128, 4, 288, 2880), (128, 8, 2048, 768)]
 """Experts, how many a token takes, hidden and inner width: gpt-oss-20b, pocket, odd ones, and Qwen3-30B-A3B."""
-GLM = SHAPE | {
-    "n_routed_experts": 16, "num_experts_per_tok": 3, "moe_intermediate_size": 32, "routed_scaling_factor": 2.5,
-}  # fmt: skip
 ROUTERS: list[tuple[str, dict[str, Any]]] = [
     *MIXTURES.items(),
     ("qwen3_moe", MIXTURES["qwen3_moe"] | {"norm_topk_prob": False}),
-    ("glm4_moe", GLM | {"n_group": 4, "topk_group": 2}),
-    ("glm4_moe", GLM | {"n_group": 1, "topk_group": 1, "norm_topk_prob": False}),
+    ("glm4_moe", MIXTURES["glm4_moe"] | {"n_group": 1, "topk_group": 1, "norm_topk_prob": False}),
 ]
 """Softmax over the chosen, or over all, and sigmoids with a correction, in groups or not, normalized or not."""
 FUSED = "cache=static,loop=own,cuda_graphs=manual,projections=fused,kernels=local"

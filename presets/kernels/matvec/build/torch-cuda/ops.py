@@ -1,12 +1,14 @@
 """The kernels as torch operators, and which parts of a model they accept."""
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
 from . import eight_bits, exchange, experts, nibbles, products, rows, texts, tiles
 from .attention import attend
 from .described import Parts, Routing, describe, routing_of, rows_of
-from .products import MOST_COLUMNS
+from .products import HELD_COLUMNS, MOST_COLUMNS
 
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | None:
@@ -19,7 +21,8 @@ def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | N
     if type(weight) in (nn.Parameter, torch.Tensor):
         return (weight, None) if weight.is_floating_point() and weight.is_contiguous() else None
     if type(weight).__name__ == "Int4TilePackedTo4dTensor":
-        return (weight.qdata, weight.scale_and_zero) if tiles.whole(weight) else None
+        whole = weight.shape[-1] <= HELD_COLUMNS and tiles.whole(weight)
+        return (weight.qdata, weight.scale_and_zero) if whole else None
     if type(weight).__name__ not in ("Int8Tensor", "Float8Tensor") or weight.act_quant_kwargs is not None:
         return None
     if weight.scale.numel() != weight.shape[0] or getattr(weight, "act_pre_scale", None) is not None:
@@ -62,10 +65,11 @@ def add(
     eps: float,
     offset: float,
     ask: tuple[torch.Tensor, ...] = (),
+    gain: float = 1.0,
 ) -> None:
-    """`out` = `residual` + norm(`weight` @ `x` + `bias`), without a norm in one kernel."""
+    """`out` = `residual` + norm(`weight` @ `x` + `bias`), or without a norm, in one kernel, + `gain` * (...)."""
     if norm is None:
-        product(x, weight, out, scale=scale, bias=bias, residual=residual, ask=ask)
+        product(x, weight, out, scale=scale, bias=bias, residual=residual, ask=ask, gain=gain)
         return
     plain = torch.empty_like(out)
     product(x, weight, plain, scale=scale, bias=bias, ask=ask)
@@ -120,13 +124,17 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     if slots is None or not slots.decoding:
         return False
     rounded = hasattr(held, "key_scales")
-    if rounded and (ranks or not eight_bits.reads(attention, parts.heads[0], hidden.dtype)):
+    if rounded and (ranks or parts.cap or not eight_bits.reads(attention, parts.heads[0], hidden.dtype)):
+        return False
+    if 0 < parts.unscaled < cache.length:  # a later token's queries are scaled
         return False
     if not 16 <= size <= 256 or size & (size - 1) or getattr(attention, "num_key_value_groups", 1) > 16:
         return False
-    if getattr(attention, "attn_logit_softcapping", None) is not None or not attention.is_causal:
+    if not attention.is_causal or (parts.gain != 1 and parts.norms[1] is not None):
         return False
-    if ranks and parts.norms[3] is not None:  # a norm of a sum of which each rank has a part
+    if parts.heads[0] is not None and not parts.rotated:
+        return False
+    if ranks and not parts.plain():
         return False
     normed = parts.shifts[0] is not None  # no kernel of one token with quantized weights computes a LayerNorm
     if parts.experts is not None:
@@ -158,17 +166,29 @@ def layer(
     module: nn.Module,
     hidden: torch.Tensor,
     cache: object,
+    own: Callable[[], torch.Tensor],
     cos: torch.Tensor | None = None,
     sin: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Run one token of each text through a decoder layer; keys and values are written to the cache. cos, sin: of the
-    rotary embedding, if there is one."""
+    rotary embedding, if there is one; own: the model's code, which the first step is held against: where it gives
+    something else, it stays."""
     parts = describe(module)
+    if not parts.rotated:
+        cos, sin = None, None
     held = cache.layers[parts.attention.layer_idx]
     matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
     if hasattr(parts.products[1], "add_up"):
         return shared_layer(module, parts, hidden, held, cos, sin, [one[:2] for one in matrices])
-    more: dict[str, object] = {"gelu": parts.gelu, "offset": parts.offset, "gated": parts.gated}
+    more: dict[str, object] = {
+        "gelu": parts.gelu,
+        "offset": parts.offset,
+        "gated": parts.gated,
+        "gain": parts.gain,
+        "cap": parts.cap,
+        "rotated": parts.rotated,
+        "pairs": parts.pairs,
+    }
     if (router := parts.router) is not None:
         matrices += [(router.weight, None, getattr(router, "bias", None)), *experts.of(parts.experts)]
         factor = getattr(router, "routed_scaling_factor", 1.0)
@@ -219,10 +239,22 @@ def layer(
             rows.settle(weights, hidden.shape[0], parts.gated, run)
         else:
             products.settle(weights, parts.gated, run)
+        if not hasattr(module, "tokendyno_checked") and not torch.cuda.is_current_stream_capturing():
+            module.tokendyno_checked = True
+            if not _near(run(), expected := own(), hidden):
+                del module.forward
+                return expected
     out = run()
     if told is not None:
         told(more["scored"])
     return out
+
+
+def _near(found: torch.Tensor, expected: torch.Tensor, hidden: torch.Tensor) -> bool:
+    """Whether a layer adds the same to `hidden` within rounding: that of the sum, and of numbers on the way to it."""
+    rounding = 2 * torch.finfo(expected.dtype).eps
+    found, expected, hidden = found.float(), expected.float(), hidden.float()
+    return bool((found - expected).norm() <= (expected - hidden).norm() / 8 + rounding * expected.norm())
 
 
 def shared_layer(
@@ -390,6 +422,10 @@ def decoder_layer(
     between: list[float] | None = None,
     beside: torch.Tensor | None = None,
     scored: torch.Tensor | None = None,
+    gain: float = 1.0,
+    cap: float = 0.0,
+    rotated: int = 0,
+    pairs: bool = False,
 ) -> torch.Tensor:
     """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, those of the shared expert and
     its gate if there are any, router, gate and up, down; norms and shifts as of `described.Parts`.
@@ -397,6 +433,7 @@ def decoder_layer(
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
     gelu, offset   the activation, else SiLU; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
+    gain, cap, rotated, pairs   as of `described.Parts`
     routing, between, beside   of a mixture: `Routing`, `experts.Gate`, and what `routing.selected` adds to scores
     key_scales, value_scales   of a cache in 8 bits, see `attend`
     scored  where its router's scores go, (E,) float32, with a shared expert's gate (E + 1,), or None; written in plain
@@ -431,6 +468,9 @@ def decoder_layer(
         key_scales=key_scales,
         value_scales=value_scales,
         l1_next=weights[1].dtype == torch.uint8,
+        cap=cap,
+        rotated=rotated,
+        pairs=pairs,
     )
     middle, out = torch.empty_like(hidden), torch.empty_like(hidden)
     if routing:
@@ -459,7 +499,7 @@ def decoder_layer(
         vector, more = torch.empty_like(hidden), {"added": (norms[1], hidden, middle)}
         product(mixed, weights[1], vector, scale=scales[1], bias=biases[1], ask=asked)
     else:
-        add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked)
+        add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked, gain)
     product(
         vector,
         weights[2],
@@ -475,7 +515,7 @@ def decoder_layer(
         shift=shifts[2],
         **more,
     )
-    add(wide, weights[3], scales[3], biases[3], middle, out, norms[3], eps, offset)
+    add(wide, weights[3], scales[3], biases[3], middle, out, norms[3], eps, offset, gain=gain)
     return out
 
 

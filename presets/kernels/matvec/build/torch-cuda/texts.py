@@ -37,6 +37,10 @@ def decoder_layer_of_texts(
     routing: list[int] | None = None,
     between: list[float] | None = None,
     beside: torch.Tensor | None = None,
+    gain: float = 1.0,
+    cap: float = 0.0,
+    rotated: int = 0,
+    pairs: bool = False,
 ) -> torch.Tensor:
     """`ops.decoder_layer` for hidden (B, 1, H): products on tensor cores, and norms in kernels of their own, since each
     program of a product would compute them for all texts."""
@@ -45,12 +49,12 @@ def decoder_layer_of_texts(
         weight = norms[number]
         return x if weight is None else rows.norm(x, weight, eps, offset, residual, shift=shifts[number])
 
-    def product(x: torch.Tensor, number: int, residual: torch.Tensor | None = None, **more: bool) -> torch.Tensor:
+    def product(x: torch.Tensor, number: int, residual: torch.Tensor | None = None, **more: float) -> torch.Tensor:
         return rows.product(x, weights[number], biases[number], residual, scale=scales[number], **more)
 
     def added(x: torch.Tensor, number: int, residual: torch.Tensor, after: int) -> torch.Tensor:
         if norms[after] is None:
-            return product(x, number, residual)
+            return product(x, number, residual, gain=gain)
         return normed(product(x, number), after, residual)
 
     qkv = product(normed(hidden, 0), 0)
@@ -73,6 +77,9 @@ def decoder_layer_of_texts(
         offset=offset,
         key_scales=key_scales,
         value_scales=value_scales,
+        cap=cap,
+        rotated=rotated,
+        pairs=pairs,
     )
     middle = added(mixed, 1, hidden, 1)
     if routing:
