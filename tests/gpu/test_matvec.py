@@ -49,10 +49,10 @@ def replaced(model: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize(
-    ("rows", "columns"),
-    [(97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024), (9000, 8192), (700, 1152), (70, 2048), (90, 6912)],
-)
+@pytest.mark.parametrize(("rows", "columns"), [
+    (97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024), (9000, 8192), (700, 1152), (70, 2048), (90, 6912),
+    (300, 18944),
+])  # fmt: skip
 def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: int, columns: int) -> None:
     """With all fused operations, of dense rows and of int8."""
     import torch
@@ -174,45 +174,6 @@ def test_captured_text_with_the_kernels_is_that_of_generate_without(architecture
         assert torch.equal(made(one), text)
     assert len(whole_layers(model)) == (0 if architecture == "gpt_oss" else 4)  # each agreed with the model's own
     assert "Linear" in replaced(model)
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("architecture", sorted(MODELS.keys() - {"gpt_oss"}))
-def test_logits_of_whole_layers_are_those_of_float32_within_the_formats_rounding(architecture: str, dtype: str) -> None:
-    """No further from them than twice what the model's own code in this format is, with the same tokens given."""
-    import torch
-
-    from tests.support.decode_loop import GREEDY, Told, greedy
-
-    asked = prompt(11)
-    text = greedy(build(architecture), asked)[0, asked.ids.shape[1] :].tolist()
-
-    def logits(model: Any) -> Any:
-        made = Maker(model, 60)
-        with torch.inference_mode():
-            made.loop.generate(asked.ids, asked.mask, made.cache, len(text), Told(), GREEDY, 0, True, text)
-        return made.loop.given_logits().float()
-
-    model = with_kernels(build(architecture, dtype))
-    exact, own, mine = (logits(one) for one in (build(architecture), build(architecture, dtype), model))
-    assert len(whole_layers(model)) == 4
-    apart, usual = (float((one - exact).norm() / exact.norm()) for one in (mine, own))
-    assert apart < 2 * usual + torch.finfo(getattr(torch, dtype)).eps, (apart, usual)
-
-
-def test_a_layer_that_gives_something_else_than_the_models_own_keeps_that() -> None:
-    """Here another activation than what its description reads. The ledger's row counts the layer."""
-    import torch
-
-    from tests.support.decode_loop import greedy
-    from tokendyno.backend.optimizations.axes.kernels.replaced import layers
-
-    model, plain = with_kernels(build("granite")), build("granite")
-    for one in (model, plain):
-        one.model.layers[1].mlp.act_fn.forward = torch.nn.functional.relu
-    assert torch.equal(Maker(model, 60)(prompt(9)), greedy(plain, prompt(9)))
-    kept = [one.kernel for one in layers(model) if one.layer == "DecoderLayer"]
-    assert len(kept) == 4 and kept.count("") == 1
 
 
 def test_a_card_that_nothing_was_swept_on_measures_and_keeps_what_it_found(

@@ -1,5 +1,6 @@
 """What the kernels read from a decoder layer, computed in plain torch, is what the layer itself computes."""
 
+import functools
 import importlib.util
 from typing import Any
 
@@ -38,10 +39,14 @@ def normed(x: Any, weight: Any, parts: Any, shift: Any = None) -> Any:
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + parts.eps) * (weight + parts.offset)
 
 
+def product(rows: Any, bias: Any, x: Any) -> Any:
+    return linear(x, rows, bias)
+
+
 def computed(parts: Any, rows_of: Any, hidden: Any, keys: Any, values: Any, angles: Any) -> tuple[Any, Any]:
     """The layer of a token hidden (H,) that attends to keys, values (HKV, T, D), of which the last are its own; and
     its key."""
-    qkv, output, wide, down = [lambda x, p=p: linear(x, rows_of(p), p.bias) for p in parts.products]
+    qkv, output, wide, down = (functools.partial(product, rows_of(one), one.bias) for one in parts.products)
     before, after, between, last = parts.norms
     heads, _, size = keys.shape
     rows = qkv(normed(hidden, before, parts, parts.shifts[0])).view(-1, size)
@@ -52,7 +57,7 @@ def computed(parts: Any, rows_of: Any, hidden: Any, keys: Any, values: Any, angl
             normed(x.reshape(-1) if whole else x, weight, parts).view(-1, size)
             for x, weight in zip((query, key), parts.heads, strict=True)
         )
-    query, key = (rotated(x, *angles, parts.rotated, parts.pairs) for x in (query, key))
+    query, key = (rotated(x, angles[0], angles[1], parts.rotated, parts.pairs) for x in (query, key))
     scores = torch.einsum("hgd,htd->hgt", query.view(heads, -1, size), keys) * parts.attention.scaling
     if parts.cap:
         scores = parts.cap * torch.tanh(scores / parts.cap)
