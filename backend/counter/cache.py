@@ -66,7 +66,8 @@ class Ran:
 def count_cache(model: Any, config: Any) -> tuple[list[CacheLayers], tuple[int, int], Any]:
     """The cache's layers in order, equal neighbours together; (heads, width) of most keys; the cache after a pass."""
     short, long = (_filled(model, config, length) for length in (SHORT, LONG))
-    layers = [_layer(*pair) for pair in zip(short.layers, long.layers, strict=True)]
+    latent = _is_latent(long, config.get_text_config(decoder=True))
+    layers = [_layer(*pair, latent) for pair in zip(short.layers, long.layers, strict=True)]
     if not any(layer.elements or layer.state_bytes or layer.state_elements for layer in layers):
         raise Refused("it does not use transformers' cache, so what it keeps between tokens is unknown")
     found: list[CacheLayers] = []
@@ -91,14 +92,21 @@ def _filled(model: Any, config: Any, length: int) -> Any:
     return cache
 
 
-def _layer(short: Any, long: Any) -> CacheLayers:
+def _is_latent(cache: Any, config: Any) -> bool:
+    """Whether the layers keep what keys and values of all heads are made from, and not these."""
+    rank = getattr(config, "kv_lora_rank", None)
+    kept = [getattr(layer, "keys", None) for layer in cache.layers]
+    return rank is not None and any(keys is not None and (keys.shape[1], keys.shape[-1]) == (1, rank) for keys in kept)
+
+
+def _layer(short: Any, long: Any, latent: bool) -> CacheLayers:
     """One layer from its tensors after the short and the long pass."""
     window = getattr(short, "sliding_window", None) if isinstance(short, DynamicSlidingWindowLayer) else None
     few, many = SHORT, LONG
     if window is not None:
         few, many = min(SHORT, window - 1), min(LONG, window - 1)
     before, after = dict(held_tensors(short)), dict(held_tensors(long))
-    elements = state_elements = state_bytes = 0
+    elements = index_elements = state_elements = state_bytes = 0
     for name, tensor in after.items():
         if name not in before or before[name].dtype != tensor.dtype:
             raise Refused(f"its cache ({type(long).__name__}) changes its form while it grows")
@@ -108,6 +116,7 @@ def _layer(short: Any, long: Any) -> CacheLayers:
         if rest or fixed < 0 or (each and tensor.dtype != torch.bfloat16) or (window and name in KEYS and many == few):
             raise Refused(f"its cache ({type(long).__name__}) does not grow evenly with the tokens")
         elements += each
+        index_elements += each if name.startswith("indexer") else 0
         if tensor.dtype == torch.bfloat16:
             state_elements += fixed
         else:
@@ -116,7 +125,9 @@ def _layer(short: Any, long: Any) -> CacheLayers:
         raise Refused(f"its cache ({type(long).__name__}) changes its form while it grows")
     kind: LayerKind = "sliding" if window is not None and elements else "full" if elements else "fixed"
     even = elements == 2 * _numbers(long)
-    return CacheLayers(1, kind, elements, window if kind == "sliding" else None, state_elements, state_bytes, even)
+    window = window if kind == "sliding" else None
+    held = latent and bool(elements)
+    return CacheLayers(1, kind, elements, window, state_elements, state_bytes, even, held, index_elements)
 
 
 KEYS = ("keys", "values")
