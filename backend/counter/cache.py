@@ -12,6 +12,7 @@ from transformers.cache_utils import DynamicSlidingWindowLayer
 
 from tokendyno.backend.counter.refused import Refused
 from tokendyno.backend.models.facts import CacheLayers, LayerKind
+from tokendyno.backend.optimizations.tensor_bytes import keeps_latents
 
 SHORT, LONG = 3, 70
 """Lengths of the two passes: a growing tensor differs between them, a state does not."""
@@ -66,8 +67,7 @@ class Ran:
 def count_cache(model: Any, config: Any) -> tuple[list[CacheLayers], tuple[int, int], Any]:
     """The cache's layers in order, equal neighbours together; (heads, width) of most keys; the cache after a pass."""
     short, long = (_filled(model, config, length) for length in (SHORT, LONG))
-    latent = _is_latent(long, config.get_text_config(decoder=True))
-    layers = [_layer(*pair, latent) for pair in zip(short.layers, long.layers, strict=True)]
+    layers = [_layer(*pair) for pair in zip(short.layers, long.layers, strict=True)]
     if not any(layer.elements or layer.state_bytes or layer.state_elements for layer in layers):
         raise Refused("it does not use transformers' cache, so what it keeps between tokens is unknown")
     found: list[CacheLayers] = []
@@ -92,14 +92,7 @@ def _filled(model: Any, config: Any, length: int) -> Any:
     return cache
 
 
-def _is_latent(cache: Any, config: Any) -> bool:
-    """Whether the layers keep what keys and values of all heads are made from, and not these."""
-    rank = getattr(config, "kv_lora_rank", None)
-    kept = [getattr(layer, "keys", None) for layer in cache.layers]
-    return rank is not None and any(keys is not None and (keys.shape[1], keys.shape[-1]) == (1, rank) for keys in kept)
-
-
-def _layer(short: Any, long: Any, latent: bool) -> CacheLayers:
+def _layer(short: Any, long: Any) -> CacheLayers:
     """One layer from its tensors after the short and the long pass."""
     window = getattr(short, "sliding_window", None) if isinstance(short, DynamicSlidingWindowLayer) else None
     few, many = SHORT, LONG
@@ -126,8 +119,8 @@ def _layer(short: Any, long: Any, latent: bool) -> CacheLayers:
     kind: LayerKind = "sliding" if window is not None and elements else "full" if elements else "fixed"
     even = elements == 2 * _numbers(long)
     window = window if kind == "sliding" else None
-    held = latent and bool(elements)
-    return CacheLayers(1, kind, elements, window, state_elements, state_bytes, even, held, index_elements)
+    latent = keeps_latents(long)
+    return CacheLayers(1, kind, elements, window, state_elements, state_bytes, even, latent, index_elements)
 
 
 KEYS = ("keys", "values")
