@@ -56,6 +56,7 @@ RESULT = """
   <p class="td-fit-tools"><button type="button" class="td-all" aria-pressed="false"></button>
     <span class="td-fit-hint"></span></p>
   <div class="td-fit-rows" role="region" tabindex="0" aria-label="What fits: every figure of the chart as text"></div>
+  <figure class="td-fit-kinds"></figure>
   <figure class="td-fit-windows"></figure>
 </div>
 """

@@ -30,8 +30,9 @@ from tokendyno.backend.predict.roofline import bound, exchanged_bytes, work
 from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.weights import weight_bytes
 
-CAN = [entry for entry in catalogue() if FAMILIES[json.loads(entry.config)["model_type"]].parallel != "none"]
-SPLIT = [change for change in VARIANTS if FAMILIES[change["model_type"]].parallel != "none"]
+PLANS = {name for name, family in FAMILIES.items() if family.parallel != "none"}
+CAN = [entry for entry in catalogue() if json.loads(entry.config)["model_type"] in PLANS]
+SPLIT = [change for change in VARIANTS if change["model_type"] in PLANS]
 
 
 def works(facts: ModelFacts, gpus: int) -> bool:

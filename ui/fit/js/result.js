@@ -5,7 +5,7 @@ import { onTheme } from '../../components/js/theme.js';
 import { drawChart } from './chart.js';
 import { drawCurve } from './curve.js';
 import { drawTable } from './table.js';
-import { drawWindows } from './windows.js';
+import { drawKinds, drawWindows } from './windows.js';
 
 let all = false, width = 0;
 const everything = element.querySelector('.td-all');
@@ -33,6 +33,7 @@ function draw() {
   drawCurve(found);
   drawChart(found, main);
   drawTable(found, rows);
+  drawKinds(found);
   drawWindows(found);
 }
 
