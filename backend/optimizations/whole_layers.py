@@ -29,7 +29,7 @@ WHOLE = {
     "ministral": Whole("Ministral"),
     "ministral3": Whole("Ministral3"),
     "mistral": Whole("Mistral"),
-    "mixtral": Whole("Mixtral"),
+    "mixtral": Whole("Mixtral", "DecoderLayerOfGemma"),
     "olmo2": Whole("Olmo2", rotary=""),
     "olmo3": Whole("Olmo3", rotary="FloatRotaryEmbedding"),
     "olmoe": Whole("Olmoe"),
