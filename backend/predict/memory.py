@@ -395,4 +395,4 @@ def _cached(shape: Shape, end: int, tokens: int) -> KvBytes:
     if facts.window is None or tokens == end:
         return every
     seen = shape.kv(min(end, facts.window - 1 + tokens), cache=UNWINDOWED)
-    return KvBytes(seen.sliding, every.full, every.fixed)
+    return replace(every, sliding=seen.sliding)

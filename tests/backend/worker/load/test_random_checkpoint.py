@@ -61,6 +61,26 @@ def test_where_only_several_devices_hold_the_model_it_is_drawn_tensor_by_tensor(
     assert all(isinstance(one, Drawn) for one in found.state.values()) is bool(note)
 
 
+def test_no_rank_draws_a_large_model_whole(plan: LoadPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four copies of 61 GB for a quarter of them each: the ranks of Qwen3-30B-A3B were given up meanwhile."""
+    monkeypatch.setattr(random_checkpoint_module, "COPIED_BYTES", 1)
+    for ranks, drawn in ((1, False), (2, True)):
+        parallel = ParallelPlan("tensor" if drawn else "off", ranks=ranks)
+        found = random_checkpoint(msgspec.structs.replace(plan, quantization="none", parallel=parallel))
+        assert ("too much to copy for each rank" in found.note) is drawn
+        assert all(isinstance(one, Drawn) for one in found.state.values()) is drawn
+
+
+def test_the_bytes_that_a_rank_reads_are_those_of_the_whole_tensor() -> None:
+    whole = RandomBytes("experts.blocks", (4, 6, 2, 16), 0, 255, "cpu")
+    assert whole[...].shape == (4, 6, 2, 16) and len(whole[...].unique()) > 200
+    for part in (
+        (slice(2, 4), slice(0, 6), slice(0, 2), slice(0, 16)),
+        (slice(0, 4), slice(3, 6), slice(0, 2), slice(0, 16)),
+    ):
+        assert torch.equal(whole[part], whole[...][part]) and whole[part].is_contiguous()
+
+
 def test_tied_weights_are_copied_once() -> None:
     tied = LoadPlan(resolve(small_llama(tie_word_embeddings=True)).source, quantization="quanto-int8")
     names = set(random_checkpoint(tied, TO_HOST).state)
