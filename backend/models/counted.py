@@ -4,7 +4,7 @@ import msgspec
 
 from tokendyno.backend.models.facts import CacheLayers, Matrix, ModelKind
 
-VERSION = 8
+VERSION = 9
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""
 
 
@@ -37,6 +37,7 @@ class Counted(msgspec.Struct, frozen=True):
     sinks: bool
     fits_static: bool = True
     fits_slots: bool = True
+    step_waits: bool = False
     fits_pages: bool = True
     shared_inputs: int | None = None
     workspace: dict[str, list[float]] = {}

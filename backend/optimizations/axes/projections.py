@@ -19,6 +19,8 @@ GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "k
 """Names of linear layers that a model's code applies to one input, in the order of the calls. Llama, Mistral, Qwen3,
 Olmo-3, Gemma-3 and gpt-oss have the first group, all of them but gpt-oss the second, BERT the last."""
 _LARGEST = max(map(len, GROUPS))
+LAST_FIRST = ("FalconH1MLP",)
+"""Classes whose code applies the last matrix of a group before the first."""
 
 LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED} | {
     "GptOssDecoderLayer": "DecoderLayer",
@@ -77,6 +79,13 @@ class Projections(Optimization):
                     "No linear layers that this model's text passes through have an input in common and names like "
                     "those of Llama or BERT: there is nothing to fuse.",
                     "counted in the model that transformers builds",
+                    fix=(("projections", "separate"),),
+                ),
+                blocked(
+                    lambda s: s.facts.architecture in ("zamba", "zamba2"),
+                    "Several layers of this architecture are one block with the same matrices, which would be copied "
+                    "for each.",
+                    "transformers 5.22: Zamba2Model, _tied_weights_keys",
                     fix=(("projections", "separate"),),
                 ),
                 blocked(

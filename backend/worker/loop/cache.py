@@ -14,7 +14,13 @@ from typing import Any
 
 import torch
 from transformers import StaticCache
-from transformers.cache_utils import StaticLayer, StaticSlidingWindowLayer
+from transformers.cache_utils import (
+    LinearAttentionAndStaticFullAttentionLayer,
+    LinearAttentionAndStaticSlidingWindowAttentionLayer,
+    LinearAttentionLayer,
+    StaticLayer,
+    StaticSlidingWindowLayer,
+)
 
 from tokendyno.backend.errors import InputError
 
@@ -179,6 +185,42 @@ class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
         self.cumulative_length_int = tokens
 
 
+class StateLayer(LinearAttentionLayer):  # type: ignore[misc]
+    """States of linear attention or of convolutions, which transformers updates in place and which take no slots; none
+    in a layer that keeps nothing."""
+
+    def replayed(self, tokens: int) -> None:
+        """The host notes that there are states."""
+        self.has_previous_state.update({i: True for i, made in self.is_conv_states_initialized.items() if made})
+
+
+class HybridSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticFullAttentionLayer):  # type: ignore[misc]
+    """Full attention beside such states."""
+
+    def __init__(self, slots: LayerSlots, states: int) -> None:
+        LinearAttentionAndStaticFullAttentionLayer.__init__(self, slots.size, states)
+        self.slots = slots
+
+    def replayed(self, tokens: int) -> None:
+        """What both kinds note."""
+        SlotLayer.replayed(self, tokens)
+        StateLayer.replayed(self, tokens)
+
+
+class HybridRingSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):  # type: ignore[misc]
+    """A sliding window beside such states."""
+
+    def __init__(self, slots: LayerSlots, states: int) -> None:
+        LinearAttentionAndStaticSlidingWindowAttentionLayer.__init__(self, slots.size, slots.size, states)
+        self.slots = slots
+
+    def replayed(self, tokens: int) -> None:
+        """What both kinds note."""
+        SlotLayer.replayed(self, tokens)
+        StateLayer.replayed(self, tokens)
+        self.cumulative_length_int = tokens
+
+
 class StaticSlotCache(StaticCache):  # type: ignore[misc]
     """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn.
 
@@ -196,24 +238,32 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         self.full: LayerSlots | None = None
         self.sliding: LayerSlots | None = None
         for i, layer in enumerate(self.layers):
-            if type(layer) is StaticSlidingWindowLayer:
-                if eight_bits:
-                    raise InputError("Sliding windows are not kept in 8 bits. Use cache=static.")
-                self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
-                if self.sliding.size != layer.max_cache_len:
-                    raise InputError(
-                        "The custom decode loop supports one sliding-window size; this model has two. Use "
-                        "loop=generate."
-                    )
-                self.layers[i] = RingSlotLayer(self.sliding)
-            elif type(layer) is StaticLayer:
-                self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
-                self.layers[i] = (StaticFp8SlotLayer if eight_bits else StaticSlotLayer)(self.full)
-            else:
-                raise InputError(
-                    f"The custom decode loop does not support cache layers of class {type(layer).__name__}. Use "
-                    "loop=generate."
-                )
+            self.layers[i] = self._own(layer)
+
+    def _own(self, layer: Any) -> Any:
+        """What takes the place of a layer of transformers' static cache."""
+        kind = type(layer)
+        if kind is LinearAttentionLayer:
+            return StateLayer(layer.number_of_states)
+        if self.eight_bits and kind is not StaticLayer:
+            raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
+        if kind in (StaticLayer, LinearAttentionAndStaticFullAttentionLayer):
+            self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
+            if kind is StaticLayer:
+                return (StaticFp8SlotLayer if self.eight_bits else StaticSlotLayer)(self.full)
+            return HybridSlotLayer(self.full, layer.number_of_states)
+        if kind not in (StaticSlidingWindowLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):
+            raise InputError(
+                f"The custom decode loop does not support cache layers of class {kind.__name__}. Use loop=generate."
+            )
+        self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
+        if self.sliding.size != layer.max_cache_len:
+            raise InputError(
+                "The custom decode loop supports one sliding-window size; this model has two. Use loop=generate."
+            )
+        if kind is StaticSlidingWindowLayer:
+            return RingSlotLayer(self.sliding)
+        return HybridRingSlotLayer(self.sliding, layer.number_of_states)
 
     @property
     def slots(self) -> list[LayerSlots]:
