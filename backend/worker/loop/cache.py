@@ -10,6 +10,7 @@ of a head is the format's largest. An attention kernel may read them as they lie
 layer's keys and values in full precision for the time of its call.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -64,11 +65,15 @@ class LayerSlots:
         self.filled.zero_()
         last = mask[:, -self.size :].bool()
         self.filled[:, : last.shape[1]] = last
-        if (dtype := self._cache.additive) is not None:
-            if self.added is None:
-                self.added = torch.empty(mask.shape[0], 1, 1, self.size, dtype=dtype, device=mask.device)
-                torch._dynamo.mark_static_address(self.added)
-            self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(dtype).min)
+        if self.added is None and (dtype := self._cache.additive) is not None:
+            self.added = torch.empty(mask.shape[0], 1, 1, self.size, dtype=dtype, device=mask.device)
+            torch._dynamo.mark_static_address(self.added)
+        self.add()
+
+    def add(self) -> None:
+        """`added` as `filled` has it."""
+        if self.added is not None:
+            self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(self.added.dtype).min)
 
     @property
     def steps(self) -> Any:
@@ -221,17 +226,47 @@ class HybridRingSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticSliding
         self.cumulative_length_int = tokens
 
 
+class Overwritten:
+    """What the last decode steps found in a tensor before they overwrote it: along `dim` in the current slot of
+    `slots`, or so many ahead; without slots in all of it, which takes `steps` times as much memory."""
+
+    def __init__(self, steps: int, tensor: Any, slots: LayerSlots | None = None, dim: int = 0, ahead: int = 0) -> None:
+        self._tensor, self._slots, self._dim, self._ahead = tensor, slots, dim, ahead
+        found = self._found()
+        self._kept = found.new_empty((steps, *found.shape))
+
+    def _place(self, slots: LayerSlots) -> Any:
+        return (slots.current + self._ahead) % slots.size
+
+    def _found(self) -> Any:
+        return self._tensor if self._slots is None else self._tensor.index_select(self._dim, self._place(self._slots))
+
+    def keep(self, step: Any) -> None:
+        """Before that step, (1,) int64."""
+        self._kept.index_copy_(0, step % len(self._kept), self._found()[None])
+
+    def restore(self, step: Any) -> None:
+        """As it was before that step, to which the counters have returned."""
+        kept = self._kept.index_select(0, step % len(self._kept))[0]
+        if self._slots is None:
+            self._tensor.copy_(kept)
+        else:
+            self._tensor.index_copy_(self._dim, self._place(self._slots), kept)
+
+
 class StaticSlotCache(StaticCache):  # type: ignore[misc]
-    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn.
+    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn;
+    `undo`: how many decode steps `rollback` can undo at most.
 
     full, sliding   the slots shared by the layers of that kind, None where there are none
     additive        number format of masks that attention adds; None: it takes boolean ones
     counters        int64, on the device, incremented after every step: the current slot of both, and `step`
     """
 
-    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False) -> None:
+    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:
         super().__init__(config=config, max_cache_len=max_cache_len)
-        self.length, self.eight_bits = max_cache_len, eight_bits
+        self.length, self.eight_bits, self.undo = max_cache_len, eight_bits, undo
+        self._overwritten: list[Overwritten] = []
         self.additive: Any = None
         self.counters: Any = None
         self.sizes: Any = None
@@ -282,6 +317,34 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         for slots in self.slots:
             slots.begin(mask)
             slots.decoding = True
+        if self.undo and not self._overwritten:
+            self._overwritten = list(self._may_be_overwritten())
+
+    def _may_be_overwritten(self) -> Iterator[Overwritten]:
+        """What a decode step may overwrite beside slots that were not filled."""
+        for slots in self.slots:
+            yield Overwritten(self.undo, slots.filled, slots, 1, ahead=1)  # the end of a step counts the next one
+        for layer in self.layers:
+            if isinstance(layer, StaticSlidingWindowLayer):
+                yield from (Overwritten(self.undo, tensor, layer.slots, 2) for tensor in (layer.keys, layer.values))
+            for states in (getattr(layer, "conv_states", {}), getattr(layer, "recurrent_states", {})):
+                yield from (Overwritten(self.undo, one) for one in states.values() if one is not None)
+
+    def keep(self) -> None:
+        """Before a decode step: what it may overwrite, if it may be undone."""
+        for one in self._overwritten:
+            one.keep(self.step)
+
+    def rollback(self, steps: int) -> None:
+        """Undo the last decode steps, at most `undo` of them, as if they had never been taken. ValueError if more."""
+        if not 0 <= steps <= min(self.undo, int(self.step)):
+            raise ValueError(f"{steps} steps cannot be undone: {int(self.step)} were taken, and {self.undo} are kept.")
+        for _ in range(steps):
+            self.counters.sub_(1).remainder_(self.sizes)
+            for one in self._overwritten:
+                one.restore(self.step)
+        for slots in self.slots:
+            slots.add()
 
     def replayed(self, tokens: int) -> None:
         """A captured pass read a prompt of so many tokens: the next update is a decode step."""

@@ -198,6 +198,7 @@ class Step:
         self.calls += 1
 
     def _advance(self) -> None:
+        self.cache.keep()
         logits = self._model(
             input_ids=self.token,
             attention_mask=self._masks(),
