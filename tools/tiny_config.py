@@ -80,6 +80,8 @@ MORE: dict[str, dict[str, Any]] = {
     "hunyuan_v1_dense": {"head_dim": HEAD_DIM},
     "hunyuan_v1_moe": {"head_dim": HEAD_DIM},
     "ministral": {"head_dim": HEAD_DIM},
+    "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"] * 2},
+    "lfm2": {"layer_types": ["conv", "full_attention"] * 2},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2},
     "cohere_compass_text": {
         "rope_parameters": {
@@ -90,6 +92,7 @@ MORE: dict[str, dict[str, Any]] = {
     "rwkv": {"attention_hidden_size": WIDTH},
     "xlstm": {"num_heads": 2},
     "deepseek_v2": {"num_experts_per_tok": 2},
+    "zaya": {"layer_types": ["hybrid", "hybrid_sliding"] * 2, "sliding_window": 32},
 }
 """What a default config lacks, without which transformers builds no model of it that runs."""
 

@@ -20,10 +20,15 @@ SHORT, LONG = 3, 70
 aten = torch.ops.aten
 
 
-class _Answers(TorchDispatchMode):  # type: ignore[misc]
-    """Answers what meta tensors cannot."""
+class Answers(TorchDispatchMode):  # type: ignore[misc]
+    """Answers what meta tensors cannot. waited: a device would have been waited for, for an answer or for a copy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.waited = self.waited or _waits(func, args, kwargs or {})
         if func is aten._local_scalar_dense.default and args[0].device.type == "meta":
             return True if args[0].dtype == torch.bool else args[0].new_ones((), device="cpu").item()
         if func is aten.nonzero.default and args[0].device.type == "meta":
@@ -35,16 +40,24 @@ class _Answers(TorchDispatchMode):  # type: ignore[misc]
         return func(*args, **(kwargs or {}))
 
 
+def _waits(func: Any, args: Any, keywords: dict[str, Any]) -> bool:
+    """Whether this asks a device for numbers (`.item()`, `.tolist()`, `nonzero`), or copies some to it."""
+    if func in (aten._local_scalar_dense.default, aten.nonzero.default):
+        return bool(args[0].device.type == "meta")
+    to = keywords.get("device") if func is aten._to_copy.default else None
+    return to is not None and (torch.device(to).type == "meta") != (args[0].device.type == "meta")
+
+
 def _leaves_meta(keywords: dict[str, Any]) -> bool:
     """Whether a copy is to another device: `.tolist()`, `.cpu()`."""
     return bool(torch.device(keywords.get("device") or "meta").type != "meta")
 
 
 @contextmanager
-def observed() -> Iterator[None]:
+def observed() -> Iterator[Answers]:
     """A pass whose tensors have no values."""
-    with torch.no_grad(), _Answers():
-        yield
+    with torch.no_grad(), Answers() as answers:
+        yield answers
 
 
 class Ran:

@@ -6,20 +6,28 @@ static cache says of which class each layer is, and continuous batching how it g
 and values to be.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from transformers import GenerationConfig, StaticCache
-from transformers.cache_utils import StaticSlidingWindowLayer
+from transformers.cache_utils import StaticLayer, StaticSlidingWindowLayer
 from transformers.generation.continuous_batching.cache import PagedAttentionCache, group_layers_by_attn_type
 from transformers.generation.continuous_batching.utils import find_head_dim, find_num_key_value_heads
 
 from tokendyno.backend.counter.cache import LONG, observed
+from tokendyno.backend.optimizations.axes.loop.masks import slot_masks
 
 LONGEST = 1 << 40
 """Longer than every window: nothing is allocated before the first update."""
 
-SLOTTED = {"StaticLayer", "StaticSlidingWindowLayer"}
+SLOTTED = {
+    "StaticLayer",
+    "StaticSlidingWindowLayer",
+    "LinearAttentionLayer",
+    "LinearAttentionAndStaticFullAttentionLayer",
+    "LinearAttentionAndStaticSlidingWindowAttentionLayer",
+}
 """Classes of layers that `backend/worker/loop/cache.py: StaticSlotCache` takes; a test compares them."""
 
 
@@ -42,14 +50,41 @@ def fits_static(model: Any, filled: Any) -> bool:
     return True
 
 
-def fits_slots(config: Any) -> bool:
-    """Whether the custom decode loop has a layer for each of a static cache. config: of the text model."""
-    try:
-        layers = StaticCache(config=config, max_cache_len=LONGEST).layers
-    except Exception:  # a kind of layer without a static form
-        return False
+def fits_slots(layers: Sequence[Any]) -> bool:
+    """Whether the custom decode loop has a layer for each of a static cache, and slots for any tokens."""
     windows = {layer.max_cache_len for layer in layers if isinstance(layer, StaticSlidingWindowLayer)}
-    return len(windows) <= 1 and {type(layer).__name__ for layer in layers} <= SLOTTED
+    slotted = any(isinstance(layer, StaticLayer) for layer in layers)
+    return slotted and len(windows) <= 1 and {type(layer).__name__ for layer in layers} <= SLOTTED
+
+
+def slot_step(model: Any) -> bool | None:
+    """Whether a decode step over slots waits for the device; None: the custom decode loop has no such step for it."""
+    config = model.config.get_text_config(decoder=True)
+    ids = torch.zeros((1, LONG), dtype=torch.long, device="meta")
+    try:
+        if not fits_slots(StaticCache(config=config, max_cache_len=LONGEST).layers):
+            return None
+        cache = StaticCache(config=config, max_cache_len=2 * LONG)
+        cache.get_seq_length = lambda *_, **__: 0
+        with observed():
+            model(input_ids=ids, position_ids=ids, past_key_values=cache, use_cache=True)
+        cache.get_mask_sizes = None  # slots are in no order: what asks where a token lies would be wrong
+        sizes = {layer.is_sliding: layer.max_cache_len for layer in cache.layers if isinstance(layer, StaticLayer)}
+        full, sliding = (
+            torch.ones((1, 1, 1, sizes[slides]), dtype=torch.bool, device="meta") if slides in sizes else None
+            for slides in (False, True)
+        )
+        with observed() as answers:
+            model(
+                input_ids=ids[:, :1],
+                attention_mask=slot_masks(config, full, sliding),
+                position_ids=ids[:, :1],
+                past_key_values=cache,
+                use_cache=True,
+            )
+    except Exception:  # of any model's code
+        return None
+    return answers.waited
 
 
 class _Pages(PagedAttentionCache):  # type: ignore[misc]

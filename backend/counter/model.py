@@ -18,7 +18,7 @@ from transformers.quantizers.base import get_keys_to_not_convert
 from transformers.quantizers.quantizers_utils import should_convert_module
 
 from tokendyno.backend.counter.cache import Ran, count_cache, observed
-from tokendyno.backend.counter.forms import fits_pages, fits_slots, fits_static
+from tokendyno.backend.counter.forms import fits_pages, fits_static, slot_step
 from tokendyno.backend.counter.refused import Refused
 from tokendyno.backend.counter.workspace import count_workspace, shortened
 from tokendyno.backend.models.counted import Counted
@@ -91,7 +91,8 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
     buffers = [(buffer.dtype == BUILT, buffer.numel(), buffer.nbytes) for buffer in model.buffers()]  # a pass may cast
     ran = Ran(model)
     cache: list[CacheLayers] = []
-    static = slots = pages = True
+    static = pages = True
+    waits: bool | None = False
     if encoder:
         with ran, observed():
             model(input_ids=torch.zeros((1, 4), dtype=torch.long, device="meta"))
@@ -101,7 +102,8 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
             cache, (heads, head_dim), filled = count_cache(model, model.config)
         few = build(shortened(read_config(values)), encoder)
         static = fits_static(few, filled) or fits_static(model, filled)  # some cannot be shortened
-        slots = fits_slots(model.config.get_text_config(decoder=True))
+        waits = slot_step(few) if static else None
+        waits = slot_step(model) if static and waits is None else waits
         pages = fits_pages(model, filled)
     text = model.config.get_text_config(decoder=True)
     matrices = list_matrices(model, ran.names)
@@ -133,7 +135,8 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
         experts_per_token=min(experts, _number(text, EXPERTS_PER_TOKEN, 1)),
         sinks=any(name.rpartition(".")[2] == "sinks" for name, _ in model.named_parameters()),
         fits_static=static,
-        fits_slots=static and slots,
+        fits_slots=waits is not None,
+        step_waits=bool(waits),
         fits_pages=pages,
         shared_inputs=shared_inputs(model),
         workspace=count_workspace(read_config(values), encoder),

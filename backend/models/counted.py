@@ -37,6 +37,7 @@ class Counted(msgspec.Struct, frozen=True):
     sinks: bool
     fits_static: bool = True
     fits_slots: bool = True
+    step_waits: bool = False
     fits_pages: bool = True
     shared_inputs: int | None = None
     workspace: dict[str, list[float]] = {}

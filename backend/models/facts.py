@@ -90,7 +90,8 @@ class ModelFacts:
     template_parts     its chat template takes the content of a message as a list of parts alone
     counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
     fits_static        whether `generate` can keep its tokens in a static cache
-    fits_slots         whether the custom decode loop's cache has layers for all that this model keeps of a token
+    fits_slots         whether the custom decode loop can take its steps, over slots of a static cache
+    step_waits         whether its decode step waits for the device, in transformers' own code
     shared_inputs      groups of linear layers with an input in common that projections=fused knows; None: not counted
     counted_workspace  what a pass over a prompt takes, by number format, where counted: see `Counted.workspace`
     """
@@ -132,6 +133,7 @@ class ModelFacts:
     stored: StoredFormat | None = None
     fits_static: bool = True
     fits_slots: bool = True
+    step_waits: bool = False
     fits_pages: bool = True
     shared_inputs: int | None = None
 

@@ -8,7 +8,7 @@ import torch
 
 from tests.support.decode_loop import GREEDY, Told, greedy, prompt
 from tests.support.replayed_code import replayed_on_a_cpu
-from tests.support.tiny_models import CONFIGS, WINDOW, tiny
+from tests.support.tiny_models import CONFIGS, STATES, WINDOW, tiny
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling
@@ -34,7 +34,7 @@ class Made:
             return self.loop.generate(asked.ids, asked.mask, self.cache, NEW, Told(), how, seed, True, **more)
 
 
-@pytest.mark.parametrize("architecture", DENSE)
+@pytest.mark.parametrize("architecture", [*DENSE, *STATES, "zaya"])
 def test_the_text_is_that_of_generate_for_every_length_in_any_order(
     architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,17 +5,17 @@ import torch
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from tests.support.decode_loop import NEW, Told, generated, greedy, own, prompt
-from tests.support.tiny_models import CONFIGS, OTHERS, WINDOW, build, tiny
+from tests.support.tiny_models import CONFIGS, LATENTS, MORE_STATES, OTHERS, STATES, WINDOW, build, tiny
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling, gumbel
 from tokendyno.backend.worker.patch.projections import fuse
 
 ARCHITECTURES = [*CONFIGS, *OTHERS]
+EVERY = [*ARCHITECTURES, *STATES, *LATENTS, *(pytest.param(name, marks=pytest.mark.full) for name in MORE_STATES)]
 
 
-@pytest.mark.parametrize(
-    ("architecture", "attention"), [*((name, None) for name in ARCHITECTURES), ("llama", "eager"), ("gpt_oss", "eager")]
-)
+@pytest.mark.parametrize("attention", [None, pytest.param("eager", marks=pytest.mark.full)])
+@pytest.mark.parametrize("architecture", EVERY)
 def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: str, attention: str | None) -> None:
     model = tiny(architecture, attention)
     for asked in (prompt(5), prompt(WINDOW), prompt(3, 3), prompt(20, 3, padded=4), prompt(1)):
@@ -25,7 +25,7 @@ def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: st
         assert told.ids == expected[0, asked.ids.shape[1] :].tolist()
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", EVERY)
 def test_logits_of_each_step_are_those_of_generate(architecture: str) -> None:
     model, asked = tiny(architecture), prompt(20)
     expected = generated(model, asked.ids)
@@ -35,7 +35,9 @@ def test_logits_of_each_step_are_those_of_generate(architecture: str) -> None:
     torch.testing.assert_close(loop.given_logits(), torch.cat(expected.logits), atol=2e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("architecture", [*CONFIGS, *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)])
+@pytest.mark.parametrize(
+    "architecture", [*CONFIGS, *(pytest.param(name, marks=pytest.mark.full) for name in (*OTHERS, *STATES, *LATENTS))]
+)
 def test_a_prompt_in_chunks_gives_the_same_text(architecture: str) -> None:
     """Chunks below, at and above the window; a last one of one token, or no other than the first."""
     model = tiny(architecture)

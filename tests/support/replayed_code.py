@@ -8,6 +8,7 @@ in tests/gpu/.
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ import torch
 
 from tokendyno.backend.worker.loop import loop, passes
 
-NOTED = ("empty", "cumulative_length_int")
+NOTED = ("empty", "cumulative_length_int", "has_previous_state")
 """What a layer of the custom loop's cache notes on the host."""
 
 
@@ -48,7 +49,9 @@ class Graphs:
     def _unseen(self) -> Iterator[None]:
         cache, embedding = self.cache(), self.model.get_input_embeddings()
         hooks, embedding._forward_pre_hooks = embedding._forward_pre_hooks, OrderedDict()
-        layers = [(one, {name: getattr(one, name) for name in NOTED if hasattr(one, name)}) for one in cache.layers]
+        layers = [
+            (one, {name: copy(getattr(one, name)) for name in NOTED if hasattr(one, name)}) for one in cache.layers
+        ]
         slots = [(one, one.decoding) for one in cache.slots]
         try:
             with torch.profiler.record_function("## Call CompiledFxGraph in place of a replay"):

@@ -45,6 +45,13 @@ OTHERS: dict[str, dict[str, Any]] = {
     "granite": _SHAPE | {"residual_multiplier": 0.5, "attention_multiplier": 0.2},
 }
 """Architectures that fewer tests go through."""
+STATES = ("lfm2", "qwen3_5_text", "granitemoehybrid", "falcon_h1", "nemotron_h")
+MORE_STATES = (
+    "lfm2_moe", "qwen3_next", "bamba", "jamba", "zamba2", "zaya", "kimi_linear", "olmo_hybrid", "bailing_hybrid"
+)  # fmt: skip
+"""Those that keep states of convolutions or linear attention: what they are in small is in tools/tiny_config.py."""
+LATENTS = ("deepseek_v2", "deepseek_v3", "gemma3n_text", "gemma4_text")
+"""Likewise, those whose keys are latents, or shared between layers."""
 DECODERS = {json.loads(entry.config)["model_type"] for entry in catalogue() if entry.kind == "decoder"}
 assert DECODERS & set(FAMILIES) <= set(CONFIGS | OTHERS), "an architecture of the catalogue is missing here"
 
@@ -60,7 +67,12 @@ def build(architecture: str, attention: str | None = None, dtype: str = "float32
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
-    config = AutoConfig.for_model(architecture, **(CONFIGS | OTHERS)[architecture])
+    from tools.tiny_config import tiny_config
+
+    known = (CONFIGS | OTHERS).get(architecture)
+    config = AutoConfig.for_model(
+        **tiny_config(architecture) if known is None else {"model_type": architecture} | known
+    )
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=getattr(torch, dtype))
     model.generation_config = GenerationConfig(pad_token_id=0)

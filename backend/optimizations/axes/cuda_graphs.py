@@ -112,6 +112,13 @@ _MANUAL_RULES = (
         fix=(("quantization", "torchao-int8"),),
     ),
     blocked(
+        lambda s: s.cuda and s.decoder and s.facts.step_waits,
+        "transformers' own code of this architecture asks the device for numbers at each step, or copies some to it, "
+        "and a step that synchronizes cannot be captured.",
+        "transformers 5.22: a decode step without values (backend/counter/forms.py: slot_step)",
+        fix=(("cuda_graphs", "auto"),),
+    ),
+    blocked(
         lambda s: s.machine.device == "cuda" and s.choices["experts"] == "eager" and not experts_settled(s),
         "Eager experts synchronize with the host to find out which of them were routed to, and a step that "
         "synchronizes cannot be captured.",

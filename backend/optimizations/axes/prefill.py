@@ -32,14 +32,14 @@ def _needs_mask(s: Subject) -> bool:
     return s.decoder and usual and s.facts.heads != s.facts.kv_heads
 
 
+_OTHER_LAYERS = blocked(
+    lambda s: s.decoder and not set(s.facts.layer_kinds) <= _TRIED_LAYERS,
+    "Other than in one pass as it comes or captured, a prompt is tried on layers with full and with sliding attention "
+    "only, and this model has others.",
+    "tests/backend/optimizations/axes/test_prefill.py",
+    (("prefill", "whole"),),
+)
 _UNTRIED = (
-    blocked(
-        lambda s: s.decoder and not set(s.facts.layer_kinds) <= _TRIED_LAYERS,
-        "Other than in one pass a prompt is tried on layers with full and with sliding attention only, and this model "
-        "has others.",
-        "tests/backend/optimizations/axes/test_prefill.py",
-        (("prefill", "whole"),),
-    ),
     blocked(
         lambda s: s.choices["parallel"] != "off",
         "Other than in one pass a prompt is untried on several devices.",
@@ -87,6 +87,7 @@ _CHUNKS = (
         f"{_CODE}: cache_size_limit",
         (("attention", "auto"),),
     ),
+    _OTHER_LAYERS,
     *_UNTRIED,
     note(
         _needs_mask,
@@ -147,6 +148,7 @@ _COMPILED = (
         "tests/gpu/test_prefill.py",
         (("prefill", "whole"),),
     ),
+    _OTHER_LAYERS,
     *_UNTRIED,
     note(
         lambda s: s.choices["shapes"] == "exact",

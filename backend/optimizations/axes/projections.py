@@ -18,6 +18,8 @@ GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "k
 """Names of linear layers that a model's code applies to one input, in the order of the calls. Llama has the first two
 groups, mixtures and GLM-4 the first, BERT the last."""
 _LARGEST = max(map(len, GROUPS))
+LAST_FIRST = ("FalconH1MLP",)
+"""Classes whose code applies the last matrix of a group before the first."""
 
 _KNOWN = ("bert", *WHOLE)
 _WHOLE = ("gpt2", "phi3", "gpt_neox", "bloom")  # q, k and v are one matrix; a gate there is none, or one with up
@@ -65,6 +67,13 @@ class Projections(Optimization):
                     "No linear layers that this model's text passes through have an input in common and names like "
                     "those of Llama or BERT: there is nothing to fuse.",
                     "counted in the model that transformers builds",
+                    fix=(("projections", "separate"),),
+                ),
+                blocked(
+                    lambda s: s.facts.architecture in ("zamba", "zamba2"),
+                    "Several layers of this architecture are one block with the same matrices, which would be copied "
+                    "for each.",
+                    "transformers 5.22: Zamba2Model, _tied_weights_keys",
                     fix=(("projections", "separate"),),
                 ),
                 blocked(

@@ -10,11 +10,18 @@ of a head is the format's largest. An attention kernel may read them as they lie
 layer's keys and values in full precision for the time of its call.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from transformers import StaticCache
-from transformers.cache_utils import StaticLayer, StaticSlidingWindowLayer
+from transformers.cache_utils import (
+    LinearAttentionAndStaticFullAttentionLayer,
+    LinearAttentionAndStaticSlidingWindowAttentionLayer,
+    LinearAttentionLayer,
+    StaticLayer,
+    StaticSlidingWindowLayer,
+)
 
 from tokendyno.backend.errors import InputError
 
@@ -58,11 +65,15 @@ class LayerSlots:
         self.filled.zero_()
         last = mask[:, -self.size :].bool()
         self.filled[:, : last.shape[1]] = last
-        if (dtype := self._cache.additive) is not None:
-            if self.added is None:
-                self.added = torch.empty(mask.shape[0], 1, 1, self.size, dtype=dtype, device=mask.device)
-                torch._dynamo.mark_static_address(self.added)
-            self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(dtype).min)
+        if self.added is None and (dtype := self._cache.additive) is not None:
+            self.added = torch.empty(mask.shape[0], 1, 1, self.size, dtype=dtype, device=mask.device)
+            torch._dynamo.mark_static_address(self.added)
+        self.add()
+
+    def add(self) -> None:
+        """`added` as `filled` has it."""
+        if self.added is not None:
+            self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(self.added.dtype).min)
 
     @property
     def steps(self) -> Any:
@@ -179,41 +190,115 @@ class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
         self.cumulative_length_int = tokens
 
 
+class StateLayer(LinearAttentionLayer):  # type: ignore[misc]
+    """States of linear attention or of convolutions, which transformers updates in place and which take no slots; none
+    in a layer that keeps nothing."""
+
+    def replayed(self, tokens: int) -> None:
+        """The host notes that there are states."""
+        self.has_previous_state.update({i: True for i, made in self.is_conv_states_initialized.items() if made})
+
+
+class HybridSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticFullAttentionLayer):  # type: ignore[misc]
+    """Full attention beside such states."""
+
+    def __init__(self, slots: LayerSlots, states: int) -> None:
+        LinearAttentionAndStaticFullAttentionLayer.__init__(self, slots.size, states)
+        self.slots = slots
+
+    def replayed(self, tokens: int) -> None:
+        """What both kinds note."""
+        SlotLayer.replayed(self, tokens)
+        StateLayer.replayed(self, tokens)
+
+
+class HybridRingSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):  # type: ignore[misc]
+    """A sliding window beside such states."""
+
+    def __init__(self, slots: LayerSlots, states: int) -> None:
+        LinearAttentionAndStaticSlidingWindowAttentionLayer.__init__(self, slots.size, slots.size, states)
+        self.slots = slots
+
+    def replayed(self, tokens: int) -> None:
+        """What both kinds note."""
+        SlotLayer.replayed(self, tokens)
+        StateLayer.replayed(self, tokens)
+        self.cumulative_length_int = tokens
+
+
+class Overwritten:
+    """What the last decode steps found in a tensor before they overwrote it: along `dim` in the current slot of
+    `slots`, or so many ahead; without slots in all of it, which takes `steps` times as much memory."""
+
+    def __init__(self, steps: int, tensor: Any, slots: LayerSlots | None = None, dim: int = 0, ahead: int = 0) -> None:
+        self._tensor, self._slots, self._dim, self._ahead = tensor, slots, dim, ahead
+        found = self._found()
+        self._kept = found.new_empty((steps, *found.shape))
+
+    def _place(self, slots: LayerSlots) -> Any:
+        return (slots.current + self._ahead) % slots.size
+
+    def _found(self) -> Any:
+        return self._tensor if self._slots is None else self._tensor.index_select(self._dim, self._place(self._slots))
+
+    def keep(self, step: Any) -> None:
+        """Before that step, (1,) int64."""
+        self._kept.index_copy_(0, step % len(self._kept), self._found()[None])
+
+    def restore(self, step: Any) -> None:
+        """As it was before that step, to which the counters have returned."""
+        kept = self._kept.index_select(0, step % len(self._kept))[0]
+        if self._slots is None:
+            self._tensor.copy_(kept)
+        else:
+            self._tensor.index_copy_(self._dim, self._place(self._slots), kept)
+
+
 class StaticSlotCache(StaticCache):  # type: ignore[misc]
-    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn.
+    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn;
+    `undo`: how many decode steps `rollback` can undo at most.
 
     full, sliding   the slots shared by the layers of that kind, None where there are none
     additive        number format of masks that attention adds; None: it takes boolean ones
     counters        int64, on the device, incremented after every step: the current slot of both, and `step`
     """
 
-    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False) -> None:
+    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:
         super().__init__(config=config, max_cache_len=max_cache_len)
-        self.length, self.eight_bits = max_cache_len, eight_bits
+        self.length, self.eight_bits, self.undo = max_cache_len, eight_bits, undo
+        self._overwritten: list[Overwritten] = []
         self.additive: Any = None
         self.counters: Any = None
         self.sizes: Any = None
         self.full: LayerSlots | None = None
         self.sliding: LayerSlots | None = None
         for i, layer in enumerate(self.layers):
-            if type(layer) is StaticSlidingWindowLayer:
-                if eight_bits:
-                    raise InputError("Sliding windows are not kept in 8 bits. Use cache=static.")
-                self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
-                if self.sliding.size != layer.max_cache_len:
-                    raise InputError(
-                        "The custom decode loop supports one sliding-window size; this model has two. Use "
-                        "loop=generate."
-                    )
-                self.layers[i] = RingSlotLayer(self.sliding)
-            elif type(layer) is StaticLayer:
-                self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
-                self.layers[i] = (StaticFp8SlotLayer if eight_bits else StaticSlotLayer)(self.full)
-            else:
-                raise InputError(
-                    f"The custom decode loop does not support cache layers of class {type(layer).__name__}. Use "
-                    "loop=generate."
-                )
+            self.layers[i] = self._own(layer)
+
+    def _own(self, layer: Any) -> Any:
+        """What takes the place of a layer of transformers' static cache."""
+        kind = type(layer)
+        if kind is LinearAttentionLayer:
+            return StateLayer(layer.number_of_states)
+        if self.eight_bits and kind is not StaticLayer:
+            raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
+        if kind in (StaticLayer, LinearAttentionAndStaticFullAttentionLayer):
+            self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
+            if kind is StaticLayer:
+                return (StaticFp8SlotLayer if self.eight_bits else StaticSlotLayer)(self.full)
+            return HybridSlotLayer(self.full, layer.number_of_states)
+        if kind not in (StaticSlidingWindowLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):
+            raise InputError(
+                f"The custom decode loop does not support cache layers of class {kind.__name__}. Use loop=generate."
+            )
+        self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
+        if self.sliding.size != layer.max_cache_len:
+            raise InputError(
+                "The custom decode loop supports one sliding-window size; this model has two. Use loop=generate."
+            )
+        if kind is StaticSlidingWindowLayer:
+            return RingSlotLayer(self.sliding)
+        return HybridRingSlotLayer(self.sliding, layer.number_of_states)
 
     @property
     def slots(self) -> list[LayerSlots]:
@@ -232,6 +317,34 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         for slots in self.slots:
             slots.begin(mask)
             slots.decoding = True
+        if self.undo and not self._overwritten:
+            self._overwritten = list(self._may_be_overwritten())
+
+    def _may_be_overwritten(self) -> Iterator[Overwritten]:
+        """What a decode step may overwrite beside slots that were not filled."""
+        for slots in self.slots:
+            yield Overwritten(self.undo, slots.filled, slots, 1, ahead=1)  # the end of a step counts the next one
+        for layer in self.layers:
+            if isinstance(layer, StaticSlidingWindowLayer):
+                yield from (Overwritten(self.undo, tensor, layer.slots, 2) for tensor in (layer.keys, layer.values))
+            for states in (getattr(layer, "conv_states", {}), getattr(layer, "recurrent_states", {})):
+                yield from (Overwritten(self.undo, one) for one in states.values() if one is not None)
+
+    def keep(self) -> None:
+        """Before a decode step: what it may overwrite, if it may be undone."""
+        for one in self._overwritten:
+            one.keep(self.step)
+
+    def rollback(self, steps: int) -> None:
+        """Undo the last decode steps, at most `undo` of them, as if they had never been taken. ValueError if more."""
+        if not 0 <= steps <= min(self.undo, int(self.step)):
+            raise ValueError(f"{steps} steps cannot be undone: {int(self.step)} were taken, and {self.undo} are kept.")
+        for _ in range(steps):
+            self.counters.sub_(1).remainder_(self.sizes)
+            for one in self._overwritten:
+                one.restore(self.step)
+        for slots in self.slots:
+            slots.add()
 
     def replayed(self, tokens: int) -> None:
         """A captured pass read a prompt of so many tokens: the next update is a decode step."""

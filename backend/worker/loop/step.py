@@ -10,6 +10,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations.axes.loop.axis import STEP_NAME
+from tokendyno.backend.optimizations.axes.loop.masks import slot_masks
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from tokendyno.backend.worker.loop.sampling import Sampling, sample
@@ -197,6 +198,7 @@ class Step:
         self.calls += 1
 
     def _advance(self) -> None:
+        self.cache.keep()
         logits = self._model(
             input_ids=self.token,
             attention_mask=self._masks(),
@@ -229,11 +231,9 @@ class Step:
             slots.fill()
 
     def _masks(self) -> Any:
-        """What attention may look at, (B, 1, 1, slots): a dict by kind of layer where the model takes several."""
+        """Masks (B, 1, 1, slots)."""
         full, sliding = (None if slots is None else slots.mask for slots in (self.cache.full, self.cache.sliding))
-        if hasattr(self._config, "layer_types"):
-            return {"full_attention": full, "sliding_attention": sliding}
-        return full if sliding is None else sliding
+        return slot_masks(self._config, full, sliding)
 
 
 def _additive_mask(config: Any) -> bool:

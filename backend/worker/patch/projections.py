@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.axes.projections import GROUPS, text_modules
+from tokendyno.backend.optimizations.axes.projections import GROUPS, LAST_FIRST, text_modules
 from tokendyno.backend.optimizations.whole_layers import LAYERS
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
@@ -56,6 +56,7 @@ def fuse(model: Any) -> int:
     count = 0
     for name, module in text_modules(model):
         for group in GROUPS:
+            group = group[::-1] if type(module).__name__ in LAST_FIRST else group
             parts: list[Any] = [getattr(module, part, None) for part in group]
             if not all(isinstance(one, nn.Linear) for one in parts):  # other things may have these names
                 continue

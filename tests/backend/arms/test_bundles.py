@@ -60,6 +60,13 @@ def test_lowest_latency_keeps_a_static_cache_where_the_custom_loop_knows_not_all
     assert granted["cache"] == "static" and "loop" not in granted
 
 
+def test_lowest_latency_keeps_the_custom_loop_where_its_step_cannot_be_captured() -> None:
+    (latency,) = (preset for preset in BUNDLES if preset.name == "lowest-latency")
+    granted = grant(latency, replace(facts("random:Qwen3-0.6B"), step_waits=True), H200, WORK)
+    assert granted.choices["loop"] == "own" and "cuda_graphs" not in granted.choices
+    assert any("asks the device for numbers" in note.reason for note in granted.notes)
+
+
 @each
 @pytest.mark.parametrize("preset", BUNDLES, ids=lambda preset: preset.name)
 def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPreset, machine: Machine) -> None:

@@ -12,7 +12,6 @@ from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import call, quoted
 
 _OWN = "backend/worker/loop/loop.py"
-_CHUNKED = ("llama4", "llama4_text")
 _MASKED = ("auto", "eager", "sdpa", "sdpa-gqa")
 LOOP_NAME, STEP_NAME = "own decode loop", "own decode step"  # ranges in a profile
 
@@ -45,22 +44,10 @@ _RULES = (
     ),
     _blocked(
         lambda s: not s.facts.fits_slots,
-        "The custom decode loop keeps keys and values of full attention, and of sliding windows of one size. The cache "
-        "of this model has other layers (states of linear attention or convolutions, an index, several windows).",
-        "transformers 5.22: cache_utils.py, STATIC_LAYER_TYPE_MAPPING; backend/worker/loop/cache.py: StaticSlotCache",
-        loop="generate",
-    ),
-    _blocked(
-        lambda s: s.facts.architecture in _CHUNKED,
-        "The custom decode loop has masks for full and sliding-window attention; this architecture attends in chunks.",
-        "transformers 5.22: modeling_llama4.py, create_chunked_causal_mask",
-        loop="generate",
-    ),
-    _blocked(
-        lambda s: s.facts.architecture == "bloom",
-        "The custom decode loop attends to every slot of a static cache; this architecture makes its position biases "
-        "(ALiBi) for the tokens so far alone.",
-        "transformers 5.22: modeling_bloom.py, build_alibi_tensor",
+        "The custom decode loop keeps keys and values of full attention and of sliding windows of one size, and states "
+        "beside them. This model keeps something else (an index, states alone), attends in chunks, or asks where in "
+        "the cache a token lies, and slots are in no order.",
+        "transformers 5.22: cache_utils.py, STATIC_LAYER_TYPE_MAPPING; backend/counter/forms.py: slot_step",
         loop="generate",
     ),
     _blocked(

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
 from tests.support.decode_loop import Told, greedy, own, prompt
-from tests.support.tiny_models import CONFIGS, tiny
+from tests.support.tiny_models import CONFIGS, STATES, tiny
 from tokendyno.backend.worker.loop.cache import StaticSlotCache, StaticSlotLayer, to_fp8
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling
@@ -88,7 +88,7 @@ def test_the_same_seed_gives_the_same_text_and_another_seed_another() -> None:
 
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
-@pytest.mark.parametrize("architecture", CONFIGS)
+@pytest.mark.parametrize("architecture", [*CONFIGS, *STATES])
 def test_one_compiled_graph_serves_a_run_past_the_window(architecture: str) -> None:
     from torch._dynamo.utils import counters
 

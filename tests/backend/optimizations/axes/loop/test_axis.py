@@ -123,15 +123,17 @@ def test_a_script_runs_the_workers_own_loop(compile_mode: str | None, graphs: An
         script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, compile_mode, "torch", graphs, "own"))
     )
     assert script.loop == loop
-    model, asked = tiny("olmo3"), prompt(5)
-    names: dict[str, Any] = {"model": model, "pad": 0, "eos": [], "MAX_LENGTH": 5 + NEW}
+    names: dict[str, Any] = {"pad": 0, "eos": [], "MAX_LENGTH": 5 + NEW}
     exec(preamble(script), names)
     if compile_mode or graphs == "manual":
         return
-    made, cache = eval(script.loop, names), eval(script.cache, names)
-    with torch.no_grad():
-        for _ in range(2):
-            assert torch.equal(made.generate(asked.ids, asked.mask, cache, NEW, Told()), greedy(model, asked))
+    for architecture in ("olmo3", "falcon_h1"):
+        names["model"] = model = tiny(architecture)
+        asked = prompt(5)
+        made, cache = eval(script.loop, names), eval(script.cache, names)
+        with torch.no_grad():
+            for _ in range(2):
+                assert torch.equal(made.generate(asked.ids, asked.mask, cache, NEW, Told()), greedy(model, asked))
 
 
 def test_a_script_makes_the_cache_in_8_bits_and_reads_the_same_text_from_it() -> None:

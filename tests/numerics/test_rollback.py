@@ -1,0 +1,68 @@
+"""Steps that the cache of the custom decode loop has undone leave no trace in the tokens that follow."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from tests.support.decode_loop import greedy, prompt
+from tests.support.tiny_models import WINDOW, tiny
+from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.sampling import Sampling
+from tokendyno.backend.worker.loop.step import Step
+
+UNDO, LENGTH = 3, 60
+
+
+def begun(model: Any, asked: Any) -> Step:
+    step = Step(model, StaticSlotCache(model.config, LENGTH, undo=UNDO), asked.batch_size, Sampling(), 0)
+    step.begin(asked.ids, asked.mask, 0, [])
+    return step
+
+
+def taken(step: Step, many: int) -> None:
+    for _ in range(many):
+        step()
+
+
+def held(cache: StaticSlotCache) -> list[Any]:
+    """What is read of a cache: all but slots that are not filled."""
+    found = [cache.counters, *(slots.mask for slots in cache.slots)]
+    for layer in cache.layers:
+        found += [one for name in ("conv_states", "recurrent_states") for one in getattr(layer, name, {}).values()]
+        if hasattr(layer, "slots"):
+            before = layer.slots.filled.index_fill(1, layer.slots.current, False)[:, None, :, None]
+            found += [torch.where(before, one, 0) for one in (layer.keys, layer.values)]
+    return [one.clone() for one in found if one is not None]
+
+
+@pytest.mark.parametrize("attention", [None, "eager"])
+@pytest.mark.parametrize("architecture", ["olmo3", "lfm2", "qwen3_5_text", "falcon_h1", "zaya"])
+def test_undone_steps_leave_no_trace(architecture: str, attention: str | None) -> None:
+    """In a ring that has turned, one that turns in the undone steps, and one with padding in it."""
+    model = tiny(architecture, attention)
+    for asked, before in ((prompt(20, 3, padded=4), 2), (prompt(5), 2), (prompt(WINDOW, 3, padded=5), 0)):
+        with torch.inference_mode():
+            never, step = begun(model, asked), begun(model, asked)
+            taken(never, before)
+            expected = held(never.cache)
+            for undone in (UNDO, 1, 0, 2):
+                taken(step, before - int(step.cache.step))
+                step.token.fill_(50)  # another text than what follows
+                taken(step, undone)
+                step.cache.rollback(undone)
+                for one, other in zip(held(step.cache), expected, strict=True):
+                    assert torch.equal(one, other), undone
+                step.positions.copy_(never.positions)
+                step.token.copy_(never.token)
+            taken(step, 20 - before)
+            assert torch.equal(step.out[:20].T, greedy(model, asked, 20)[:, asked.ids.shape[1] :])
+
+
+@pytest.mark.parametrize("steps", [UNDO + 1, -1])
+def test_more_steps_than_are_kept_are_refused(steps: int) -> None:
+    with torch.inference_mode():
+        step = begun(tiny("llama"), prompt(5))
+        taken(step, 8)
+        with pytest.raises(ValueError, match="8 were taken, and 3 are kept"):
+            step.cache.rollback(steps)
