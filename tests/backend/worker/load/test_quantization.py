@@ -252,7 +252,7 @@ def test_quantizing_is_a_phase_and_a_stage_and_a_plain_load_has_neither() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", ["bnb-nf4", "mxfp4-dequantized"])
+@pytest.mark.parametrize("choice", [pytest.param("bnb-nf4", marks=pytest.mark.full), "mxfp4-dequantized"])
 def test_the_script_of_random_weights_generates_the_same_tokens(choice: str, tmp_path: Path) -> None:
     import runpy
 
