@@ -1,6 +1,5 @@
 """The entry: bad input is one sentence and exit code 2, and output goes to any terminal or none."""
 
-import errno
 import io
 import os
 import shutil
@@ -193,32 +192,6 @@ def test_output_that_cannot_be_written_is_one_sentence() -> None:
         )
     line = sentence(ran.returncode, "", ran.stderr)
     assert line.startswith("tokendyno: The output cannot be written (No space left on device). Free some space")
-
-
-def test_a_file_that_is_full_is_not_taken_for_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full() -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "scratch")
-
-    monkeypatch.setattr(hardware, "detect", full)
-    with pytest.raises(OSError, match="scratch"):
-        main(["doctor"])
-
-
-INTERRUPTED = """
-import os, runpy, signal, sys
-class Finder:
-    def find_spec(name, path, target=None):
-        if name == "tokendyno.backend.cli.parser":
-            os.kill(os.getpid(), signal.SIGINT)
-sys.meta_path.insert(0, Finder)
-sys.argv = ["tokendyno", "models"]
-runpy.run_module("tokendyno", run_name="__main__")
-"""
-
-
-def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
-    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert sentence(ran.returncode, ran.stdout, ran.stderr, want=130) == "tokendyno: stopped."
 
 
 def test_a_reader_that_goes_away_is_no_traceback() -> None:
