@@ -19,10 +19,7 @@ COUNTING = (
 
 
 def wire_counting(
-    model: Any,
-    message: gr.HTML,
-    bench: Bench,
-    safe: Callable[[Callable[..., Updates]], Callable[..., Updates]],
+    model: Any, message: gr.HTML, bench: Bench, safe: Callable[[Callable[..., Updates]], Callable[..., Updates]]
 ) -> None:
     """Say so before the facts of another model take a while; the answer takes the sentence away."""
 

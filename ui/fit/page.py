@@ -122,12 +122,7 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
         return show(request, *values) if read else {}
 
     safe, asked = shows_errors(message)(show), [model, gpu, amounts, count]
-    opened.select(
-        shows_errors(message)(show_opened),
-        [address, *asked],
-        outputs,
-        **QUIET,
-    )
+    opened.select(shows_errors(message)(show_opened), [address, *asked], outputs, **QUIET)
     changes = [model.change, gpu.change, count.change, amounts.input]
     Settled("fit").after(changes)(safe, asked, outputs, trigger_mode="always_last", **QUIET)
     return FitControls(model, gpu, count, amounts, message, result, outputs, safe)

@@ -47,10 +47,7 @@ def test_the_table_has_two_texts_when_they_differ_and_names_a_gpu() -> None:
 
 @pytest.mark.parametrize(
     ("length", "shown", "said"),
-    [
-        (MAX_TEXT, MAX_TEXT, ""),
-        (MAX_TEXT + 1500, MAX_TEXT, "(1,500 more characters; --all shows them)"),
-    ],
+    [(MAX_TEXT, MAX_TEXT, ""), (MAX_TEXT + 1500, MAX_TEXT, "(1,500 more characters; --all shows them)")],
 )
 def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_on_demand(length: int, shown: int, said: str) -> None:
     run = begun("A")

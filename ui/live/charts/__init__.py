@@ -20,10 +20,7 @@ MEMORY = Chart(
     key="memory",
     title="",
     unit="bytes",
-    lines=(
-        ChartLine("bytes", "sample", curve="ranks", label="other devices", width=1.1),
-        ChartLine("sm", "sample"),
-    ),
+    lines=(ChartLine("bytes", "sample", curve="ranks", label="other devices", width=1.1), ChartLine("sm", "sample")),
     from_zero=False,
     min_span=0.1,
 )

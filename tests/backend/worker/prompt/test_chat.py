@@ -61,12 +61,7 @@ LLAMA = "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_
         ("qwen-3", "", "", QWEN),
         ("qwen-3", "on", "", QWEN),
         ("qwen-3", "off", "", f"{QWEN}<think>\n\n</think>\n\n"),
-        (
-            "qwen-3",
-            "off",
-            "Be concise.",
-            f"<|im_start|>system\nBe concise.<|im_end|>\n{QWEN}<think>\n\n</think>\n\n",
-        ),
+        ("qwen-3", "off", "Be concise.", f"<|im_start|>system\nBe concise.<|im_end|>\n{QWEN}<think>\n\n</think>\n\n"),
         ("gpt-oss", "", "", f"{HARMONY.replace('EFFORT', 'medium')}{ASKED}"),
         ("gpt-oss", "low", "", f"{HARMONY.replace('EFFORT', 'low')}{ASKED}"),
         (

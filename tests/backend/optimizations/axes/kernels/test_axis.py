@@ -117,11 +117,7 @@ def test_our_kernels_carry_a_licence_and_a_name() -> None:
 
 @pytest.mark.parametrize(
     ("loop", "layers", "ends"),
-    [
-        ("own", ("RMSNorm", "StepEnd"), True),
-        ("generate", ("RMSNorm", "StepEnd"), False),
-        ("own", ("RMSNorm",), False),
-    ],
+    [("own", ("RMSNorm", "StepEnd"), True), ("generate", ("RMSNorm", "StepEnd"), False), ("own", ("RMSNorm",), False)],
 )
 def test_only_the_custom_loop_has_the_end_of_a_step_that_a_kernel_computes(
     loop: LoopKind, layers: tuple[str, ...], ends: bool, monkeypatch: pytest.MonkeyPatch
@@ -219,10 +215,7 @@ def test_more_texts_than_a_kernel_takes_are_no_fault(
     assert Evidence("local", "local", found, "off").status == status
 
 
-@pytest.mark.parametrize(
-    ("kernels", "whole", "silent"),
-    [(6, False, 0), (5, False, 1), (2, True, 0), (1, True, 1)],
-)
+@pytest.mark.parametrize(("kernels", "whole", "silent"), [(6, False, 0), (5, False, 1), (2, True, 0), (1, True, 1)])
 def test_on_a_gpu_each_norm_launches_a_kernel_of_its_own_in_each_pass(
     kernels: int, whole: bool, silent: int, replaced: list[Layer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,11 +258,7 @@ def test_what_warm_up_found_fastest_is_said(replaced: list[Layer], monkeypatch: 
 
 @pytest.mark.parametrize(
     ("ranks", "layers", "exchanges"),
-    [
-        (2, ("RMSNorm", "SummedLinear"), True),
-        (1, ("RMSNorm", "SummedLinear"), False),
-        (2, ("RMSNorm",), False),
-    ],
+    [(2, ("RMSNorm", "SummedLinear"), True), (1, ("RMSNorm", "SummedLinear"), False), (2, ("RMSNorm",), False)],
 )
 def test_only_ranks_exchange_what_a_kernel_sums(
     ranks: int, layers: tuple[str, ...], exchanges: bool, monkeypatch: pytest.MonkeyPatch
