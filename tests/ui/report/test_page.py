@@ -22,7 +22,7 @@ from tokendyno.backend.cli.main import main
 from tokendyno.backend.cli.options import request_of
 from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.config import ArmRequest, Request, Workload
-from tokendyno.backend.recordings.files import write_recording
+from tokendyno.backend.recordings.format import write_recording
 from tokendyno.backend.runs.gate import Found
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.records import Created
