@@ -108,7 +108,7 @@ TEMPLATE = f"""{VERDICT}  <p class="td-head">
         <p class="td-slide-lead"></p><p class="td-slide-figure"></p><p class="td-slide-tail"></p>
         <p class="td-slide-badge"></p><p class="td-slide-claim"></p><p class="td-slide-proof"></p>
       </div>
-      <div class="td-slide-chart"></div>
+      <div class="td-slide-chart" aria-hidden="true"></div>
       <div class="td-slide-texts" hidden></div>
     </div>
     <div class="td-slide-bar">
