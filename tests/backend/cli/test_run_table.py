@@ -110,7 +110,3 @@ def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
             lines = text_of(run_blocks(run, everything), columns, color=True).splitlines()
             assert max(cell_len(Text.from_ansi(line).plain) for line in lines) <= columns
             assert any("\x1b[" in line for line in lines)
-
-
-def test_without_colours_there_is_no_code_of_a_terminal() -> None:
-    assert "\x1b" not in text_of(run_blocks(repeated(), everything=True), 80)
