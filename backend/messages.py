@@ -196,6 +196,8 @@ class Tokens(Message, frozen=True, tag="tokens", omit_defaults=True):
     latency_s     since the previous token; for token 0 the time to first token. Tokens of one step (speculation) have
                   the same time and share the step's latency evenly
     kv_sliding    bytes of the KV cache's tensors after this token, layers with a sliding window
+    kv_full       all others, of these latent vectors in place of keys and values (kv_latent), states that do not grow
+                  (kv_state), keys by which sparse attention chooses tokens (kv_index); empty where there are none
     text          what these tokens add to the text (incomplete characters wait for the next batch)
     text_ends     characters of the sequence's whole text that exist after each token; empty in records of older
                   versions
@@ -214,6 +216,9 @@ class Tokens(Message, frozen=True, tag="tokens", omit_defaults=True):
     text_ends: list[int] = []
     sequence: int = 0
     rank: int = 0
+    kv_latent: list[int] = []
+    kv_state: list[int] = []
+    kv_index: list[int] = []
 
 
 class Samples(Message, frozen=True, tag="samples", omit_defaults=True):

@@ -151,7 +151,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder; mapping: those
                   of `kernels_mapping`, layer by layer, each org/name:Layer of the Hub
     kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
-    kernels_rows  the matrices of GPT-2's layers are stored by rows, and kernels replace these layers as a whole
+    kernels_rows  kernels replace whole layers whose q, k and v come as one matrix, after GPT-2's are stored by rows
     experts       value of `set_experts_implementation`, or None: transformers chooses
     loading       device_map: weights go to the device as they are read, after an allocator warm-up (but see
                   `reserves`); no-warmup: without the warm-up; plain: to host memory, then moved as a whole

@@ -87,9 +87,11 @@ def share(a: int | None, b: int | None) -> float | None:
 
 
 def of_recordings() -> Iterator[Row]:
-    """The runs behind the stories."""
+    """The runs of two arms behind the stories."""
     for path in sorted(SHIPPED.glob("*.dyno")):
         run = folded(read_recording(path)).snapshot()
+        if len(run.arms) != 2:
+            continue
         asked, (a, b), found = run.request, run.arms.values(), run.comparison()
         of_arms = [run.summary(name) for name in run.arms]
         real = a.ids and not asked.model.startswith("random:")

@@ -22,6 +22,7 @@ from tokendyno.backend.recordings.shelf import shipped_id
 from tokendyno.backend.stories import first_story, stories
 from tokendyno.backend.views.share import shared
 from tokendyno.ui.address import MODEL_PAGES, address_bar, enter, read_address, tell
+from tokendyno.ui.advise.arrive import advise_on_compare, advise_on_fit
 from tokendyno.ui.advise.page import advise_page
 from tokendyno.ui.api import endpoints
 from tokendyno.ui.batching.page import batching_page, wanted_run
@@ -97,6 +98,8 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             **QUIET,
         )
         run_this(fit, compare, pages)
+        advise_on_fit(fit, advise, pages)
+        advise_on_compare(compare, advise, pages)
         run_here(bench, told, compare, batching, pages)
 
         def expect(first: object) -> None:

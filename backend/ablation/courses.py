@@ -23,6 +23,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import ablation_folder
+from tokendyno.backend.quality import QualityText
 
 ROUNDS = 3
 """How often each arm or point runs."""
@@ -66,13 +67,16 @@ class Courses:
         positions = POSITIONS if quality else 0
         return self._begin(asked, arm.choices, changes, [SWEEP], positions, visitor, traffic)
 
-    def begin_advice(self, asked: Question, budget_s: float, visitor: Visitor) -> AnyCourse:
-        """Seek advice about a model. InputError says what is wrong and what to do."""
+    def begin_advice(
+        self, asked: Question, budget_s: float, visitor: Visitor, own: Sequence[QualityText] = ()
+    ) -> AnyCourse:
+        """Seek advice about a model. `own`: texts in place of those of tokendyno. InputError says what is wrong and
+        what to do."""
         check_runs(self._bench.limits)
         most = self._bench.limits.trials
         if most is not None and budget_s > most * GUESS_S:
             raise InputError(f"Advice may take {most * GUESS_S:g} s here. Choose a smaller budget.")
-        return self._take_up(heading_of_advice(asked, (), visitor.owner, budget_s), visitor)
+        return self._take_up(heading_of_advice(asked, own, visitor.owner, budget_s), visitor)
 
     def _begin(
         self,

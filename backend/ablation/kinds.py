@@ -17,6 +17,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import YOURS
 
 ADVICE = "advise"
 """Likewise of advice; its changes are the wish, the limits, and texts of its own."""
@@ -80,9 +81,12 @@ class AdviceCourse(Course):
 
     def _advice(self) -> Advice:
         heading = self.heading
-        own = [QualityText(f"text {at + 1}", text) for at, (name, text) in enumerate(heading.changes) if name == "text"]
-        texts = Quality(own or shipped_texts(), positions=heading.positions)
-        return Advice(self._bench, question_of(heading), self.journal, texts, self.id)
+        texts = [text for name, text in heading.changes if name == "text"]
+        own = [
+            QualityText(f"{YOURS}, part {at + 1}" if len(texts) > 1 else YOURS, text) for at, text in enumerate(texts)
+        ]
+        read = Quality(own or shipped_texts(), positions=heading.positions)
+        return Advice(self._bench, question_of(heading), self.journal, read, self.id)
 
     @property
     def share(self) -> float:

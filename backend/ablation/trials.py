@@ -12,11 +12,13 @@ from tokendyno.backend.config import ArmRequest, Request, Workload, reading_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.executors.errand import Done
 from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
 from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.runs.gate import finer_arm
 from tokendyno.backend.runs.quality import whole_reading
+from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.views.quality import cost_of, is_random
@@ -161,13 +163,25 @@ def perform(
         keep(task, run, journal)
 
 
-def keep(task: Task, run: Run, journal: Journal, node: str = "") -> None:
-    """Note what a run came to. `node`: where it ran, "" for here. Raises Stopped and TrialFailed."""
+def run_of(bench: Bench, done: Done) -> Run:
+    """A run that was carried out elsewhere, as one of this bench."""
+    first, *rest = done.records
+    assert isinstance(first, Created)
+    run = bench.runs.create(first)
+    for record in rest:
+        bench.runs.append(run.id, record)
+    return run
+
+
+def keep(task: Task, run: Run, journal: Journal, node: str = "", spent_s: float | None = None) -> None:
+    """Note what a run came to. `node`: where it ran, "" for here; `spent_s`: what is charged for it, else how long it
+    took. Raises Stopped and TrialFailed."""
     if run.status == "cancelled":
         raise Stopped
     if run.status != "done":
         raise TrialFailed(f"{task.what}: {run.message}", run.bad_input)
-    journal.add(_cost(run, task.arm) if task.round is None else _trial(run, task.arm, task.round, node))
+    found = _cost(run, task.arm) if task.round is None else _trial(run, task.arm, task.round, node)
+    journal.add(found if spent_s is None else msgspec.structs.replace(found, spent_s=spent_s))
 
 
 def order(arms: Sequence[str], number: int) -> list[str]:

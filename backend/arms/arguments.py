@@ -9,7 +9,8 @@ from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import Choice, Optimization, all_axes, subject_of
+from tokendyno.backend.optimizations import Optimization, all_axes, subject_of
+from tokendyno.backend.optimizations.base import divided
 from tokendyno.backend.plan import BatchPlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import quoted
@@ -111,10 +112,11 @@ def _batching(settings: Mapping[str, str]) -> dict[str, str]:
     return {"continuous_batching_config": f"ContinuousBatchingConfig({listed})"}
 
 
-def argument_of(axis: Optimization, choice: Choice, facts: ModelFacts, machine: Machine) -> str:
-    """The same of one choice alone."""
+def argument_of(axis: Optimization, choice: str, facts: ModelFacts, machine: Machine) -> str:
+    """The same of one choice alone, as it is written."""
     parts, plain = Script(), Plan(LoadPlan(facts.source, device=machine.device))
-    plan = axis.edit(plain, choice.name, subject_of(facts, machine, {axis.name: choice.name}))
+    subject = subject_of(facts, machine, {axis.name: choice})
+    plan = axis.edit(plain, divided(choice)[0], subject)
     axis.write(parts, plan)
     given = parts.load | parts.shown | parts.generate
     if parts.cache and not parts.loop:

@@ -6,13 +6,18 @@ from dataclasses import dataclass, replace
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config, parse_arm
-from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets, traits
 from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.units import bytes_text
 
 _SOURCE = "presets/arms/{}.toml"
+
+TELLS_APART = 0.03
+"""Share of memory from which on two predictions for a GPU are told apart: peaks were off by -1.5% to +5.4%
+(lab/measurements.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +34,35 @@ def bundle(name: str) -> ArmPreset | None:
 
 
 def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> Granted:
-    """A preset as it is, or of a bundle, on each axis the first wish that is not refused, memory apart."""
+    """A preset as it is, or of a bundle, on each axis the first wish that is not refused, memory apart; with its
+    captured steps where they take no more memory by the prediction for this workload."""
     if not preset.bundle:
         return Granted(preset.choices)
-    left = {axis: list(choices) for axis, choices in preset.wishes(facts.kind, facts.architecture).items()}
+    plain, needed = _granted(preset, facts, machine, workload, False)
+    if not preset.captured or machine.device != "cuda":
+        return plain
+    quick, most = _granted(preset, facts, machine, workload, True)
+    if quick.choices.get("cuda_graphs") != "manual":
+        return plain
+    if most <= (1 + TELLS_APART) * needed:
+        return quick
+    sizes = " and ".join(" ".join(bytes_text(size)) for size in (most, needed))
+    why = Verdict("note", "cuda_graphs", f"with and without, {sizes} are predicted for this prompt and these lengths.")
+    return Granted(plain.choices, (*plain.notes, _note(preset, "cuda_graphs", "manual", None, why)))
+
+
+def _granted(
+    preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload, captured: bool
+) -> tuple[Granted, int]:
+    """What a bundle comes to, with its captured steps or without, and the memory that is predicted of it."""
+    left = {axis: list(choices) for axis, choices in preset.wishes(*traits(facts), captured=captured).items()}
     first = {axis: choices[0] for axis, choices in left.items()}
     reasons: dict[str, Verdict] = {}
     while True:
         choices = {axis: wished[0] for axis, wished in left.items() if wished}
         config = make_config(facts.model, choices)
-        refused = next((v for v in check(config, facts, machine, workload).blocked if v.axis in choices), None)
+        checked = check(config, facts, machine, workload)
+        refused = next((v for v in checked.blocked if v.axis in choices), None)
         if refused is None:
             break
         reasons.setdefault(refused.axis, refused)
@@ -48,7 +72,7 @@ def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Work
     if not kept:
         nothing = f"Nothing is left of the preset {preset.name} here: the model runs as it comes."
         notes.insert(0, Verdict("note", "model", nothing, {}, _SOURCE.format(preset.name)))
-    return Granted(kept, tuple(notes))
+    return Granted(kept, tuple(notes)), checked.needed_bytes
 
 
 def _note(preset: ArmPreset, axis: str, wished: str, instead: str | None, why: Verdict) -> Verdict:

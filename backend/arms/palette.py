@@ -1,6 +1,6 @@
 """What can be added to an arm: every choice that is not a default and every preset, grouped by what a user wants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -10,12 +10,12 @@ from tokendyno.backend.arms.bundles import grant
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.arms.presets import ArmPreset, arm_presets
-from tokendyno.backend.arms.usable import Usable, usable_choices
+from tokendyno.backend.arms.usable import Usable, usable_choice, usable_choices
 from tokendyno.backend.config import Workload
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import Choice, Optimization, all_axes, prompt_axes, titles_text
-from tokendyno.backend.optimizations.base import Wish
+from tokendyno.backend.optimizations import Choice, Optimization, all_axes, choice_title, prompt_axes, titles_text
+from tokendyno.backend.optimizations.base import LAYER_OF, REPOSITORY, Wish, joined
 
 GROUPS: Mapping[Wish | Literal["preset", "elsewhere"], str] = {
     "preset": "Presets: replace the whole arm",
@@ -31,6 +31,8 @@ GROUPS: Mapping[Wish | Literal["preset", "elsewhere"], str] = {
 
 FOUND_BY: Mapping[Wish, str] = {"faster": "speed latency", "memory": "vram smaller", "start": "startup loading"}
 """What else people type who look for a group."""
+
+Offered = tuple[Optimization, Choice]
 
 State = Literal["runs", "falls back", "cannot run"]
 
@@ -69,16 +71,36 @@ def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
     entries = [
         _of_preset(preset, facts, machine) for preset in arm_presets() if preset.bundle or len(preset.choices) != 1
     ]
-    entries += [
-        _of_choice(axis, choice, usable[axis.name, choice.name], facts, machine)
+    offered = [
+        (axis, choice)
         for axis in prompt_axes()
         for choice in axis.choices
         if not choice.example  # what must be typed is no press
-        if choice.name != axis.default and axis.matters(facts)
+        if axis.matters(facts)
+    ]
+    entries += [
+        _of_choice(axis, choice, usable[axis.name, choice.name], facts, machine)
+        for axis, choice in offered
+        if choice.name != axis.default
+    ]
+    entries += [
+        _of_choice(axis, choice, usable_choice(axis, written, written, facts, machine), facts, machine)
+        for (axis, choice), written in _with_a_value(offered)
     ]
     entries += _elsewhere(facts, machine)
     groups = list(GROUPS.values())
     return sorted(entries, key=lambda entry: (groups.index(entry.group), entry.state == "cannot run"))
+
+
+def _with_a_value(offered: Sequence[Offered]) -> Iterator[tuple[Offered, str]]:
+    """Each value of each choice, alone, as it is written; of choices that share one the first."""
+    known = set[tuple[str, str, str]]()
+    for axis, choice in offered:
+        for key, values in choice.values.items():
+            for value in values[1:]:  # the first is the default
+                if value not in (REPOSITORY, LAYER_OF) and (axis.name, key, value) not in known:
+                    known.add((axis.name, key, value))
+                    yield (axis, choice), joined(choice.name, {key: value})
 
 
 def _of_choice(axis: Optimization, choice: Choice, row: Usable, facts: ModelFacts, machine: Machine) -> Entry:
@@ -87,18 +109,18 @@ def _of_choice(axis: Optimization, choice: Choice, row: Usable, facts: ModelFact
     return Entry(
         GROUPS[wish],
         axis.title,
-        choice.title,
+        choice_title(axis.name, row.choice),
         choice.summary,
         axis.costs.get(choice.name, ""),
         state,
         row.why if state != "runs" or row.needs else "",
-        {**row.needs, axis.name: choice.name},
+        {**row.needs, axis.name: row.choice},
         False,
-        choice.name,
+        row.choice,
         axis.name,
         _aliases(axis, choice),
         f"{axis.summary} {FOUND_BY.get(wish, '')}",
-        argument=argument_of(axis, choice, facts, machine),
+        argument=argument_of(axis, row.choice, facts, machine),
     )
 
 
@@ -147,7 +169,7 @@ def _elsewhere(facts: ModelFacts, machine: Machine) -> list[Entry]:
             _aliases(axis, choice),
             axis.summary,
             "batching",
-            argument_of(axis, choice, facts, machine),
+            argument_of(axis, choice.name, facts, machine),
         )
         for axis in all_axes()
         if axis.many_requests and axis.matters(facts)

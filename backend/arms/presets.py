@@ -7,6 +7,7 @@ import msgspec
 
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.files.toml import invalid, read_toml
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import PRESETS
 
@@ -17,7 +18,10 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bundle     its choices are wishes: what cannot run gives way (`tokendyno.backend.arms.bundles`); any other preset
                is one optimization with what it cannot be without, and is refused where it cannot run
     next_best  of a bundle, by axis: what to take instead, best first
-    best_for   of a bundle, by architecture or for every "encoder": choices that come before those above
+    best_for   of a bundle, by architecture, for every "mixture" of experts or every "encoder": choices that come before
+                those above
+    captured   of a bundle: choices that come before all of these together, on a GPU where CUDA graphs can be captured
+               and the predicted memory is no larger (`bundles.grant`)
     """
 
     name: str
@@ -28,16 +32,23 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bundle: bool = False
     next_best: dict[str, list[str]] = {}
     best_for: dict[str, dict[str, str]] = {}
+    captured: dict[str, str] = {}
 
-    def wishes(self, *traits: str) -> dict[str, list[str]]:
-        """The choices of each axis for a model with these traits (its kind, its architecture), best first."""
+    def wishes(self, *traits: str, captured: bool = False) -> dict[str, list[str]]:
+        """The choices of each axis for a model with these traits (`traits`), best first."""
         found: dict[str, list[str]] = {}
-        for wished in (*(self.best_for.get(trait, {}) for trait in reversed(traits)), self.choices):
+        first = self.captured if captured else {}
+        for wished in (first, *(self.best_for.get(trait, {}) for trait in reversed(traits)), self.choices):
             for axis, choice in wished.items():
                 found.setdefault(axis, []).append(choice)
         for axis, choices in self.next_best.items():
             found.setdefault(axis, []).extend(choices)
         return found
+
+
+def traits(facts: ModelFacts) -> tuple[str, ...]:
+    """By what `best_for` knows a model: the more particular, the later."""
+    return (facts.kind, *(("mixture",) if facts.experts else ()), facts.architecture)
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +70,11 @@ def read_arm(path: Path) -> ArmPreset:
     """An arm's file, checked against the axes; an InputError names the file and the nearest valid name."""
     preset = read_toml(path, ArmPreset)
     known = {axis.name: axis for axis in all_axes()}
-    named = [*preset.choices.items(), *(pair for wished in preset.best_for.values() for pair in wished.items())]
+    named = [
+        *preset.choices.items(),
+        *preset.captured.items(),
+        *(pair for wished in preset.best_for.values() for pair in wished.items()),
+    ]
     named += [(axis, choice) for axis, choices in preset.next_best.items() for choice in choices]
     for axis, choice in named:
         if axis not in known:
@@ -67,8 +82,8 @@ def read_arm(path: Path) -> ArmPreset:
         names = [c.name for c in known[axis].choices]
         if choice not in names:
             raise invalid(path, unknown(f"{axis} choice", choice, names))
-    if not preset.bundle and (preset.next_best or preset.best_for):
-        raise invalid(path, InputError("next_best and best_for belong to a bundle. Add bundle = true."))
+    if not preset.bundle and (preset.next_best or preset.best_for or preset.captured):
+        raise invalid(path, InputError("next_best, best_for and captured belong to a bundle. Add bundle = true."))
     return preset
 
 

@@ -32,7 +32,7 @@ from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, work
 from tokendyno.backend.cli.progress import close, follow, say, say_notes
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
-from tokendyno.backend.cli.trials import COMMAND
+from tokendyno.backend.cli.trials import COMMAND, add_places, errand_of, places_of
 from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -76,6 +76,8 @@ def advised(options: argparse.Namespace) -> tuple[AdviceDocument, int, str]:
     try:
         say_notes(bench)
         if (there := elsewhere(bench.machine(), options.gpu, options.gpus)) is not None:
+            if options.ray or options.side_by_side is not None:
+                raise InputError("On a GPU that is not here nothing is measured. Leave out --ray and --side-by-side.")
             return predicted_document(Builder(bench, asked, there), asked, options.gpu, bench.runs), OK, ""
         return _measured(bench, options, asked, own, budget_s)
     finally:
@@ -98,6 +100,9 @@ def _measured(
     own: Sequence[QualityText],
     budget_s: float,
 ) -> tuple[AdviceDocument, int, str]:
+    places = places_of(options, bench.machine())
+    if places and asked.wish == "quick-start":
+        raise InputError("Starts beside each other slow each other down. Leave out --ray and --side-by-side.")
     heading = heading_of_advice(asked, own).begun(bench.machine())
     texts = Quality(own or shipped_texts(), positions=POSITIONS)
     trial, code, failure = f"{COMMAND}{secrets.token_hex(8)}", OK, ""
@@ -111,7 +116,10 @@ def _measured(
             follow(bench, run)
 
         try:
-            advice.perform(budget_s, watch)
+            if places:
+                advice.perform_in(places, errand_of(options, bench), budget_s, say)
+            else:
+                advice.perform(budget_s, watch)
         except (Stopped, KeyboardInterrupt):
             code = STOPPED
             say("stopped." + (f" What was measured is kept in {options.journal}." if options.journal else ""))
@@ -236,6 +244,7 @@ def add_commands(add: Add) -> None:
         metavar="FILE",
         help="requests of a trace, as batch serves them: the most tokens a second",
     )
+    add_places(sub)
     add_elsewhere(sub)
     add_workload(sub)
     sub.set_defaults(max_new_tokens=PROMPT.max_new_tokens, prompt_tokens=PROMPT.prompt_tokens)

@@ -17,7 +17,7 @@ from tokendyno.backend.ablation.journal import Heading, Journal
 from tokendyno.backend.ablation.places import Place, gpu_places
 from tokendyno.backend.ablation.ray_places import ray_places
 from tokendyno.backend.ablation.side_by_side import SideBySide, Unit
-from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform
+from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform, run_of
 from tokendyno.backend.arms.bundles import gave_way
 from tokendyno.backend.cli.files import check_folder, check_writable
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
@@ -33,7 +33,6 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.quality.presets import shipped_texts
-from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
 
 MAX_ROUNDS = 50
@@ -58,6 +57,15 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) ->
         help="keep each finished trial there; the same command goes on where it was ended, with the same machine and "
         "versions",
     )
+    add_places(sub)
+    sub.add_argument("--quality", action="store_true", help=f"also compare {compared} on given texts")
+    add_workload(sub)
+    sub.set_defaults(repeats=1, max_new_tokens=64)
+    add_history_option(sub)
+
+
+def add_places(sub: argparse.ArgumentParser) -> None:
+    """Where trials run beside each other."""
     sub.add_argument(
         "--side-by-side", type=int, metavar="N", help="run N trials at once, each on a GPU of its own (default: one)"
     )
@@ -67,10 +75,6 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) ->
         metavar="ADDRESS",
         help="run trials as tasks of this Ray cluster, a GPU each, or on CPUs a node each",
     )
-    sub.add_argument("--quality", action="store_true", help=f"also compare {compared} on given texts")
-    add_workload(sub)
-    sub.set_defaults(repeats=1, max_new_tokens=64)
-    add_history_option(sub)
 
 
 def given_texts() -> Quality:
@@ -176,11 +180,7 @@ def _carry_out(
         return
 
     def came(task: Task, done: Done, place: Place) -> None:
-        first, *rest = done.records
-        assert isinstance(first, Created)
-        run = bench.runs.create(first)
-        for record in rest:
-            bench.runs.append(run.id, record)
+        run = run_of(bench, done)
         say(f"{task.what}: {run.status} ({place.name}, {done.node})")
         keep(task, run, journal, done.node)
 
@@ -188,8 +188,13 @@ def _carry_out(
     grouped = [found for found in rounds if found[0].round is not None]
     alone = [[task] for task in tasks if not together or task.round is None]
     units = [Unit([(task, task.request) for task in found]) for found in [*grouped, *alone]]
+    SideBySide(places, errand_of(options, bench), came, say).perform(units)
+
+
+def errand_of(options: argparse.Namespace, bench: Bench) -> Errand:
+    """What the errands of a command have in common."""
     folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
-    SideBySide(places, Errand([], folder, bench.machine().device, hardware.versions()), came, say).perform(units)
+    return Errand([], folder, bench.machine().device, hardware.versions())
 
 
 def _stopped(options: argparse.Namespace, journal: Journal) -> str:

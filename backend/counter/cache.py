@@ -12,6 +12,7 @@ from transformers.cache_utils import DynamicSlidingWindowLayer
 
 from tokendyno.backend.counter.refused import Refused
 from tokendyno.backend.models.facts import CacheLayers, LayerKind
+from tokendyno.backend.optimizations.tensor_bytes import keeps_latents
 
 SHORT, LONG = 3, 70
 """Lengths of the two passes: a growing tensor differs between them, a state does not."""
@@ -98,7 +99,7 @@ def _layer(short: Any, long: Any) -> CacheLayers:
     if window is not None:
         few, many = min(SHORT, window - 1), min(LONG, window - 1)
     before, after = dict(held_tensors(short)), dict(held_tensors(long))
-    elements = state_elements = state_bytes = 0
+    elements = index_elements = state_elements = state_bytes = 0
     for name, tensor in after.items():
         if name not in before or before[name].dtype != tensor.dtype:
             raise Refused(f"its cache ({type(long).__name__}) changes its form while it grows")
@@ -108,6 +109,7 @@ def _layer(short: Any, long: Any) -> CacheLayers:
         if rest or fixed < 0 or (each and tensor.dtype != torch.bfloat16) or (window and name in KEYS and many == few):
             raise Refused(f"its cache ({type(long).__name__}) does not grow evenly with the tokens")
         elements += each
+        index_elements += each if name.startswith("indexer") else 0
         if tensor.dtype == torch.bfloat16:
             state_elements += fixed
         else:
@@ -116,7 +118,9 @@ def _layer(short: Any, long: Any) -> CacheLayers:
         raise Refused(f"its cache ({type(long).__name__}) changes its form while it grows")
     kind: LayerKind = "sliding" if window is not None and elements else "full" if elements else "fixed"
     even = elements == 2 * _numbers(long)
-    return CacheLayers(1, kind, elements, window if kind == "sliding" else None, state_elements, state_bytes, even)
+    window = window if kind == "sliding" else None
+    latent = keeps_latents(long)
+    return CacheLayers(1, kind, elements, window, state_elements, state_bytes, even, latent, index_elements)
 
 
 KEYS = ("keys", "values")

@@ -84,6 +84,8 @@ def shortened(config: Any) -> Any:
                 if isinstance(value, list) and len(value) == layers:
                     setattr(text, field, value[:FEW_LAYERS])
             setattr(text, name, FEW_LAYERS)
+    if getattr(text, "num_kv_shared_layers", 0):  # of the last layers, which read what earlier ones cached
+        text.num_kv_shared_layers = min(text.num_kv_shared_layers, FEW_LAYERS // 4)
     return few
 
 

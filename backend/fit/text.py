@@ -179,7 +179,7 @@ def shared(found: Fit) -> list[str]:
         return []
     facts, gpus = found.facts, found.gpus
     choice = choice_of(facts, gpus)
-    runs = f", as parallel={choice} runs dense weights." if choice else f". {NO_CHOICE}"
+    runs = f", as parallel={choice} runs it." if choice else f". {NO_CHOICE}"
     if plan_of(facts) == "gathered":
         how = "Matrices are split, but attention outputs are gathered, so every GPU holds the whole KV cache."
     elif group_sizes(facts, gpus)[1] > 1:

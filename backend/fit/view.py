@@ -8,7 +8,7 @@ from tokendyno.backend.fit.row import FitRow, Margin
 from tokendyno.backend.fit.smallest import Arrangement
 from tokendyno.backend.fit.table import Fit, table_axes
 from tokendyno.backend.fit.text import answer, arm_text, cells, choices_named, columns, heading, remarks
-from tokendyno.backend.fit.windows import WindowCurve, window_curves
+from tokendyno.backend.fit.windows import KindCurves, WindowCurve, kind_curves, window_curves
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.optimizations import Optimization
 from tokendyno.backend.units import bytes_text
@@ -118,6 +118,7 @@ class FitView(msgspec.Struct, frozen=True):
     not_here: str
     run: str
     measured: str
+    kinds: KindCurves
     windows: Sequence[WindowCurve]
 
 
@@ -142,6 +143,7 @@ def view(found: Fit, run: str = "", measured: str = "") -> FitView:
         not_here=reasons.pop() if len(reasons) == 1 else "",
         run=run,
         measured=measured,
+        kinds=kind_curves(found.facts),
         windows=window_curves(found.facts),
     )
 

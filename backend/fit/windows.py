@@ -1,4 +1,4 @@
-"""The KV cache over the context with and without a sliding window: a model beside others that have one."""
+"""The KV cache over the context: by kind, and with and without a sliding window, beside models that have one."""
 
 from collections.abc import Sequence
 
@@ -27,6 +27,24 @@ class WindowCurve(msgspec.Struct, frozen=True):
     windowed: list[int]
     unwindowed: list[int]
     said: str
+
+
+class KindCurves(msgspec.Struct, frozen=True):
+    """Bytes of one sequence's cache by kind, at the corners of the curves. `said`: their ends, in words."""
+
+    contexts: list[int]
+    kinds: dict[str, list[int]]
+    said: str
+
+
+def kind_curves(facts: ModelFacts) -> KindCurves:
+    """Of the model's layers, the kinds that it has; none of an encoder."""
+    last = min(MOST_TOKENS, facts.max_positions)
+    contexts = [corner.length for corner in kv_polyline(facts, DYNAMIC, 1, last, 1, ITEM_BYTES, 0)]
+    sizes = [kv_bytes(facts, DYNAMIC, length, 1, ITEM_BYTES).by_kind() for length in contexts]
+    kinds = {kind: [size[kind] for size in sizes] for kind, most in sizes[-1].items() if most}
+    ends = [f"{kind} {' '.join(bytes_text(curve[-1]))}" for kind, curve in kinds.items()]
+    return KindCurves(contexts, kinds, f"{facts.label}, after {last:,} tokens: {', '.join(ends)}." if kinds else "")
 
 
 def window_curves(facts: ModelFacts) -> Sequence[WindowCurve]:

@@ -52,6 +52,7 @@ class _ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gated: bool = False
     quantization: str = ""
     config: dict[str, Any] = msgspec.field(default_factory=dict)
+    nulls: list[str] = []
 
 
 class _CatalogueFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,7 +90,7 @@ def _entry(table: _ModelTable, path: Path) -> CatalogueEntry:
         name=table.name,
         title=table.title,
         kind=table.kind,
-        table="" if folder else os.fsdecode(msgspec.json.encode(table.config)),
+        table="" if folder else os.fsdecode(msgspec.json.encode(table.config | dict.fromkeys(table.nulls))),
         repo=table.repo,
         gated=table.gated,
         quantization=table.quantization or None,

@@ -4,7 +4,7 @@ import msgspec
 
 from tokendyno.backend.models.facts import CacheLayers, Matrix, ModelKind
 
-VERSION = 8
+VERSION = 9
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""
 
 

@@ -53,6 +53,8 @@ class CacheLayers:
     state_elements  of the fixed state, in the compute dtype; a layer of any kind may have one
     state_bytes     of the fixed state, in a dtype of its own
     even            keys and values are as large as each other and there is nothing else that grows
+    latent          a compressed vector of each token is kept in place of its keys and values (MLA)
+    index_elements  of `elements`, those by which sparse attention chooses the tokens to attend to
     """
 
     count: int
@@ -62,6 +64,8 @@ class CacheLayers:
     state_elements: int = 0
     state_bytes: int = 0
     even: bool = True
+    latent: bool = False
+    index_elements: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Where MXFP4 weights run as they are; elsewhere transformers dequantizes them to bfloat16, with a warning.
 
-Two sets of kernels compute them: the Hub's, and tokendyno's own, which are chosen (`experts=triton`) or stand in where
-the Hub's cannot be had.
+Two sets of kernels compute them: the Hub's, and tokendyno's own, which are chosen (`experts=triton`), stand in where
+the Hub's cannot be had, and are those of ranks.
 
 Source: transformers 5.22, quantizers/quantizer_mxfp4.py, validate_environment. Each condition below is a reason of its
 own for the rules of the axis quantization.
@@ -46,7 +46,12 @@ OBSTACLES: tuple[When, ...] = (no_gpu, old_gpu, old_triton, no_kernels_package, 
 def own(s: Subject) -> bool:
     """Whether tokendyno's kernels compute them."""
     asked = s.choices["experts"]
-    return routed.supported(s) and (asked == "triton" or (asked == "auto" and stands_in(s)))
+    return routed.supported(s) and (asked == "triton" or (asked == "auto" and (over_ranks(s) or stands_in(s))))
+
+
+def over_ranks(s: Subject) -> bool:
+    """Whether ranks are to share the model, each with a part of every mixture."""
+    return s.choices["parallel"].startswith(("tensor-", "expert-"))
 
 
 def stands_in(s: Subject) -> bool:

@@ -7,10 +7,29 @@ from tokendyno.backend.optimizations.subject import Subject, When
 CAPABILITY = (8, 0)
 TRITON = Version("3.5")
 WIDTH = 32  # of a block of MXFP4, and of what a warp reads at once
+ALIKE = (
+    "deepseek_v2",
+    "deepseek_v3",
+    "glm4_moe",
+    "glm4_moe_lite",
+    "mixtral",
+    "olmoe",
+    "qwen2_moe",
+    "qwen3_moe",
+    "qwen3_next",
+)
+"""Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
+WHOLE = ("glm4_moe", "gpt_oss", "mixtral", "olmoe", "qwen2_moe", "qwen3_moe")
+"""Those of which kernels compute whole layers, router included."""
 
 
 def other_architecture(s: Subject) -> bool:
-    return s.facts.architecture != "gpt_oss"
+    return s.facts.architecture not in ("gpt_oss", *ALIKE)
+
+
+def packed_otherwise(s: Subject) -> bool:
+    """Whether a checkpoint's experts may be neither dense nor in MXFP4."""
+    return s.facts.quantization not in (None, "mxfp4")
 
 
 def no_gpu(s: Subject) -> bool:
@@ -34,7 +53,15 @@ def odd_width(s: Subject) -> bool:
     return any(matrix.columns % WIDTH for matrix in s.facts.matrices if matrix.kind == "expert")
 
 
-OBSTACLES: tuple[When, ...] = (other_architecture, no_gpu, old_gpu, old_triton, no_kernels_package, odd_width)
+OBSTACLES: tuple[When, ...] = (
+    other_architecture,
+    packed_otherwise,
+    no_gpu,
+    old_gpu,
+    old_triton,
+    no_kernels_package,
+    odd_width,
+)
 
 
 def supported(s: Subject) -> bool:

@@ -6,8 +6,8 @@ quantization, and leave out the scales of bitsandbytes. A cache is counted witho
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 _SCALE_ATTRIBUTES = ("SCB", "CB", "quant_state")
 """Where bitsandbytes keeps its scales: on the parameter, after the first step on the module's `state`."""
@@ -22,6 +22,45 @@ def layer_bytes(layer: Any) -> int:
     plain = 0 if keys is None else int(keys.nbytes + layer.values.nbytes)
     plain += sum(int(tensor.nbytes) for part in extra_parts(layer) for tensor in inner_tensors(part))
     return plain + sum(int(tensor.nbytes) for part in quantized_parts(layer) for tensor in inner_tensors(part))
+
+
+class HeldBytes(NamedTuple):
+    """Bytes of a cache by kind. `full` has all of the layers without a window: `latent`, `state` and `indexed` too."""
+
+    sliding: int
+    full: int
+    latent: int = 0
+    state: int = 0
+    indexed: int = 0
+
+
+def held_bytes(layers: Iterable[tuple[bool, Any, int]]) -> HeldBytes:
+    """Of cache layers, each with whether it has a window and how many are like it."""
+    sliding = full = latent = state = indexed = 0
+    for slides, layer, many in layers:
+        size = layer_bytes(layer) * many
+        if slides:
+            sliding += size
+            continue
+        states = _named_bytes(layer, "conv_states", "recurrent_states") * many
+        index = _named_bytes(layer, "indexer_keys") * many
+        full, state, indexed = full + size, state + states, indexed + index
+        latent += size - states - index if keeps_latents(layer) else 0
+    return HeldBytes(sliding, full, latent, state, indexed)
+
+
+def keeps_latents(layer: Any) -> bool:
+    """Whether a cache layer keeps, in place of keys and values of all heads, what these are made from (MLA): a latent
+    vector of shape (B, 1, S, rank) and rotated keys of another width."""
+    keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
+    if keys is None or values is None or keys.dim() != 4 or values.dim() != 4:
+        return False
+    return bool(keys.shape[1] == values.shape[1] == 1 and keys.shape[-1] != values.shape[-1])
+
+
+def _named_bytes(layer: Any, *names: str) -> int:
+    parts = (getattr(layer, name, None) for name in names)
+    return sum(int(tensor.nbytes) for part in parts if part is not None for tensor in inner_tensors(part))
 
 
 def quantized_parts(layer: Any) -> list[Any]:
@@ -134,7 +173,7 @@ def _own_tensors(module: Any) -> Iterator[tuple[str, Any]]:
             yield from ((name, part) for part in (*inner_tensors(tensor), *bnb_scales(tensor)))
     yield from (("weight", part) for part in bnb_scales(getattr(module, "state", None)))
     for name, parts in triton_weights(module).items():
-        yield from ((name, part) for part in parts)
+        yield from ((name, local_part(part)) for part in parts)
 
 
 def parameter_count(model: Any) -> int:

@@ -22,26 +22,42 @@ FP8_SCALE_BYTES = 4  # a float32 for all keys of a layer, one for its values; of
 
 @dataclass(frozen=True, slots=True)
 class KvBytes:
-    """Bytes of keys and values in the layers with a window and in those with full attention, and of the states that do
-    not grow (linear attention, Mamba), whose layers may have keys and values as well."""
+    """Bytes of keys and values in the layers with a window and in those with full attention, of the states that do not
+    grow (linear attention, Mamba), whose layers may have keys and values as well, of latent vectors in place of keys
+    and values, and of what sparse attention chooses tokens by."""
 
     sliding: int
     full: int
     fixed: int = 0
+    latent: int = 0
+    index: int = 0
 
     @property
     def total(self) -> int:
         """All together."""
-        return self.sliding + self.full + self.fixed
+        return self.sliding + self.unwindowed
+
+    @property
+    def unwindowed(self) -> int:
+        """All that has no window."""
+        return self.full + self.fixed + self.latent + self.index
+
+    def by_kind(self) -> dict[str, int]:
+        """In the words of the charts."""
+        kinds = self.sliding, self.full, self.latent, self.fixed, self.index
+        return dict(zip(("window", "growing", "latent", "state", "index"), kinds, strict=True))
 
 
-class KvPoint(msgspec.Struct, frozen=True):
+class KvPoint(msgspec.Struct, frozen=True, omit_defaults=True):
     """A corner of the predicted curve: bytes by layer kind when `length` tokens are cached. Runs store it. `full` has
-    all that has no window, fixed states included, as it is measured."""
+    all that has no window, as it is measured: `latent`, `state` and `index` are parts of it, 0 in older records."""
 
     length: int
     sliding: int
     full: int
+    latent: int = 0
+    state: int = 0
+    index: int = 0
 
 
 def kv_bytes(
@@ -67,6 +83,7 @@ def kv_bytes(
     if cache.static and length > max_cache_len:
         raise ValueError(f"a static cache of {max_cache_len} tokens cannot hold {length}")
     found: dict[LayerKind, int] = {"sliding": 0, "full": 0, "fixed": 0}
+    latent = index = 0
     for layers in facts.cache_layers:
         numbers = batch * layers.elements  # of one token's keys and values in one layer
         if cache.backend == "rows":
@@ -76,10 +93,16 @@ def kv_bytes(
             size = 2 * _quantized_bytes(cache, length, numbers // 2, itemsize, prompt_length)
         else:
             size = _tokens(layers, cache, length, max_cache_len) * numbers * itemsize
-        found[layers.kind] += layers.count * size
+        chosen_by = layers.count * size * layers.index_elements // max(1, layers.elements)
+        index += chosen_by
+        rest = layers.count * size - chosen_by
+        if layers.latent:
+            latent += rest
+        else:
+            found[layers.kind] += rest
         if length:
             found["fixed"] += layers.count * batch * (layers.state_elements * itemsize + layers.state_bytes)
-    return KvBytes(found["sliding"], found["full"], found["fixed"])
+    return KvBytes(found["sliding"], found["full"], found["fixed"], latent, index)
 
 
 def _tokens(layers: CacheLayers, cache: CacheKind, length: int, max_cache_len: int) -> int:
@@ -129,7 +152,7 @@ def kv_polyline(
 
     def corner(length: int) -> KvPoint:
         at = kv_bytes(facts, cache, length, batch, itemsize, max_cache_len, first_length)
-        return KvPoint(length, at.sliding, at.full + at.fixed)
+        return KvPoint(length, at.sliding, at.unwindowed, at.latent, at.fixed, at.index)
 
     return tuple(corner(length) for length in ordered)
 

@@ -17,6 +17,9 @@ from tokendyno.backend.plan import Exchanges
 from tokendyno.backend.predict.quantized import library_of
 from tokendyno.backend.predict.weights import effective_quantization
 
+MXFP4_BLOCK = 32
+"""Numbers of a row that share a scale in MXFP4: no rank has a part of them."""
+
 MAX_GPUS = 64
 """More than one host has; a larger number is taken for a typing error."""
 
@@ -26,8 +29,8 @@ SIZES = (2, 4, 8)
 NO_CHOICE = "An arm can have 2, 4 or 8 GPUs."
 """Where GPUs of another number could share a model."""
 
-UNPACKED = ("none", "mxfp4-dequantized")
-"""Quantizations with which an arm runs across ranks: no matrix stays packed."""
+ACROSS_RANKS = ("none", "mxfp4", "mxfp4-dequantized")
+"""Quantizations with which an arm runs across ranks."""
 
 UNTRIED = "Quantized weights across ranks are untried here."
 
@@ -104,9 +107,16 @@ def refusal(facts: ModelFacts, quantization: str, tensor: int, expert: int = 1) 
     if tensor == 1:
         return ""
     stored = effective_quantization(facts, quantization)
-    if stored == "mxfp4":  # `Mxfp4GptOssMLP` passes arguments that `EpDispatchExpertsParallel` does not take
-        return "MXFP4 experts fail at the first token when they are split over GPUs."
-    if facts.quantization == "mxfp4" and expert == 1:  # its conversion knows whole experts only
+    if stored == "mxfp4":
+        blocks, rest = divmod(facts.intermediate, MXFP4_BLOCK)
+        if expert == 1 and (rest or blocks % tensor):
+            return (
+                f"The experts' width of {facts.intermediate:,} is {blocks} blocks of MXFP4, which cannot be split "
+                f"evenly over {tensor} ranks: whole experts can be shared out, parts cannot."
+            )
+        return ""
+    if expert == 1 and "mxfp4" in (facts.quantization, stored.removesuffix("-dequantized")):
+        # its conversion knows whole experts only
         return "An MXFP4 checkpoint is dequantized expert by expert: whole experts can be shared out, parts cannot."
     if stored == "none" and facts.quantization:
         return f"How a checkpoint in {facts.quantization} is split is not known here."
@@ -117,7 +127,7 @@ def refusal(facts: ModelFacts, quantization: str, tensor: int, expert: int = 1) 
 
 def unrunnable(facts: ModelFacts, quantization: str, tensor: int, expert: int) -> str:
     """Why no arm runs in this quantization over so many ranks: it cannot be split, or is untried; "" if one does."""
-    untried = UNTRIED if tensor > 1 and quantization not in UNPACKED else ""
+    untried = UNTRIED if tensor > 1 and quantization not in ACROSS_RANKS else ""
     return refusal(facts, quantization, tensor, expert) or untried
 
 

@@ -1,6 +1,6 @@
 """The passes in which a prompt is read, whole or in chunks: what each takes, and what the cache holds after it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.plan import UNWINDOWED
@@ -77,4 +77,4 @@ def _held(facts: ModelFacts, setup: Setup, end: int, tokens: int, batch: int, si
     if facts.window is None or tokens == end:
         return every
     seen = kv_bytes(facts, UNWINDOWED, min(end, facts.window - 1 + tokens), batch, size)
-    return KvBytes(seen.sliding, every.full, every.fixed)
+    return replace(every, sliding=seen.sliding)

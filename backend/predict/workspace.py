@@ -190,8 +190,9 @@ def _feed_forward(facts: ModelFacts, work: Work, rows: int) -> int:
         live = LIVE_TENSORS.get(facts.architecture, _LiveTensors())
         gathered = 2 * facts.intermediate // work.tensor_ranks if live.joined and work.tensor_ranks > 1 else 0
         return rows * (live.inner * facts.intermediate + gathered) * work.size
-    pairs, width = -(-rows * facts.experts_per_token // work.expert_ranks), facts.intermediate
-    if work.expert_ranks > 1:  # tokens received from other ranks, and results sent back
+    ranks = 1 if work.experts == "triton" else work.expert_ranks  # our kernels have room for all pairs on each
+    pairs, width = -(-rows * facts.experts_per_token // ranks), facts.intermediate
+    if ranks > 1:  # tokens received from other ranks, and results sent back
         return 2 * pairs * facts.hidden * work.size + _experts(facts, work, rows, pairs, width)
     return _experts(facts, work, rows, pairs, width)
 
@@ -211,6 +212,6 @@ def _experts(facts: ModelFacts, work: Work, rows: int, pairs: int, width: int) -
                 + (rows * facts.experts_per_token * facts.experts * INDEX_BYTES)
             )
         case "triton":  # activations; results of each pair in float32, and their sum
-            return pairs * (width * work.size + facts.hidden * 4) + rows * facts.hidden * (4 + work.size)
+            return pairs * (width * work.size + facts.hidden * 4) + rows * facts.hidden * work.size
         case _:  # tokens sorted by expert; then weighted results in the original order
             return pairs * max(facts.hidden + inner * width, 4 * facts.hidden) * work.size

@@ -29,6 +29,9 @@ PASSAGE_WORDS = 280
 LEAST_WORDS = 80
 MOST_PASSAGES = 4
 
+YOURS = "your text"
+"""What passages are called of a text that was pasted."""
+
 
 def passages(name: str, text: str) -> list[QualityText]:
     """Up to `MOST_PASSAGES` passages of a text, evenly spaced. InputError for one of less than a paragraph."""

@@ -69,6 +69,9 @@ class ArmSeries:
     latency_s: list[float] = field(default_factory=list)
     kv_sliding: list[int] = field(default_factory=list)
     kv_full: list[int] = field(default_factory=list)
+    kv_latent: list[int] = field(default_factory=list)
+    kv_state: list[int] = field(default_factory=list)
+    kv_index: list[int] = field(default_factory=list)
     memory_bytes: list[int] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     text: str = ""
@@ -158,6 +161,9 @@ class ArmSeries:
         self.latency_s += event.latency_s
         self.kv_sliding += event.kv_sliding
         self.kv_full += event.kv_full
+        self.kv_latent += event.kv_latent
+        self.kv_state += event.kv_state
+        self.kv_index += event.kv_index
         self.memory_bytes += event.memory_bytes
         self.ids += event.ids
         self.text += event.text
@@ -203,6 +209,11 @@ class ArmSeries:
                 phase.state, phase.seconds = "broken", max(phase.seconds, at_s - phase.begin_s)
 
     # --- reading ----------------------------------------------------------------------------------
+
+    def kv_growing(self, first: int, end: int) -> list[int]:
+        """Bytes of plain keys and values without a window, after tokens `first` to `end`."""
+        parts = (part[first:end] for part in (self.kv_latent, self.kv_state, self.kv_index) if part)
+        return [full - sum(rest) for full, *rest in zip(self.kv_full[first:end], *parts, strict=True)]
 
     def copy(self) -> "ArmSeries":
         """A copy that later events leave alone."""

@@ -32,7 +32,10 @@ class Columns(
         "t_s": "t",
         "latency_s": "lat",
         "kv_sliding": "kvs",
-        "kv_full": "kvf",
+        "kv_growing": "kvf",
+        "kv_latent": "kvl",
+        "kv_state": "kvt",
+        "kv_index": "kvi",
         "first_sample": "sfirst",
         "end_sample": "sn",
         "sample_t_s": "st",
@@ -51,7 +54,10 @@ class Columns(
     t_s: list[float]
     latency_s: list[float]
     kv_sliding: list[int]
-    kv_full: list[int]
+    kv_growing: list[int]
+    kv_latent: list[int]
+    kv_state: list[int]
+    kv_index: list[int]
     first_sample: int
     end_sample: int
     sample_t_s: list[float]
@@ -227,7 +233,10 @@ def _past(arm: ArmSeries, cursor: Sequence[int]) -> Columns:
         arm.t_s[first:end],
         arm.latency_s[first:end],
         arm.kv_sliding[first:end],
-        arm.kv_full[first:end],
+        arm.kv_growing(first, end),
+        arm.kv_latent[first:end],
+        arm.kv_state[first:end],
+        arm.kv_index[first:end],
         sample,
         samples,
         arm.sample_t_s[sample:],

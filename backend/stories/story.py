@@ -47,6 +47,7 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exists     the device on which its effect exists: "cuda", "cpu", "" for both
     sittings   of a number that is a ratio of times: the ratios of several sittings, one of which was recorded
     also       others that can be played in its place
+    beside     one of these that is of another model, with which the number compares
     claims     names of those in presets/claims/ that say the same: whether it holds is what was measured of them
     found      what the recording shows of it, in a sentence
     chart      the one that shows it on a slide, with its figure
@@ -65,6 +66,7 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     here: Here
     claims: tuple[str, ...] = ()
     also: tuple[Also, ...] = ()
+    beside: str = ""
     exists: Literal["", "cpu", "cuda"] = ""
     sittings: tuple[float, ...] = ()
     chart: Literal["latency", "memory", "kv"] = "latency"

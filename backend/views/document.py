@@ -183,7 +183,7 @@ def predicted_series(run: Run, models_dir: Path | None, checked: Mapping[str, Ch
             arm.started.places,
         )
         after = [sizes[bisect.bisect_right(arm.t_s, t_s) - 1] for t_s in arm.t_s] if sizes else []
-        series[name] = KvSeries([size.sliding for size in after], [size.full + size.fixed for size in after])
+        series[name] = KvSeries([size.sliding for size in after], [size.unwindowed for size in after])
     return series
 
 

@@ -64,8 +64,11 @@ class KvCurve(msgspec.Struct, frozen=True):
     """Predicted KV bytes over sequence length, as corner points."""
 
     x: list[int]
-    sliding: list[int]
-    full: list[int]
+    window: list[int]
+    growing: list[int]
+    latent: list[int]
+    state: list[int]
+    index: list[int]
 
 
 class RooflineCurve(msgspec.Struct, frozen=True):
@@ -323,7 +326,9 @@ def _kv_curve(arm: ArmSeries) -> KvCurve | None:
     if not arm.predicted_kv:
         return None
     points = arm.predicted_kv
-    return KvCurve([p.length for p in points], [p.sliding for p in points], [p.full for p in points])
+    parts = ([getattr(p, kind) for p in points] for kind in ("latent", "state", "index"))
+    growing = [p.full - p.latent - p.state - p.index for p in points]
+    return KvCurve([p.length for p in points], [p.sliding for p in points], growing, *parts)
 
 
 def _roofline_curve(arm: ArmSeries, unit: Unit, max_steps: int) -> RooflineCurve | None:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import median
@@ -12,9 +13,9 @@ from tokendyno.backend.units import times
 from tokendyno.backend.views.start import crossing
 
 NumberKind = Literal["speed", "growth", "memory", "roofline", "pays", "useful", "graphs"]
-"""What of a recording the number is: how fast B is against A; how much more of KV cache A keeps since the prompt; peak
-memory of B against A; B's share of the roofline; tokens from which on waiting for B pays; useful tokens a second of B
-against A; graphs that were compiled for B."""
+"""What of a recording the number is: how fast B is against A; how much more of KV cache A keeps since the prompt, than
+B or another model's run; peak memory of B against A; B's share of the roofline; tokens from which on waiting for B
+pays; useful tokens a second of B against A; graphs that were compiled for B."""
 
 POINTS = 48
 """Of a small curve."""
@@ -27,16 +28,20 @@ class StoryNumber(msgspec.Struct, frozen=True):
     curves: list[list[float]]
 
 
-def story_number(run: Run, kind: NumberKind, sittings: Sequence[float] = ()) -> StoryNumber:
-    """The number of a recording, "" without one; `sittings`: ratios whose median it is."""
+def story_number(run: Run, kind: NumberKind, sittings: Sequence[float] = (), beside: Run | None = None) -> StoryNumber:
+    """The number of a recording, "" without one; `sittings`: ratios whose median it is; `beside`: a run of another
+    model, whose first arm takes the place of B."""
     now = run.snapshot()
-    if len(now.arms) != 2:
+    arms = list(now.arms.values())
+    if beside is not None:
+        arms = [arms[0], *list(beside.snapshot().arms.values())[:1]]
+    if len(arms) != 2:
         return StoryNumber("", [])
-    return StoryNumber(_figure(now, kind, sittings), _curves(now, kind))
+    return StoryNumber(_figure(now, arms, kind, sittings), _curves(now, arms, kind))
 
 
-def _figure(run: Snapshot, kind: NumberKind, sittings: Sequence[float]) -> str:
-    a, b = run.arms.values()
+def _figure(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind, sittings: Sequence[float]) -> str:
+    a, b = arms
     match kind:
         case "speed":
             found = run.comparison()
@@ -66,10 +71,10 @@ def _less(share: float) -> str:
     return ("\u2212" if share < 1 else "+") + f"{abs(share - 1):.0%}"
 
 
-def _curves(run: Snapshot, kind: NumberKind) -> list[list[float]]:
+def _curves(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind) -> list[list[float]]:
     """What the number is about: bytes of the KV cache, or tokens over time."""
     lines: list[list[float]] = []
-    for arm in run.arms.values():
+    for arm in arms:
         if run.request.traffic is not None:
             lines.append([])
         elif kind == "growth":

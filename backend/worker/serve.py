@@ -9,11 +9,11 @@ import traceback
 _BEGIN_S = time.perf_counter()
 
 import torch
-import transformers
 
 from tokendyno.backend.worker.lazy_imports import light_imports
 
 with light_imports():
+    import transformers
     from transformers import AutoModelForCausalLM, AutoTokenizer, GptOssForCausalLM  # noqa: F401
 
 import logging

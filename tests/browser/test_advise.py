@@ -41,6 +41,32 @@ def test_for_a_gpu_that_is_not_here_bounds_and_memory_answer(open_page: Open) ->
     assert user.page.locator("#advise tbody tr").count() > 10
 
 
+def held(user: Driver, *controls: str) -> list[str]:
+    """What controls of the page hold."""
+    return [user.page.locator(f"#advise-{name} :is(input, textarea)").first.input_value() for name in controls]
+
+
+@pytest.mark.parametrize(("card", "on", "memory"), [("H100-SXM", "H100-SXM", ""), ("24GiB", "this machine", "24GiB")])
+def test_fit_leads_here_with_its_model_gpu_batch_and_context(open_page: Open, card: str, on: str, memory: str) -> None:
+    user = open_page(f"?view=fit&model=random:Llama-3-8B&gpu={card}&context=4096&batch=2", 1366, 768)
+    user.page.locator(".td-seek").click()
+    user.wait("document.querySelector('#pages [aria-selected=true]').textContent.trim() === 'Advise'")
+    user.wait("document.activeElement.matches('#advise .td-worth-begin')")
+    named = held(user, "model", "gpu", "memory", "prompt-tokens", "new-tokens", "batch")
+    assert named == ["random:Llama-3-8B", on, memory, "4032", "64", "2"]
+    if not memory:
+        user.page.locator("#advise .td-worth-begin").click()
+        user.wait("document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')")
+
+
+def test_compare_leads_here_with_its_prompt(open_page: Open) -> None:
+    user = open_page(width=1366, height=768)
+    user.type("prompt", "A fox named Pip")
+    user.page.locator("#to-advise").click()
+    user.wait("document.activeElement.matches('#advise .td-worth-begin')")
+    assert held(user, "prompt", "new-tokens", "batch")[0] == "A fox named Pip"
+
+
 @pytest.mark.slow
 def test_advice_is_sought_and_stopped_and_a_limit_that_cannot_be_read_is_said(open_page: Open) -> None:
     user = open_page("?view=advise", 1366, 768)
@@ -48,9 +74,12 @@ def test_advice_is_sought_and_stopped_and_a_limit_that_cannot_be_read_is_said(op
     user.page.locator("#advise .td-worth-begin").click()
     user.wait("document.querySelector('#advise-message').textContent.includes(\"Cannot read the size 'lots'\")")
     user.type("advise-memory", "4GiB")
+    user.type("advise-prompt", "A fox of my own")
     user.page.locator("#advise .td-worth-begin").click()
     user.wait("document.querySelector('#advise .td-worth-doing').textContent.startsWith('arm 1: As it comes')")
     assert user.text("#advise-message").strip() == ""
+    user.page.wait_for_selector("#advise .td-advise-card", timeout=60_000)
+    assert "A fox of my own" in (user.page.locator("#advise .td-advise-card pre").first.text_content() or "")
     user.page.locator("#advise .td-worth-stop").click()
     user.wait("document.querySelector('#advise .td-worth-sentence').textContent.startsWith('Stopped after')")
     assert user.page.locator("#advise .td-worth-again").is_visible()

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from tests.gpu.test_long_attention import SHAPES, attended, away, case, counted, expected_of
-from tests.gpu.test_matvec import MODELS, build, with_kernels
+from tests.gpu.test_matvec import build, with_kernels
 from tests.gpu.test_own import prompt
+from tests.support.whole_layers import MODELS
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 

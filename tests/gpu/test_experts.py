@@ -1,5 +1,8 @@
 """`experts=triton`: our kernels compute what transformers' own code does with dequantized weights, and are used."""
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,18 +12,27 @@ from tests.gpu.test_matvec import build, replaced
 from tests.gpu.test_own import Maker, prompt
 from tests.support.quantization import PACKED
 from tests.support.tiny_models import WINDOW
+from tests.support.whole_layers import MIXTURES
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.patch.apply import put_in
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.projections import fuse
+from tools.bench.gpu.bench_cli import bench
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
-KINDS = ["mxfp4", "bfloat16", "float16", "float32"]
-SHAPES = [(32, 4, 2880, 2880), (8, 2, 192, 96), (5, 3, 96, 160), (128, 4, 288, 2880)]
-"""Experts, how many a token takes, hidden and inner width: those of gpt-oss-20b, of pocket, and odd ones."""
+KINDS = ["mxfp4", "bfloat16", "float16", "float32", "joined"]
+"""joined: bfloat16, gate above up, SiLU and no biases, as in most mixtures; the others are those of gpt-oss."""
+SHAPES = [(32, 4, 2880, 2880), (8, 2, 192, 96), (5, 3, 96, 160), (128, 4, 288, 2880), (128, 8, 2048, 768)]
+"""Experts, how many a token takes, hidden and inner width: gpt-oss-20b, pocket, odd ones, and Qwen3-30B-A3B."""
+ROUTERS: list[tuple[str, dict[str, Any]]] = [
+    *MIXTURES.items(),
+    ("qwen3_moe", MIXTURES["qwen3_moe"] | {"norm_topk_prob": False}),
+    ("glm4_moe", MIXTURES["glm4_moe"] | {"n_group": 1, "topk_group": 1, "norm_topk_prob": False}),
+]
+"""Softmax over the chosen, or over all, and sigmoids with a correction, in groups or not, normalized or not."""
 FUSED = "cache=static,loop=own,cuda_graphs=manual,projections=fused,kernels=local"
 
 
@@ -32,8 +44,9 @@ class Mixture:
         from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
         torch.manual_seed(experts)
-        self.top, self.limit, self.alpha = top, 7.0, 1.702
-        self.dtype = torch.bfloat16 if kind == "mxfp4" else getattr(torch, kind)
+        self.top, self.joined = top, kind == "joined"
+        self.gate = (float("inf"), 1.0, 0.0, 1.0) if self.joined else (7.0, 1.702, 1.0, 1.0)
+        self.dtype = torch.bfloat16 if kind in ("mxfp4", "joined") else getattr(torch, kind)
         self.parts, self.exact = [], []
         for lines, columns in ((2 * inner, hidden), (hidden, inner)):
             bias = torch.randn(experts, lines, device="cuda", dtype=self.dtype) / 5
@@ -45,7 +58,8 @@ class Mixture:
                 wide = convert_moe_packed_tensors(blocks, scales)
             else:
                 weight = torch.randn(experts, lines, columns, device="cuda", dtype=self.dtype) / 20
-                self.parts.append((weight, None, bias))
+                self.parts.append((weight, None, None if self.joined else bias))
+                bias = 0 * bias if self.joined else bias
                 wide = weight.transpose(1, 2)
             self.exact.append((wide, bias))
 
@@ -54,12 +68,14 @@ class Mixture:
         import torch
 
         found = torch.zeros_like(x)
+        limit, alpha, one, _ = self.gate
         (up, up_bias), (down, down_bias) = self.exact
         for row in range(len(x)):
             for expert, share in zip(chosen[row].tolist(), shares[row], strict=True):
                 both = x[row] @ up[expert].double() + up_bias[expert].double()
-                gate, more = both[::2].clamp(max=self.limit), both[1::2].clamp(-self.limit, self.limit)
-                middle = (more + 1) * gate * torch.sigmoid(gate * self.alpha)
+                gate, more = both.chunk(2) if self.joined else (both[::2], both[1::2])
+                gate = gate.clamp(max=limit)
+                middle = (more.clamp(-limit, limit) + one) * gate * torch.sigmoid(gate * alpha)
                 found[row] += share * (middle @ down[expert].double() + down_bias[expert].double())
         return found
 
@@ -85,9 +101,9 @@ def test_one_token_is_computed_as_in_double_precision(
     logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per, early=early)
     torch.testing.assert_close(logits.double(), scores, atol=1e-4, rtol=1e-4)
     out = torch.full((hidden,), float("nan"), device="cuda")
-    up, down = made.parts
-    vector = kernels.experts.up(*vector, logits, *up, top, made.limit, made.alpha, early=early)
-    kernels.experts.down(*vector, logits, *down, top, x, out, early=early)
+    how = kernels.described.Routing(top), kernels.experts.Gate(*made.gate)
+    vector = kernels.experts.up(*vector, logits, made.parts[0], *how, early=early)
+    kernels.experts.down(*vector, logits, made.parts[1], *how, x, out, early=early)
     assert float((out.double() - x.double() - wanted).norm() / wanted.norm()) < 2e-4
 
 
@@ -103,18 +119,18 @@ def test_few_programs_compute_what_many_do(kernels: Any, kind: str, early: bool)
     x, norm = torch.randn(hidden, device="cuda", dtype=made.dtype), torch.rand(hidden, device="cuda") + 0.5
     weight, bias = (torch.randn(*size, device="cuda", dtype=made.dtype) / 9 for size in ((experts, hidden), (experts,)))
     logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per, early=early)
-    found = []
+    found, chosen = [], (kernels.described.Routing(top), kernels.experts.Gate(*made.gate))
     for programs, stages in ((kernels.products.ONCE, 1), (3, 1), (3, 3), (7, 4)):
         out = torch.full((hidden,), float("nan"), device="cuda")
         how = {"R": 2, "num_warps": 8, "STAGES": stages, "CTAS": programs}
-        middle = kernels.experts.up(*vector, logits, *made.parts[0], top, 7.0, 1.702, early=early, tuned=how)
-        kernels.experts.down(*middle, logits, *made.parts[1], top, x, out, early=early, tuned=how)
+        middle = kernels.experts.up(*vector, logits, made.parts[0], *chosen, early=early, tuned=how)
+        kernels.experts.down(*middle, logits, made.parts[1], *chosen, x, out, early=early, tuned=how)
         found.append(out)
     assert not found[0].isnan().any()
     assert all(torch.equal(found[0], out) for out in found[1:])
 
 
-@pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES[:3], SHAPES[-1]], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("tokens", [1, 7, 90, 300])
 def test_several_tokens_are_computed_as_in_double_precision(
@@ -128,7 +144,7 @@ def test_several_tokens_are_computed_as_in_double_precision(
     chosen = torch.rand(tokens, experts, device="cuda").topk(top).indices
     shares = torch.rand(tokens, top, device="cuda").softmax(1).to(made.dtype)
     wanted = made(x.double(), chosen, shares.double())
-    found = kernels.mixtures.forward(x, chosen, shares, *made.parts, made.limit, made.alpha)
+    found = kernels.mixtures.forward(x, chosen, shares, *made.parts, kernels.experts.Gate(*made.gate))
     limit = 1e-4 if kind == "float32" else 2e-2
     assert float((found.double() - wanted).norm() / wanted.norm()) < limit
 
@@ -149,7 +165,7 @@ def test_weights_of_any_size_are_decoded_exactly(kernels: Any, tokens: int, leas
     chosen = torch.rand(tokens, 5, device="cuda").topk(2).indices
     shares = torch.rand(tokens, 2, device="cuda").softmax(1).to(made.dtype)
     wanted = made(x.double(), chosen, shares.double())
-    found = kernels.mixtures.forward(x, chosen, shares, *made.parts, made.limit, made.alpha)
+    found = kernels.mixtures.forward(x, chosen, shares, *made.parts, kernels.experts.Gate(*made.gate))
     assert bool(((found.double() - wanted).norm(dim=0) <= 2e-2 * wanted.norm(dim=0)).all())
 
 
@@ -163,12 +179,12 @@ def test_a_tie_takes_the_first_and_a_step_can_be_replayed(kernels: Any, kind: st
     x, norm = torch.randn(2880, device="cuda", dtype=made.dtype), torch.ones(2880, device="cuda")
     weight, bias = torch.zeros(32, 2880, device="cuda", dtype=made.dtype), torch.zeros(32, device="cuda")
     bias[[3, 9, 17, 20, 31]] = 2.0
-    out = torch.empty(2880, device="cuda")
+    out, how = torch.empty(2880, device="cuda"), (kernels.described.Routing(4), kernels.experts.Gate(*made.gate))
 
     def run() -> None:
         logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per)
-        vector = kernels.experts.up(*vector, logits, *made.parts[0], 4, made.limit, made.alpha)
-        kernels.experts.down(*vector, logits, *made.parts[1], 4, x, out)
+        vector = kernels.experts.up(*vector, logits, made.parts[0], *how)
+        kernels.experts.down(*vector, logits, made.parts[1], *how, x, out)
 
     run()
     first = out.clone()
@@ -195,17 +211,56 @@ def with_triton(model: Any, whole: bool) -> Any:
     return model
 
 
+@pytest.mark.parametrize(("architecture", "sizes"), ROUTERS, ids=str)
+def test_a_router_and_its_experts_are_those_of_transformers(
+    kernels: Any, architecture: str, sizes: dict[str, Any]
+) -> None:
+    """For one token, for seven, and as transformers calls the experts for them."""
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    torch.manual_seed(1)
+    model = AutoModel.from_config(AutoConfig.for_model(architecture, **sizes)).cuda()
+    model.set_experts_implementation("batched_mm")
+    mixture, norm, hidden = model.layers[-1].mlp, torch.rand(64, device="cuda") + 0.5, torch.randn(7, 64, device="cuda")
+    router = mixture.gate
+    with torch.no_grad():
+        for one in (*mixture.parameters(), *mixture.buffers()):
+            one.normal_(0, 0.2)
+        normed = hidden * torch.rsqrt(hidden.square().mean(-1, keepdim=True) + 1e-5) * norm
+        _, shares, chosen = router(normed[None])
+        wanted = mixture.experts(normed, chosen, shares)
+        routing, parts = kernels.described.routing_of(router), kernels.experts.of(mixture.experts)
+        gate = kernels.experts.gate_of(mixture.experts, getattr(router, "routed_scaling_factor", 1.0))
+        beside = getattr(router, "e_score_correction_bias", None)
+        found = torch.full_like(hidden, float("nan"))
+        for x, out in zip(hidden, found, strict=True):
+            logits, *vector = kernels.experts.router(x, norm, 1e-5, router.weight, None, 1)
+            vector = kernels.experts.up(*vector, logits, parts[0], routing, gate, beside)
+            kernels.experts.down(*vector, logits, parts[1], routing, gate, x, out, beside)
+        logits, vectors, _ = kernels.experts.router(hidden, norm, 1e-5, router.weight, None, 1)
+        ids, factors = kernels.routing.route(logits, len(router.weight), routing, gate.factor, beside)
+        assert torch.equal(ids.sort().values, chosen.sort().values.int())
+        several = [
+            kernels.mixtures.forward(vectors, ids, factors, *parts, gate, hidden, unsorted=most) for most in (0, 256)
+        ]
+        plain = [kernels.mixtures.compute(mixture.experts, normed[:n], chosen[:n], shares[:n]) for n in (1, 2, 7)]
+    for one in (found - hidden, *(one - hidden for one in several), *plain):
+        assert torch.allclose(one, wanted[: len(one)], atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("architecture", ["gpt_oss", *MIXTURES])
 @pytest.mark.parametrize("whole", [False, True])
-def test_captured_text_with_them_is_that_of_generate_without(whole: bool) -> None:
-    """In float32, past the window of the alternate layers, from prompts that are shorter and longer than it."""
+def test_captured_text_with_them_is_that_of_generate_without(whole: bool, architecture: str) -> None:
+    """In float32, past the window, from prompts that are shorter and longer than it, and of three texts, padded."""
     import torch
 
     from tests.support.decode_loop import greedy
 
-    plain, model = build("gpt_oss"), with_triton(build("gpt_oss"), whole)
-    assert ("GptOssDecoderLayer" in replaced(model)) is whole
+    plain, model = build(architecture), with_triton(build(architecture), whole)
+    assert any(name.endswith("DecoderLayer") for name in replaced(model)) is whole
     made = Maker(model, 60)
-    for asked in (prompt(5), prompt(WINDOW), prompt(20), prompt(6, 3)):
+    for asked in (prompt(5), prompt(WINDOW), prompt(20), prompt(6, 3), prompt(20, 3, padded=4)):
         one = made if asked.batch_size == 1 else Maker(model, 60)
         assert torch.equal(one(asked), greedy(plain, asked))
 
@@ -234,10 +289,6 @@ def test_a_packed_checkpoint_speaks_as_its_dequantized_self(whole: bool) -> None
     """The same probabilities of each next token, of a prompt and of steps that are given the next token."""
     import torch
 
-    from tokendyno.backend.worker.loop.cache import StaticSlotCache
-    from tokendyno.backend.worker.loop.sampling import Sampling
-    from tokendyno.backend.worker.loop.step import Step
-
     packed, dense = packed_and_dense()
     with_triton(packed, whole)
     ids = torch.randint(5, 3000, (1, 40), device="cuda", generator=torch.Generator("cuda").manual_seed(3))
@@ -246,21 +297,51 @@ def test_a_packed_checkpoint_speaks_as_its_dequantized_self(whole: bool) -> None
         text = dense.generate(ids, eos_token_id=None, **more)
         found, wanted = (model(text).logits.double().log_softmax(-1)[0] for model in (packed, dense))
         assert float((wanted.exp() * (wanted - found)).sum(-1).max()) < 1e-5
-        step = Step(packed, StaticSlotCache(packed.config, 220), 1, Sampling(), 0)
-        step.begin(ids, torch.ones_like(ids), 0, [])
-        for place in range(ids.shape[1], text.shape[1] - 1):
-            step.token.copy_(text[:, place : place + 1])
-            logits = packed(
-                input_ids=step.token,
-                attention_mask=step._masks(),
-                position_ids=step.positions,
-                past_key_values=step.cache,
-                use_cache=True,
-            ).logits[:, -1]
+        for place, logits in scored(packed, text, ids.shape[1]):
             given = wanted[place]
-            assert float((given.exp() * (given - logits[0].double().log_softmax(-1))).sum()) < 1e-3, place
-            step.advance_slots()
-            step.append(text[0, place + 1 : place + 2], logits)
+            assert float((given.exp() * (given - logits.double().log_softmax(-1))).sum()) < 1e-3, place
+
+
+@pytest.mark.parametrize("architecture", ["gpt_oss", *MIXTURES])
+def test_whole_layers_in_bfloat16_are_as_near_to_float32_as_the_models_own_code(architecture: str) -> None:
+    """By the median of what is wrong with each step's logits: now and then a router rounds another way."""
+    import torch
+
+    own, ours = build(architecture, "bfloat16"), with_triton(build(architecture, "bfloat16"), True)
+    exact = build(architecture, "bfloat16").float()
+    ids = torch.randint(5, 97, (1, 20), device="cuda", generator=torch.Generator("cuda").manual_seed(3))
+    with torch.inference_mode():
+        more: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 120, "do_sample": False}
+        text = exact.generate(ids, eos_token_id=None, **more)
+        wanted, other = (model(text).logits[0].double() for model in (exact, own))
+        steps = [(place, (logits.double() - wanted[place]).norm()) for place, logits in scored(ours, text, 20)]
+    places, errors = zip(*steps, strict=True)
+    theirs = (other - wanted).norm(dim=-1)[list(places)]
+    assert float(torch.stack(errors).median()) <= 1.5 * float(theirs.median())
+
+
+def scored(model: Any, text: Any, start: int) -> Iterator[tuple[int, Any]]:
+    """Places of `text` (1, T) from `start` on, and logits of the step that is given the token there."""
+    import torch
+
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.sampling import Sampling
+    from tokendyno.backend.worker.loop.step import Step
+
+    step = Step(model, StaticSlotCache(model.config, text.shape[1] + 20), 1, Sampling(), 0)
+    step.begin(text[:, :start], torch.ones_like(text[:, :start]), 0, [])
+    for place in range(start, text.shape[1] - 1):
+        step.token.copy_(text[:, place : place + 1])
+        logits = model(
+            input_ids=step.token,
+            attention_mask=step._masks(),
+            position_ids=step.positions,
+            past_key_values=step.cache,
+            use_cache=True,
+        ).logits[:, -1]
+        yield place, logits[0]
+        step.advance_slots()
+        step.append(text[0, place + 1 : place + 2], logits)
 
 
 @pytest.mark.parametrize("quantization", ["none", "mxfp4"])
@@ -270,3 +351,17 @@ def test_the_ledger_counts_them_in_every_mixture_of_every_pass(quantization: str
     found = rows("random:pocket", arm)
     assert {found[axis]["status"] for axis in ("experts", "quantization")} <= {"verified", "off"}, found
     assert (found["experts"]["effective"], found["experts"]["status"]) == ("triton", "verified"), found["experts"]
+
+
+@pytest.mark.parametrize("texts", [1, 8])
+@pytest.mark.parametrize("architecture", MIXTURES)
+def test_no_row_of_the_fastest_bundle_is_amber(architecture: str, texts: int, tmp_path: Path) -> None:
+    """With experts of a realistic size, alone and in a batch."""
+    sizes = {"hidden_size": 1024, "moe_intermediate_size": 512, "num_experts": 32, "vocab_size": 32000, "head_dim": 64}
+    sizes |= {"num_attention_heads": 16, "intermediate_size": 512, "max_position_embeddings": 2048}
+    config = MIXTURES[architecture] | sizes | {"model_type": architecture, "dtype": "bfloat16", "sliding_window": None}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    line = f"run --model random:{tmp_path} --arm lowest-latency --batch-size {texts} --max-new-tokens 64"
+    found = {row["axis"]: row for row in bench(f"{architecture}-{texts}", line)["arms"][0]["evidence"]}
+    assert not [row for row in found.values() if row["status"] in ("partial", "no_effect", "fallback", "failed")], found
+    assert found["experts"]["effective"] == "triton" and "DecoderLayer by" in found["kernels"]["proof"], found

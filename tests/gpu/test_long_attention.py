@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.gpu.test_steps import recorded
+from tests.support.rotation import rotated
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -42,19 +43,22 @@ def case(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
     }
 
 
-def expected_of(given: dict[str, Any], keys: Any, values: Any, norms: Any, sinks: Any) -> tuple[Any, Any, Any]:
-    """What attention gives, by the cache as it is after the call, and the new keys and values, in double precision."""
+def expected_of(
+    given: dict[str, Any], keys: Any, values: Any, norms: Any, sinks: Any, turn: tuple[int, bool] | None = None
+) -> tuple[Any, Any, Any]:
+    """What attention gives, by the cache as it is after the call, and the new keys and values, in double precision.
+    turn: as of `rotated`."""
     import torch
 
     texts, heads, slots, size = keys.shape
     group = given["qkv"].numel() // texts // size // heads - 2
     rows = given["qkv"].double().view(texts, -1, size).split([group * heads, heads, heads], 1)
-    turned, half = [], size // 2
+    turned = []
     for part, norm in zip(rows[:2], norms, strict=True):
         if norm is not None:
             part = part * torch.rsqrt(part.pow(2).mean(-1, keepdim=True) + 1e-6) * norm.double()
         cos, sin = (given[name].double()[:, None] for name in ("cos", "sin"))
-        turned.append(part * cos + torch.cat([-part[..., half:], part[..., :half]], -1) * sin)
+        turned.append(rotated(part, cos, sin, *(turn or ())))
     query = turned[0].view(texts, heads, group, size)
     scores = torch.einsum("xhgd,xhtd->xhgt", query, keys.double()) * size**-0.5
     scores = scores.masked_fill(~given["filled"][:, None, None], -torch.inf)
@@ -64,8 +68,8 @@ def expected_of(given: dict[str, Any], keys: Any, values: Any, norms: Any, sinks
     return torch.einsum("xhgt,xhtd->xhgd", weights, values.double()).reshape(-1), turned[1], rows[2]
 
 
-def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any, **scales: Any) -> Any:
-    """scales: of keys and values in 8 bits."""
+def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any, **more: Any) -> Any:
+    """more: scales of keys and values in 8 bits; what is rotated."""
     import torch
 
     texts, heads, _, size = given["keys"].shape
@@ -80,7 +84,7 @@ def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any, **scal
         1e-6,
         turns=turns,
         sinks=sinks,
-        **scales,
+        **more,
     )
     assert not turns.any()
     return out
@@ -116,15 +120,22 @@ def test_long_attention_is_that_of_double_precision(
     given = case(shape, dtype)
     before = given["keys"].clone(), given["values"].clone()
     norms = tuple(torch.randn(size, device="cuda", dtype=getattr(torch, dtype)) for _ in range(2))
-    for which, sinks in ((norms, None), ((None, None), 3 * torch.randn(group * heads, device="cuda"))):
-        out = attended(kernels, given, which, sinks)
-        expected, key, value = expected_of(given, given["keys"], given["values"], which, sinks)
+    sinks_of_heads, angles = 3 * torch.randn(group * heads, device="cuda"), (given["cos"], given["sin"])
+    for which, sinks, turn in (
+        (norms, None, (size, False)),
+        ((None, None), sinks_of_heads, (size, False)),
+        (norms, None, (size // 2, True)),
+        ((None, None), None, (3 * size // 4, False)),
+    ):
+        given |= {name: one[:, : turn[0]].contiguous() for name, one in zip(("cos", "sin"), angles, strict=True)}
+        out = attended(kernels, given, which, sinks, rotated=turn[0], pairs=turn[1])
+        expected, key, value = expected_of(given, given["keys"], given["values"], which, sinks, turn)
         assert away(out, expected) < (1e-2 if dtype == "bfloat16" else 2e-3)
         assert away(given["keys"][:, :, used], key) < 1e-2 and away(given["values"][:, :, used], value) < 1e-2
         for held, old in zip((given["keys"], given["values"]), before, strict=True):
             held[:, :, used] = old[:, :, used]
             assert torch.equal(held, old)
-    assert len(calls) == 2
+    assert len(calls) == 4
 
 
 def test_parts_of_long_attention_meet_in_many_replays(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.gpu.test_matvec import SHAPE, replaced, with_kernels
+from tests.gpu.test_matvec import replaced, with_kernels
 from tests.gpu.test_own import MANUAL, Maker, prompt
 from tests.support.fused_products import product_error
+from tests.support.whole_layers import SHAPE
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 

@@ -129,7 +129,9 @@ def test_a_captured_prompt_without_padding_takes_the_kernels_of_an_eager_one(att
     assert seen[0] == seen[1] == model.config.num_hidden_layers
 
 
+SMALL = "quantization=bnb-nf4-double,projections=fused,kernels=local,cache=static,loop=own,cuda_graphs=manual"
 RUNS = [
+    ("random:Qwen3-0.6B", f"{SMALL},prefill=chunks-512", 600),  # the preset lowest-memory
     ("random:Llama-3-8B", "prefill=chunks-2048", 8_000),
     ("random:Llama-3-8B", "prefill=chunks-2048,attention=sdpa-gqa,cache=static,loop=own,cuda_graphs=manual", 8_000),
     *(("random:Qwen3-0.6B", f"{CAPTURED}{more}", 256) for more in MORE),

@@ -16,7 +16,7 @@ function noise(n) {
 function reply(latencies, samples = []) {
   const n = latencies.length, zeros = latencies.map(() => 0);
   return {
-    first: 0, n, t: latencies.map((_, i) => i), lat: latencies, kvs: zeros, kvf: zeros,
+    first: 0, n, t: latencies.map((_, i) => i), lat: latencies, kvs: zeros, kvf: zeros, kvl: [], kvt: [], kvi: [],
     sfirst: 0, sn: samples.length, st: samples.map((_, i) => 0.5 * i), sm: samples, cfirst: 0, cn: 0, text: '',
   };
 }
@@ -72,10 +72,10 @@ test('a moment of the race has what came until then', () => {
 });
 
 test('the CSV file holds every token and every sample', () => {
-  const rows = csvOf({ unit: 'token', arms: [{ name: 'A' }, { name: 'B' }] }, [reply([0.3, 0.01], [512]), reply([0.4])]);
+  const rows = csvOf({ unit: 'token', arms: [{ name: 'A' }, { name: 'B' }] }, [reply([0.3, 0.01], [512]), { ...reply([0.4]), kvf: [2], kvt: [3] }]);
   assert.deepEqual(rows.split('\n'), [
     'arm,series,index,seconds,latency_s,kv_sliding_bytes,kv_full_bytes,memory_bytes',
-    'A,token,0,0,0.3,0,0,', 'A,token,1,1,0.01,0,0,', 'A,sample,0,0,,,,512', 'B,token,0,0,0.4,0,0,', '',
+    'A,token,0,0,0.3,0,0,', 'A,token,1,1,0.01,0,0,', 'A,sample,0,0,,,,512', 'B,token,0,0,0.4,0,5,', '',
   ]);
 });
 

@@ -67,6 +67,11 @@ def mixtral() -> str:
     return _written("mixtral", "MixtralForCausalLM", num_local_experts=4, num_experts_per_tok=2)
 
 
+def gpt_oss(**more: Any) -> str:
+    """Sinks, and eight experts of which each token has two."""
+    return _written("gpt_oss", "GptOssForCausalLM", num_local_experts=8, num_experts_per_tok=2, **more)
+
+
 def bert(**more: Any) -> str:
     """An encoder."""
     return _written("bert", "BertModel", type_vocab_size=2, initializer_range=0.2, **more)

@@ -27,6 +27,12 @@ COUNTED: dict[str, dict[str, Any]] = {
         "first_k_dense_replace": 1, "kv_lora_rank": 32, "q_lora_rank": 32, "qk_rope_head_dim": 16,
         "qk_nope_head_dim": 16, "v_head_dim": 16,
     },
+    "an index": _SHAPE | {
+        "model_type": "deepseek_v32", "num_key_value_heads": 4, "intermediate_size": 128, "moe_intermediate_size": 64,
+        "n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1,
+        "kv_lora_rank": 32, "q_lora_rank": 32, "qk_rope_head_dim": 16, "qk_nope_head_dim": 16, "v_head_dim": 16,
+        "index_n_heads": 2, "index_head_dim": 32, "index_topk": 4,
+    },
     "attention and a state": _SHAPE | {
         "model_type": "falcon_h1", "num_key_value_heads": 2, "intermediate_size": 128, "mamba_d_ssm": 64,
         "mamba_n_heads": 4, "mamba_d_head": 16, "mamba_n_groups": 1, "mamba_d_state": 16, "mamba_chunk_size": 16,

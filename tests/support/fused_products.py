@@ -13,6 +13,7 @@ def in_double(
     shift: Any = None,
     offset: float = 0.0,
     rounded: Any = None,
+    gain: float = 1.0,
 ) -> Any:
     """(N,) float64. ride: letters of what is fused: norm (RMSNorm), l (LayerNorm, with `shift`), bias, gate (SiLU of
     the first half of the rows, times the second), activation (GELU), residual.
@@ -20,6 +21,7 @@ def in_double(
     w        (N, K), or with a gate (2N, K)
     offset   added to the weights of the norm
     rounded  the dtype that a normalized vector has in a model's own code
+    gain     of what is added to the residual
     """
     import torch
     from torch.nn.functional import gelu, layer_norm, silu
@@ -39,7 +41,7 @@ def in_double(
         found = silu(first) * second
     if "a" in ride:
         found = gelu(found, approximate="tanh")
-    return found + residual.double() if "r" in ride else found
+    return gain * found + residual.double() if "r" in ride else found
 
 
 def product_error(
@@ -61,9 +63,10 @@ def product_error(
     rows = total // 2 if "g" in ride else total
     x, norm, bias, residual = random(columns), random(columns), random(total), random(rows)
     x[columns // 3] *= outlier
-    expected = in_double(plain, x, ride, norm, bias, residual, offset=more.get("offset", 0.0))
+    expected = in_double(plain, x, ride, norm, bias, residual, offset=more.get("offset", 0.0), gain=0.4)
     out = torch.full((rows,), float("nan"), device="cuda", dtype=dtype)
     fused = {"norm": norm if "n" in ride else None, "bias": bias if "b" in ride else None, "eps": 1e-5}
-    fused |= {"residual": residual if "r" in ride else None, "gated": "g" in ride}
+    fused |= {"residual": residual, "gain": 0.4} if "r" in ride else {}
+    fused["gated"] = "g" in ride
     product(x, w, out, scale=scale, **fused, **more)
     return float((out.double() - expected).norm() / expected.norm())

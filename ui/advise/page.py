@@ -18,9 +18,10 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS, elsewhere
 from tokendyno.backend.hardware.gpu_specs import gpus
+from tokendyno.backend.quality.texts import LEAST_WORDS, YOURS, passages
 from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.events import QUIET
-from tokendyno.ui.components.inputs import model_input, number_input, read_text, read_whole
+from tokendyno.ui.components.inputs import model_input, number_input, read_own_text, read_text, read_whole
 from tokendyno.ui.components.pulls import refusal
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.text_line import text_line
@@ -41,6 +42,13 @@ class AdviseControls(NamedTuple):
     """What another page may set."""
 
     model: gr.Dropdown
+    gpu: gr.Dropdown
+    memory: gr.Textbox
+    prompt: gr.Textbox
+    prompt_tokens: gr.Number
+    new_tokens: gr.Number
+    batch: gr.Number
+    message: gr.HTML
 
 
 def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
@@ -72,10 +80,23 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
             min_width=110,
             elem_id="advise-quality",
         )
-        batch = number_input("Batch size", 1, "advise-batch")
         budget = gr.Dropdown(
             [*BUDGETS], value="5m", label="Budget", allow_custom_value=True, min_width=80, elem_id="advise-budget"
         )
+    with gr.Row(elem_id="advise-work", elem_classes=["td-work"]):
+        prompt = gr.Textbox(
+            "",
+            label="Your own text: the prompt, and what quality is read on",
+            placeholder=f"Quality is read on it from {LEAST_WORDS} words on; empty: synthetic tokens",
+            lines=1,
+            max_lines=4,
+            min_width=260,
+            scale=6,
+            elem_id="advise-prompt",
+        )
+        prompt_tokens = number_input("Prompt tokens, if empty", PROMPT_TOKENS, "advise-prompt-tokens")
+        new_tokens = number_input("New tokens", NEW_TOKENS, "advise-new-tokens")
+        batch = number_input("Batch size", 1, "advise-batch")
     message = text_line("advise-message", role="alert", classes="td-failure")
     expected = _Expected()
     panel = _panel(courses, expected)
@@ -83,14 +104,15 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
         None, None, None, js=TO_WORTH, **QUIET
     )
     page = _Handlers(bench, courses, expected, panel, message)
-    safe, asked = shows_errors(message), [model, there, wish, memory, latency, ttft, quality, batch, budget]
+    asked = [model, there, wish, memory, latency, ttft, quality, budget, prompt, prompt_tokens, new_tokens, batch]
+    safe = shows_errors(message)
     panel.begin(safe(page.begin), asked, [panel, message], **QUIET)
     panel.halt(safe(page.stop), panel, [message], **QUIET)
     panel.again(safe(page.go_on), panel, [panel, message], **QUIET)
     context = gr.context.Context.root_block
     assert context is not None
     context.load(safe(page.opened), None, [panel, message], **QUIET)
-    return AdviseControls(model)
+    return AdviseControls(model, there, memory, prompt, prompt_tokens, new_tokens, batch, message)
 
 
 def _limit(label: str, such_as: str, elem_id: str) -> gr.Textbox:
@@ -103,14 +125,18 @@ class _Handlers:
     def __init__(self, bench: Bench, courses: Courses, expected: "_Expected", panel: gr.HTML, message: gr.HTML) -> None:
         self.bench, self.courses, self.expected, self.panel, self.message = bench, courses, expected, panel, message
 
-    def begin(self, request: gr.Request, model: object, gpu: object, wish: object, *limits: object) -> Updates:
+    def begin(self, request: gr.Request, model: object, gpu: object, wish: object, *rest: object) -> Updates:
         """Find it was pressed."""
-        memory, latency, ttft, quality, batch, budget = limits
+        memory, latency, ttft, quality, budget, prompt, prompt_tokens, new_tokens, batch = rest
         asked = Limits.read(*(read_text("A limit", one) for one in (memory, latency, ttft, quality)))
         if wish not in WISHES:
             raise InputError("Choose what you want.")
+        text = read_own_text(prompt)
         work = Workload(
-            prompt_tokens=PROMPT_TOKENS, max_new_tokens=NEW_TOKENS, batch_size=read_whole("Batch size", batch)
+            text,
+            prompt_tokens=0 if text.strip() else read_whole("Tokens", prompt_tokens),
+            max_new_tokens=read_whole("New tokens", new_tokens),
+            batch_size=read_whole("Batch size", batch),
         )
         named = read_text("The model", model).strip()
         wished: Wish = msgspec.convert(wish, Wish)
@@ -120,7 +146,8 @@ class _Handlers:
             builder = Builder(self.bench, question, machine)
             found = predicted_document(builder, question, machine.name, self.bench.runs)
             return {self.panel: self.expected.keep(found), self.message: ""}
-        course = self.courses.begin_advice(question, spend_s, visitor_of(request))
+        own = passages(YOURS, text) if len(text.split()) >= LEAST_WORDS else []
+        course = self.courses.begin_advice(question, spend_s, visitor_of(request), own)
         return {self.panel: course.id, self.message: ""}
 
     def stop(self, request: gr.Request, course_id: Any) -> Updates:

@@ -43,7 +43,7 @@ FIRST = {
 class CompareControls(NamedTuple):
     """What another page may set and start: `arm_a` and `arm_b` hold one control for each axis; `buttons` are Run and
     Stop; `inputs` is all that is typed or chosen, `asked` also the presets; `opened`: the event that fills them when
-    the page is opened."""
+    the page is opened; `better` leads to Advise."""
 
     work: WorkControls
     arm_a: list[gr.Dropdown]
@@ -53,6 +53,7 @@ class CompareControls(NamedTuple):
     inputs: list[Any]
     asked: list[Any]
     opened: Any
+    better: gr.Button
 
     @property
     def model(self) -> gr.Dropdown:
@@ -79,13 +80,14 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     offered = palette_dialog(bench, first)
     live = live_panel(bench.runs, why, queue_line(bench), acts=bench.limits.runs)
     page = Handlers(bench, row, arms, same, message, older, offered, live, code_panels(ARMS), courses)
+    better = gr.Button("Is there a better arm for this prompt? Advise", size="sm", elem_id="to-advise")
     settled = Settled("compare")
     _wire_choices(page, settled)
     _wire_arms(page, settled)
     _wire_runs(page)
     opened = _wire_opening(page)
     buttons = [row.run, row.stop]
-    return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons, page.inputs, page.asked, opened)
+    return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons, page.inputs, page.asked, opened, better)
 
 
 def _wire_choices(page: Handlers, settled: Settled) -> None:

@@ -16,15 +16,13 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
-from tokendyno.backend.quality.texts import passages
+from tokendyno.backend.quality.texts import YOURS, passages
 from tokendyno.backend.runs.run import Run
 from tokendyno.ui.components.axis_values import chosen, values_of
-from tokendyno.ui.components.inputs import read_number, read_price, read_seconds, read_text, read_whole
+from tokendyno.ui.components.inputs import read_number, read_own_text, read_price, read_seconds, read_text, read_whole
 from tokendyno.ui.components.stale_line import stale_value
 
 ARMS = ("A", "B")
-YOURS = "your text"
-MOST_TEXT_BYTES = 65_536
 CUSTOM = "custom"
 """The preset that is shown when the choices match none."""
 
@@ -74,9 +72,7 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
         reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),
     )
     seconds, price = read_seconds(fields.seconds), read_price(fields.price)
-    own = read_text("Your own text", fields.text)
-    if len(own.encode()) > MOST_TEXT_BYTES:
-        raise InputError(f"Your own text has {len(own.encode()):,} bytes, over the limit of 65,536. Shorten it.")
+    own = read_own_text(fields.text)
     reading = passages(YOURS, own) if own.strip() else []
     return Request(model, read_arms(rest), workload, until_s=seconds, reading=reading, price_per_hour=price)
 

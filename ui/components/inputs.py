@@ -10,6 +10,7 @@ from tokendyno.backend.models import DEFAULT_MODEL
 from tokendyno.backend.models.catalogue import CatalogueEntry
 
 MOST_SECONDS = 3_600
+MOST_TEXT_BYTES = 65_536
 
 
 def model_input(offered: Sequence[CatalogueEntry], elem_id: str = "model") -> gr.Dropdown:
@@ -36,6 +37,14 @@ def read_text(label: str, value: object) -> str:
     if not isinstance(value, str):
         raise InputError(f"{label} is missing. Enter or choose one.")
     return value
+
+
+def read_own_text(value: object) -> str:
+    """What a user pasted, "" for nothing, or an InputError."""
+    text = read_text("Your own text", value)
+    if len(text.encode()) > MOST_TEXT_BYTES:
+        raise InputError(f"Your own text has {len(text.encode()):,} bytes, over the limit of 65,536. Shorten it.")
+    return text
 
 
 def read_number(label: str, value: object) -> float:

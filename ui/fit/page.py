@@ -45,6 +45,7 @@ AMOUNTS = """
 
 RESULT = """
 <div class="td-fit">
+  <p class="td-fit-tools"><button type="button" class="td-seek">Find the best arm for this: Advise</button></p>
   <p class="td-fit-measured" hidden><a></a></p>
   <figure class="td-fit-curve"></figure>
   <figure class="td-fit-chart" aria-hidden="true">
@@ -55,6 +56,7 @@ RESULT = """
   <p class="td-fit-tools"><button type="button" class="td-all" aria-pressed="false"></button>
     <span class="td-fit-hint"></span></p>
   <div class="td-fit-rows" role="region" tabindex="0" aria-label="What fits: every figure of the chart as text"></div>
+  <figure class="td-fit-kinds"></figure>
   <figure class="td-fit-windows"></figure>
 </div>
 """
@@ -147,7 +149,7 @@ def amounts_input() -> gr.HTML:
 def fit_result() -> gr.HTML:
     """The measured run of what fits, its memory over the context, a chart of bars against lines of memory, the table,
     which says the same in text, and what sliding windows save. The value is JSON (`FitView`), "" for none. "Run this"
-    fires "take" with the row's choices."""
+    fires "take" with the row's choices, and the way to Advise "seek" with the context."""
     return gr.HTML(
         value="",
         html_template=RESULT,

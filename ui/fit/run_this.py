@@ -14,7 +14,7 @@ from tokendyno.ui.fit.request import read_amounts, read_taken
 FOCUS_RUN = """() => {
   let tries = 40;
   const go = () => {
-    const buttons = [...document.querySelectorAll('#run, #stop, #batch-run, #batch-stop')];
+    const buttons = [...document.querySelectorAll('#run, #stop, #batch-run, #batch-stop, #advise .td-worth-begin')];
     const run = buttons.find(one => one.offsetParent && !one.disabled);
     if (run) { run.focus(); run.scrollIntoView({ block: 'nearest' }); }
     else if (tries-- > 0) setTimeout(go, 50);

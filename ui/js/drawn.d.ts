@@ -7,6 +7,9 @@ declare namespace Live {
     lat: number[];
     kvs: number[];
     kvf: number[];
+    kvl: number[];
+    kvt: number[];
+    kvi: number[];
     st: number[];
     sm: number[];
     text: string;

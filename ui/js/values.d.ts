@@ -391,6 +391,7 @@ declare namespace Fit {
     not_here: string;
     run: string;
     measured: string;
+    kinds: KindCurves;
     windows: WindowCurve[];
   }
   interface AnswerView {
@@ -425,6 +426,11 @@ declare namespace Fit {
     memory_bytes: number;
     size: string;
     chosen: boolean;
+  }
+  interface KindCurves {
+    contexts: number[];
+    kinds: { [key: string]: number[] };
+    said: string;
   }
   interface WindowCurve {
     title: string;
@@ -628,8 +634,11 @@ declare namespace Live {
   }
   interface KvCurve {
     x: number[];
-    sliding: number[];
-    full: number[];
+    window: number[];
+    growing: number[];
+    latent: number[];
+    state: number[];
+    index: number[];
   }
   interface Tile {
     key: string;
@@ -763,6 +772,9 @@ declare namespace Live {
     lat: number[];
     kvs: number[];
     kvf: number[];
+    kvl: number[];
+    kvt: number[];
+    kvi: number[];
     sfirst: number;
     sn: number;
     st: number[];

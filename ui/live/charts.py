@@ -86,20 +86,30 @@ MEMORY = Chart(
 """VRAM on a GPU, resident memory on a CPU. The y axis does not begin at 0, since the weights are far larger than what
 grows; it covers at least a tenth of the largest value, so that a few pages do not look like a leak."""
 
+KINDS = (
+    ("kvs", "window", 3.0),
+    ("kvf", "growing", 1.2),
+    ("kvl", "latent", 2.0),
+    ("kvt", "state", 4.5),
+    ("kvi", "index", 0.7),
+)
+"""Of what a cache holds: its column, its name, and the width of its line."""
+
 KV = Chart(
     key="kv",
     title="KV cache",
     unit="bytes",
     lines=(
-        ChartLine("sliding", "length", kind="sliding", width=1.2, curve="predicted", label="predicted"),
-        ChartLine("full", "length", kind="full", width=1.2, curve="predicted", label="predicted"),
-        ChartLine("kvs", "token", kind="sliding", width=3.0),
-        ChartLine("kvf", "token", kind="full", width=1.2),
+        *(
+            ChartLine(kind, "length", kind=kind, width=1.2, curve="predicted", label="predicted")
+            for _, kind, _ in KINDS
+        ),
+        *(ChartLine(column, "token", kind=kind, width=width) for column, kind, width in KINDS),
     ),
     encoder=EncoderText("KV cache", note="An encoder has no KV cache."),
 )
-"""By layer kind, told apart by line width. A sliding-window layer needs only its window, so its line turns flat there,
-unless the cache ignores windows."""
+"""By kind, told apart by line width. A sliding-window layer needs only its window, so its line turns flat there, unless
+the cache ignores windows; a state (linear attention, Mamba, short convolutions) is flat from the first token on."""
 
 CHARTS: tuple[Chart, ...] = (LATENCY, MEMORY, KV)
 """From left to right."""

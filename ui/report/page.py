@@ -159,7 +159,10 @@ def _joined(old: Columns, new: Columns) -> Columns:
         t_s=old.t_s + new.t_s,
         latency_s=old.latency_s + new.latency_s,
         kv_sliding=old.kv_sliding + new.kv_sliding,
-        kv_full=old.kv_full + new.kv_full,
+        kv_growing=old.kv_growing + new.kv_growing,
+        kv_latent=old.kv_latent + new.kv_latent,
+        kv_state=old.kv_state + new.kv_state,
+        kv_index=old.kv_index + new.kv_index,
     )
 
 

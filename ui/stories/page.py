@@ -80,10 +80,12 @@ def _shown(bench: Bench, told: Story) -> ShownStory:
     claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(told.claims)]
     run = bench.runs.get(shipped_id(told.recording))
     assert run is not None  # `_played` has refused a story without its recording
-    number = story_number(run, told.number, told.sittings)
+    beside = bench.runs.get(shipped_id(told.beside)) if told.beside else None
+    number = story_number(run, told.number, told.sittings, beside)
     card = card_of(run.snapshot()) if run.request.traffic is None else None
     tile = card.tiles[0] if card is not None and told.number == "speed" else None
     caption = f"{run.created.model_label} on {device_name(run.created.machine)}"
+    caption += f", beside {beside.created.model_label}" if beside is not None else ""
     if len(told.sittings) > 1:
         caption += f"; the median of {len(told.sittings)} sittings"
     return ShownStory(

@@ -1,7 +1,9 @@
 """Advice while it is being worked out: one step after the other, each kept in the journal."""
 
+import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -13,10 +15,13 @@ from tokendyno.backend.ablation.advise.steps import Step, Steps
 from tokendyno.backend.ablation.advise.wishes import Limits, Question, Wish
 from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal, Left
-from tokendyno.backend.ablation.trials import Follow, Stopped, Task, keep
+from tokendyno.backend.ablation.places import Place
+from tokendyno.backend.ablation.side_by_side import SideBySide, Unit
+from tokendyno.backend.ablation.trials import Follow, Stopped, Task, keep, run_of
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, reading_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.errand import Done, Errand
 from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.quality import Quality, QualityText
@@ -27,8 +32,8 @@ from tokendyno.backend.units import seconds_text
 START_SHARE = 0.2
 """Of the budget: what takes longer than this to its first token is not tried."""
 
-CONFIRM_SHARE = 0.15
-"""Of the budget: what the pairs of runs at the end may take."""
+LEAST_PAIRS_S = 1.0
+"""Of the pairs of runs at the end, however little of the budget is left."""
 
 
 class Advice:
@@ -58,57 +63,99 @@ class Advice:
     def perform(self, budget_s: float, follow: Follow, visitor: Visitor = LOCAL_USER) -> None:
         """Carry steps out until the answer is known, or the budget is spent. Raises Stopped where a run was cancelled,
         and InputError where something cannot be kept."""
+        with self._working():
+            while units := self._units(budget_s):
+                self._carry_out(units[0][0], budget_s, follow, visitor)
+
+    def perform_in(self, places: Sequence[Place], errand: Errand, budget_s: float, say: Callable[[str], None]) -> None:
+        """The same in several places at once, where an arm that starts too slowly is not stopped. `errand`: what all
+        errands have in common."""
+        self.steps.places, last_s = len(places), dict[str, float]()
+
+        def came(step: Step, done: Done, place: Place) -> None:
+            run = run_of(self._bench, done)
+            say(f"{self._said(step)}: {run.status} ({place.name}, {done.node})")
+            before_s, last_s[place.name] = last_s.get(place.name, begin_s), time.monotonic()
+            self._keep(step, run, (last_s[place.name] - before_s) / len(places), done.node)
+
+        course = SideBySide[Step](places, errand, came, say)
+        with self._working():
+            while units := self._units(budget_s):
+                begin_s = time.monotonic()
+                last_s.clear()
+                asked = [[(step, self._request(step, budget_s)) for step in unit] for unit in units]
+                able = [[(step, one) for step, one in unit if self._admits(step, one, budget_s)] for unit in asked]
+                course.perform([Unit(unit) for unit in able if unit])
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[None]:
         self._at_work = True
         try:
-            while (step := self._next(budget_s)) is not None:
-                self._carry_out(step, budget_s, follow, visitor)
+            yield
         finally:
             self._at_work = False
 
-    def _next(self, budget_s: float) -> Step | None:
+    def _units(self, budget_s: float) -> list[list[Step]]:
         with self._lock:
-            return self.steps.next(budget_s)
+            return self.steps.units(budget_s)
 
     def ended(self, budget_s: float) -> bool:
         """Whether nothing is left to do within a budget."""
-        return not self._at_work and self._next(budget_s) is None
+        return not self._at_work and not self._units(budget_s)
 
     def document(self, budget_s: float) -> AdviceDocument:
         """What is known so far."""
         paths, ended = self._bench.local_paths, self.ended(budget_s)
+        names = ", ".join(dict.fromkeys(one.name.partition(", part ")[0] for one in self._texts.texts))
         with self._lock:
-            return advice_document(self.steps, self.asked, budget_s, ended, self._bench.runs, paths)
+            return advice_document(self.steps, self.asked, budget_s, ended, self._bench.runs, names, paths)
+
+    def _admits(self, step: Step, request: Request, budget_s: float) -> bool:
+        """Whether a step can be taken; an arm of which it cannot is given up."""
+        left_s = budget_s - self.steps.spent_s
+        if step.kind == "reading" and self.steps.reading_s > left_s:
+            self._give_up(step, "reading its quality takes more than is left of the budget", False, 0.0)
+            return False
+        try:
+            self._bench.admitted(request)
+        except InputError as error:
+            self._give_up(step, str(error), True, 0.0)
+            return False
+        return True
 
     def _carry_out(self, step: Step, budget_s: float, follow: Follow, visitor: Visitor) -> None:
         request = self._request(step, budget_s)
-        fresh = step.kind == "confirm" or self.asked.wish == "quick-start"
-        try:
-            run_id = self._bench.submit(request, visitor, fresh=fresh)
-        except InputError as error:
-            self._give_up(step, str(error), True, 0.0)
+        if not self._admits(step, request, budget_s):
             return
-        run = self._bench.runs.get(run_id)
+        fresh = step.kind == "confirm" or self.asked.wish == "quick-start"
+        run = self._bench.runs.get(self._bench.submit(request, visitor, fresh=fresh))
         assert run is not None
-        what = self._said(step)
-        allowed_s = START_SHARE * budget_s if step.arm.name != self.steps.space.base.name else budget_s
+        new = step.kind == "trial" and step.arm.name != self.steps.space.base.name
+        left_s = budget_s - self.steps.spent_s if step.kind == "reading" else budget_s
+        allowed_s = START_SHARE * budget_s if new else left_s
         late = _TooLate(self._bench, run, visitor, allowed_s)
-        follow(run, what)
+        follow(run, self._said(step))
         late.end()
         if run.status == "cancelled" and late.stopped:
-            allowed = " ".join(seconds_text(allowed_s))
-            self._give_up(step, f"its start takes more than {allowed} of the budget", False, run.elapsed_s)
-        elif run.status == "failed":
+            allowed, what = " ".join(seconds_text(allowed_s)), "reading" if step.kind == "reading" else "start"
+            self._give_up(step, f"its {what} takes more than {allowed} of the budget", False, run.elapsed_s)
+        else:
+            self._keep(step, run, run.elapsed_s)
+
+    def _keep(self, step: Step, run: Run, spent_s: float, node: str = "") -> None:
+        """Note what a step came to."""
+        if run.status == "failed":
             why = run.message.partition(" Logged before that")[0].partition(" Run again")[0]
-            self._give_up(step, why, True, run.elapsed_s)
+            self._give_up(step, why, True, spent_s)
         elif run.status == "cancelled":
             raise Stopped
         elif step.kind == "confirm":
             with self._lock:
-                self._journal.add(Confirmed(step.arm.name, run.id, run.elapsed_s))
+                self._journal.add(Confirmed(step.arm.name, run.id, spent_s))
         else:
             number = step.round if step.kind == "trial" else None
             with self._lock:
-                keep(Task(step.arm.name, number, request, what), run, self._journal)
+                keep(Task(step.arm.name, number, run.request, self._said(step)), run, self._journal, node, spent_s)
 
     def _give_up(self, step: Step, why: str, tried: bool, spent_s: float) -> None:
         if step.arm.name == self.steps.space.base.name:
@@ -123,7 +170,8 @@ class Advice:
             return Request(asked.model, both, reading_of(self._texts), None, self._texts, self._trial)
         if step.kind == "confirm":
             both = [ArmRequest("A", base), ArmRequest("B", arm)]
-            work, until_s = replace(asked.work, repeats=MOST_PAIRS), min(UNTIL_S, CONFIRM_SHARE * budget_s)
+            work, left_s = replace(asked.work, repeats=MOST_PAIRS), budget_s - self.steps.spent_s
+            until_s = min(UNTIL_S, max(LEAST_PAIRS_S, left_s - self.steps.confirm_s(step.arm)))
             return Request(
                 asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s
             )  # texts were read

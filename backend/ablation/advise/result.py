@@ -37,6 +37,8 @@ LABELS: dict[Label, str] = {
 SHOWN_FROM = 3
 """Trials from which on an interval is shown: two bound next to nothing."""
 
+UNCONFIRMED = "The budget ended before the best arm could be measured again in fresh workers."
+
 _DOUBTFUL: tuple[Status, ...] = ("partial", "no_effect", "fallback", "failed")
 
 
@@ -160,10 +162,11 @@ def _prediction(one: PredictedArm) -> str:
 
 
 def advice_document(
-    steps: Steps, asked: Question, budget_s: float, ended: bool, runs: RunLog, paths: bool
+    steps: Steps, asked: Question, budget_s: float, ended: bool, runs: RunLog, texts: str, paths: bool
 ) -> AdviceDocument:
-    """Of the steps so far. `ended`: nothing is left to do; `paths`: scripts may name folders of this machine."""
-    found = _Findings(steps, asked, runs, paths)
+    """Of the steps so far. `ended`: nothing is left to do; `texts`: names of those that are read; `paths`: scripts may
+    name folders of this machine."""
+    found = _Findings(steps, asked, runs, texts, paths)
     pruned, not_tried = [*steps.space.ruled_out(), *found.hopeless()], found.not_tried(ended, budget_s)
     document = _document(
         steps.builder,
@@ -177,8 +180,10 @@ def advice_document(
         pruned=pruned,
         not_tried=not_tried,
     )
-    counted = f"{counts_text(document)}."
-    winners = [msgspec.structs.replace(one, certificate=[*one.certificate, counted]) for one in found.winners()]
+    best = found.now.leader if ended and steps.journal.confirmed is None else None
+    last = [UNCONFIRMED] if best is not None and best != steps.space.base.name else []
+    rest = [*last, f"{counts_text(document)}."]
+    winners = [msgspec.structs.replace(one, certificate=[*one.certificate, *rest]) for one in found.winners()]
     document = msgspec.structs.replace(document, winners=winners)
     return msgspec.structs.replace(document, headline=headline(document, found.no_better()))
 
@@ -192,9 +197,9 @@ def counts_text(found: AdviceDocument) -> str:
 class _Findings:
     """What the journal holds, arm by arm."""
 
-    def __init__(self, steps: Steps, asked: Question, runs: RunLog, paths: bool) -> None:
+    def __init__(self, steps: Steps, asked: Question, runs: RunLog, texts: str, paths: bool) -> None:
         self.steps, self.space, self.now = steps, steps.space, steps.standing()
-        self._asked, self._runs, self._paths = asked, runs, paths
+        self._asked, self._runs, self._texts, self._paths = asked, runs, texts, paths
         arms = {name: self._measured(self.space.arms[name], self.now) for name in self.now.values}
         front = _front(arms)
         self._arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
@@ -323,7 +328,7 @@ class _Findings:
         allowed = " Any quality was allowed." if self._asked.limits.any_quality else ""
         if arm.quality is None:
             return f"Quality: unknown, since nothing was read.{allowed}"
-        on = "the given texts" if self.steps.reads else f"{recipes().model}, since these weights are random"
+        on = self._texts if self.steps.reads else f"{recipes().model}, since these weights are random"
         agreed = f"the same likeliest token in {100 * arm.quality.top1_agreement:.1f}% of positions"
         return f"Quality: KL divergence {three(arm.quality.kl_nats)} nats, {agreed}, on {on}.{allowed}"
 

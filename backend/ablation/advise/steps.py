@@ -1,7 +1,7 @@
 """What advice does next, worked out from what its journal holds: so it goes on where it was ended."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -26,6 +26,13 @@ FIRST_TRIALS, AGAIN_AFTER = 2, 6
 
 GUESS_S, COMPILE_S = 10.0, 45.0
 """A trial, until there was one; one that compiles, likewise."""
+
+READING_TRIALS, SPARE = 4, 1.1
+"""How many trials reading texts takes, until it was done once; how much longer the last measurement may take than is
+expected of it."""
+
+ARMS_A_PLACE = 3
+"""New arms that each of several places tries before what they showed is looked at: a process starts for each unit."""
 
 
 class Step(NamedTuple):
@@ -58,7 +65,8 @@ class Standing:
 
 
 class Steps:
-    """The steps of one piece of advice. `earlier`: what this kind of machine has shown before."""
+    """The steps of one piece of advice. `earlier`: what this kind of machine has shown before; `places`: how many
+    trials go on at once, each charged its share of the time."""
 
     def __init__(
         self, builder: Builder, journal: Journal, wish: Wish, limits: Limits, reads: bool, earlier: Sequence[Pair] = ()
@@ -70,10 +78,11 @@ class Steps:
             builder.add(name)
         self._search: tuple[tuple[int, float], Search] | None = None
         self._widened = set[str]()
+        self.places = 1
 
     @property
     def spent_s(self) -> float:
-        """What everything in the journal took."""
+        """What everything in the journal took; of what went on beside other things its share."""
         journal = self.journal
         lines: list[Line] = [*journal.trials.values(), *journal.costs.values(), *journal.left.values()]
         lines += [journal.confirmed] if journal.confirmed else []
@@ -136,9 +145,11 @@ class Steps:
         return Standing(values, barred, left, len(told) == len(rivals) - 1)
 
     def ratio(self, name: str, leader: str) -> Estimate | None:
-        """How many times what is to be least an arm has of the leader's, over rounds that both ran."""
-        ours = {trial.round: value_of(trial, self._wish) for trial in self.trials(name)}
-        theirs = {trial.round: value_of(trial, self._wish) for trial in self.trials(leader)}
+        """How many times what is to be least an arm has of the leader's, over rounds that both ran in one place."""
+        ours, theirs = (
+            {(trial.round, trial.node, trial.gpu): value_of(trial, self._wish) for trial in self.trials(arm)}
+            for arm in (name, leader)
+        )
         logs = [here - there for at, here in ours.items() if here is not None and (there := theirs.get(at)) is not None]
         return estimate([math.exp(log) for log in logs])
 
@@ -155,54 +166,75 @@ class Steps:
 
     def next(self, budget_s: float) -> Step | None:
         """The next step within a budget; None where there is nothing left to do."""
-        if self.journal.confirmed is not None:
-            return None
+        units = self.units(budget_s)
+        return units[0][0] if units else None
+
+    def units(self, budget_s: float) -> list[list[Step]]:
+        """What comes next, in units that may go on in as many places at once: what is compared stands in one."""
         base = self.space.base
-        if (count := len(self.trials(base.name))) < FIRST_TRIALS:
-            return Step("trial", base, count)
-        now, spent_s = self.standing(), self.spent_s
+        if self.journal.confirmed is not None:
+            return []
+        count, spent_s = len(self.trials(base.name)), self.spent_s
+        if count < FIRST_TRIALS and (not count or spent_s + self._trial_s(base) <= budget_s):
+            return [[Step("trial", base, number)] for number in range(count, max(FIRST_TRIALS, self.places))]
+        now = self.standing()
         if now.leader is not None and self.unread(now.leader):
-            return Step("reading", self.space.arms[now.leader])
-        if (again := self._repeated(now)) is not None and spent_s < EXPLORE * budget_s:
-            return again
-        if spent_s < EXPLORE * budget_s and (arm := self._new_arm(now, budget_s)) is not None:
-            return Step("trial", arm)
-        for name in now.rivals:
-            if self.unread(name):
-                return Step("reading", self.space.arms[name])
-        if spent_s < COMPARE * budget_s and not now.decided and (step := self._round(now)) is not None:
-            return step
-        if now.leader is not None and now.leader != base.name and base.name in now.values:
-            return Step("confirm", self.space.arms[now.leader])
-        return None
+            return self._readings(now)
+        if spent_s < EXPLORE * budget_s and (units := self._trials_of_new(now, budget_s)):
+            return units
+        if units := self._readings(now):
+            return units
+        if not now.decided and (units := self._rounds(now, budget_s)):
+            return units
+        if now.leader is None or now.leader == base.name or base.name not in now.values:
+            return []
+        best = self.space.arms[now.leader]
+        return [[Step("confirm", best)]] if spent_s + self.confirm_s(best) <= budget_s else []
 
-    def _repeated(self, now: Standing) -> Step | None:
-        """The leader once more, after every few arms: what the machine does meanwhile is not its gain."""
-        if now.leader is None:
-            return None
-        count = len(self.trials(now.leader))
-        return Step("trial", self.space.arms[now.leader], count) if count <= len(now.values) // AGAIN_AFTER else None
+    def _readings(self, now: Standing) -> list[list[Step]]:
+        """Of each recipe that is unread the best arm."""
+        unread = {self.space.arms[name].recipe: name for name in reversed(now.rivals) if self.unread(name)}
+        return [[Step("reading", self.space.arms[name])] for name in [*unread.values()][::-1][: self.places]]
 
-    def _new_arm(self, now: Standing, budget_s: float) -> Candidate | None:
-        """The arm that is most worth a trial; near the leader where nothing else is."""
-        while True:
-            best_s = self.best_s(now)
-            costs = {
-                name: self._trial_s(one)
-                for name, one in self.space.arms.items()
-                if name not in now.values and name not in self.journal.left and not self.hopeless(one, best_s)
-            }
-            costs = {name: cost_s for name, cost_s in costs.items() if cost_s <= budget_s - self.spent_s}
-            able = [name for name in now.values if name not in now.barred]
+    def _trials_of_new(self, now: Standing, budget_s: float) -> list[list[Step]]:
+        """Arms that were not tried, and after every few of them the leader once more: what the machine does meanwhile
+        is not its gain."""
+        steps = list[Step]()
+        if now.leader is not None and len(self.trials(now.leader)) <= len(now.values) // AGAIN_AFTER:
+            best = self.space.arms[now.leader]
+            again = Step("trial", best, self._next_round(now.leader))
+            steps += [again] if self._fits(self._trial_s(best), budget_s, now) else []
+        most, begun = 1 if self.places == 1 else ARMS_A_PLACE * self.places, dict[str, float]()
+        while len(steps) < most and (one := self._new_arm(now, budget_s, begun)) is not None:
+            begun[one.name] = self._trial_s(one)
+            steps.append(Step("trial", one))
+        return [found for place in range(self.places) if (found := steps[place :: self.places])]
+
+    def _new_arm(self, now: Standing, budget_s: float, begun: Mapping[str, float]) -> Candidate | None:
+        """The arm that is most worth a trial; near the leader where nothing else is. `begun`: those that are tried
+        meanwhile, with their expected time: each is taken to show what is expected of it."""
+        while now.values:
+            search, best_s, spent_s = self._searched(), self.best_s(now), sum(begun.values())
             failed = [name for name in self.journal.left if name in self.space.arms]
-            found = self._searched().propose(now.values, failed, able, costs) if now.values else None
-            if found is not None:
+            able = [name for name in now.values if name not in now.barred]
+            values = now.values
+            if begun:
+                mean, _ = search.expected(values, failed)
+                values = {**values, **{name: [float(mean[search.index[name]])] for name in begun}}
+            costs = {
+                name: cost_s
+                for name, one in self.space.arms.items()
+                if name not in values and name not in self.journal.left and not self.hopeless(one, best_s)
+                if self._fits(spent_s + (cost_s := self._trial_s(one)), budget_s, now, name, cost_s)
+            }
+            if (found := search.propose(values, failed, able, costs)) is not None:
                 return self.space.arms[found]
             if now.leader is None or now.leader in self._widened:
                 return None
             self._widened.add(now.leader)
             if not self.builder.widen(self.space.arms[now.leader]):
                 return None
+        return None
 
     def _searched(self) -> Search:
         """The search over the arms that there are now."""
@@ -230,8 +262,45 @@ class Steps:
             return "The quality of its number formats is unknown: the weights are random."
         return "The quality of its number formats is too low." if not self._limits.allows(cost) else ""
 
+    # --- what it takes --------------------------------------------------------------------------------
+
+    def _fits(self, cost_s: float, budget_s: float, now: Standing, new: str = "", new_s: float = 0.0) -> bool:
+        """Whether trials that take so long leave time to read the quality of an arm that is new, of which a trial takes
+        `new_s`, and to measure the winner again."""
+        winner_s = max(self._last_s(new_s) if new else 0.0, self._leader_s(now))
+        reserved_s = max((1 - COMPARE) * budget_s, SPARE * winner_s)
+        reading_s = self.reading_s if new and self.unread(new) else 0.0
+        return self.spent_s + cost_s + reading_s + reserved_s <= budget_s
+
+    def _leader_s(self, now: Standing) -> float:
+        known = now.leader is not None and now.leader != self.space.base.name
+        return self.confirm_s(self.space.arms[now.leader]) if known and now.leader else 0.0
+
+    def confirm_s(self, one: Candidate) -> float:
+        """What the last measurement of an arm takes at least: it and the base start anew, and run in pairs."""
+        return self._last_s(max([trial.spent_s for trial in self.trials(one.name)], default=self._trial_s(one)))
+
+    def _last_s(self, trial_s: float) -> float:
+        """Both arms once, and once more without their start; of several places in one, whose process starts once."""
+        base = self.trials(self.space.base.name)
+        again_s = 2 * sum(base[-1].latency_s) if base else 0.0
+        other_s = trial_s if self.places == 1 else self._common_s()
+        return (trial_s + other_s) * self.places + again_s
+
+    @property
+    def reading_s(self) -> float:
+        """What reading texts takes with two arms."""
+        known = [cost.spent_s for cost in self.journal.costs.values()]
+        return max(known, default=READING_TRIALS * self._common_s())
+
+    def _common_s(self) -> float:
+        return min((trial.spent_s for trial in self.journal.trials.values()), default=GUESS_S)
+
     def _trial_s(self, one: Candidate) -> float:
-        """What a trial will take: of each of its choices the cheapest trial that had it, of these the dearest."""
+        """What a trial will take: as its last one did, else of each of its choices the cheapest trial that had it, of
+        these the dearest."""
+        if own := self.trials(one.name):
+            return own[-1].spent_s
         late = [(left.arm, left.spent_s) for left in self.journal.left.values() if not left.tried]
         known = [*((name, trial.spent_s) for (name, _), trial in self.journal.trials.items()), *late]
         cheapest = dict[tuple[str, str], float]()
@@ -239,22 +308,30 @@ class Steps:
             if name in self.space.arms:
                 for choice in self.space.arms[name].choices.items():
                     cheapest[choice] = min(spent_s, cheapest.get(choice, spent_s))
-        common = min((spent_s for _, spent_s in known), default=GUESS_S)
         compiled = any(self.space.arms[name].compiles for name, _ in known if name in self.space.arms)
-        first_s = COMPILE_S if one.compiles and not compiled else common
+        first_s = COMPILE_S if one.compiles and not compiled else self._common_s()
         return max([first_s, *(cheapest.get(choice, 0.0) for choice in one.choices.items())])
 
-    def _round(self, now: Standing) -> Step | None:
-        """The next trial of the arms that are compared: in rounds, every other one backwards."""
+    def _next_round(self, name: str) -> int:
+        return 1 + max(trial.round for trial in self.trials(name))
+
+    def _rounds(self, now: Standing, budget_s: float) -> list[list[Step]]:
+        """The next trials of the arms that are compared: in rounds, every other one backwards. A round begins where
+        there is time for the whole of it, and runs in one place."""
         if len(now.rivals) < 2:
-            return None
-        counts = {name: len(self.trials(name)) for name in now.rivals}
-        number = min(counts.values())
-        if number >= MOST_ROUNDS:
-            return None
-        order = now.rivals[::-1] if number % 2 else now.rivals
-        name = next(name for name in order if counts[name] == number)
-        return Step("trial", self.space.arms[name], number)
+            return []
+        counts = [self._next_round(name) for name in now.rivals]
+        first = min(counts) if self.places == 1 else max(counts)
+        units = list[list[Step]]()
+        for number in range(first, min(MOST_ROUNDS, first + self.places)):
+            order = now.rivals[::-1] if number % 2 else now.rivals
+            left = [name for name in order if (name, number) not in self.journal.trials]
+            unit = [Step("trial", self.space.arms[name], number) for name in left]
+            taken_s = sum(self._trial_s(step.arm) for found in [*units, unit] for step in found)
+            if not self._fits(taken_s, budget_s, now):
+                break
+            units.append(unit)
+        return units
 
 
 def _middle(values: Sequence[float]) -> float:

@@ -69,8 +69,10 @@ _TRITON_RULES = (
     _ALWAYS[2],
     _refused(
         routed.other_architecture,
-        "These kernels are for the experts of gpt-oss: rows of gate and up alternate, and their activation is clamped.",
+        "These kernels are for the experts of gpt-oss and of the mixtures that are stored as Qwen3-MoE's are, and were "
+        "not tried with this architecture.",
     ),
+    _refused(routed.packed_otherwise, "These kernels read dense experts, and those of gpt-oss in MXFP4."),
     _refused(routed.no_gpu, "These kernels are in Triton, and run on NVIDIA GPUs only."),
     _refused(routed.old_gpu, "These kernels need compute capability 8.0 (Ampere) or later."),
     _refused(routed.old_triton, f"These kernels need triton {routed.TRITON} or later."),
@@ -158,7 +160,7 @@ class Experts(Optimization):
         Choice(
             "triton",
             "Triton kernels",
-            "Kernels of tokendyno for the experts of gpt-oss, which read weights where they lie, MXFP4 packed.",
+            "Kernels of tokendyno, which read the weights of the chosen experts where they lie, MXFP4 packed.",
             _TRITON_RULES,
         ),
     )

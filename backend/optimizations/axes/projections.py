@@ -9,29 +9,17 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.proof import Observation, coverage, hides, traced_passes, weight_of
 from tokendyno.backend.optimizations.subject import Subject, blocked, note
+from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
 _SOURCE = "backend/worker/patch/projections.py, with a test for each of these architectures"
-FAMILIES = ("Llama", "Mistral", "Qwen3")
-_OFFERED = ("DecoderLayer", "RotaryEmbedding")
 GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "key", "value"))
-"""Names of linear layers that a model's code applies to one input, in the order of the calls. Llama, Mistral, Qwen3,
-Olmo-3, Gemma-3 and gpt-oss have the first group, all of them but gpt-oss the second, BERT the last."""
+"""Names of linear layers that a model's code applies to one input, in the order of the calls. Llama has the first two
+groups, mixtures and GLM-4 the first, BERT the last."""
 _LARGEST = max(map(len, GROUPS))
 
-LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED} | {
-    "GptOssDecoderLayer": "DecoderLayer",
-    "GptOssRotaryEmbedding": "HalfRotaryEmbedding",
-    "Olmo3DecoderLayer": "DecoderLayer",
-    "Olmo3RotaryEmbedding": "FloatRotaryEmbedding",
-    "Gemma3DecoderLayer": "DecoderLayerOfGemma",
-    "Gemma3RotaryEmbedding": "TypedRotaryEmbedding",
-    "Gemma3RMSNorm": "OffsetRMSNorm",
-}
-"""Classes that a kernel may replace once projections are fused, and the layer name each is offered under."""
-
-_KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert")
+_KNOWN = ("bert", *WHOLE)
 _WHOLE = ("gpt2", "phi3", "gpt_neox", "bloom")  # q, k and v are one matrix; a gate there is none, or one with up
 _BLOCKS = {"bnb-nf4": 64, "bnb-fp4": 64, "bnb-nf4-double": 64 * 256, "bnb-fp4-double": 64 * 256}
 """Numbers of a matrix, row after row, that share a scale, or scales that share one."""

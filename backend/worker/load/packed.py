@@ -1,4 +1,8 @@
-"""Loads gpt-oss with its experts in MXFP4 as they lie in the checkpoint: no kernel of the Hub, nothing unpacked."""
+"""Loads gpt-oss with its experts in MXFP4 as they lie in the checkpoint: no kernel of the Hub, nothing unpacked.
+
+Ranks that share the model read no more of a file than their part: whole experts, or of each some rows of gate and up
+and the blocks of down for the same inner numbers.
+"""
 
 from typing import Any
 
@@ -6,6 +10,21 @@ from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
 from transformers.quantizers.quantizer_mxfp4 import Mxfp4HfQuantizer
 
 from tokendyno.backend.worker.patch.experts import PackedExperts
+
+_EXPERTS = "model.layers.*.mlp.experts"
+_PACKED = [f"{matrix}_{part}" for matrix in ("gate_up_proj", "down_proj") for part in ("blocks", "scales", "bias")]
+SHARED_PACKED = {f"{_EXPERTS}.{name}": "grouped_gemm" for name in _PACKED}
+"""How ranks share whole experts out, by parameter; the styles are those of `parallel.py` and of transformers."""
+
+SPLIT_PACKED = {
+    f"{_EXPERTS}.gate_up_proj_blocks": "split_middle",
+    f"{_EXPERTS}.gate_up_proj_scales": "split_middle",
+    f"{_EXPERTS}.down_proj_blocks": "split_blocks",
+    f"{_EXPERTS}.down_proj_scales": "split_blocks",
+    f"{_EXPERTS}.gate_up_proj": "replicate",  # not there, but the plan for dense experts names them
+    f"{_EXPERTS}.down_proj": "replicate",
+}
+"""How they split each expert, beside that plan. A shape is (experts, rows, blocks of a row, bytes)."""
 
 
 class PackedQuantizer(Mxfp4HfQuantizer):  # type: ignore[misc]
@@ -24,6 +43,8 @@ class PackedQuantizer(Mxfp4HfQuantizer):  # type: ignore[misc]
         for name, module in list(model.named_modules()):
             if name.endswith("mlp.experts"):
                 model.set_submodule(name, PackedExperts(config, module.gate_up_proj_bias.dtype))
+        model._ep_plan = (model._ep_plan or {}) | SHARED_PACKED
+        model._tp_plan = (model._tp_plan or {}) | SPLIT_PACKED
 
     def get_load_operations(self) -> dict[str, Any]:
         return {}

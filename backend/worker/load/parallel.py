@@ -43,7 +43,13 @@ class LocalParameters(TensorParallelLayer):  # type: ignore[misc]
         return True
 
 
-STYLES = {"split_first": Split(0), "split_middle": Split(1), "split_last": Split(-1), "local_params": LocalParameters()}
+STYLES = {
+    "split_first": Split(0),
+    "split_middle": Split(1),
+    "split_blocks": Split(2),
+    "split_last": Split(-1),
+    "local_params": LocalParameters(),
+}
 
 ATTENTION = {
     "model.embed_tokens": "embedding_rowwise",

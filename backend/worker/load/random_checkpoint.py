@@ -162,8 +162,10 @@ def _owners(model: Any) -> Iterator[tuple[str, str]]:
 MXFP4_MEAN_SQUARE = 8.5625  # of the 16 values of a 4-bit float: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
 HOST_SHARE = 0.8
 """Of host memory, that copies of a model for all ranks may take."""
+COPIED_BYTES = 32_000_000_000
+"""Of a model that each rank draws whole and copies to host memory; more would take it a minute, all ranks at once."""
 
-_DRAWN = "no room for {} {}: drawn tensor by tensor, which gives different numbers"
+_DRAWN = "{}: drawn tensor by tensor, which gives different numbers"
 
 NOT_MXFP4 = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
 """Modules that the published gpt-oss checkpoints list as not quantized."""
@@ -218,18 +220,33 @@ class ReadOnce:
 
 
 class RandomBytes:
-    """A uint8 tensor of random values from `low` to `high`, generated when it is read; the same for the same name."""
+    """A uint8 tensor of random values from `low` to `high`, generated when it is read; the same for the same name.
+
+    It is generated expert by expert, so that a rank generates its own alone, and no room for others stays reserved.
+    """
 
     def __init__(self, name: str, shape: tuple[int, ...], low: int, high: int, device: str) -> None:
-        self._seed, self._shape, self._range, self._device = zlib.crc32(name.encode()), shape, (low, high + 1), device
+        self._seed, self._shape, self._range = zlib.crc32(name.encode()), shape, (low, high + 1)
+        self._device = torch.empty(0, device=device).device  # of this rank: for threads that read, "cuda" is the first
+
+    def get_shape(self) -> list[int]:
+        """Of the whole tensor."""
+        return list(self._shape)
 
     def get_dtype(self) -> str:
         """The dtype's name, as a safetensors slice gives it."""
         return "U8"
 
     def __getitem__(self, index: Any) -> torch.Tensor:
-        generator = torch.Generator(self._device).manual_seed(self._seed)  # read by several threads: none is shared
-        return torch.randint(*self._range, self._shape, generator=generator, dtype=torch.uint8, device=self._device)
+        experts, *inner = (slice(None),) if index is Ellipsis else index
+        own = range(self._shape[0])[experts]
+        empty = torch.empty(self._shape[1:], dtype=torch.uint8, device="meta")
+        found = torch.empty(len(own), *empty[tuple(inner)].shape, dtype=torch.uint8, device=self._device)
+        for place, expert in enumerate(own):
+            generator = torch.Generator(self._device).manual_seed(self._seed + expert)  # several threads read
+            one = torch.randint(*self._range, empty.shape, generator=generator, dtype=empty.dtype, device=self._device)
+            found[place] = one[tuple(inner)]
+        return found
 
 
 def random_checkpoint(plan: LoadPlan, where: Staging | None = None) -> Checkpoint:
@@ -253,18 +270,21 @@ def random_checkpoint(plan: LoadPlan, where: Staging | None = None) -> Checkpoin
         model.to("meta")  # frees the GPU's copy, whoever still holds the model
         torch.cuda.empty_cache()
     if plan.parallel.ranks > 1:  # parts of them are read
-        return Checkpoint(type(model), model.config, tensors, where.note)
+        return Checkpoint(type(model), model.config, {**tensors, **experts}, where.note)
     state: dict[str, ReadOnce | RandomBytes] = {name: ReadOnce(tensors, name) for name in tensors}
     return Checkpoint(type(model), model.config, {**state, **experts}, where.note)
 
 
 def _too_large(model: Any, plan: LoadPlan) -> str:
-    """A note where several devices hold the model and nothing else has room for it, the same on all ranks; ""."""
-    dense_bytes = _dense_bytes(model)
-    if plan.parallel.ranks > 1 and plan.parallel.ranks * dense_bytes > HOST_SHARE * hardware.host_memory()[0]:
-        return _DRAWN.format("a copy for each rank", "in host memory")
+    """A note where several devices hold the model and nothing else has room for it, or time to draw it whole, the same
+    on all ranks; ""."""
+    dense_bytes, ranks = _dense_bytes(model), plan.parallel.ranks
+    if ranks > 1 and ranks * dense_bytes > HOST_SHARE * hardware.host_memory()[0]:
+        return _DRAWN.format("no room for a copy for each rank in host memory")
+    if ranks > 1 and dense_bytes > COPIED_BYTES:
+        return _DRAWN.format(f"{dense_bytes / 1e9:,.1f} GB are too much to copy for each rank")
     if plan.parallel.devices > 1 and _choose_staging(model, plan.device).device == "cpu":
-        return _DRAWN.format("the whole model", "on the first GPU")
+        return _DRAWN.format("no room for the whole model on the first GPU")
     return ""
 
 

@@ -18,7 +18,7 @@ def side_stream() -> Any:
 
 
 def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = None) -> Callable[[], None]:
-    """The replay of `step`, whose tensors never move, after a few runs on a side stream, `rewind` before each.
+    """The replay of `step`, whose tensors never move, after a few runs on a side stream, `rewind` after each.
 
     `pool`: memory of graphs that never run together. RuntimeError where a step waits for the host.
     """
@@ -26,10 +26,9 @@ def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = No
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(WARMUP_STEPS):
-            rewind()
             step()
+            rewind()
     torch.cuda.current_stream().wait_stream(side)
-    rewind()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool, capture_error_mode="thread_local"):  # a thread of NCCL asks for its events
         step()

@@ -36,8 +36,7 @@ class CudaMeter(Meter):
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         new = self._new(input_ids)
-        sliding, full = self._cache_bytes()
-        held = sliding, full, self._sampler.latest
+        held = self._cache_bytes(), self._sampler.latest
         self.rows.extend([TokenRow(event, 0, *held) for _ in range(new)])
         self._newest = (len(self.rows), input_ids)
         return self._end if self._stop() else self._go
@@ -91,8 +90,7 @@ class LateMeter(Meter):
     def tell(self, event: Any, ids: list[int]) -> None:
         """The tokens that existed at `event`, one a row; that of sequence 0 is kept."""
         self.steps += 1
-        sliding, full = self._cache_bytes()
-        self.rows.append(TokenRow(event, ids[0], sliding, full, self._sampler.latest))
+        self.rows.append(TokenRow(event, ids[0], self._cache_bytes(), self._sampler.latest))
 
     def stopping(self) -> bool:
         """Whether to end the generation with the token that was told last."""

@@ -13,7 +13,7 @@ import torch
 from transformers import StoppingCriteria
 from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
 
-from tokendyno.backend.optimizations.tensor_bytes import layer_bytes
+from tokendyno.backend.optimizations.tensor_bytes import HeldBytes, held_bytes, layer_bytes
 
 COUNT_ALL_EVERY = 64
 
@@ -24,8 +24,7 @@ class TokenRow:
 
     event: Any
     token: int
-    kv_sliding: int
-    kv_full: int
+    kv: HeldBytes
     memory_bytes: int
 
 
@@ -57,7 +56,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self._cache, self._sliding, self._sampler, self._stop = cache, sliding, sampler, stop
         self._go = torch.zeros(batch_size, dtype=torch.bool)
         self._end = torch.ones(batch_size, dtype=torch.bool)
-        self._pairs: tuple[list[tuple[Any, int]], list[tuple[Any, int]]] | None = None
+        self._alike: list[tuple[bool, Any, int]] | None = None
         self._uneven, self._counted_at = False, 0
         self._addresses: dict[int, tuple[int, int]] = {}
         self.moved: set[int] = set()
@@ -71,14 +70,13 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished."""
         event = time.perf_counter()
         new = self._new(input_ids)
-        sliding, full = self._cache_bytes()
-        held = sliding, full, self._sampler.latest
+        held = self._cache_bytes(), self._sampler.latest
         self.rows.extend([TokenRow(event, token, *held) for token in input_ids[0, -new:].tolist()])
         return self._end if self._stop() else self._go
 
     def release(self) -> None:
         """Let go of the cache; the rows stay."""
-        self._cache = self._pairs = None
+        self._cache = self._alike = None
 
     def _new(self, input_ids: torch.Tensor) -> int:
         """How many tokens this step generated."""
@@ -87,19 +85,18 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self.launched = self.steps
         return new
 
-    def _cache_bytes(self) -> tuple[int, int]:
-        """(sliding, full) bytes in the cache's tensors now.
+    def _cache_bytes(self) -> HeldBytes:
+        """Bytes in the cache's tensors now.
 
         Layers of one kind are equally large, so one of each kind is read and multiplied. All layers are counted for
         the first two tokens and then every 64 tokens; a cache with uneven layers is counted whole from there on.
         """
         n = len(self.rows)
         self._note_addresses(n)
-        if self._pairs is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
+        if self._alike is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
             self._counted_at = n
             return self._count_all()
-        sliding, full = (sum(layer_bytes(layer) * many for layer, many in pairs) for pairs in self._pairs)
-        return sliding, full
+        return held_bytes(self._alike)
 
     def _note_addresses(self, n: int) -> None:
         """Of all layers for the first two tokens, then of one layer for two tokens in turn."""
@@ -120,14 +117,13 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
                 if self._addresses.setdefault(i, address) != address:
                     self.moved.add(i)
 
-    def _count_all(self) -> tuple[int, int]:
-        layers = list(zip(self._cache.layers, self._sliding, strict=False))
-        kinds = [[layer for layer, slides in layers if slides], [layer for layer, slides in layers if not slides]]
-        even = all(len({layer_bytes(layer) for layer in kind}) <= 1 for kind in kinds)
-        self._uneven = self._uneven or not even
-        sliding, full = ([(kind[0], len(kind))] if kind else [] for kind in kinds)
-        self._pairs = None if self._uneven else (sliding, full)
-        return sum(map(layer_bytes, kinds[0])), sum(map(layer_bytes, kinds[1]))
+    def _count_all(self) -> HeldBytes:
+        groups: dict[tuple[bool, type], list[Any]] = {}
+        for layer, slides in zip(self._cache.layers, self._sliding, strict=False):
+            groups.setdefault((slides, type(layer)), []).append(layer)
+        self._uneven = self._uneven or any(len(set(map(layer_bytes, group))) > 1 for group in groups.values())
+        self._alike = None if self._uneven else [(key[0], group[0], len(group)) for key, group in groups.items()]
+        return held_bytes((slides, layer, 1) for (slides, _), group in groups.items() for layer in group)
 
     def ready(self) -> int:
         """How many rows, from the first, can be read now. May wait for the device, never for the next token."""

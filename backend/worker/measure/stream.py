@@ -127,13 +127,21 @@ class Streamer(Sender):
         t_s = [self._meter.seconds(row) for row in rows]
         pieces = [self._pieces.piece(token) if self._pieces is not None else "" for token in ids]
         ends = list(itertools.accumulate(map(len, pieces), initial=len(self.text)))[1:]
+
+        def held(kind: str) -> list[int]:
+            sizes = [getattr(row.kv, kind) for row in rows]
+            return sizes if any(sizes) else []
+
         self._channel.send(
             Tokens(
                 first=first,
                 t_s=t_s,
                 latency_s=latencies_s(t_s, self._last_s, first == 0),
-                kv_sliding=[row.kv_sliding for row in rows],
-                kv_full=[row.kv_full for row in rows],
+                kv_sliding=[row.kv.sliding for row in rows],
+                kv_full=[row.kv.full for row in rows],
+                kv_latent=held("latent"),
+                kv_state=held("state"),
+                kv_index=held("indexed"),
                 memory_bytes=[row.memory_bytes for row in rows],
                 ids=ids,
                 text="".join(pieces),

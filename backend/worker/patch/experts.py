@@ -1,10 +1,12 @@
 """`experts=triton`: routed experts in the Triton kernels that come with tokendyno, dense or in MXFP4."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.tensor import DTensor
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
 TRITON = "triton"
@@ -22,7 +24,8 @@ class PackedExperts(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.config, self._is_expert_parallel = config, False
         self.limit, self.alpha = config.swiglu_limit, config.swiglu_alpha
-        experts, wide, narrow = config.num_local_experts, config.hidden_size, config.intermediate_size
+        self.num_experts = experts = config.num_local_experts  # where ranks share them out, what one of them has
+        wide, narrow = config.hidden_size, config.intermediate_size
         for name, rows, columns in (("gate_up_proj", 2 * narrow, wide), ("down_proj", wide, narrow)):
             shape = experts, rows, columns // BLOCK
             for part, size, kind in (
@@ -41,17 +44,30 @@ class PackedExperts(nn.Module):  # type: ignore[misc]
 def use_triton(model: Any, package: str) -> None:
     """Let the kernels in the folder `package` compute the experts of `model`.
 
-    Dense ones, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases beside MXFP4 become
-    float32, as with the Hub's kernels.
+    Those of gpt-oss that are dense, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases
+    beside MXFP4 become float32, as with the Hub's kernels.
     """
     from kernels import get_local_kernel
 
     ALL_EXPERTS_FUNCTIONS.register(TRITON, get_local_kernel(Path(package)).mixtures.compute)
     for module in model.modules():
         if isinstance(module, PackedExperts):
-            for bias in (module.gate_up_proj_bias, module.down_proj_bias):
-                bias.data = bias.data.float()
-        elif hasattr(module, "_is_expert_parallel"):
-            for weight in (module.gate_up_proj, module.down_proj):
-                weight.data = weight.data.transpose(1, 2).contiguous().transpose(1, 2)
+            for name in ("gate_up_proj_bias", "down_proj_bias"):
+                module._parameters[name] = _changed(module._parameters[name], torch.Tensor.float)
+        elif hasattr(module, "_is_expert_parallel") and module.is_transposed:
+            for name in ("gate_up_proj", "down_proj"):
+                module._parameters[name] = _changed(module._parameters[name], _laid_by_rows)
     model.set_experts_implementation(TRITON)
+
+
+def _laid_by_rows(weight: Any) -> Any:
+    return weight.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+def _changed(weight: Any, change: Callable[[Any], Any]) -> Any:
+    """A parameter after `change`, which keeps its shape; of one that ranks share, this rank's part."""
+    if not isinstance(weight, DTensor):
+        return nn.Parameter(change(weight.data), requires_grad=False)
+    whole = {"shape": weight.shape, "stride": weight.stride(), "run_check": False}
+    part = DTensor.from_local(change(weight.to_local()), weight.device_mesh, weight.placements, **whole)
+    return nn.Parameter(part, requires_grad=False)

@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.axes.projections import GROUPS, LAYERS, text_modules
+from tokendyno.backend.optimizations.axes.projections import GROUPS, text_modules
+from tokendyno.backend.optimizations.whole_layers import LAYERS
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
 
@@ -73,8 +74,7 @@ def fuse(model: Any) -> int:
     for module in model.modules() if count else ():
         if isinstance(module, Joined4bit) or joinable_4bit([module]):
             lay_together(module.weight.quant_state)
-    if any(type(module).__name__ in LAYERS for module in model.modules()):
-        _offer_layers(model)
+    offer_layers(model)
     return count
 
 
@@ -130,18 +130,22 @@ def _joined(weights: list[Any]) -> Any:
     return nn.Parameter(type(first)(rows, scales, first.block_size, *more), requires_grad=False)
 
 
-def _offer_layers(model: Any) -> None:
+def offer_layers(model: Any) -> None:
     """Tell the package `kernels` which of its layers may replace these classes."""
+    kinds = {type(module) for module in model.modules() if type(module).__name__ in LAYERS}
+    if not kinds:
+        return
     try:
         from kernels import replace_kernel_forward_from_hub
     except ImportError:
         return
-    for kind in {type(module) for module in model.modules()}:
-        if kind.__name__ in LAYERS:
-            replace_kernel_forward_from_hub(kind, LAYERS[kind.__name__], _computes_whole)
+    for kind in kinds:
+        replace_kernel_forward_from_hub(kind, LAYERS[kind.__name__], _computes_whole)
 
 
 def _computes_whole(module: Any) -> bool:
-    """Whether kernels may replace this layer: one with experts only where kernels compute these too."""
-    experts = getattr(getattr(module, "mlp", None), "experts", None)
-    return experts is None or experts.config._experts_implementation == TRITON
+    """Whether kernels may replace this layer: one whose q, k and v are one matrix, and with experts only where kernels
+    compute these too."""
+    attention, experts = getattr(module, "self_attn", None), getattr(getattr(module, "mlp", None), "experts", None)
+    joined = attention is None or hasattr(attention, "qkv_proj") or type(attention.q_proj) is Fused
+    return joined and (experts is None or experts.config._experts_implementation == TRITON)

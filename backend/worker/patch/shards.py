@@ -74,6 +74,9 @@ def make_local(model: Any) -> None:
         for module in layer.modules():
             if isinstance(module, nn.Linear) and isinstance(module.weight, DTensor):
                 _localize(module)
+            elif isinstance(getattr(module, "sinks", None), DTensor):
+                module.sinks = nn.Parameter(module.sinks.to_local(), requires_grad=False)
+                vars(module).pop("forward", None)
     head, embedding = model.lm_head, model.model.embed_tokens
     if isinstance(head.weight, DTensor) and head.weight.shape[0] % dist.get_world_size() == 0:
         tied = head.weight is embedding.weight

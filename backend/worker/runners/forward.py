@@ -17,6 +17,7 @@ import torch
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate, PhaseName
+from tokendyno.backend.optimizations.tensor_bytes import HeldBytes
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
 from tokendyno.backend.worker.compiler.ledger import compile_config
@@ -164,7 +165,7 @@ class PassMeter(Meter):
     def tick(self) -> None:
         """A pass is done."""
         self.launched += 1
-        self.rows.append(TokenRow(time.perf_counter(), 0, 0, 0, self._sampler.latest))
+        self.rows.append(TokenRow(time.perf_counter(), 0, HeldBytes(0, 0), self._sampler.latest))
 
     def tokens(self, first: int, end: int) -> list[int]:
         return [0] * (end - first)
@@ -184,7 +185,7 @@ class CudaPassMeter(PassMeter):
         event.record()
         event.synchronize()
         self.launched += 1
-        self.rows.append(TokenRow(event, 0, 0, 0, self._sampler.latest))
+        self.rows.append(TokenRow(event, 0, HeldBytes(0, 0), self._sampler.latest))
 
     def seconds(self, row: TokenRow) -> float:
         return float(self.begin.elapsed_time(row.event)) / 1e3

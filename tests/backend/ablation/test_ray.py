@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,28 +42,45 @@ def test_an_address_without_a_cluster_is_said_at_once() -> None:
     assert time.monotonic() - begin_s < 60, "Ray itself would try for minutes"
 
 
-@pytest.mark.full
-@pytest.mark.skipif(not_installed and not os.environ.get("CI"), reason="the extra ray is not installed")
-def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> None:
+of_ray = pytest.mark.skipif(not_installed and not os.environ.get("CI"), reason="the extra ray is not installed")
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """Of a cluster with two nodes of one core each."""
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        found = cli(
-            *shlex.split("sweep --over batch_size=1,2 --rounds 1 --max-new-tokens 4 --ray"),
-            cluster.address,
-            "--history",
-            str(tmp_path / "history.sqlite"),
-            "--journal",
-            str(tmp_path / "s.jsonl"),
-            "--json",
-            "-",
-        )
-    finally:
-        cluster.shutdown()
+    cluster.add_node(num_cpus=1)
+    yield cluster.address
+    cluster.shutdown()
+
+
+def ran(command: str, address: str, folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    """The document of a command, the lines of its journal, and the history's rows."""
+    history, journal = str(folder / "history.sqlite"), folder / "journal.jsonl"
+    more = [address, "--history", history, "--journal", str(journal), "--json", "-"]
+    found = cli(*shlex.split(command), "--ray", *more)
     assert found.returncode == 0, found.stderr
-    assert json.loads(found.stdout)["complete"]
-    lines = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    listed = json.loads(cli("history", "--history", history, "--json", "-").stdout)
+    return json.loads(found.stdout), lines, listed["runs"]
+
+
+@pytest.mark.full
+@of_ray
+def test_a_sweep_keeps_every_trial_with_its_node(address: str, tmp_path: Path) -> None:
+    found, lines, rows = ran("sweep --over batch_size=1,2 --rounds 1 --max-new-tokens 4", address, tmp_path)
+    assert found["complete"]
     assert [line["node"] != "" for line in lines if line["line"] == "trial"] == [True, True]
-    listed = json.loads(cli("history", "--history", str(tmp_path / "history.sqlite"), "--json", "-").stdout)
-    assert [row["trials"] for row in listed["runs"]] == [2]
+    assert [row["trials"] for row in rows] == [2]
+
+
+@pytest.mark.full
+@of_ray
+def test_advice_is_found_in_two_places_and_measured_again_in_its_budget(address: str, tmp_path: Path) -> None:
+    command = "advise --quality any --budget 3m --max-new-tokens 8 --prompt-tokens 16"
+    found, lines, rows = ran(command, address, tmp_path)
+    assert found["complete"] and 0 < found["spent_s"] <= found["budget_s"] and len(found["measured"]) > 3
+    assert all(line["node"] for line in lines if line["line"] == "trial") and lines[-1]["line"] == "confirmed"
+    assert found["winners"][0]["run"] == lines[-1]["run"] and len(rows) == 1

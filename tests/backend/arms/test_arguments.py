@@ -102,7 +102,7 @@ def test_every_choice_is_an_argument_of_today_or_says_that_it_is_none(
     known = Names(torch=torch, MAX_LENGTH=64, model=model, model_type="mixtral", shared_experts=shared_experts)
     known |= {"ATTENTION": ATTENTION, "int": int, "range": range, "dict": dict}
     for name, machine in (("pocket", CPU), ("Llama-3-8B", EIGHT), ("gpt-oss-20b", EIGHT)):
-        text = argument_of(axis, choice, facts(name), machine)
+        text = argument_of(axis, choice.name, facts(name), machine)
         assert text
         if text.startswith(("no argument", "model.")):
             assert text != NO_ARGUMENT or axis.name not in ("dtype", "quantization", "attention", "parallel")

@@ -8,7 +8,7 @@ from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.arms.bundles import Granted, bundle, grant, granted_arm, noted
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets, traits
 from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts, catalogue
@@ -66,8 +66,9 @@ def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPr
     for name in MODELS:
         model = facts(name)
         granted = grant(preset, model, machine, WORK)
-        said = {note.axis for note in granted.notes}
-        for axis, wished in preset.wishes(model.kind, model.architecture).items():
+        said = {note.axis for note in granted.notes if "are predicted" not in note.reason}
+        captured = bool(preset.captured) and granted.choices.get("cuda_graphs") == "manual"
+        for axis, wished in preset.wishes(*traits(model), captured=captured).items():
             taken = granted.choices.get(axis)
             better = wished[: wished.index(taken)] if taken else wished
             assert (axis in said) == bool(better), (name, axis)
@@ -97,6 +98,24 @@ def test_the_lowest_latency_of_gpt_oss_has_kernels_for_its_experts() -> None:
     encoder = grant(preset, facts("bert-base-uncased"), H200, WORK).choices
     assert (encoder["compile"], encoder["cuda_graphs"]) == ("default", "manual")
     assert "kernels" not in encoder  # they compute single tokens
+
+
+def test_the_lowest_memory_is_captured_where_that_takes_no_more() -> None:
+    preset = bundle("lowest-memory")
+    assert preset is not None
+    static, four_bits = {**preset.choices, **preset.captured}, preset.choices
+    for name, prompt, batch, wanted in (
+        ("Llama-3-8B", 256, 1, static),
+        ("Llama-3-8B", 256, 16, four_bits),  # the static cache of 16 sequences is larger than one in 4 bits
+        ("gpt-oss-20b", 8_000, 1, {**static, "quantization": "mxfp4"}),
+        ("Qwen3-0.6B", 8_000, 1, four_bits),
+    ):
+        model, work = facts(f"random:{name}"), Workload(prompt_tokens=prompt, max_new_tokens=128, batch_size=batch)
+        granted = grant(preset, model, H200, work)
+        assert granted.choices == wanted, name
+        said = "".join(note.reason for note in granted.notes)
+        assert ("GiB are predicted for this prompt and these lengths." in said) == (wanted is four_bits)
+    assert "cuda_graphs" not in grant(preset, facts("Llama-3-8B"), CPU, WORK).choices
 
 
 def test_leaves_other_presets_alone() -> None:

@@ -30,13 +30,26 @@ def found(entries: Sequence[Entry], word: str) -> set[str]:
 
 
 def test_every_choice_but_the_defaults_is_in_it_once(on_cpu: list[Entry]) -> None:
-    offered = [(entry.axis, entry.title) for entry in on_cpu if entry.choices and not entry.whole]
+    plain = [entry for entry in on_cpu if entry.choices and not entry.whole and ":" not in entry.name]
+    offered = [(entry.axis, entry.title) for entry in plain]
     assert sorted(offered) == sorted(
         (axis.title, choice.title)
         for axis in prompt_axes()
         for choice in axis.choices
         if choice.name != axis.default and not choice.example
     )
+
+
+def test_a_value_of_a_choice_is_an_entry_of_its_own() -> None:
+    (sinks,) = [entry for entry in palette(facts("gpt-oss-20b"), H200) if "sinks=off" in entry.title]
+    assert (
+        sinks.state == "runs"
+        and sinks.choices == {"attention": "eager:sinks=off"}
+        and sinks.title == "eager, sinks=off"
+    )
+    written = [entry.name for entry in palette(facts("pocket"), CPU) if entry.axis_name == "compile"]
+    assert written.count("default:fullgraph=true") == 1 and "reduce-overhead:fullgraph=true" not in written
+    assert not [name for name in written if name.endswith("org/name")]
 
 
 def test_bundles_and_presets_of_several_choices_are_in_it_whole(on_cpu: list[Entry]) -> None:

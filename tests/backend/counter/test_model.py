@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.counted_models import COUNTED
 from tokendyno.backend.models.described import counted_facts
+from tokendyno.backend.optimizations.tensor_bytes import held_bytes
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
 from tokendyno.backend.predict.weights import packed_matrices, weight_bytes
@@ -50,18 +51,24 @@ def test_weights_and_cache_are_those_of_a_real_model(name: str) -> None:
     from transformers import DynamicCache
 
     from tokendyno.backend.counter.cache import held_tensors
+    from tokendyno.backend.worker.measure.meter import sliding_layers
 
     config = COUNTED[name]
     facts, model = facts_of(name), real(config)
-    held = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
-    assert weight_bytes(facts, "float32") == held
+    weights = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
+    assert weight_bytes(facts, "float32") == weights
     assert facts.parameters == sum(parameter.numel() for parameter in model.parameters())
+    windows = sliding_layers(model.config)
     for length in LENGTHS:
         cache = DynamicCache(config=model.config.get_text_config(decoder=True))
         with torch.no_grad():
             model(input_ids=torch.ones((2, length), dtype=torch.long), past_key_values=cache, use_cache=True)
         there = sum(tensor.nbytes for layer in cache.layers for _, tensor in held_tensors(layer))
-        assert kv_bytes(facts, DYNAMIC, length, 2, 4).total == there, length
+        expected = kv_bytes(facts, DYNAMIC, length, 2, 4)
+        assert expected.total == there, length
+        held = held_bytes((slides, layer, 1) for slides, layer in zip(windows, cache.layers, strict=True))
+        kinds = expected.latent, expected.fixed, expected.index
+        assert held == (expected.sliding, expected.unwindowed, *kinds), length
 
 
 KINDS = {

@@ -8,11 +8,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.sabotage.small_models import llama
+from tests.sabotage.small_models import gpt_oss, llama
 from tests.support.processes import gone, sitecustomize, wait_for, with_path
+from tests.support.quantization import PACKED
 from tests.support.worker import request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors.ranks import RankGroup
+from tokendyno.backend.optimizations import routed
 from tokendyno.backend.worker.ranks.share import Share
 
 pytestmark = pytest.mark.xdist_group("ranks")
@@ -98,6 +100,66 @@ def test_a_compiled_step_across_ranks_gives_the_same_text_in_one_graph(bench: Be
     assert ledger["parallel"].status == ledger["compile"].status == "verified", ledger
     seen = run.arms["B"].finished.compiled if run.arms["B"].finished else None
     assert seen is not None and len(seen.graphs) == 1 and not seen.breaks and not seen.skips
+
+
+IN_TORCH = """
+import sys
+if any(one.startswith("tokendyno.backend.worker") for one in sys.orig_argv):
+    import kernels, torch, types
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+    def compute(module, x, chosen, shares):
+        def dense(name):
+            blocks, scales = (getattr(module, f"{name}_{part}") for part in ("blocks", "scales"))
+            return convert_moe_packed_tensors(blocks, scales, dtype=x.dtype)
+
+        up, down = dense("gate_up_proj"), dense("down_proj")
+        out = torch.zeros_like(x)
+        for token, experts in enumerate(chosen.tolist()):
+            for slot, expert in enumerate(experts):
+                if expert < len(up):
+                    both = x[token] @ up[expert] + module.gate_up_proj_bias[expert]
+                    gate, linear = both[::2].clamp(max=module.limit), both[1::2].clamp(-module.limit, module.limit)
+                    one = gate * torch.sigmoid(gate * module.alpha) * (linear + 1) @ down[expert]
+                    out[token] += (one + module.down_proj_bias[expert]) * shares[token, slot]
+        return out
+
+    kernels.get_local_kernel = lambda path: types.SimpleNamespace(mixtures=types.SimpleNamespace(compute=compute))
+"""
+"""What the kernels compute, where there is no GPU: the rest of a packed model is as it is on one."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "split"),
+    [
+        (PACKED, {"parallel": "expert-2"}),
+        pytest.param("random", {"parallel": "tensor-2", "projections": "fused"}, marks=pytest.mark.full),
+    ],
+)
+def test_ranks_keep_their_blocks_of_mxfp4_as_they_lie_and_give_the_text_of_one_process(
+    model: str,
+    split: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_bench: Callable[..., Bench],
+) -> None:
+    monkeypatch.setattr(routed, "OBSTACLES", ())
+    sitecustomize(tmp_path, IN_TORCH)
+    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+    name = gpt_oss(intermediate_size=128) if model == "random" else model
+    arms = ({"quantization": "mxfp4-dequantized"}, {"quantization": "mxfp4"} | split)
+    asked = request(*({"dtype": "float32"} | one for one in arms), model=name, max_new_tokens=16)
+    bench = make_bench()
+    run = bench.wait(bench.submit(asked), 240)
+    assert run.status == "done", run.message
+    one, two = run.arms["A"], run.arms["B"]
+    assert two.ids == one.ids
+    ledger = {row.finding.axis: row for row in run.ledger("B")}
+    assert {ledger[axis].status for axis in ("quantization", *split)} == {"verified"}, ledger
+    assert ledger["quantization"].finding.effective == "mxfp4"
+    first, second = two.finished.ranks if two.finished else []
+    assert first.weight_bytes == second.weight_bytes == two.predicted_memory["weights"]
 
 
 FAIL = """

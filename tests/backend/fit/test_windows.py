@@ -1,8 +1,8 @@
-"""What a sliding window saves, against arithmetic by hand."""
+"""What a sliding window saves, and the kinds of what a cache keeps, against arithmetic by hand."""
 
 import pytest
 
-from tokendyno.backend.fit.windows import window_curves
+from tokendyno.backend.fit.windows import kind_curves, window_curves
 from tokendyno.backend.models import resolve
 
 LAST = 32_768
@@ -29,3 +29,28 @@ def test_the_chosen_model_comes_first_where_it_has_a_window() -> None:
     first, *others = window_curves(resolve("pocket"))
     assert first.title == "Pocket, 5M" and len(others) == 3
     assert len(window_curves(resolve("gpt-oss-20b"))) == len(window_curves(resolve("gpt2"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "token_bytes", "flat"),
+    [  # bytes that a token adds at the end of the curve, by kind; of what stays, all
+        ("LFM2-1.2B", {"growing": 6 * 2 * 8 * 64 * 2}, {"state": 10 * 3 * 2048 * 2}),
+        (
+            "Qwen3-Next-80B-A3B-Instruct",
+            {"growing": 12 * 2 * 2 * 256 * 2},
+            {"state": 36 * (8192 * 4 * 2 + 32 * 128**2 * 4)},
+        ),
+        ("DeepSeek-V2-Lite", {"latent": 27 * (512 + 64) * 2}, {}),
+        ("DeepSeek-V3.2", {"latent": 61 * (512 + 64) * 2, "index": 61 * 128 * 2}, {}),
+        ("Gemma-3-1b", {"growing": 4 * 2 * 256 * 2}, {"window": 22 * 2 * 256 * 2 * 511}),
+        ("bert-base-uncased", {}, {}),
+    ],
+)
+def test_each_kind_has_a_curve_of_its_own(model: str, token_bytes: dict[str, int], flat: dict[str, int]) -> None:
+    curves = kind_curves(resolve(model))
+    last = curves.contexts[-1]
+    assert {kind: sizes[-1] for kind, sizes in curves.kinds.items()} == {
+        **{kind: size * last for kind, size in token_bytes.items()},
+        **flat,
+    }
+    assert all(f"{kind} " in curves.said for kind in curves.kinds)

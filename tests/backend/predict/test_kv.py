@@ -244,16 +244,18 @@ def test_an_encoder_has_no_cache() -> None:
     assert kv_polyline(facts, DYNAMIC, 1, 9, 1, 4, 0)[-1] == KvPoint(9, 0, 0)
 
 
-def test_states_that_do_not_grow_are_there_from_the_first_token_on() -> None:
-    layers = (CacheLayers(3, "fixed", 0, state_elements=10, state_bytes=7), CacheLayers(1, "full", 8))
+def test_the_kinds_of_a_cache_are_told_apart_and_states_are_there_from_the_first_token_on() -> None:
+    sparse = CacheLayers(2, "full", 12, even=False, latent=True, index_elements=4)
+    layers = (CacheLayers(3, "fixed", 0, state_elements=10, state_bytes=7), CacheLayers(1, "full", 8), sparse)
     facts = replace(resolve("random:Llama-3-8B"), counted_cache=layers)
     state = 3 * 2 * (10 * 2 + 7)
     assert [kv_bytes(facts, DYNAMIC, length, 2, 2) for length in (0, 1, 5)] == [
         KvBytes(0, 0, 0),
-        KvBytes(0, 2 * 8 * 2, state),
-        KvBytes(0, 5 * 2 * 8 * 2, state),
+        KvBytes(0, 2 * 8 * 2, state, 2 * 2 * 8 * 2, 2 * 2 * 4 * 2),
+        KvBytes(0, 5 * 2 * 8 * 2, state, 5 * 2 * 2 * 8 * 2, 5 * 2 * 2 * 4 * 2),
     ]
-    assert kv_polyline(facts, DYNAMIC, 1, 5, 2, 2, 0)[-1] == KvPoint(5, 0, 5 * 2 * 8 * 2 + state)
+    last, size = kv_polyline(facts, DYNAMIC, 1, 5, 2, 2, 0)[-1], kv_bytes(facts, DYNAMIC, 5, 2, 2)
+    assert last == KvPoint(5, 0, size.total, size.latent, state, size.index) and size.unwindowed == size.total
 
 
 def test_a_static_cache_that_is_too_small_is_an_error() -> None:

@@ -30,8 +30,9 @@ from tokendyno.backend.predict.roofline import bound, exchanged_bytes, work
 from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.weights import weight_bytes
 
-CAN = [entry for entry in catalogue() if FAMILIES[json.loads(entry.config)["model_type"]].parallel != "none"]
-SPLIT = [change for change in VARIANTS if FAMILIES[change["model_type"]].parallel != "none"]
+PLANS = {name for name, family in FAMILIES.items() if family.parallel != "none"}
+CAN = [entry for entry in catalogue() if json.loads(entry.config)["model_type"] in PLANS]
+SPLIT = [change for change in VARIANTS if change["model_type"] in PLANS]
 
 
 def works(facts: ModelFacts, gpus: int) -> bool:
@@ -248,9 +249,12 @@ def test_packed_weights_that_fail_when_split_are_refused_and_others_are_not() ->
     assert "bitsandbytes" in refusal(oss, "bnb-nf4", 2, 2)
     for choice in ("none", "torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4"):
         assert not refusal(llama, choice, 2)
-    assert "MXFP4" in refusal(packed, "none", 2) == refusal(oss, "mxfp4", 2) and not refusal(packed, "none", 1)
+    for choice, facts in (("none", packed), ("mxfp4", oss)):
+        assert not any(refusal(facts, choice, tensor, expert) for tensor, expert in ((1, 1), (2, 1), (2, 2), (8, 8)))
+        assert "2,880 is 90 blocks of MXFP4" in refusal(facts, choice, 4)
     assert not refusal(packed, "mxfp4-dequantized", 2, 2) and not refusal(oss, "none", 2)
-    assert "whole experts can be shared out" in refusal(packed, "mxfp4-dequantized", 2)
+    for facts in (packed, oss):
+        assert "dequantized expert by expert" in refusal(facts, "mxfp4-dequantized", 2)
 
 
 @pytest.mark.parametrize("gpus", [2, 4, 8])

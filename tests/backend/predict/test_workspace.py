@@ -215,3 +215,5 @@ def test_half_of_the_experts_take_half_of_the_pairs_and_tokens_come_and_go() -> 
     known = resolve("random:gpt-oss-20b")
     one, two = (prefill_bytes(known, Work(1, 1_000, 2, "sdpa", expert_ranks=ranks)) for ranks in (1, 2))
     assert one - two == (4_000 * 10 - 2_000 * (10 + 2)) * 2_880 * 2
+    alone, shared = (prefill_bytes(known, Work(1, 1_000, 2, "sdpa", "triton", expert_ranks=ranks)) for ranks in (1, 2))
+    assert alone == shared, "a rank's kernels have room for the pairs of all"

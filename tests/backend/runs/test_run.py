@@ -117,7 +117,7 @@ def test_columns_begin_at_the_cursor_and_keep_their_names() -> None:
     (columns,) = run.past(0, [[2, 0, 4]]).columns
     assert (columns.first, columns.end, columns.first_character, columns.end_character) == (2, 5, 4, 5)
     assert columns.t_s == pytest.approx([0.3, 0.4, 0.5]) and columns.latency_s == [0.1] * 3
-    assert (columns.kv_sliding, columns.kv_full, columns.text) == ([4, 6, 8], [6, 9, 12], "e")
+    assert (columns.kv_sliding, columns.kv_growing, columns.text) == ([4, 6, 8], [6, 9, 12], "e")
     two = Run(created(arms="AB"))
     assert len(two.past(0, [[0, 0, 0]]).columns) == 1, "who asks for one arm gets one"
 
@@ -141,7 +141,7 @@ def test_readers_never_see_half_a_record() -> None:
         while not stop.is_set():
             past = run.past(0, [[0, 0, 0]])
             (columns,), now = past.columns, past.snapshot
-            series: list[list[Any]] = [columns.t_s, columns.latency_s, columns.kv_sliding, columns.kv_full]
+            series: list[list[Any]] = [columns.t_s, columns.latency_s, columns.kv_sliding, columns.kv_growing]
             if {len(column) for column in series} != {columns.end} or now is None:
                 torn.append("columns")
             elif not columns.end == len(now.arms["A"].ids) == len(now.arms["A"].text) == now.summary("A").tokens:

@@ -73,7 +73,9 @@ class Viewer:
         self.version, self.ended = delta.version, delta.ended
         for i, arm in enumerate(delta.columns):
             assert [arm.first, arm.first_sample, arm.first_character] == self.cursors[i]
-            assert len(arm.t_s) == len(arm.latency_s) == len(arm.kv_sliding) == len(arm.kv_full) == arm.end - arm.first
+            assert (
+                len(arm.t_s) == len(arm.latency_s) == len(arm.kv_sliding) == len(arm.kv_growing) == arm.end - arm.first
+            )
             assert (
                 len(arm.sample_t_s) == len(arm.sample_bytes) == arm.end_sample - arm.first_sample
                 and len(arm.text) == arm.end_character - arm.first_character
@@ -147,13 +149,14 @@ def test_a_cursor_outside_the_run_is_brought_back_into_it(cursor: list[int]) -> 
 
 def test_the_browser_gets_every_column() -> None:
     run = Run(first_record("A"))
-    run.append(ArmEvent("A", 0, 1.0, Tokens(0, [0.1, 0.3], [0.1, 0.2], [1, 2], [3, 4], [5, 6], [7, 8], "xyz")))
+    columns = [0.1, 0.3], [0.1, 0.2], [1, 2], [3, 4], [5, 6], [7, 8]
+    run.append(ArmEvent("A", 0, 1.0, Tokens(0, *columns, "xyz", kv_state=[1, 1])))
     run.append(ArmEvent("A", 0, 1.0, Samples([0.5], [9])))
     sent = msgspec.to_builtins(live.delta(run, 0, [[0, 0, 0]], 0.0))
     assert sent["lanes"] == [
         {
-            "first": 0, "n": 2, "t": [0.1, 0.3], "lat": [0.1, 0.2], "kvs": [1, 2], "kvf": [3, 4], "sfirst": 0, "sn": 1,
-            "st": [0.5], "sm": [9], "cfirst": 0, "cn": 3, "text": "xyz",
+            "first": 0, "n": 2, "t": [0.1, 0.3], "lat": [0.1, 0.2], "kvs": [1, 2], "kvf": [2, 3], "kvl": [],
+            "kvt": [1, 1], "kvi": [], "sfirst": 0, "sn": 1, "st": [0.5], "sm": [9], "cfirst": 0, "cn": 3, "text": "xyz",
         }
     ]  # fmt: skip
 

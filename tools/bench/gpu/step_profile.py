@@ -78,7 +78,7 @@ class Bed:
             kernels_path=str(kernel_packages.BUNDLED),
             projections="fused",
             experts=TRITON if "num_local_experts" in json.loads(config) else None,
-            kernels_rows=json.loads(config)["model_type"] == "gpt2",
+            kernels_rows=json.loads(config)["model_type"] in ("gpt2", "phi3"),
         )
         if quantization == "none":
             self.model = random_model(config, plan.dtype, None, plan.device).eval()

@@ -5,7 +5,7 @@ import { onTheme } from '../../components/js/theme.js';
 import { drawChart } from './chart.js';
 import { drawCurve } from './curve.js';
 import { drawTable } from './table.js';
-import { drawWindows } from './windows.js';
+import { drawKinds, drawWindows } from './windows.js';
 
 let all = false, width = 0;
 const everything = element.querySelector('.td-all');
@@ -33,10 +33,12 @@ function draw() {
   drawCurve(found);
   drawChart(found, main);
   drawTable(found, rows);
+  drawKinds(found);
   drawWindows(found);
 }
 
 const redraw = afterPress(element, draw);
+element.querySelector('.td-seek').addEventListener('click', () => trigger('seek', { context: JSON.parse(props.value).context }));
 everything.addEventListener('click', () => { all = !all; draw(); });
 new ResizeObserver((entries) => {  // labels that have room at this width
   const now = Math.round(entries[0].contentRect.width);

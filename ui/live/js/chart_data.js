@@ -115,7 +115,8 @@ export function layerKinds(chart, view) {
 /** @param {Live.Chart} chart @param {number} i @param {object} axes @param {string[]} kinds @param {Live.View} view */
 function lineTraces(chart, i, axes, kinds, view) {
   const { head, series, hidden, axis, ended } = view, { scale } = view.units[i], out = [];
-  const measured = measuredLines(chart), all = series.map((_, a) => a);
+  const known = measuredLines(chart), held = known.filter(line => !line.kind || kinds.includes(line.kind));
+  const measured = held.length ? held : known, all = series.map((_, a) => a);
   const shared = measured[0].at === 'token' && axis === 'token';
   const indices = shared ? all.map(() => visibleIndices(measured, all, view)) : all.map(a => visibleIndices(measured, [a], view));
   const put = (line, a, x, y) => {

@@ -4,13 +4,14 @@ const CSV_COLUMNS = ['arm', 'series', 'index', 'seconds', 'latency_s', 'kv_slidi
 
 // One line for each token (or pass) of the first run, and one for each sample of memory.
 /**
- * @param {{ unit: string, arms: { name: string }[] }} head @param {Pick<Live.Series, 't' | 'lat' | 'kvs' | 'kvf' | 'st' | 'sm'>[]} series
+ * @param {{ unit: string, arms: { name: string }[] }} head @param {Pick<Live.Series, 't' | 'lat' | 'kvs' | 'kvf' | 'kvl' | 'kvt' | 'kvi' | 'st' | 'sm'>[]} series
  */
 export function csvOf(head, series) {
   const lines = [CSV_COLUMNS.join(',')], step = head.unit === 'forward' ? 'pass' : 'token';
   head.arms.forEach(({ name }, a) => {
-    const { t, lat, kvs, kvf, st, sm } = series[a];
-    t.forEach((seconds, i) => lines.push([name, step, i, seconds, lat[i], kvs[i], kvf[i], ''].join(',')));
+    const { t, lat, kvs, kvf, kvl, kvt, kvi, st, sm } = series[a];
+    const full = i => [kvf, kvl, kvt, kvi].reduce((sum, column) => sum + (column[i] || 0), 0);
+    t.forEach((seconds, i) => lines.push([name, step, i, seconds, lat[i], kvs[i], full(i), ''].join(',')));
     st.forEach((seconds, i) => lines.push([name, 'sample', i, seconds, '', '', '', sm[i]].join(',')));
   });
   return lines.join('\n') + '\n';

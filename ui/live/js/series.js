@@ -1,11 +1,11 @@
 // The columns of a run, one set per arm, filled by cursor. Replies may overlap (several pulls travel at once on a slow
 // line), so every column is cut at the cursor and no value counts twice.
 
-export const TOKEN_COLUMNS = ['t', 'lat', 'kvs', 'kvf'];
+export const TOKEN_COLUMNS = ['t', 'lat', 'kvs', 'kvf', 'kvl', 'kvt', 'kvi'];
 
 /** @returns {Live.Series} */
 export function emptySeries() {
-  return { t: [], lat: [], kvs: [], kvf: [], st: [], sm: [], text: '', chars: 0 };
+  return { t: [], lat: [], kvs: [], kvf: [], kvl: [], kvt: [], kvi: [], st: [], sm: [], text: '', chars: 0 };
 }
 
 // Cursor of an arm: tokens, samples, characters. The server counts characters as code points, JavaScript as UTF-16

@@ -17,7 +17,7 @@ from tokendyno.backend.optimizations.axes.kernels.rules import (
     LOCAL_RULES,
     MAPPING_RULES,
     may_replace,
-    stored_by_rows,
+    whole_as_they_come,
 )
 from tokendyno.backend.optimizations.base import LAYER_OF, Choice, Optimization, divided, joined
 from tokendyno.backend.optimizations.conditions import compiles, hub_kernel_layers
@@ -80,7 +80,7 @@ class Kernels(Optimization):
             kernels_path=subject.machine.kernels if kind == "local" else "",
             kernels_mapping=tuple(sorted(mapped.items())),
             kernels_compiled=kind != "off" and compiles(subject),
-            kernels_rows=kind == "local" and stored_by_rows(subject),
+            kernels_rows=kind == "local" and whole_as_they_come(subject),
         )
         return msgspec.structs.replace(plan, load=load)
 

@@ -4,6 +4,7 @@ import re
 
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.families import ENCODERS
+from tokendyno.backend.optimizations import routed
 from tokendyno.backend.optimizations.conditions import (
     compiles,
     compute_dtype,
@@ -13,6 +14,7 @@ from tokendyno.backend.optimizations.conditions import (
     uses_own_loop,
 )
 from tokendyno.backend.optimizations.subject import Subject, blocked, fallback, note
+from tokendyno.backend.optimizations.whole_layers import WHOLE
 
 _MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
 NO_NORMS = frozenset(
@@ -20,7 +22,6 @@ NO_NORMS = frozenset(
 )
 """Architectures without an RMSNorm that a kernel can replace: Gemma's adds 1 to its weight, the others have
 LayerNorm."""
-_WHOLE = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text")
 ROWS = "DecoderLayerOfGPT2"
 """The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
 
@@ -31,16 +32,23 @@ def _near(subject: Subject) -> tuple[str, ...]:
 
 def _with_experts(s: Subject) -> bool:
     """Whether whole layers have experts that kernels of ours compute."""
-    return s.facts.architecture == "gpt_oss" and (s.choices["experts"] == "triton" or runs_own_mxfp4(s))
+    return s.choices["experts"] == "triton" or runs_own_mxfp4(s)
 
 
 def _fused_whole(s: Subject) -> bool:
     return (
         "DecoderLayer" in s.machine.kernel_layers
-        and (s.facts.architecture in _WHOLE or _with_experts(s))
+        and s.facts.architecture in WHOLE
+        and (s.facts.architecture not in routed.WHOLE or _with_experts(s))
         and uses_own_loop(s)
-        and s.choices["projections"] == "fused"
+        and (s.choices["projections"] == "fused" or _comes_joined(s))
     )
+
+
+def _comes_joined(s: Subject) -> bool:
+    """Whether q, k and v are one matrix without being fused, and one that kernels read."""
+    read = s.choices["quantization"] == "none" or s.choices["quantization"].startswith("torchao")
+    return s.facts.architecture == "phi3" and s.facts.quantization is None and read
 
 
 def _left_packed(s: Subject) -> bool:
@@ -58,8 +66,13 @@ def _without_norm(s: Subject) -> bool:
     return s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS
 
 
-def stored_by_rows(s: Subject) -> bool:
-    """Whether whole layers of GPT-2 are replaced, whose q, k and v are one matrix as they come, stored by columns."""
+def whole_as_they_come(s: Subject) -> bool:
+    """Whether whole layers are replaced whose q, k and v are one matrix without being fused."""
+    return _by_rows(s) or (_comes_joined(s) and _fused_whole(s))
+
+
+def _by_rows(s: Subject) -> bool:
+    """Whether whole layers of GPT-2 are, whose matrices are stored by columns as they come."""
     dense = s.choices["quantization"] == "none" and s.facts.quantization is None
     return s.facts.architecture == "gpt2" and ROWS in s.machine.kernel_layers and uses_own_loop(s) and dense
 
@@ -67,8 +80,7 @@ def stored_by_rows(s: Subject) -> bool:
 def may_replace(layer: str, s: Subject) -> bool:
     """Whether a layer of a kernel folder can take the place of one of this model, as far as its name tells."""
     if layer.startswith("DecoderLayer"):
-        wanted = "DecoderLayerOfGemma" if s.facts.architecture == "gemma3_text" else "DecoderLayer"
-        return layer == ROWS if stored_by_rows(s) else _fused_whole(s) and layer == wanted
+        return layer == ROWS if _by_rows(s) else _fused_whole(s) and layer == WHOLE[s.facts.architecture].layer
     if layer.startswith(("Summed", "Gathered")):  # of ranks
         return s.choices["parallel"] != "off"
     if layer == "StepEnd":
@@ -153,9 +165,9 @@ MAPPING_RULES = (
 LOCAL_RULES = (
     _NO_PACKAGE,
     note(
-        lambda s: (_fused_whole(s) and not _left_packed(s)) or stored_by_rows(s),
+        lambda s: (_fused_whole(s) and not _left_packed(s)) or _by_rows(s),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
-        "with quantized weights or experts); the chosen attention computes prefill and whatever is larger.",
+        "with quantized weights); the chosen attention computes prefill and whatever is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
     ),
     note(

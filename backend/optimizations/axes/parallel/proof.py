@@ -94,7 +94,8 @@ def _held(model: Any) -> _Held:
                 names = [f"{one}.{name}" for one in _fused(model, path.removesuffix(".whole"))]
             elements = parameter.numel() if isinstance(parameter, DTensor) else sum(whole.get(n, 0) for n in names)
             if local.numel() < elements:
-                found.matrices += len(names) if parameter.ndim == 2 else parameter.shape[0]
+                if not name.endswith("_scales"):  # of MXFP4: a matrix is its blocks
+                    found.matrices += len(names) if parameter.ndim == 2 else parameter.shape[0]
                 found.part_bytes += local.nbytes
                 found.whole_bytes += elements * local.element_size()
     return found

@@ -6,14 +6,15 @@ from typing import NamedTuple
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations.conditions import runs_mxfp4
+from tokendyno.backend.optimizations.conditions import runs_mxfp4, runs_own_mxfp4
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import ParallelKind
 from tokendyno.backend.predict import device_map
-from tokendyno.backend.predict.parallel import SIZES, UNPACKED, UNTRIED, check_sizes, refusal
+from tokendyno.backend.predict.parallel import ACROSS_RANKS, SIZES, UNTRIED, check_sizes, refusal
 
 PLAIN = ("llama", "mistral", "qwen3")
-"""Architectures whose layers also run on plain tensors: `backend/worker/patch/shards.py`."""
+"""Architectures whose layers also run on plain tensors, as do those of gpt-oss beside experts of ours:
+`backend/worker/patch/shards.py`."""
 
 
 class Named(NamedTuple):
@@ -34,11 +35,6 @@ class Conflict:
 
 RANKS = (
     Conflict("kernels", ("off",), "Kernels that replace layers compute whole ones: they know no other ranks."),
-    Conflict(
-        "experts",
-        ("auto", "eager", "grouped_mm", "batched_mm"),
-        "Our kernels for experts know one device: untried here.",
-    ),
     Conflict("projections", ("separate",), "Matrices that are split over ranks are not fused: untried."),
     Conflict(
         "compile",
@@ -48,7 +44,7 @@ RANKS = (
     ),
     Conflict("speculation", ("off",), "Draft tokens across ranks are untried here."),
     Conflict("batching", ("off",), "Many requests across ranks are untried here."),
-    Conflict("quantization", UNPACKED, UNTRIED),
+    Conflict("quantization", ACROSS_RANKS, UNTRIED),
     Conflict(
         "loading", ("device_map", "no-warmup"), "Each rank reads its own part of the weights onto its own device."
     ),
@@ -64,6 +60,13 @@ SHARED_EXPERTS = (
     *RANKS,
 )
 """Beside ranks that have whole experts each."""
+
+HUB_MXFP4 = Conflict(
+    "experts",
+    ("triton",),
+    "The Hub's kernels for MXFP4 compute all experts on one device: on ranks tokendyno's do (experts=triton).",
+)
+"""Beside ranks whose experts stay in MXFP4."""
 
 LAYERS = (
     Conflict("loop", ("generate",), "The custom loop keeps its buffers on one GPU: it runs whole models only."),
@@ -85,6 +88,8 @@ LAYERS = (
 
 def conflict_of(named: Named, subject: Subject) -> Conflict | None:
     """The first choice of another axis that is in the way."""
+    if named.kind in ("tensor", "expert") and runs_mxfp4(subject) and not runs_own_mxfp4(subject):
+        return HUB_MXFP4
     for one in {"device-map": LAYERS, "expert": SHARED_EXPERTS}.get(named.kind, RANKS):
         if subject.choices[one.axis] not in one.allowed and not _on_parts(one.axis, named, subject):
             return one
@@ -115,8 +120,9 @@ def impossible(named: Named, subject: Subject) -> str:
         return found
     if facts.source.kind == "gguf":
         return "A GGUF file is read whole by every rank: splitting it is untried here. Use the safetensors."
-    dequantized = facts.quantization == "mxfp4" and not runs_mxfp4(subject)
-    quantization = "mxfp4-dequantized" if dequantized else subject.choices["quantization"]
+    quantization = subject.choices["quantization"]
+    if "mxfp4" in (facts.quantization, quantization) and not runs_mxfp4(subject):
+        quantization = "mxfp4-dequantized"
     if refused := refusal(facts, quantization, ranks, ranks if named.kind == "expert" else 1):
         return refused
     return _too_many(ranks, machine)
@@ -170,9 +176,12 @@ def _unplaced(named: Named, subject: Subject) -> str:
 
 def _on_parts(axis: str, named: Named, subject: Subject) -> bool:
     """Whether that choice works on parts: fused projections, our kernels, torch.compile."""
-    if named.kind != "tensor" or subject.facts.architecture not in PLAIN:
+    routed = subject.facts.architecture == "gpt_oss" and (
+        subject.choices["experts"] == "triton" or runs_own_mxfp4(subject)
+    )
+    if not routed and (named.kind != "tensor" or subject.facts.architecture not in PLAIN):
         return False
-    if axis == "compile":
+    if axis == "compile" and not routed:
         as_it_comes = subject.choices["projections"] == "separate" and subject.choices["kernels"] == "off"
         return as_it_comes and subject.choices["compile"] == "default"
     even = subject.facts.vocab % named.devices == 0  # else the head stays a distributed tensor, which no kernel takes

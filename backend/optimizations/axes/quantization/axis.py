@@ -262,7 +262,7 @@ def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
                 state = bnb_scales(getattr(module, "state", None))
                 parts = {part.data_ptr(): part for part in (*inner_tensors(parameter), *bnb_scales(parameter), *state)}
                 found.append((kind, joined.get(id(module), 1), list(parts.values())))
-        found += [("mxfp4", 1, parts) for parts in triton_weights(module).values()]
+        found += [("mxfp4", 1, [*map(local_part, parts)]) for parts in triton_weights(module).values()]
     return found
 
 

@@ -39,8 +39,9 @@ _NATIVE = (
 
 _STANDS_IN = note(
     lambda s: mxfp4.available(s) and s.choices["experts"] == "auto" and mxfp4.own(s),
-    f"The kernel {mxfp4.KERNELS} cannot be had, so tokendyno's own kernels compute the experts (experts=triton).",
-    "backend/optimizations/mxfp4.py: stands_in",
+    f"The kernel {mxfp4.KERNELS} cannot be had, or not for ranks, so tokendyno's own kernels compute the experts "
+    "(experts=triton).",
+    "backend/optimizations/mxfp4.py: own",
 )
 
 _OTHER_DTYPE = note(

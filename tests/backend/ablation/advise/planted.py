@@ -50,7 +50,8 @@ class Planted:
         """Likewise."""
         return 0
 
-    def trial(self, step: Step) -> Trial:
-        """What a trial of an arm would come to, in a second."""
-        step_s = self.times_s[step.arm.name] * math.exp(self._random.normal(0, NOISE))
-        return Trial(step.arm.name, step.round, [0.1, step_s, step_s], 0.1, 1 << 30, None, [], spent_s=1.0)
+    def trial(self, step: Step, spent_s: float = 1.0, node: str = "", slower: float = 1.0) -> Trial:
+        """What a trial of an arm would come to, in a place that is that much slower."""
+        step_s = slower * self.times_s[step.arm.name] * math.exp(self._random.normal(0, NOISE))
+        times_s = [0.1, step_s, step_s]
+        return Trial(step.arm.name, step.round, times_s, 0.1, 1 << 30, None, [], node=node, spent_s=spent_s)

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.ablations import stored_advice
+from tokendyno.backend.ablation.advise.result import UNCONFIRMED
 from tokendyno.backend.ablation.advise.view import advice_view
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import AdviceCourse
-from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.main import BAD_INPUT, main
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.quality.texts import YOURS, passages
 from tokendyno.ui.report.page import course_report
 
 
@@ -20,10 +22,12 @@ def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_p
     assert isinstance(course, AdviceCourse)
     found, view = course.document(), advice_view(course)
     report = course_report(course)
+    short = course.advice.document(45).winners[0].certificate  # of which 41 s are spent
     bench.close()
     assert found.headline.startswith("For the least time a token: KV cache static; Decode loop custom, 10.")
     (best,) = found.winners
     assert best.ratio == pytest.approx(2.0, rel=0.01) and best.low is not None and best.low > 1
+    assert UNCONFIRMED in short and UNCONFIRMED not in best.certificate
     assert "td.load" in best.script and best.serve.startswith("tokendyno serve --model pocket")
     barred = {arm.title: arm.barred for arm in found.measured}
     assert barred["As it comes"] == "time a token of 20.0 ms over 15.0 ms" and "25.0 ms" in barred["Dtype float16"]
@@ -33,12 +37,35 @@ def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_p
     assert "<title>pocket: advice" in report
 
 
+def test_the_certificate_names_the_text_that_was_given(tmp_path: Path) -> None:
+    read = [("text", one.text) for one in passages(YOURS, "A fox of my own. " * 120)]
+    stored_advice(tmp_path, changes=[("for", "memory"), *read])
+    bench = open_bench(tmp_path / "history.sqlite")
+    course = Courses(bench).get("stored-advice")
+    assert isinstance(course, AdviceCourse) and len(read) > 1
+    said = [line for one in course.document().winners for line in one.certificate if "KL divergence" in line]
+    bench.close()
+    assert [line.endswith(", on your text.") for line in said] == [True]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--side-by-side", "99"], "--side-by-side is 99, and this machine has"),
+        (["--gpu", "H100-SXM", "--side-by-side", "2"], "On a GPU that is not here nothing is measured."),
+    ],
+)
+def test_places_that_there_are_not_are_refused(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "--no-history", *more]) == BAD_INPUT
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_advice_on_the_command_line_ends_in_its_budget_and_is_not_sought_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = tmp_path / "advice.jsonl"
-    line = ["advise", "--max-new-tokens", "8", "--prompt-tokens", "16", "--budget", "12s", "--no-history"]
+    line = ["advise", "--max-new-tokens", "8", "--prompt-tokens", "16", "--budget", "20s", "--no-history"]
     assert main([*line, "--journal", str(journal), "--json", str(tmp_path / "a.json")]) == 0
     first = capsys.readouterr().out
     assert first.startswith("For the least time a token: ") and "Measured" in first

@@ -1,19 +1,23 @@
 """The experts axis: each way found by the operators it leaves, each rule held against transformers."""
 
 import functools
+import importlib
 from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+from transformers import AutoConfig
+from transformers.activations import SiLUActivation
+from transformers.integrations import moe
 
 from tests.support.machines import CPU, H200, MACHINES, facts
 from tests.support.proof import verify
 from tests.support.scripts import preamble
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations import Observation, routed, subject_of
 from tokendyno.backend.optimizations.axes.experts import AXIS, GROUPED
 from tokendyno.backend.optimizations.proof import ShapedCall, Trace
 from tokendyno.backend.plan import LoadPlan, Plan
@@ -154,6 +158,20 @@ def test_a_dense_model_has_nothing_to_choose_and_transformers_says_so_for_one_of
     for way in WAYS:
         assert "no experts" in said(way, dense)["fallback"]
         assert AXIS.resolve(way, subject_of(dense, CPU, {})) == "auto"
+
+
+@pytest.mark.parametrize("architecture", routed.ALIKE)
+def test_what_our_kernels_take_for_alike_is_stored_and_computed_alike(architecture: str) -> None:
+    """Gate above up, rows of outputs, SiLU, no biases, nothing after an expert, in the experts of transformers."""
+    names = vars(importlib.import_module(f"transformers.models.{architecture}.modeling_{architecture}"))
+    (kind,) = (one for name, one in names.items() if name.endswith("Experts") and hasattr(one, "_apply_gate"))
+    with torch.device("meta"):
+        made = kind(AutoConfig.for_model(architecture))
+    assert kind._apply_gate is moe._default_apply_gate
+    assert isinstance(made.act_fn, (torch.nn.SiLU, SiLUActivation))
+    assert made.is_concatenated and made.has_gate
+    assert not (made.is_transposed or made.has_bias or made.has_post_expert_norm)
+    assert made.down_proj.shape[1:] == (made.gate_up_proj.shape[2], made.gate_up_proj.shape[1] // 2)
 
 
 def test_packed_experts_compute_by_themselves() -> None:

@@ -2,17 +2,19 @@
 
 import json
 
+import msgspec
 import pytest
 import torch
 
 from tests.backend.worker.load.test_quantization import small_llama
 from tokendyno.backend.models import resolve
-from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.plan import LoadPlan, ParallelPlan
 from tokendyno.backend.worker.load import loader, random_model
 from tokendyno.backend.worker.load import random_checkpoint as random_checkpoint_module
 from tokendyno.backend.worker.load.device import Observed
 from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.load.random_checkpoint import (
+    Drawn,
     RandomBytes,
     Staging,
     load_as_checkpoint,
@@ -35,6 +37,26 @@ def test_the_numbers_are_those_of_the_dense_model(where: Staging | None, plan: L
     found = {name: part[...] for name, part in random_checkpoint(plan, where).state.items()}
     assert set(found) == set(dense)
     assert all(torch.equal(found[name], dense[name]) and found[name].dtype == dense[name].dtype for name in dense)
+
+
+def test_no_rank_draws_a_large_model_whole(plan: LoadPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four copies of 61 GB for a quarter of them each: the ranks of Qwen3-30B-A3B were given up meanwhile."""
+    monkeypatch.setattr(random_checkpoint_module, "COPIED_BYTES", 1)
+    for ranks, drawn in ((1, False), (2, True)):
+        parallel = ParallelPlan("tensor" if drawn else "off", ranks=ranks)
+        found = random_checkpoint(msgspec.structs.replace(plan, quantization="none", parallel=parallel))
+        assert ("too much to copy for each rank" in found.note) is drawn
+        assert all(isinstance(one, Drawn) for one in found.state.values()) is drawn
+
+
+def test_the_bytes_that_a_rank_reads_are_those_of_the_whole_tensor() -> None:
+    whole = RandomBytes("experts.blocks", (4, 6, 2, 16), 0, 255, "cpu")
+    assert whole[...].shape == (4, 6, 2, 16) and len(whole[...].unique()) > 200
+    for part in (
+        (slice(2, 4), slice(0, 6), slice(0, 2), slice(0, 16)),
+        (slice(0, 4), slice(3, 6), slice(0, 2), slice(0, 16)),
+    ):
+        assert torch.equal(whole[part], whole[...][part]) and whole[part].is_contiguous()
 
 
 def test_tied_weights_are_copied_once() -> None:

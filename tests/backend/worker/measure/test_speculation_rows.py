@@ -47,4 +47,4 @@ def test_every_token_of_a_step_is_a_row_with_its_own_id() -> None:
     times = [meter.seconds(row) for row in meter.rows]
     assert times[0] == times[1] < times[2] < times[3] == times[4] == times[5] < times[6]
     token_bytes = 2 * 8 * 4
-    assert [row.kv_full for row in meter.rows] == [token_bytes * cached for cached in (5, 5, 6, 9, 9, 9, 10)]
+    assert [row.kv.full for row in meter.rows] == [token_bytes * cached for cached in (5, 5, 6, 9, 9, 9, 10)]

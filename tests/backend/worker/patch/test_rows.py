@@ -8,7 +8,7 @@ from transformers.pytorch_utils import Conv1D
 
 from tests.support.decode_loop import greedy, prompt
 from tests.support.tiny_models import CONFIGS, build, tiny
-from tokendyno.backend.worker.patch.rows import LAYERS, store_by_rows
+from tokendyno.backend.worker.patch.rows import store_by_rows
 
 
 def matrices(model: Any) -> list[Any]:
@@ -37,8 +37,16 @@ def test_shape_memory_and_text_stay_and_the_rows_are_contiguous(times: int) -> N
 def test_its_layers_are_offered_once_their_matrices_are_stored_so() -> None:
     model = build("gpt2")
     store_by_rows(model)
-    assert {offered(block) for block in model.transformer.h} == set(LAYERS.values())
+    assert {offered(block) for block in model.transformer.h} == {"DecoderLayerOfGPT2"}
     assert not offered(build("gpt2").transformer.h[0])
+
+
+def test_layers_of_phi3_are_offered_as_they_come_and_others_once_they_are_fused() -> None:
+    phi, llama = (tiny(name) for name in ("phi3", "llama"))
+    for model in (phi, llama):
+        store_by_rows(model)
+    assert {offered(layer) for layer in phi.model.layers} == {"DecoderLayer"}
+    assert not offered(llama.model.layers[0])
 
 
 def test_layers_that_the_kernels_do_not_compute_are_not() -> None:

@@ -11,7 +11,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import by_warps, carveout, eight_bits, long
-from .products import can_be_early
+from .parts import angle, can_be_early, leads, partner
 
 FOLDED = True  # False: a second kernel combines the parts
 JOINED = True  # False: the new key is loaded and rotated separately from the queries
@@ -39,22 +39,31 @@ def _turned(
     R: tl.constexpr,
     D: tl.constexpr,
     ANGLES: tl.constexpr,
+    ROTATED: tl.constexpr,
+    PAIRS: tl.constexpr,
 ):
     """R vectors of D elements, each starting at `at` (R,): normalized if there is a norm, and rotated.
 
-    TWO: the last vector has its own norm; ANGLES: D of them, D / 2, each for both halves of a vector, or none: neither
+    TWO: the last vector has its own norm; ANGLES: as many as are ROTATED, half as many, each for two, or none: neither
+    ROTATED: dimensions, from the first on, neighbours with each other (PAIRS) or halves
     WHOLE: each is a part of a vector that is normalized, by `shrink` and with weights that go on from part to part
     """
     side = tl.arange(0, 2)[None, :, None]
     there = side * (D // 2) + tl.arange(0, D // 2)[None, None, :]
     other = (1 - side) * (D // 2) + tl.arange(0, D // 2)[None, None, :]
+    if PAIRS or ROTATED < D:
+        other = partner(there, ROTATED, PAIRS)
     mask = valid[:, None, None]
     here = tl.load(at[:, None, None] + there, mask=mask, other=0.0).to(tl.float32)
     turned = here
     if ANGLES > 0:
         across = tl.load(at[:, None, None] + other, mask=mask, other=0.0).to(tl.float32)
-        along = tl.load(cos + there % ANGLES).to(tl.float32)
-        beside = tl.load(sin + there % ANGLES).to(tl.float32) * tl.where(side == 0, -1.0, 1.0)
+        along = tl.load(cos + angle(there, ANGLES, PAIRS)).to(tl.float32)
+        beside = tl.load(sin + angle(there, ANGLES, PAIRS)).to(tl.float32)
+        beside *= tl.where(leads(there, ROTATED, PAIRS), -1.0, 1.0)
+        if ROTATED < D:
+            along = tl.where(there < ROTATED, along, 1.0)
+            beside = tl.where(there < ROTATED, beside, 0.0)
         if NORMED:
             last = (tl.arange(0, R) == R - 1)[:, None, None]
             if WHOLE:  # a row without weights of its own reads the first's
@@ -87,6 +96,14 @@ def _shrink(vector, eps, N: tl.constexpr):
 
 
 @triton.jit
+def _capped(scores, CAP: tl.constexpr):
+    """CAP * tanh(scores / CAP), if there is a cap."""
+    if CAP > 0:
+        scores = CAP - 2 * CAP / (1 + tl.exp(scores * (2 / CAP)))
+    return scores
+
+
+@triton.jit
 def tokendyno_attention(
     qkv,
     cos,
@@ -111,6 +128,9 @@ def tokendyno_attention(
     HKV: tl.constexpr,
     D: tl.constexpr,
     ANGLES: tl.constexpr,
+    ROTATED: tl.constexpr,
+    PAIRS: tl.constexpr,
+    CAP: tl.constexpr,
     BT: tl.constexpr,
     SPLITS: tl.constexpr,
     AT_ONCE: tl.constexpr,
@@ -127,6 +147,7 @@ def tokendyno_attention(
     qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head
     q_norm, k_norm  (D,), or WHOLE, (HKV * G * D,) and (HKV * D,): over all heads; OFFSET is added to their weights
     sinks         (HKV * G,) or none: a score for each query that takes weight and has no value
+    CAP           of scores (Gemma 2), or 0
     keys, values  (HKV, L, D), with a free slot at `slot`, which is written here; filled: (L,) bool, `slot` included
     parts         (HKV, SPLITS, GP, D) float32: sums of values, weighted relative to the largest score, `tops`
     tops, sums    (HKV, SPLITS, GP) float32: that score, and the sum of the weights
@@ -182,6 +203,8 @@ def tokendyno_attention(
             R,
             D,
             ANGLES,
+            ROTATED,
+            PAIRS,
         )
         new_key = tl.sum(tl.where(is_key[:, None], query, 0.0), 0)[None, :]
     else:
@@ -202,6 +225,8 @@ def tokendyno_attention(
             R,
             D,
             ANGLES,
+            ROTATED,
+            PAIRS,
         )
         one = tl.full((1,), 1, tl.int1)
         new_key = _turned(
@@ -221,6 +246,8 @@ def tokendyno_attention(
             1,
             D,
             ANGLES,
+            ROTATED,
+            PAIRS,
         )
     new_key = new_key.to(keys.dtype.element_ty)
     top = tl.full((R,), float("-inf"), tl.float32)
@@ -233,7 +260,7 @@ def tokendyno_attention(
     if (here >= begin) & (here < end):  # the new token is in this part: attended to first, and written
         tl.store(keys + base + here * D + dims[None, :], new_key)
         tl.store(values + base + here * D + dims, new_value)
-        score = tl.sum(query * new_key.to(tl.float32), 1) * scaling
+        score = _capped(tl.sum(query * new_key.to(tl.float32), 1) * scaling, CAP)
         if SINKS:
             best = tl.maximum(top, score)
             weight = tl.exp(score - best)
@@ -253,7 +280,7 @@ def tokendyno_attention(
             value = tl.load(
                 values + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0
             )
-        scores = tl.dot(query, tl.trans(key), input_precision="ieee") * scaling
+        scores = _capped(tl.dot(query, tl.trans(key), input_precision="ieee") * scaling, CAP)
         scores = tl.where(seen[None, :], scores, float("-inf"))
         best = tl.maximum(top, tl.max(scores, 1))
         safe = tl.where(best == float("-inf"), 0.0, best)
@@ -357,12 +384,17 @@ def attend(
     key_scales: torch.Tensor | None = None,
     value_scales: torch.Tensor | None = None,
     l1_next: bool = False,
+    cap: float = 0.0,
+    rotated: int = 0,
+    pairs: bool = False,
 ) -> None:
     """Write (B, H * D) into `out`, flat, and the new keys and values into the cache: keys, values (B, HKV, L, D).
 
     q_norm, k_norm  of D weights, or of all heads' (Olmo 3); offset is added to them
 
     cos, sin  of D angles, or of D / 2 that both halves of a head share; None: no rotation, and no norms; sinks (H,)
+    rotated   as many dimensions of a head, with as many angles, or half as many; 0: all. pairs: neighbours, not halves
+    cap     of scores, see `tokendyno_attention`; 0: none
     turns   at least B * H int32 zeros that outlive the call and that no other stream uses; None, or heads of 256, of
             which a program combines one query after another: two kernels
     key_scales, value_scales   (B, HKV, L) float32, of keys and values in float8_e4m3fn, read and written
@@ -375,9 +407,9 @@ def attend(
     group = qkv.numel() // texts // size // kv_heads - 2
     padded = triton.next_power_of_2(group)
     whole = q_norm is not None and q_norm.numel() != size
-    few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole, splits, block, warps)
+    few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole or cap > 0, splits, block, warps)
     rounded = key_scales is not None
-    far = rounded or (LONG and long.fits(group, size, keys.dtype, whole))
+    far = rounded or (LONG and not cap and long.fits(group, size, keys.dtype, whole))
     if few and far and not rounded:  # queries with programs of their own, as far as all run at once
         far = texts * kv_heads * group * splits > MOST_PROGRAMS
     if far:
@@ -411,6 +443,8 @@ def attend(
         "HKV": kv_heads,
         "D": size,
         "ANGLES": 0 if cos is None else cos.shape[-1],
+        "ROTATED": rotated or size,
+        "PAIRS": pairs,
         "BT": block,
         "SPLITS": splits,
         "NORMED": q_norm is not None,
@@ -434,6 +468,7 @@ def attend(
             AT_ONCE=max(1, min(padded, 8192 // (splits * size))),
             JOINED=JOINED and group < 16,
             WHOLE=whole,
+            CAP=cap,
             **flags,
         )
     if folded or splits == 1:

@@ -9,7 +9,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .parts import can_be_early, wide
+from .parts import angle, can_be_early, leads, partner, wide
 
 MOST_QUERIES = 3  # of a KV head: with four, tensor cores take as long
 BLOCKS = {64: (64, 4), 128: (128, 8)}
@@ -23,26 +23,39 @@ def fits(group: int, size: int) -> bool:
 
 
 @gluon.jit
-def _learned(norm, dims, NORMED: gl.constexpr, D: gl.constexpr):
-    """A norm's weights for each element of a vector and for the one half a vector away; without a norm neither is
+def _learned(norm, dims, NORMED: gl.constexpr, ROTATED: gl.constexpr, PAIRS: gl.constexpr):
+    """A norm's weights for each element of a vector and for the one that it is rotated with; without a norm neither is
     read."""
     here, across = dims, dims
     if NORMED:
         here = gl.load(norm + dims)
-        across = gl.load(norm + (dims + D // 2) % D)
+        across = gl.load(norm + partner(dims, ROTATED, PAIRS))
     return here, across
 
 
 @gluon.jit
 def _factors(
-    cos, sin, here, across, dims, NORMED: gl.constexpr, OFFSET: gl.constexpr, D: gl.constexpr, ANGLES: gl.constexpr
+    cos,
+    sin,
+    here,
+    across,
+    dims,
+    NORMED: gl.constexpr,
+    OFFSET: gl.constexpr,
+    D: gl.constexpr,
+    ANGLES: gl.constexpr,
+    ROTATED: gl.constexpr,
+    PAIRS: gl.constexpr,
 ):
-    """What each element of a vector, and the one half a vector away, is multiplied with by the rotation and a norm
+    """What each element of a vector, and the one that it is rotated with, is multiplied with by the rotation and a norm
     with those weights; without ANGLES by neither, and what is returned is not read."""
     along, beside = dims, dims
     if ANGLES > 0:
-        along = wide(gl.load(cos + dims % ANGLES))
-        beside = wide(gl.load(sin + dims % ANGLES)) * gl.where(dims < D // 2, -1.0, 1.0)
+        along = wide(gl.load(cos + angle(dims, ANGLES, PAIRS)))
+        beside = wide(gl.load(sin + angle(dims, ANGLES, PAIRS))) * gl.where(leads(dims, ROTATED, PAIRS), -1.0, 1.0)
+        if ROTATED < D:
+            along = gl.where(dims < ROTATED, along, 1.0)
+            beside = gl.where(dims < ROTATED, beside, 0.0)
         if NORMED:
             along *= wide(here) + OFFSET
             beside *= wide(across) + OFFSET
@@ -85,6 +98,8 @@ def tokendyno_attention_by_warps(
     HKV: gl.constexpr,
     D: gl.constexpr,
     ANGLES: gl.constexpr,
+    ROTATED: gl.constexpr,
+    PAIRS: gl.constexpr,
     BT: gl.constexpr,
     SPLITS: gl.constexpr,
     NORMED: gl.constexpr,
@@ -121,22 +136,24 @@ def tokendyno_attention_by_warps(
     at = base + places.to(gl.int64)[:, :, None] * D + dims[None, None, :]
     key = gl.load(keys + at, mask=seen[:, :, None], other=0.0)
     value = gl.load(values + at, mask=seen[:, :, None], other=0.0)
-    query_norm, query_norm_too = _learned(q_norm, dims, NORMED, D)  # no kernel writes them: asked for before the wait
-    key_norm, key_norm_too = _learned(k_norm, dims, NORMED, D)
+    query_norm, query_norm_too = _learned(
+        q_norm, dims, NORMED, ROTATED, PAIRS
+    )  # no kernel writes them: asked for before the wait
+    key_norm, key_norm_too = _learned(k_norm, dims, NORMED, ROTATED, PAIRS)
     met: gl.constexpr = gl.BlockedLayout(
         [num_warps, D // (32 * num_warps) if 32 * num_warps < D else 1], [1, 32], [1, num_warps], [1, 0]
     )
     own = gl.arange(0, D, gl.SliceLayout(0, met))
     if EARLY:
         gdc_wait()
-    across = (dims + D // 2) % D
+    across = partner(dims, ROTATED, PAIRS)
     ours = qkv + (head * G + query_of_head) * D
     plain, other = gl.load(ours + dims), gl.load(ours + across)
     ours = qkv + (HKV * G + head) * D
     plain_key = gl.load(ours + dims, volatile=True)  # asked for now, though few programs need it
     other_key = gl.load(ours + across, volatile=True)
     new_value = gl.load(ours + HKV * D + own, volatile=True).to(values.dtype.element_ty)
-    along, beside = _factors(cos, sin, query_norm, query_norm_too, dims, NORMED, OFFSET, D, ANGLES)
+    along, beside = _factors(cos, sin, query_norm, query_norm_too, dims, NORMED, OFFSET, D, ANGLES, ROTATED, PAIRS)
     query = _turned(wide(plain), wide(other), along, beside, eps, NORMED, D, ANGLES)
     query = wide(query.to(keys.dtype.element_ty)) * scaling
     score = gl.where(seen, gl.sum(wide(key) * query[None, None, :], 2), float("-inf"))
@@ -151,7 +168,7 @@ def tokendyno_attention_by_warps(
     amounts = gl.allocate_shared_memory(gl.float32, [num_warps, D], room, gl.zeros_like(mixed) + amount[:, None])
     new = float("-inf")  # the score of the new token, in the part that has its slot
     if (here >= begin) & (here < begin + BT):
-        along, beside = _factors(cos, sin, key_norm, key_norm_too, dims, NORMED, OFFSET, D, ANGLES)
+        along, beside = _factors(cos, sin, key_norm, key_norm_too, dims, NORMED, OFFSET, D, ANGLES, ROTATED, PAIRS)
         new_key = _turned(wide(plain_key), wide(other_key), along, beside, eps, NORMED, D, ANGLES)
         new_key = new_key.to(keys.dtype.element_ty)
         new = gl.sum(wide(new_key) * query, 0)

@@ -120,6 +120,7 @@ def tokendyno_core_tile_product(
     OFFSET: gl.constexpr,
     BIAS: gl.constexpr,
     RESIDUAL: gl.constexpr,
+    GAIN: gl.constexpr,
     GATED: gl.constexpr,
     GELU: gl.constexpr,
     FULL: gl.constexpr,
@@ -277,7 +278,7 @@ def tokendyno_core_tile_product(
                 result = gate(result, second, GELU)
             else:
                 result = gl.sum(gl.sum(total * weight, 2), 1) + constant
-            gl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=rows < N)
+            gl.store(out + rows, (result * GAIN + added).to(out.dtype.element_ty), mask=rows < N)
             rows += step * 16
             if BIAS:
                 constant = gl.load(bias + rows, mask=rows < N, other=0.0).to(gl.float32)

@@ -78,6 +78,7 @@ def tokendyno_core_product(
     OFFSET: gl.constexpr,
     BIAS: gl.constexpr,
     RESIDUAL: gl.constexpr,
+    GAIN: gl.constexpr,
     GATED: gl.constexpr,
     ACTED: gl.constexpr,
     GELU: gl.constexpr,
@@ -193,7 +194,7 @@ def tokendyno_core_product(
                 result = gl.sum(sums(total, weight, num_warps), 1) * units + constant
                 if ACTED:
                     result = act(result, GELU)
-            gl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=rows < N)
+            gl.store(out + rows, (result * GAIN + added).to(out.dtype.element_ty), mask=rows < N)
             rows += step * 16
             units = gl.load(scale + rows, mask=rows < N, other=0.0).to(gl.float32)
             if GATED:

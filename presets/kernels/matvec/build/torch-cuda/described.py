@@ -9,6 +9,34 @@ from transformers.pytorch_utils import Conv1D
 
 _SILU, _GELU = (nn.SiLU, SiLUActivation), (GELUTanh, NewGELUActivation)
 _NONE: tuple[None, ...] = (None,) * 4
+_NORMS = (
+    ("input_layernorm", "", "post_attention_layernorm", ""),
+    ("input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm"),
+    ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"),
+)
+"""What architectures call the norms before and after attention, before and after the MLP. A layer's own is the row
+whose last norm it has, else the first; it need not have the others."""
+_PAIRS = ("GlmAttention", "Glm4Attention", "HeliumAttention", "Ernie4_5Attention")
+"""Attention that rotates each even dimension of a head with the next one: nothing else tells."""
+_LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter")
+_PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "OlmoeTopKRouter")
+_SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter")
+
+AMONG, OVER, SIGMOID, SIGMOID_NORMED, GIVEN = range(5)
+
+
+class Routing(NamedTuple):
+    """How experts are chosen and what they are multiplied with, in numbers, which an operator takes as a list.
+
+    top     experts of a token
+    mode    softmax AMONG those chosen, or OVER all; SIGMOID, or divided by their sum; GIVEN by somebody else
+    groups, kept   experts come in so many groups, of which those with the largest sums of two are kept
+    """
+
+    top: int
+    mode: int = AMONG
+    groups: int = 1
+    kept: int = 1
 
 
 class Parts(NamedTuple):
@@ -16,7 +44,7 @@ class Parts(NamedTuple):
 
     attention   the module with its sizes and scaling
     products    linear layers: q, k and v as one; the output projection; gate and up as one, or up alone; down. Of a
-                mixture the first two
+                mixture without a shared expert the first two; with one that has a gate, that too
     norms       weights of the norms before and after attention, before and after the MLP; None where there is none
     eps, offset   of all norms, those of heads included; what is added to their weights
     heads       weights of the norms of queries and keys, or None
@@ -24,6 +52,11 @@ class Parts(NamedTuple):
     router, experts   of a mixture of experts, or None
     shifts      biases of the norms, where these are LayerNorms
     gated       whether there is a gate
+    gain        by which attention and the MLP are multiplied before they are added
+    cap         of attention scores, or 0
+    rotated     dimensions of a head that are rotated, from the first on; 0: none
+    pairs       each is rotated with its neighbour, not with the one half of them away
+    unscaled    tokens whose queries are not scaled by their position; 0: all
     """
 
     attention: nn.Module
@@ -37,6 +70,17 @@ class Parts(NamedTuple):
     experts: nn.Module | None = None
     shifts: tuple[torch.Tensor | None, ...] = _NONE
     gated: bool = True
+    gain: float = 1.0
+    cap: float = 0.0
+    rotated: int = 0
+    pairs: bool = False
+    unscaled: int = 0
+
+    def plain(self) -> bool:
+        """Whether it has nothing that a layer split over ranks cannot compute."""
+        added = self.norms[1] is not None or self.norms[3] is not None  # each rank has a part of what they normalize
+        whole = self.gated and not self.gelu and not self.offset and self.shifts[0] is None and not added
+        return whole and self.gain == 1 and not self.cap and not self.pairs and self.rotated == self.attention.head_dim
 
 
 def describe(module: nn.Module) -> Parts | None:
@@ -44,27 +88,74 @@ def describe(module: nn.Module) -> Parts | None:
     if hasattr(module, "ln_1"):
         return _describe_gpt2(module)
     attention, mlp = module.self_attn, module.mlp
-    if not hasattr(attention.q_proj, "whole"):
+    first = _joined(attention, "qkv_proj", "q_proj")
+    if first is None:
         return None
-    names = ("input_layernorm", "", "post_attention_layernorm", "")
-    if hasattr(module, "post_feedforward_layernorm"):  # it normalizes what it adds to its input
-        names = (
-            "input_layernorm",
-            "post_attention_layernorm",
-            "pre_feedforward_layernorm",
-            "post_feedforward_layernorm",
-        )
+    names = _NORMS[0]
+    for one in _NORMS[1:]:
+        if hasattr(module, one[3]):
+            names = one
     norms = [getattr(module, name, None) for name in names]
     one = norms[3] or norms[2]
     eps, offset = (one.eps, 1.0) if hasattr(one, "eps") else (one.variance_epsilon, 0.0)  # Gemma's adds 1
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
-    products, norms, heads = (attention.q_proj.whole, attention.o_proj), _weights(norms), _weights(heads)
+    angles = getattr(attention.config, "rope_parameters", None) or {}
+    turned = int(attention.head_dim * angles.get("partial_rotary_factor", 1.0))
+    parts = Parts(
+        attention,
+        (first, attention.o_proj),
+        _weights(norms),
+        eps,
+        offset,
+        _weights(heads),
+        gain=getattr(module, "residual_multiplier", 1.0),
+        cap=getattr(attention, "attn_logit_softcapping", None) or 0.0,
+        rotated=turned if getattr(attention, "use_rope", True) else 0,
+        pairs=type(attention).__name__ in _PAIRS,
+        unscaled=angles.get("original_max_position_embeddings", 0) if angles.get("llama_4_scaling_beta") else 0,
+    )
     if hasattr(mlp, "experts"):
-        return Parts(attention, products, norms, eps, offset, heads, router=mlp.router, experts=mlp.experts)
-    if not hasattr(mlp.gate_proj, "whole") or type(mlp.act_fn) not in (*_SILU, *_GELU):
+        return _of_mixture(parts, mlp)
+    wide, act = _joined(mlp, "gate_up_proj", "gate_proj"), getattr(mlp, "act_fn", None) or mlp.activation_fn
+    if wide is None or type(act) not in (*_SILU, *_GELU):
         return None
-    products += (mlp.gate_proj.whole, mlp.down_proj)
-    return Parts(attention, products, norms, eps, offset, heads, type(mlp.act_fn) in _GELU)
+    return parts._replace(products=(*parts.products, wide, mlp.down_proj), gelu=type(act) in _GELU)
+
+
+def _joined(module: nn.Module, name: str, first: str) -> nn.Module | None:
+    """Several linear layers as one: as they come, under this name, or fused where the first of them was."""
+    return getattr(module, name) if hasattr(module, name) else getattr(getattr(module, first), "whole", None)
+
+
+def routing_of(router: nn.Module) -> Routing | None:
+    """How a router chooses; None where the kernels do not know its kind. Mixtral's shares, divided by their sum, are a
+    softmax over the chosen logits as those of gpt-oss are; others' are where they are `norm_topk_prob`."""
+    name, top = type(router).__name__, router.top_k
+    if name in _LOGITS:
+        return Routing(top)
+    if name in _PROBABILITIES:
+        return Routing(top, AMONG if router.norm_topk_prob else OVER)
+    if name not in _SIGMOIDS:
+        return None
+    groups, number = router.num_group, router.num_experts
+    if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
+        return None
+    mode = SIGMOID_NORMED if router.norm_topk_prob else SIGMOID
+    return Routing(top, mode, groups, router.topk_group)
+
+
+def _of_mixture(parts: Parts, mlp: nn.Module) -> Parts | None:
+    """A layer with these parts and a mixture of experts; None for a router, or a shared expert, that no kernel has."""
+    router = mlp.router if hasattr(mlp, "router") else mlp.gate
+    shared = getattr(mlp, "shared_experts", None) or getattr(mlp, "shared_expert", None)
+    if routing_of(router) is None or getattr(parts.attention.config, "clip_qkv", None):
+        return None
+    if shared is not None:
+        if not hasattr(shared.gate_proj, "whole") or type(shared.act_fn) not in _SILU:
+            return None
+        gate = (mlp.shared_expert_gate,) if hasattr(mlp, "shared_expert_gate") else ()
+        parts = parts._replace(products=(*parts.products, shared.gate_proj.whole, shared.down_proj, *gate))
+    return parts._replace(router=router, experts=mlp.experts)
 
 
 def _describe_gpt2(module: nn.Module) -> Parts | None:

@@ -125,6 +125,8 @@ def tokendyno_attention_rounded(
     HKV: gl.constexpr,
     D: gl.constexpr,
     ANGLES: gl.constexpr,
+    ROTATED: gl.constexpr,
+    PAIRS: gl.constexpr,
     BT: gl.constexpr,
     SPLITS: gl.constexpr,
     NORMED: gl.constexpr,
@@ -196,7 +198,7 @@ def tokendyno_attention_rounded(
     ours = qkv + (HKV * G + HKV + head) * D
     new_value = gl.load(ours + columns).to(gl.float32)
     also = gl.load(ours + gl.arange(0, D, gl.SliceLayout(0, whole))).to(gl.float32)
-    turned = rotated(qkv, cos, sin, q_norm, k_norm, head, eps, flat, G, HKV, D, ANGLES, NORMED, OFFSET)
+    turned = rotated(qkv, cos, sin, q_norm, k_norm, head, eps, flat, G, HKV, D, ANGLES, ROTATED, PAIRS, NORMED, OFFSET)
     is_key = (gl.arange(0, 16, gl.SliceLayout(1, flat)) == 15)[:, None]
     new_key = gl.sum(gl.where(is_key, turned, 0.0), 0)
     mine = (here >= begin) & (here < end)  # the new token is in this part

@@ -14,15 +14,23 @@ A vector is handed from kernel to kernel as PER parts, one for each element of a
   PER 2   unit float32 (2, K / 2): even elements, odd elements
   PER 1   unit float32 (1, K)
 
-Rows of gate and up alternate: gate 0, up 0, gate 1, ...
+Rows of gate and up are taken in turn, gate 0, up 0, gate 1, ...: as they lie in gpt-oss; elsewhere all of gate lies
+above up (APART).
 """
+
+from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
+from torch import nn
+from transformers.activations import SiLUActivation
+from transformers.integrations import moe
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from .described import Routing
 from .products import ONCE, can_be_early
+from .routing import selected
 
 BLOCK = 32  # weights with one scale
 ASM = True  # False: without inline PTX, for Triton's interpreter
@@ -30,29 +38,13 @@ WORDS: tl.constexpr = tl.constexpr(128)  # that a warp reads at once: 16 bytes a
 TWICE: tl.constexpr = tl.constexpr(-0x379BCDF0)  # 0xC8643210: twice the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6
 
 
-@triton.jit
-def selected(logits, E: tl.constexpr, EP: tl.constexpr, TOP: tl.constexpr, TOPP: tl.constexpr):
-    """Ids and shares (TOPP,) of the TOP largest of E logits, in falling order, of equal ones the first; shares: softmax
-    over these alone.
+class Gate(NamedTuple):
+    """(up + more) * gate / (1 + exp(-alpha * gate)), gate and up clamped by limit; factor: of all shares."""
 
-    EP, TOPP   the powers of two at or above E and TOP
-    Logits are compared as integers of the same order, for which a warp has one instruction; every program selects.
-    """
-    least: tl.constexpr = -(1 << 31)
-    place, slot = tl.arange(0, EP), tl.arange(0, TOPP)
-    bits = tl.load(logits + place, mask=place < E, other=0.0, cache_modifier=".cg").to(tl.int32, bitcast=True)
-    left = tl.where(place < E, bits ^ ((bits >> 31) & 0x7FFFFFFF), least)
-    ids = tl.zeros((TOPP,), tl.int32)
-    scores = tl.full((TOPP,), float("-inf"), tl.float32)
-    for turn in tl.static_range(TOP):
-        best = tl.max(left, 0)
-        at = tl.min(tl.where(left == best, place, EP - 1), 0)
-        score = (best ^ ((best >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
-        ids = tl.where(slot == turn, at, ids)
-        scores = tl.where(slot == turn, score, scores)
-        left = tl.where(place == at, least, left)
-    shares = tl.exp(scores - tl.max(scores, 0))
-    return ids, shares / tl.sum(shares, 0)
+    limit: float = float("inf")
+    alpha: float = 1.0
+    more: float = 0.0
+    factor: float = 1.0
 
 
 # --- a vector, and its product with words of the weights ------------------------------------------
@@ -146,17 +138,18 @@ def _dot8(word, pairs, offset, zero, ASM: tl.constexpr):
 
 
 @triton.jit
-def words_of(w, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, R: tl.constexpr):
+def words_of(w, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, R: tl.constexpr, APART: tl.constexpr):
     """All words of R rows of each warp, as CHUNKS * R tensors (W, 128).
 
-    line, inside   the first of the rows (W,), the others follow; whether they exist
+    line, inside   the first of the rows (W,), the others follow, or each second lies APART below; whether they exist
     Shapes are such that every version of Triton gives a row to a warp, and 16 bytes at once to a lane.
     """
     words = ()
     for chunk in tl.static_range(CHUNKS):
         place = tl.arange(0, WORDS) + chunk * WORDS
         for row in tl.static_range(R):
-            at = w + (line + row)[:, None] * WIDTH + place[None, :]
+            after = row // 2 + row % 2 * APART if APART > 0 else row
+            at = w + (line + after)[:, None] * WIDTH + place[None, :]
             valid = inside[:, None] & (place < WIDTH)[None, :]
             words += (tl.load(at, mask=valid, other=0, eviction_policy="evict_first"),)
     return words
@@ -279,6 +272,7 @@ def tokendyno_router(
     norm,
     w,
     bias,
+    extra,
     logits,
     codes,
     unit,
@@ -288,18 +282,31 @@ def tokendyno_router(
     BK: tl.constexpr,
     PER: tl.constexpr,
     UNIT: tl.constexpr,
+    BIAS: tl.constexpr,
+    EXTRA: tl.constexpr,
     EARLY: tl.constexpr,
 ):
-    """logits (E,) = w (E, K) @ norm(x) (K,) + bias, a program each; one more program hands on norm(x)."""
-    row = tl.program_id(0)
+    """logits (T, E) = norm(x) (T, K) @ w (E, K).T + bias, a program each; one more for each token hands on norm(x).
+
+    EXTRA  logits are (T, E + 1), the last of them of the row `extra`
+    """
+    row, token = tl.program_id(0), tl.program_id(1)
+    x += token * K
+    logits += token * (E + EXTRA)
+    unit += token * K  # codes: of a single token alone
     if EARLY:
         gdc_launch_dependents()
-    if row < E:
+    if row < E + EXTRA:
         column = tl.arange(0, BK)
         here = column < K
-        weights = tl.load(w + row * K + column, mask=here, other=0.0).to(tl.float32)
+        line = w + row * K
+        if EXTRA:
+            line = tl.where(row < E, line, extra)
+        weights = tl.load(line + column, mask=here, other=0.0).to(tl.float32)
         weights *= tl.load(norm + column, mask=here, other=0.0).to(tl.float32)
-        constant = tl.load(bias + row).to(tl.float32)
+        constant = 0.0
+        if BIAS:
+            constant = tl.load(bias + row, mask=row < E, other=0.0).to(tl.float32)
         if EARLY:
             gdc_wait()
         plain = tl.load(x + column, mask=here, other=0.0).to(tl.float32)
@@ -320,6 +327,7 @@ def tokendyno_experts_up(
     codes,
     unit,
     logits,
+    beside,
     w,
     scales,
     bias,
@@ -327,18 +335,24 @@ def tokendyno_experts_up(
     unit_out,
     limit,
     alpha,
+    more,
     E: tl.constexpr,
     K: tl.constexpr,
     N: tl.constexpr,
     EP: tl.constexpr,
     TOP: tl.constexpr,
     TOPP: tl.constexpr,
+    MODE: tl.constexpr,
+    GROUPS: tl.constexpr,
+    KEPT: tl.constexpr,
     R: tl.constexpr,
     W: tl.constexpr,
     CHUNKS: tl.constexpr,
     PER: tl.constexpr,
     UNIT: tl.constexpr,
     UNIT_OUT: tl.constexpr,
+    BIAS: tl.constexpr,
+    APART: tl.constexpr,
     STAGES: tl.constexpr,
     ASM: tl.constexpr,
     EARLY: tl.constexpr,
@@ -346,12 +360,13 @@ def tokendyno_experts_up(
     """For the expert in each slot (axis 1 of the grid), its N rows of gate and up, R * W at once: N / 2 activations.
 
     w, scales   int32 (E, N, K / PER), uint8 (E, N, K / 32); W: warps, each of which handles R rows
+    logits, beside   see `selected`; APART: rows of gate, which lie above those of up, or 0, where they alternate
     The activations go to codes_out and unit_out, a vector for each slot.
     """
     if EARLY:
         gdc_wait()
     slot = tl.program_id(1)
-    ids, _ = selected(logits, E, EP, TOP, TOPP)
+    ids, _ = selected(logits, beside, 1.0, E, EP, TOP, TOPP, MODE, GROUPS, KEPT)
     number = tl.sum(tl.where(tl.arange(0, TOPP) == slot, ids, 0), 0)
     expert = number.to(tl.int64)
     if EARLY and STAGES > 1:  # only now: the dependent reads the logits before it waits
@@ -364,11 +379,14 @@ def tokendyno_experts_up(
     powers = scales_of(scales, expert * N + begin, begin < N, CHUNKS, K // PER, PER, R)
     for tile in tl.range(tl.program_id(0), tl.cdiv(N, R * W), tl.num_programs(0), num_stages=STAGES):
         first = tile * (R * W) + tl.arange(0, W) * R
-        words = words_of(w, expert * N + first, first < N, CHUNKS, K // PER, R)
+        line = expert * N + (first // 2 if APART > 0 else first)
+        words = words_of(w, line, first < N, CHUNKS, K // PER, R, APART)
         if EARLY and STAGES == 1:  # keeps all loads in front of what uses the first
             gdc_launch_dependents()
         rows = first[:, None] + tl.arange(0, R)[None, :]
-        constant = tl.load(bias + expert * N + rows, mask=rows < N, other=0.0).to(tl.float32)
+        constant = tl.zeros((W, R), tl.float32)
+        if BIAS:
+            constant = tl.load(bias + expert * N + rows, mask=rows < N, other=0.0).to(tl.float32)
         later = first + tl.num_programs(0) * (R * W)
         further = scales_of(scales, expert * N + later, later < N, CHUNKS, K // PER, PER, R)
         total = multiplied(
@@ -391,7 +409,7 @@ def tokendyno_experts_up(
         gate, up = tl.split(tl.reshape(total + constant, (R * W // 2, 2)))
         gate = tl.minimum(gate, limit)
         up = tl.minimum(tl.maximum(up, -limit), limit)
-        result = tl.reshape((up + 1) * gate / (1 + tl.exp(-gate * alpha)), (R * W // 16, 8))
+        result = tl.reshape((up + more) * gate / (1 + tl.exp(-gate * alpha)), (R * W // 16, 8))
         to = tile * (R * W // 16)
         hand_on(result, to, codes_out + slot * (H // 2), unit_out + slot * units, H, PER, UNIT_OUT)
 
@@ -401,33 +419,43 @@ def tokendyno_experts_down(
     codes,
     unit,
     logits,
+    beside,
     w,
     scales,
     bias,
     residual,
+    shared,
     out,
+    factor,
     E: tl.constexpr,
     K: tl.constexpr,
     N: tl.constexpr,
     EP: tl.constexpr,
     TOP: tl.constexpr,
     TOPP: tl.constexpr,
+    MODE: tl.constexpr,
+    GROUPS: tl.constexpr,
+    KEPT: tl.constexpr,
     R: tl.constexpr,
     W: tl.constexpr,
     CHUNKS: tl.constexpr,
     PER: tl.constexpr,
     UNIT: tl.constexpr,
+    BIAS: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    SHARED: tl.constexpr,
     STAGES: tl.constexpr,
     ASM: tl.constexpr,
     EARLY: tl.constexpr,
 ):
     """out (N,) = residual + the sum over slots of share * (w of its expert (N, K) @ its activations (K,) + bias).
 
+    SHARED  shared (N,), times the sigmoid of the logit after those of experts, is added too
     W / TOPP of the warps handle the expert of one slot.
     """
     if EARLY:
         gdc_launch_dependents()
-    ids, shares = selected(logits, E, EP, TOP, TOPP)
+    ids, shares = selected(logits, beside, factor, E, EP, TOP, TOPP, MODE, GROUPS, KEPT)
     each: tl.constexpr = W // TOPP
     warp = tl.arange(0, W)
     slot = warp // each
@@ -448,10 +476,12 @@ def tokendyno_experts_down(
                 vector += (tl.zeros((W, WORDS), tl.int32),)
     for tile in tl.range(begin, tl.cdiv(N, R * each), tl.num_programs(0), num_stages=STAGES):
         first = tile * (R * each) + (warp % each) * R
-        words = words_of(w, expert * N + first, (first < N) & (slot < TOP), CHUNKS, K // PER, R)
+        words = words_of(w, expert * N + first, (first < N) & (slot < TOP), CHUNKS, K // PER, R, 0)
         rows = first[:, None] + tl.arange(0, R)[None, :]  # (W, R)
         inside = (rows < N) & (slot < TOP)[:, None]
-        constant = tl.load(bias + expert[:, None] * N + rows, mask=inside, other=0.0).to(tl.float32)
+        constant = tl.zeros((W, R), tl.float32)
+        if BIAS:
+            constant = tl.load(bias + expert[:, None] * N + rows, mask=inside, other=0.0).to(tl.float32)
         if tile == begin:
             if EARLY:
                 gdc_wait()
@@ -478,7 +508,11 @@ def tokendyno_experts_down(
         weighted = tl.where(inside, (total + constant) * share[:, None], 0.0)
         whole = tl.sum(tl.reshape(weighted, (TOPP, each * R)), 0)
         to = tile * (R * each) + tl.arange(0, each * R)
-        whole += tl.load(residual + to, mask=to < N, other=0.0).to(tl.float32)
+        if RESIDUAL:
+            whole += tl.load(residual + to, mask=to < N, other=0.0).to(tl.float32)
+        if SHARED:
+            opened = 1 / (1 + tl.exp(-tl.load(logits + E)))
+            whole += opened * tl.load(shared + to, mask=to < N, other=0.0).to(tl.float32)
         tl.store(out + to, whole.to(out.dtype.element_ty), mask=to < N)
 
 
@@ -496,25 +530,46 @@ def sizes(weight: torch.Tensor) -> tuple[int, int, int]:
     return experts, rows, columns * BLOCK if weight.dtype == torch.uint8 else columns
 
 
-Part = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]
+Part = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]
 """A matrix of every expert, rows one after the other: its weight, its scales in MXFP4, its bias."""
 
 
-def of(module: torch.nn.Module) -> tuple[Part, Part] | None:
+def of(module: nn.Module) -> tuple[Part, Part] | None:
     """Gate and up, and down, of a module with experts; None if the kernels do not support them."""
     if hasattr(module, "gate_up_proj_blocks"):
         up = module.gate_up_proj_blocks, module.gate_up_proj_scales, module.gate_up_proj_bias
         down = module.down_proj_blocks, module.down_proj_scales, module.down_proj_bias
-    else:  # (E, in, out), laid out by rows
+    elif hasattr(module, "limit") and module.is_transposed:  # gpt-oss: (E, in, out), laid out by rows
         up = module.gate_up_proj.transpose(1, 2), None, module.gate_up_proj_bias
         down = module.down_proj.transpose(1, 2), None, module.down_proj_bias
+    elif joined(module):
+        up, down = (module.gate_up_proj, None, None), (module.down_proj, None, None)
+    else:
+        return None
     return (up, down) if fits(up[0]) and fits(down[0]) else None
+
+
+def joined(module: nn.Module) -> bool:
+    """Whether its experts are as most mixtures have them: gate above up, SiLU, no biases."""
+    if not getattr(module, "is_concatenated", False) or module.is_transposed:
+        return False
+    plain = module.has_gate and not module.has_bias and not module.has_post_expert_norm
+    own = type(module)._apply_gate is not moe._default_apply_gate
+    return plain and not own and type(module.act_fn) in (nn.SiLU, SiLUActivation)
+
+
+def gate_of(module: nn.Module, factor: float = 1.0) -> Gate:
+    """What its experts compute between their two products."""
+    if joined(module):
+        return Gate(factor=factor)
+    return Gate(float(module.limit), float(module.alpha), 1.0, factor)
 
 
 def fits(weight: torch.Tensor) -> bool:
     """Whether the kernels support this matrix: whole words, rows one after the other."""
     columns = sizes(weight)[2]
-    return weight.is_contiguous() and columns % (4 * per_word(weight)) == 0 and columns % 8 == 0
+    known = weight.dtype in (torch.uint8, torch.bfloat16, torch.float16, torch.float32)
+    return known and weight.is_contiguous() and columns % (4 * per_word(weight)) == 0 and columns % 8 == 0
 
 
 def buffers(rows: int, columns: int, per: int, share: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
@@ -523,13 +578,19 @@ def buffers(rows: int, columns: int, per: int, share: int, device: torch.device)
     return torch.empty(rows, columns // 2, dtype=torch.int32, device=device) if per == 8 else unit, unit
 
 
-def config(per: int, columns: int, down: bool) -> dict[str, int]:
+def config(per: int, columns: int, down: bool, top: int = 4) -> dict[str, int]:
     """Rows of a warp, warps, stages of loading, and programs (of gate and up: for each slot): the best of sweeps on an
-    H200 in the shape of gpt-oss-20b, by the time of a whole step."""
+    H200 in the shape of gpt-oss-20b, by the time of a whole step; of dense rows of another length as many as give a
+    warp about as much to load at once."""
+    of_slots = max(4, triton.next_power_of_2(top))  # a warp for each, if not more
     if per != 8:
-        return {"R": 1 if down else 4, "num_warps": 4, "STAGES": 1, "CTAS": ONCE}
+        chunks = triton.cdiv(columns, per * WORDS.value)
+        if down:
+            rows = next(rows for rows in (4, 2, 1) if rows * chunks <= 12 or rows == 1)
+            return {"R": rows, "num_warps": of_slots, "STAGES": 1, "CTAS": ONCE}
+        return {"R": 4 if chunks <= 12 else 2, "num_warps": 4 if chunks <= 12 else 8, "STAGES": 1, "CTAS": ONCE}
     if down:
-        return {"R": 4, "num_warps": 4, "STAGES": 3, "CTAS": 360}
+        return {"R": 4, "num_warps": of_slots, "STAGES": 3, "CTAS": 360}
     return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 124}
 
 
@@ -538,22 +599,31 @@ def router(
     norm: torch.Tensor,
     eps: float,
     weight: torch.Tensor,
-    bias: torch.Tensor,
+    bias: torch.Tensor | None,
     per: int,
     early: bool | None = None,
     warps: int = 8,
     out: torch.Tensor | None = None,
+    extra: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """x (K,), weight (E, K) -> logits (E,) float32, those of `out` if given, and norm(x) as (codes, unit)."""
+    """x (K,), weight (E, K) -> logits (E,) float32, those of `out` if given, and norm(x) as (codes, unit). Of x (T, K),
+    logits (T, E), and norm(x) twice, as it is. extra: (1, K), a shared expert's gate, whose logit is the last."""
     early = can_be_early() if early is None else early
     experts, columns = weight.shape
-    logits = torch.empty(experts, dtype=torch.float32, device=x.device) if out is None else out
-    codes, unit = buffers(1, columns, per, BLOCK, x.device)
-    tokendyno_router[(experts + 1,)](
+    tokens = x.shape[0] if x.ndim > 1 else 1
+    rows = experts + (extra is not None)
+    logits = torch.empty(*x.shape[:-1], rows, dtype=torch.float32, device=x.device) if out is None else out
+    if x.ndim > 1:
+        codes = unit = torch.empty_like(x)
+        per = 1
+    else:
+        codes, unit = buffers(1, columns, per, BLOCK, x.device)
+    tokendyno_router[(rows + 1, tokens)](
         x,
         norm,
         weight,
-        bias,
+        weight if bias is None else bias,
+        weight if extra is None else extra,
         logits,
         codes,
         unit,
@@ -563,6 +633,8 @@ def router(
         BK=triton.next_power_of_2(columns),
         PER=per,
         UNIT=BLOCK,
+        BIAS=bias is not None,
+        EXTRA=extra is not None,
         EARLY=early,
         launch_pdl=early,
         num_warps=warps,
@@ -574,35 +646,39 @@ def up(
     codes: torch.Tensor,
     unit: torch.Tensor,
     logits: torch.Tensor,
-    weight: torch.Tensor,
-    scales: torch.Tensor | None,
-    bias: torch.Tensor,
-    top: int,
-    limit: float,
-    alpha: float,
+    part: Part,
+    routing: Routing,
+    gate: Gate,
+    beside: torch.Tensor | None = None,
     early: bool | None = None,
     tuned: dict[str, int] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The activations of the `top` experts, as (codes, unit)."""
+    """The activations of the chosen experts, as (codes, unit). logits, beside: see `selected`. Gate and up alternate
+    where there are biases."""
+    weight, scales, bias = part
     experts, rows, columns = sizes(weight)
     per = per_word(weight)
     how = dict(tuned or config(per, columns, False))
     unit_out = BLOCK if how["R"] * how["num_warps"] % (2 * BLOCK) == 0 else 8
-    found = buffers(top, rows // 2, per, unit_out, weight.device)
+    found = buffers(routing.top, rows // 2, per, unit_out, weight.device)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * how["num_warps"]))
-    tokendyno_experts_up[(programs, top)](
+    tokendyno_experts_up[(programs, routing.top)](
         codes,
         unit,
         logits,
+        logits if beside is None else beside,
         weight.view(torch.int32),
         weight if scales is None else scales,
-        bias,
+        weight if bias is None else bias,
         *found,
-        limit,
-        alpha,
-        **_constants(experts, rows, columns, top, per, early),
+        gate.limit,
+        gate.alpha,
+        gate.more,
+        **_constants(experts, rows, columns, routing, per, early),
         UNIT=columns // unit.shape[1],
         UNIT_OUT=unit_out,
+        BIAS=bias is not None,
+        APART=0 if bias is not None else rows // 2,
         W=how["num_warps"],
         **how,
     )
@@ -613,46 +689,60 @@ def down(
     codes: torch.Tensor,
     unit: torch.Tensor,
     logits: torch.Tensor,
-    weight: torch.Tensor,
-    scales: torch.Tensor | None,
-    bias: torch.Tensor,
-    top: int,
-    residual: torch.Tensor,
+    part: Part,
+    routing: Routing,
+    gate: Gate,
+    residual: torch.Tensor | None,
     out: torch.Tensor,
+    beside: torch.Tensor | None = None,
     early: bool | None = None,
     tuned: dict[str, int] | None = None,
+    shared: torch.Tensor | None = None,
 ) -> None:
-    """Write residual + the weighted sum of the `top` experts into `out` (N,)."""
+    """Write residual + the weighted sum of the chosen experts into `out` (N,). shared: (N,), of a shared expert whose
+    gate is the last of the logits."""
+    weight, scales, bias = part
     experts, rows, columns = sizes(weight)
     per = per_word(weight)
-    how = dict(tuned or config(per, columns, True))
-    each = how["num_warps"] // triton.next_power_of_2(top)
+    how = dict(tuned or config(per, columns, True, routing.top))
+    each = how["num_warps"] // triton.next_power_of_2(routing.top)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * each))
     tokendyno_experts_down[(programs,)](
         codes,
         unit,
         logits,
+        logits if beside is None else beside,
         weight.view(torch.int32),
         weight if scales is None else scales,
-        bias,
-        residual,
+        weight if bias is None else bias,
+        out if residual is None else residual,
+        out if shared is None else shared,
         out,
-        **_constants(experts, rows, columns, top, per, early),
+        gate.factor,
+        **_constants(experts, rows, columns, routing, per, early),
         UNIT=columns // unit.shape[1],
+        BIAS=bias is not None,
+        RESIDUAL=residual is not None,
+        SHARED=shared is not None,
         W=how["num_warps"],
         **how,
     )
 
 
-def _constants(experts: int, rows: int, columns: int, top: int, per: int, early: bool | None) -> dict[str, int | bool]:
+def _constants(
+    experts: int, rows: int, columns: int, routing: Routing, per: int, early: bool | None
+) -> dict[str, int | bool]:
     early = can_be_early() if early is None else early
     return {
         "E": experts,
         "K": columns,
         "N": rows,
         "EP": triton.next_power_of_2(experts),
-        "TOP": top,
-        "TOPP": triton.next_power_of_2(top),
+        "TOP": routing.top,
+        "TOPP": triton.next_power_of_2(routing.top),
+        "MODE": routing.mode,
+        "GROUPS": routing.groups,
+        "KEPT": routing.kept,
         "CHUNKS": triton.cdiv(columns, per * WORDS.value),
         "PER": per,
         "ASM": ASM,

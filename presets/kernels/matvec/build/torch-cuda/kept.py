@@ -102,12 +102,12 @@ def settle(
 def _run_each(tasks: list[Task]) -> list[bool]:
     """Run each once, and with that compile it; whether this card has memory enough for it. Several compile at once:
     LLVM runs without the interpreter's lock, and ptxas is a program of its own."""
-    stream = torch.cuda.current_stream()
+    stream, inference = torch.cuda.current_stream(), torch.is_inference_mode_enabled()  # each thread has its own
 
     def fits(task: Task) -> bool:
         run, way = task
         try:
-            with torch.cuda.stream(stream):
+            with torch.inference_mode(inference), torch.cuda.stream(stream):
                 run(way)
         except triton.runtime.errors.OutOfResources:
             return False

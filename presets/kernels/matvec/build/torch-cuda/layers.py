@@ -1,5 +1,7 @@
 """Layers with a fast path for a single token. Several tokens, or anything unusual, take the model's own code."""
 
+import functools
+
 import torch
 from torch import nn
 
@@ -65,9 +67,9 @@ class GatheredLinear(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Replaces a decoder layer with fused projections. For a single token it is five kernels in Llama, Mistral,
-    Qwen 3 and GPT-2, six in gpt-oss, and seven in Olmo 3 and Gemma 3, which normalize what they add
-    (six where the next product does it).
+    """Replaces a decoder layer with fused projections, described by `described`. For a single token it is five kernels,
+    six in mixtures, and seven where what is added is normalized, as in Olmo 3, GLM-4 and Gemma 3 (six where the next
+    product does it).
 
     It attends to the filled slots of the custom decode loop's static cache.
     """
@@ -85,9 +87,8 @@ class DecoderLayer(nn.Module):
         position_embeddings=None,
         **kwargs,
     ):
-        if ops.fits(self, hidden_states, past_key_values):
-            return ops.layer(self, hidden_states, past_key_values, *position_embeddings)
-        return type(self).forward(
+        own = functools.partial(
+            type(self).forward,
             self,
             hidden_states,
             attention_mask=attention_mask,
@@ -97,10 +98,13 @@ class DecoderLayer(nn.Module):
             position_embeddings=position_embeddings,
             **kwargs,
         )
+        if ops.fits(self, hidden_states, past_key_values):
+            return ops.layer(self, hidden_states, past_key_values, own, *position_embeddings)
+        return own()
 
 
 class DecoderLayerOfGemma(nn.Module):
-    """The same for Gemma 3, whose layers take other arguments."""
+    """The same for Gemma 2 and 3, whose layers take other arguments."""
 
     can_torch_compile = True
     has_backward = False
@@ -114,9 +118,8 @@ class DecoderLayerOfGemma(nn.Module):
         past_key_values=None,
         **kwargs,
     ):
-        if ops.fits(self, hidden_states, past_key_values):
-            return ops.layer(self, hidden_states, past_key_values, *position_embeddings)
-        return type(self).forward(
+        own = functools.partial(
+            type(self).forward,
             self,
             hidden_states,
             position_embeddings=position_embeddings,
@@ -125,6 +128,9 @@ class DecoderLayerOfGemma(nn.Module):
             past_key_values=past_key_values,
             **kwargs,
         )
+        if ops.fits(self, hidden_states, past_key_values):
+            return ops.layer(self, hidden_states, past_key_values, own, *position_embeddings)
+        return own()
 
 
 class DecoderLayerOfGPT2(nn.Module):
@@ -143,9 +149,8 @@ class DecoderLayerOfGPT2(nn.Module):
         use_cache=False,
         **kwargs,
     ):
-        if ops.fits(self, hidden_states, past_key_values):
-            return ops.layer(self, hidden_states, past_key_values)
-        return type(self).forward(
+        own = functools.partial(
+            type(self).forward,
             self,
             hidden_states,
             past_key_values,
@@ -155,6 +160,9 @@ class DecoderLayerOfGPT2(nn.Module):
             use_cache=use_cache,
             **kwargs,
         )
+        if ops.fits(self, hidden_states, past_key_values):
+            return ops.layer(self, hidden_states, past_key_values, own)
+        return own()
 
 
 class RotaryEmbedding(nn.Module):

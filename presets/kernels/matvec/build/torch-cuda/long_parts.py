@@ -7,6 +7,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
 from . import carveout
+from .parts import angle, leads, partner
 
 SPARING = 60  # percent of shared memory: what the kernels need and little more
 
@@ -59,6 +60,8 @@ def rotated(
     HKV: gl.constexpr,
     D: gl.constexpr,
     ANGLES: gl.constexpr,
+    ROTATED: gl.constexpr,
+    PAIRS: gl.constexpr,
     NORMED: gl.constexpr,
     OFFSET: gl.constexpr,
 ):
@@ -66,14 +69,20 @@ def rotated(
     rotated if by any angles."""
     dims = gl.arange(0, D, gl.SliceLayout(0, layout))
     rows = gl.arange(0, 16, gl.SliceLayout(1, layout))
-    across = (dims + D // 2) % D
+    across = partner(dims, ROTATED, PAIRS)
     at = (gl.where(rows == 15, HKV * G + head, head * G + rows) * D)[:, None]
     there = ((rows < G) | (rows == 15))[:, None]
     turned = gl.load(qkv + at + dims[None, :], mask=there, other=0.0).to(gl.float32)
     if ANGLES > 0:
         other = gl.load(qkv + at + across[None, :], mask=there, other=0.0).to(gl.float32)
-        along = gl.load(cos + dims % ANGLES).to(gl.float32)[None, :]
-        beside = (gl.load(sin + dims % ANGLES).to(gl.float32) * gl.where(dims < D // 2, -1.0, 1.0))[None, :]
+        along = gl.load(cos + angle(dims, ANGLES, PAIRS)).to(gl.float32)
+        beside = gl.load(sin + angle(dims, ANGLES, PAIRS)).to(gl.float32)
+        beside *= gl.where(leads(dims, ROTATED, PAIRS), -1.0, 1.0)
+        if ROTATED < D:
+            along = gl.where(dims < ROTATED, along, 1.0)
+            beside = gl.where(dims < ROTATED, beside, 0.0)
+        along = along[None, :]
+        beside = beside[None, :]
         if NORMED:
             is_key = (rows == 15)[:, None]
             here = gl.where(is_key, gl.load(k_norm + dims)[None, :], gl.load(q_norm + dims)[None, :]).to(gl.float32)

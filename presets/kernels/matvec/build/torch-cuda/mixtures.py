@@ -8,9 +8,11 @@ import triton
 import triton.language as tl
 
 from . import experts
-from .experts import TWICE, sizes
+from .described import GIVEN, Routing
+from .experts import TWICE, Gate, Part, sizes
 
 ASM = True  # False: without inline PTX, for Triton's interpreter
+UNSORTED = 256  # pairs of token and expert up to which each program looks for those of its expert
 
 
 def _decode() -> str:
@@ -47,7 +49,7 @@ def _powers(scales, first, rows, k, N: tl.constexpr, K: tl.constexpr, BK: tl.con
 def _tile(
     w,
     power,
-    first,
+    line,
     rows,
     k,
     N: tl.constexpr,
@@ -57,10 +59,9 @@ def _tile(
     kind: tl.constexpr,
     ASM: tl.constexpr,
 ):
-    """(BN, BK) of an expert's matrix, of `rows` (BN,) and columns from k on, in whole blocks; decoded by ASM, SMALLER
-    times it."""
+    """(BN, BK) of an expert's matrix, of `rows` (BN,), which begin at `line`, and columns from k on, in whole blocks;
+    decoded by ASM, SMALLER times it."""
     BN: tl.constexpr = rows.shape[0]
-    line = first + rows
     if PACKED:
         place = k // 2 + tl.arange(0, BK // 2)
         known = (rows < N)[:, None] & (place < K // 2)[None, :]
@@ -97,34 +98,61 @@ def tokendyno_experts_tiles(
     begins,
     shares,
     out,
+    pairs,
     limit,
     alpha,
+    more,
     K: tl.constexpr,
     N: tl.constexpr,
     PER_TOKEN: tl.constexpr,
+    PAIRS: tl.constexpr,
+    BY_PAIR: tl.constexpr,
     BT: tl.constexpr,
     BN: tl.constexpr,
     BK: tl.constexpr,
     PACKED: tl.constexpr,
     UP: tl.constexpr,
+    BIAS: tl.constexpr,
+    APART: tl.constexpr,
     TURNED: tl.constexpr,
     ASM: tl.constexpr,
 ):
     """A program handles BN of the N rows of one expert, for all (token, slot) pairs routed to it, BT at a time.
 
-    order   pairs, sorted by expert; those of expert e begin at begins[e]
+    order   pairs, sorted by expert; those of expert e begin at begins[e]. Or, of at most PAIRS, a power of two, the
+            expert of each of the `pairs`; BY_PAIR: there is a program for each pair, idle where an earlier one has its
+            expert, not for each expert
     x       (tokens, K) if UP, else (pairs, K); shares: (pairs,)
     out     (pairs, N / 2) activations if UP, else (pairs, N), each times its share
+    APART   rows of gate, which lie above those of up, or 0, where they alternate
     TURNED  rows of weights, not tokens, are the rows of the product; ASM: weights are decoded in bfloat16
     """
     expert = tl.program_id(1)
+    if PAIRS > 0:
+        every = tl.arange(0, PAIRS)
+        experts = tl.load(order + every, mask=every < pairs, other=-1).to(tl.int32)
+        if BY_PAIR:
+            expert = tl.load(order + tl.program_id(1)).to(tl.int32)
+        mine = (experts == expert).to(tl.int32)
+        begin, end = 0, tl.sum(mine, 0)
+        if BY_PAIR:
+            end = tl.where(tl.sum(tl.where(every < tl.program_id(1), mine, 0), 0) == 0, end, 0)
+        rank = tl.cumsum(mine, 0) - 1
+    else:
+        begin, end = tl.load(begins + expert), tl.load(begins + expert + 1)
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
     first = expert.to(tl.int64) * N
-    begin, end = tl.load(begins + expert), tl.load(begins + expert + 1)
-    constant = tl.load(bias + first + rows, mask=rows < N, other=0.0).to(tl.float32)
+    line = first + (rows // 2 + rows % 2 * APART if APART > 0 else rows)
+    constant = tl.zeros((BN,), tl.float32)
+    if BIAS:
+        constant = tl.load(bias + first + rows, mask=rows < N, other=0.0).to(tl.float32)
     for t in tl.range(begin, end, BT):
         at = t + tl.arange(0, BT)
-        pair = tl.load(order + at, mask=at < end, other=0)
+        if PAIRS > 0:
+            found = (mine == 1)[:, None] & (rank[:, None] == at[None, :])
+            pair = tl.sum(tl.where(found, every[:, None], 0), 0)
+        else:
+            pair = tl.load(order + at, mask=at < end, other=0)
         source = (pair // PER_TOKEN if UP else pair).to(tl.int64)
         total = tl.zeros((BN, BT) if TURNED else (BT, BN), tl.float32)
         power = _powers(scales, first, rows, 0, N, K, BK, PACKED)
@@ -132,7 +160,7 @@ def tokendyno_experts_tiles(
             columns = k + tl.arange(0, BK)
             known = (at < end)[:, None] & (columns < K)[None, :]
             vectors = tl.load(x + source[:, None] * K + columns[None, :], mask=known, other=0.0)
-            weights = _tile(w, power, first, rows, k, N, K, BK, PACKED, x.dtype.element_ty, ASM)
+            weights = _tile(w, power, line, rows, k, N, K, BK, PACKED, x.dtype.element_ty, ASM)
             power = _powers(scales, first, rows, k + BK, N, K, BK, PACKED)  # single bytes are not copied ahead
             if TURNED:
                 total = tl.dot(weights, tl.trans(vectors), total, input_precision="ieee")
@@ -147,7 +175,7 @@ def tokendyno_experts_tiles(
             gate, up = tl.split(tl.reshape(total, (BT, BN // 2, 2)))
             gate = tl.minimum(gate, limit)
             up = tl.minimum(tl.maximum(up, -limit), limit)
-            result = (up + 1) * gate / (1 + tl.exp(-gate * alpha))
+            result = (up + more) * gate / (1 + tl.exp(-gate * alpha))
             place = tl.program_id(0) * (BN // 2) + tl.arange(0, BN // 2)
             to = out + pair.to(tl.int64)[:, None] * (N // 2) + place[None, :]
             tl.store(to, result.to(out.dtype.element_ty), mask=(at < end)[:, None] & (place < N // 2)[None, :])
@@ -171,15 +199,45 @@ def config(tokens: int, experts: int, top: int, item: int, packed: bool) -> dict
     return {"BT": 64, "BN": 128, "BK": 64, "TURNED": True, "num_warps": 8, "num_stages": 3}
 
 
+@triton.jit
+def tokendyno_sum_of_experts(
+    each,
+    residual,
+    shared,
+    logits,
+    out,
+    K,
+    WIDTH,
+    TOP: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    SHARED: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """out (T, K) = residual + the sum of each token's TOP rows of `each` (T * TOP, K). SHARED: shared (T, K), times the
+    sigmoid of the last of a token's WIDTH logits, is added too."""
+    token, columns = tl.program_id(1).to(tl.int64), tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    here = columns < K
+    total = tl.zeros((COLUMNS,), tl.float32)
+    for slot in tl.static_range(TOP):
+        total += tl.load(each + (token * TOP + slot) * K + columns, mask=here, other=0.0)
+    if RESIDUAL:
+        total += tl.load(residual + token * K + columns, mask=here, other=0.0).to(tl.float32)
+    if SHARED:
+        opened = 1 / (1 + tl.exp(-tl.load(logits + token * WIDTH + WIDTH - 1)))
+        total += opened * tl.load(shared + token * K + columns, mask=here, other=0.0).to(tl.float32)
+    tl.store(out + token * K + columns, total.to(out.dtype.element_ty), mask=here)
+
+
 def compute(
     module: torch.nn.Module, x: torch.Tensor, chosen: torch.Tensor, shares: torch.Tensor, **more: object
 ) -> torch.Tensor:
     """What transformers calls as the implementation of a module's experts; ValueError where `experts.of` has none."""
     parts = experts.of(module)
     if parts is None:
-        raise ValueError("These experts are not laid out by rows of whole words.")
+        raise ValueError("These experts are not laid out by rows of whole words, or have an activation of their own.")
     weights, scales, biases = (list(one) for one in zip(*parts, strict=True))
-    return mixture(x, chosen, shares, weights, scales, biases, float(module.limit), float(module.alpha))
+    gate = list(experts.gate_of(module))
+    return mixture(x, chosen, shares, weights, scales, biases, gate, module._is_expert_parallel)
 
 
 @torch.library.custom_op("tokendyno_experts::mixture", mutates_args=())
@@ -189,57 +247,104 @@ def mixture(
     shares: torch.Tensor,
     weights: list[torch.Tensor],
     scales: list[torch.Tensor | None],
-    biases: list[torch.Tensor],
-    limit: float,
-    alpha: float,
+    biases: list[torch.Tensor | None],
+    gate: list[float],
+    some: bool = False,
 ) -> torch.Tensor:
-    """x (T, K), experts chosen (T, TOP) and their shares -> (T, K). Matrices: gate and up, down."""
+    """x (T, K), experts chosen (T, TOP) and their shares -> (T, K). Matrices: gate and up, down; gate: `Gate`.
+
+    some   other ranks have the other experts: a number past the last of these stands for one of them, and counts as 0
+    """
     up, down = zip(weights, scales, biases, strict=True)
-    return forward(x.contiguous(), chosen, shares, up, down, limit, alpha)
+    if len(x) == 1 and experts.per_word(weights[0]) < 8 and not some:
+        return one_token(x.contiguous(), chosen, shares, up, down, Gate(*gate))
+    return forward(x.contiguous(), chosen, shares, up, down, Gate(*gate), some=some)
 
 
 @mixture.register_fake
-def _(x, chosen, shares, weights, scales, biases, limit, alpha):
+def _(x, chosen, shares, weights, scales, biases, gate, some=False):
     return x.new_empty(x.shape)
+
+
+def one_token(
+    x: torch.Tensor, chosen: torch.Tensor, shares: torch.Tensor, up: Part, down: Part, gate: Gate
+) -> torch.Tensor:
+    """The same for x (1, K) and dense experts, by the kernels of `experts`."""
+    per, columns = experts.per_word(up[0]), x.shape[1]
+    vector = torch.empty(per, columns // per, dtype=torch.float32, device=x.device)
+    vector.copy_(x.view(-1, per).t())
+    routing, out = Routing(chosen.shape[1], GIVEN), torch.empty_like(x)
+    unit = vector.view(1, columns)
+    middle = experts.up(unit, unit, shares, up, routing, gate, chosen)
+    experts.down(*middle, shares, down, routing, gate, None, out, chosen)
+    return out
 
 
 def forward(
     x: torch.Tensor,
     chosen: torch.Tensor,
     shares: torch.Tensor,
-    up: experts.Part,
-    down: experts.Part,
-    limit: float,
-    alpha: float,
+    up: Part,
+    down: Part,
+    gate: Gate,
+    residual: torch.Tensor | None = None,
     tuned: dict[str, int] | None = None,
+    some: bool = False,
+    unsorted: int | None = None,
+    shared: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> torch.Tensor:
-    """The same for parts as `experts.of` returns them."""
+    """The same for parts as `experts.of` returns them, added to `residual`. unsorted: as UNSORTED. shared: of a shared
+    expert that has a gate, (T, K) and the logits, of which its gate's is the last."""
     tokens, top = chosen.shape
     number, wide, columns = sizes(up[0])
-    pairs, order = chosen.flatten().sort(stable=True)
-    begins = torch.searchsorted(pairs, torch.arange(number + 1, device=x.device, dtype=pairs.dtype)).int()
+    few = not some and tokens * top <= (UNSORTED if unsorted is None else unsorted)
+    order = begins = chosen.contiguous()
+    if not few:
+        pairs, order = chosen.flatten().sort(stable=True)
+        begins = torch.searchsorted(pairs, torch.arange(number + 1, device=x.device, dtype=pairs.dtype)).int()
     middle = torch.empty(tokens * top, wide // 2, dtype=x.dtype, device=x.device)
-    each = torch.empty(tokens * top, columns, dtype=torch.float32, device=x.device)
+    new = torch.zeros if some else torch.empty
+    each = new(tokens * top, columns, dtype=torch.float32, device=x.device)
     how = tuned or config(tokens, number, top, x.element_size(), up[1] is not None)
     for part, source, out, rows, width in ((up, x, middle, wide, columns), (down, middle, each, columns, wide // 2)):
         weight, scales, bias = part
-        tokendyno_experts_tiles[(triton.cdiv(rows, how["BN"]), number)](
+        tokendyno_experts_tiles[(triton.cdiv(rows, how["BN"]), min(tokens * top, number) if few else number)](
             source,
             weight,
             weight if scales is None else scales,
-            bias,
+            weight if bias is None else bias,
             order,
             begins,
-            shares,
+            shares.contiguous(),
             out,
-            limit,
-            alpha,
+            tokens * top,
+            gate.limit,
+            gate.alpha,
+            gate.more,
             K=width,
             N=rows,
             PER_TOKEN=top,
+            PAIRS=triton.next_power_of_2(tokens * top) if few else 0,
+            BY_PAIR=tokens * top <= number,
             PACKED=weight.dtype == torch.uint8,
             UP=part is up,
+            BIAS=bias is not None,
+            APART=wide // 2 if part is up and bias is None else 0,
             ASM=ASM and x.dtype == torch.bfloat16,
             **how,
         )
-    return each.view(tokens, top, columns).sum(1).to(x.dtype)
+    found = torch.empty_like(x)
+    block = min(1024, triton.next_power_of_2(columns))
+    tokendyno_sum_of_experts[(triton.cdiv(columns, block), tokens)](
+        each,
+        x if residual is None else residual,
+        *((x, each) if shared is None else shared),
+        found,
+        columns,
+        1 if shared is None else shared[1].shape[1],
+        TOP=top,
+        RESIDUAL=residual is not None,
+        SHARED=shared is not None,
+        COLUMNS=block,
+    )
+    return found

@@ -3,7 +3,7 @@
 import torch
 
 from .nibble_parts import ASSEMBLY
-from .products import MOST_COLUMNS
+from .products import HELD_COLUMNS
 
 BLOCK, BLOCKS, CODE = 64, 256, 16  # weights with one scale, scales with one, numbers of 4 bits
 ALIGNED = 16  # bytes, where each tensor begins
@@ -20,7 +20,7 @@ def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
     if state.blocksize != BLOCK or state.dtype not in ASSEMBLY or (state.nested and state.state2.blocksize != BLOCKS):
         return None
     rows, columns = state.shape
-    if columns % BLOCK or columns > MOST_COLUMNS:
+    if columns % BLOCK or columns > HELD_COLUMNS:
         return None
     nested = [state.state2.code, state.offset, state.state2.absmax] if state.nested else []
     begin = at = state.code.data_ptr()

@@ -123,6 +123,7 @@ def tokendyno_nibble_product(
     OFFSET: gl.constexpr,
     BIAS: gl.constexpr,
     RESIDUAL: gl.constexpr,
+    GAIN: gl.constexpr,
     GATED: gl.constexpr,
     GELU: gl.constexpr,
     ASM: gl.constexpr,
@@ -258,7 +259,7 @@ def tokendyno_nibble_product(
         if BIAS:
             other += gl.load(bias + N + rows, mask=inside, other=0.0).to(gl.float32)
         result = gate(result, other, GELU)
-    gl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
+    gl.store(out + rows, (result * GAIN + added).to(out.dtype.element_ty), mask=inside)
 
 
 def config(rows: int, columns: int, gated: bool) -> dict[str, int | bool]:
@@ -288,6 +289,7 @@ def product(
     gelu: bool = False,
     shift: torch.Tensor | None = None,
     acted: bool = False,
+    gain: float = 1.0,
 ) -> None:
     """Write into `out`, flat. `x`: as many elements as `w` has columns; w, scale: as of `matrix`; gated: gate above up.
     ValueError for a LayerNorm (`shift`), an activation without a gate (`acted`), or a vector in float32."""
@@ -326,6 +328,7 @@ def product(
         OFFSET=offset,
         BIAS=bias is not None,
         RESIDUAL=residual is not None,
+        GAIN=gain,
         GATED=gated,
         GELU=gelu,
         ASM=ASSEMBLY[x.dtype],

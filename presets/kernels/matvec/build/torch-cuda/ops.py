@@ -1,12 +1,14 @@
 """The kernels as torch operators, and which parts of a model they accept."""
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
 from . import eight_bits, exchange, experts, nibbles, products, rows, texts, tiles
 from .attention import attend
-from .described import Parts, describe, rows_of
-from .products import MOST_COLUMNS
+from .described import Parts, Routing, describe, routing_of, rows_of
+from .products import HELD_COLUMNS, MOST_COLUMNS
 
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | None:
@@ -19,7 +21,8 @@ def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | N
     if type(weight) in (nn.Parameter, torch.Tensor):
         return (weight, None) if weight.is_floating_point() and weight.is_contiguous() else None
     if type(weight).__name__ == "Int4TilePackedTo4dTensor":
-        return (weight.qdata, weight.scale_and_zero) if tiles.whole(weight) else None
+        whole = weight.shape[-1] <= HELD_COLUMNS and tiles.whole(weight)
+        return (weight.qdata, weight.scale_and_zero) if whole else None
     if type(weight).__name__ not in ("Int8Tensor", "Float8Tensor") or weight.act_quant_kwargs is not None:
         return None
     if weight.scale.numel() != weight.shape[0] or getattr(weight, "act_pre_scale", None) is not None:
@@ -62,10 +65,11 @@ def add(
     eps: float,
     offset: float,
     ask: tuple[torch.Tensor, ...] = (),
+    gain: float = 1.0,
 ) -> None:
-    """`out` = `residual` + norm(`weight` @ `x` + `bias`), without a norm in one kernel."""
+    """`out` = `residual` + norm(`weight` @ `x` + `bias`), or without a norm, in one kernel, + `gain` * (...)."""
     if norm is None:
-        product(x, weight, out, scale=scale, bias=bias, residual=residual, ask=ask)
+        product(x, weight, out, scale=scale, bias=bias, residual=residual, ask=ask, gain=gain)
         return
     plain = torch.empty_like(out)
     product(x, weight, plain, scale=scale, bias=bias, ask=ask)
@@ -120,18 +124,26 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     if slots is None or not slots.decoding:
         return False
     rounded = hasattr(held, "key_scales")
-    if rounded and (ranks or not eight_bits.reads(attention, parts.heads[0], hidden.dtype)):
+    if rounded and (ranks or parts.cap or not eight_bits.reads(attention, parts.heads[0], hidden.dtype)):
+        return False
+    if 0 < parts.unscaled < cache.length:  # a later token's queries are scaled
         return False
     if not 16 <= size <= 256 or size & (size - 1) or getattr(attention, "num_key_value_groups", 1) > 16:
         return False
-    if getattr(attention, "attn_logit_softcapping", None) is not None or not attention.is_causal:
+    if not attention.is_causal or (parts.gain != 1 and parts.norms[1] is not None):
         return False
-    if ranks and parts.norms[3] is not None:  # a norm of a sum of which each rank has a part
+    if parts.heads[0] is not None and not parts.rotated:
+        return False
+    if ranks and not parts.plain():
         return False
     normed = parts.shifts[0] is not None  # no kernel of one token with quantized weights computes a LayerNorm
-    if parts.experts is not None and (ranks or several or experts.of(parts.experts) is None):
-        return False
+    if parts.experts is not None:
+        alone = not several and len(parts.products) == 2  # ranks compute one text at a time, and no shared expert
+        if not (alone if ranks else experts.of(parts.experts) is not None):
+            return False
     read = [matrix(rows_of(product)) for product in parts.products]
+    if len(read) > 4 and (read[4] is None or read[4][1] is not None):  # a shared expert's gate is read like a router
+        return False
     if several:
         return all(one is not None and rows.fits(one[0]) for one in read)
     return all(one is not None and (one[1] is None or not normed) for one in read)
@@ -154,27 +166,42 @@ def layer(
     module: nn.Module,
     hidden: torch.Tensor,
     cache: object,
+    own: Callable[[], torch.Tensor],
     cos: torch.Tensor | None = None,
     sin: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Run one token of each text through a decoder layer; keys and values are written to the cache. cos, sin: of the
-    rotary embedding, if there is one."""
+    rotary embedding, if there is one; own: the model's code, which the first step is held against: where it gives
+    something else, it stays."""
     parts = describe(module)
+    if not parts.rotated:
+        cos, sin = None, None
     held = cache.layers[parts.attention.layer_idx]
     matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
     if hasattr(parts.products[1], "add_up"):
-        return shared_layer(parts, hidden, held, cos, sin, [one[:2] for one in matrices])
-    more: dict[str, object] = {"gelu": parts.gelu, "offset": parts.offset, "gated": parts.gated}
+        return shared_layer(module, parts, hidden, held, cos, sin, [one[:2] for one in matrices])
+    more: dict[str, object] = {
+        "gelu": parts.gelu,
+        "offset": parts.offset,
+        "gated": parts.gated,
+        "gain": parts.gain,
+        "cap": parts.cap,
+        "rotated": parts.rotated,
+        "pairs": parts.pairs,
+    }
     if (router := parts.router) is not None:
-        matrices += [(router.weight, None, router.bias), *experts.of(parts.experts)]
-        more = {"top": router.top_k, "limit": parts.experts.limit, "alpha": parts.experts.alpha}
+        matrices += [(router.weight, None, getattr(router, "bias", None)), *experts.of(parts.experts)]
+        factor = getattr(router, "routed_scaling_factor", 1.0)
+        more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
+        more["between"] = list(experts.gate_of(parts.experts, factor))
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
     of_8_bits = getattr(held, "key_scales", None), getattr(held, "value_scales", None)
     state = (hidden, cos, sin, held.keys, held.values, *of_8_bits, held.slots.current, held.slots.filled)
     turns, scaling = getattr(held.slots, "turns", None), parts.attention.scaling
-    told = getattr(router, "told", None)  # by whom this token's way is followed
+    told = getattr(router, "told", None) if hidden.shape[0] == 1 else None  # by whom this token's way is followed
     if told is not None:
-        more["scored"] = torch.empty(router.weight.shape[0], dtype=torch.float32, device=hidden.device)
+        number = router.weight.shape[0] + (len(parts.products) > 4)
+        more["scored"] = torch.empty(number, dtype=torch.float32, device=hidden.device)
 
     def run() -> torch.Tensor:
         if hidden.shape[0] > 1:
@@ -189,6 +216,7 @@ def layer(
                 parts.eps,
                 scaling,
                 turns,
+                getattr(parts.attention, "sinks", None),
                 **more,
             )
         return decoder_layer(
@@ -211,13 +239,26 @@ def layer(
             rows.settle(weights, hidden.shape[0], parts.gated, run)
         else:
             products.settle(weights, parts.gated, run)
+        if not hasattr(module, "tokendyno_checked") and not torch.cuda.is_current_stream_capturing():
+            module.tokendyno_checked = True
+            if not _near(run(), expected := own(), hidden):
+                del module.forward
+                return expected
     out = run()
     if told is not None:
         told(more["scored"])
     return out
 
 
+def _near(found: torch.Tensor, expected: torch.Tensor, hidden: torch.Tensor) -> bool:
+    """Whether a layer adds the same to `hidden` within rounding: that of the sum, and of numbers on the way to it."""
+    rounding = 2 * torch.finfo(expected.dtype).eps
+    found, expected, hidden = found.float(), expected.float(), hidden.float()
+    return bool((found - expected).norm() <= (expected - hidden).norm() / 8 + rounding * expected.norm())
+
+
 def shared_layer(
+    module: nn.Module,
     parts: Parts,
     hidden: torch.Tensor,
     held: object,
@@ -227,11 +268,11 @@ def shared_layer(
 ) -> torch.Tensor:
     """The same in a model that is split over ranks: after each half of the layer they add up their parts, of which
     the first rank's has the residual and the bias."""
-    whole, output, up, down = parts.products
+    whole, output, *others = parts.products
     first, heads, eps, scaling = output.first, parts.heads, parts.eps, parts.attention.scaling
     before, _, between, _ = parts.norms
     weights, scales = ([pair[which] for pair in matrices] for which in (0, 1))
-    biases, wide_biases = ([one.bias, two.bias if first else None] for one, two in ((whole, output), (up, down)))
+    biases = [whole.bias, output.bias if first else None]
     cache = (held.keys, held.values, held.slots.current, held.slots.filled)
     turns = getattr(held.slots, "turns", None)
     several = hidden.shape[0] > 1
@@ -255,13 +296,29 @@ def shared_layer(
             scaling,
             first,
             turns,
+            getattr(parts.attention, "sinks", None),
         )
     middle = add_up(output, part)
+    if parts.experts is not None:
+        return middle + add_up(output, routed_part(parts, module.post_attention_layernorm(middle)))
+    up, down = others
+    wide_biases = [up.bias, down.bias if first else None]
     if several:
         part = texts.feed_forward_of_texts(middle, weights[2:], scales[2:], wide_biases, between, eps, first)
     else:
         part = feed_forward(middle, weights[2:], scales[2:], wide_biases, between, eps, first)
     return add_up(down, part)
+
+
+def routed_part(parts: Parts, x: torch.Tensor) -> torch.Tensor:
+    """What this rank's part of a mixture of experts makes of x (1, 1, K), by the mixture's own code: the forward of its
+    instance would add up as transformers does."""
+    from transformers.distributed.parallel_utils import _use_local_dtensor_params
+
+    tokens = x.view(-1, x.shape[-1])
+    _, shares, chosen, *_ = parts.router(tokens)
+    with _use_local_dtensor_params(parts.experts):
+        return type(parts.experts).forward(parts.experts, tokens, chosen, shares).view_as(x)
 
 
 def add_up(module: nn.Module, part: torch.Tensor) -> torch.Tensor:
@@ -288,6 +345,7 @@ def decoder_layer_attention(
     scaling: float,
     residual: bool,
     turns: torch.Tensor | None = None,
+    sinks: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The first half of `decoder_layer`. `residual`: whether the layer's input is added; `following`: to prefetch."""
 
@@ -296,7 +354,8 @@ def decoder_layer_attention(
 
     qkv, mixed = empty(sizes(weights[0])[0]), empty(sizes(weights[1])[1])
     product(hidden, weights[0], qkv, norm=norm, eps=eps, scale=scales[0], bias=biases[0])
-    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns)
+    own = {"turns": turns, "sinks": sinks}
+    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, **own)
     middle = torch.empty_like(hidden)
     asked = to_prefetch(following)
     product(
@@ -356,23 +415,29 @@ def decoder_layer(
     scaling: float,
     turns: torch.Tensor | None = None,
     sinks: torch.Tensor | None = None,
-    top: int = 0,
-    limit: float = 0.0,
-    alpha: float = 0.0,
     gelu: bool = False,
     offset: float = 0.0,
     gated: bool = True,
+    routing: list[int] | None = None,
+    between: list[float] | None = None,
+    beside: torch.Tensor | None = None,
     scored: torch.Tensor | None = None,
+    gain: float = 1.0,
+    cap: float = 0.0,
+    rotated: int = 0,
+    pairs: bool = False,
 ) -> torch.Tensor:
-    """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, router, gate and up, down; norms
-    and shifts as of `described.Parts`.
+    """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, those of the shared expert and
+    its gate if there are any, router, gate and up, down; norms and shifts as of `described.Parts`.
 
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
     gelu, offset   the activation, else SiLU; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
-    top, limit, alpha   of a mixture: experts of a token, clamp and slope of their activation
+    gain, cap, rotated, pairs   as of `described.Parts`
+    routing, between, beside   of a mixture: `Routing`, `experts.Gate`, and what `routing.selected` adds to scores
     key_scales, value_scales   of a cache in 8 bits, see `attend`
-    scored  where its router's scores go, (E,) float32, or None; written in plain steps alone, so not declared either
+    scored  where its router's scores go, (E,) float32, with a shared expert's gate (E + 1,), or None; written in plain
+            steps alone, so not declared either
 
     Memory is idle while attention waits and computes, so the product after it prefetches the MLP's matrices into L2.
     """
@@ -403,14 +468,29 @@ def decoder_layer(
         key_scales=key_scales,
         value_scales=value_scales,
         l1_next=weights[1].dtype == torch.uint8,
+        cap=cap,
+        rotated=rotated,
+        pairs=pairs,
     )
     middle, out = torch.empty_like(hidden), torch.empty_like(hidden)
-    if top:
+    if routing:
         product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
-        flat, per = middle.view(-1), experts.per_word(weights[3])
-        logits, *vector = experts.router(flat, norms[2], eps, weights[2], biases[2], per, out=scored)
-        vector = experts.up(*vector, logits, weights[3], scales[3], biases[3], top, limit, alpha)
-        experts.down(*vector, logits, weights[4], scales[4], biases[4], top, flat, out.view(-1))
+        added, how, extra, shared = middle, (Routing(*routing), experts.Gate(*between)), None, None
+        if len(weights) > 5:
+            wide, added = empty(sizes(weights[3])[1]), torch.empty_like(middle)
+            extra = weights[4] if len(weights) > 7 else None
+            old = middle if extra is None else None
+            product(middle, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=True)
+            product(wide, weights[3], added, scale=scales[3], bias=biases[3], residual=old)
+            if extra is not None:
+                shared, added = added.view(-1), middle
+        up, down = list(zip(weights, scales, biases, strict=True))[-2:]
+        per = experts.per_word(up[0])
+        logits, *vector = experts.router(
+            middle.view(-1), norms[2], eps, weights[-3], biases[-3], per, out=scored, extra=extra
+        )
+        vector = experts.up(*vector, logits, up, *how, beside)
+        experts.down(*vector, logits, down, *how, added.view(-1), out.view(-1), beside, shared=shared)
         return out
     wide = empty(sizes(weights[3])[1])
     asked = to_prefetch(weights[2:4])
@@ -419,7 +499,7 @@ def decoder_layer(
         vector, more = torch.empty_like(hidden), {"added": (norms[1], hidden, middle)}
         product(mixed, weights[1], vector, scale=scales[1], bias=biases[1], ask=asked)
     else:
-        add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked)
+        add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked, gain)
     product(
         vector,
         weights[2],
@@ -435,7 +515,7 @@ def decoder_layer(
         shift=shifts[2],
         **more,
     )
-    add(wide, weights[3], scales[3], biases[3], middle, out, norms[3], eps, offset)
+    add(wide, weights[3], scales[3], biases[3], middle, out, norms[3], eps, offset, gain=gain)
     return out
 
 

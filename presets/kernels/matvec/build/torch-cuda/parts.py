@@ -36,3 +36,21 @@ def act(first, GELU: tl.constexpr):
 def gate(first, second, GELU: tl.constexpr):
     """act(first) * second."""
     return act(first, GELU) * second
+
+
+@triton.jit
+def partner(dims, ROTATED: tl.constexpr, PAIRS: tl.constexpr):
+    """What each of the ROTATED dimensions of a head is rotated with: its neighbour, or the one half of them away."""
+    return dims ^ 1 if PAIRS else (dims + ROTATED // 2) % ROTATED
+
+
+@triton.jit
+def angle(dims, ANGLES: tl.constexpr, PAIRS: tl.constexpr):
+    """Which of ANGLES each dimension is rotated by."""
+    return dims // 2 % ANGLES if PAIRS else dims % ANGLES
+
+
+@triton.jit
+def leads(dims, ROTATED: tl.constexpr, PAIRS: tl.constexpr):
+    """Whether each dimension is the first of the two that are rotated with each other."""
+    return dims % 2 == 0 if PAIRS else dims < ROTATED // 2

@@ -17,7 +17,8 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from . import core_parts, cores, kept, slabs
 from .parts import act, can_be_early, gate, wide
 
-MOST_COLUMNS = 16384  # of a vector that a program keeps in registers
+MOST_COLUMNS = 1 << 16
+HELD_COLUMNS = 16384  # of a vector that a program keeps in registers
 ONCE = 1 << 30  # one program per group of rows, none persistent
 SWEPT = ("NVIDIA H200",)  # cards on which `config` was found, in whole decoder layers
 WAYS: dict[str, dict[str, int]] = {
@@ -131,6 +132,7 @@ def tokendyno_block_product(
     SCALED: tl.constexpr,
     BIAS: tl.constexpr,
     RESIDUAL: tl.constexpr,
+    GAIN: tl.constexpr,
     GATED: tl.constexpr,
     ACTED: tl.constexpr,
     GELU: tl.constexpr,
@@ -145,6 +147,7 @@ def tokendyno_block_product(
     Many programs with a few rows each, reduced at the end.
     OFFSET  is added to the weights of the norm; CENTRED: it is a LayerNorm, with a bias, `shift`
     ACTED   out = residual + act(...); GELU: the activation, else SiLU
+    GAIN    by which all but the residual is multiplied
     AHEAD   elements of each row to load before x is ready; EARLY: launched before its predecessor has ended
     """
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -203,7 +206,7 @@ def tokendyno_block_product(
         result = gate(result, other, GELU)
     elif ACTED:
         result = act(result, GELU)
-    tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
+    tl.store(out + rows, (result * GAIN + added).to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -229,6 +232,7 @@ def tokendyno_stream_product(
     SCALED: tl.constexpr,
     BIAS: tl.constexpr,
     RESIDUAL: tl.constexpr,
+    GAIN: tl.constexpr,
     GATED: tl.constexpr,
     ACTED: tl.constexpr,
     GELU: tl.constexpr,
@@ -331,7 +335,7 @@ def tokendyno_stream_product(
             result = gate(result, other, GELU)
         elif ACTED:
             result = act(result, GELU)
-        tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
+        tl.store(out + rows, (result * GAIN + added).to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -358,6 +362,8 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     if not can_be_early():  # before anything was measured, with little shared memory
         return {"BN": 4, "BK": 512, "STAGES": 1, "AHEAD": 0, "num_warps": 4}
     once = ONCE
+    if columns > HELD_COLUMNS:
+        return {"BN": 4, "BK": 512, "STAGES": 6 if item > 1 else 4, "AHEAD": 1024, "num_warps": 2}
     if item == 1:
         if rows >= 3072 and columns >= 4096:  # enough tiles of 16 rows for all multiprocessors
             how = _on_cores(rows, columns, gated)
@@ -440,10 +446,12 @@ def reads(w: torch.Tensor) -> bool:
 
 
 def ways(w: torch.Tensor) -> dict[str, dict[str, int]]:
-    """What other cards choose from for this matrix: e4m3 is not streamed, and only 8 bits are for `cores`."""
+    """What other cards choose from for this matrix: e4m3 and the longest rows are not streamed, and only 8 bits are for
+    `cores`."""
+    streamed = w.dtype != torch.float8_e4m3fn and w.shape[1] <= HELD_COLUMNS
+    found = {way: how for way, how in WAYS.items() if streamed or "CTAS" not in how}
     if w.element_size() > 1:
-        return WAYS
-    found = {way: how for way, how in WAYS.items() if w.dtype == torch.int8 or "CTAS" not in how}
+        return found
     return found | {way: how for way, how in CORE_WAYS.items() if core_parts.parts(w.shape[1], 4, how)}
 
 
@@ -465,11 +473,13 @@ def product(
     added: slabs.Added | None = None,
     shift: torch.Tensor | None = None,
     acted: bool = False,
+    gain: float = 1.0,
 ) -> None:
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `w`: contiguous rows; gated: gate above up.
 
     offset, shift   added to the weights of the norm; the bias of a LayerNorm, else it is an RMSNorm
     acted, gelu   the result is activated, ungated; the activation, else SiLU
+    gain   by which the result is multiplied before the residual is added
     ask   up to two matrices to prefetch into L2; ignored by all kernels but the stream kernel
     added   the vector is a sum of which x is a part, see `slabs.Added`: only where `sums`
     """
@@ -499,6 +509,7 @@ def product(
                 gelu,
                 shift=shift,
                 acted=acted,
+                gain=gain,
             )
 
         key = key_of(w, gated)
@@ -527,6 +538,7 @@ def product(
         "CENTRED": shift is not None,
         "BIAS": bias is not None,
         "RESIDUAL": residual is not None,
+        "GAIN": gain,
         "GATED": gated,
         "ACTED": acted,
         "GELU": gelu,

@@ -122,6 +122,7 @@ def tokendyno_rows_product(
     SCALED: tl.constexpr,
     BIAS: tl.constexpr,
     RESIDUAL: tl.constexpr,
+    GAIN: tl.constexpr,
     GATED: tl.constexpr,
     ACTED: tl.constexpr,
     GELU: tl.constexpr,
@@ -192,7 +193,7 @@ def tokendyno_rows_product(
     to = tokens[:, None] * N + rows[None, :]
     stored = real & (rows < N)[None, :]
     if RESIDUAL:
-        total += tl.load(residual + to, mask=stored, other=0.0).to(tl.float32)
+        total = total * GAIN + tl.load(residual + to, mask=stored, other=0.0).to(tl.float32)
     tl.store(out + to, total.to(out.dtype.element_ty), mask=stored)
 
 
@@ -243,15 +244,16 @@ def product(
     gelu: bool = False,
     acted: bool = False,
     scale: torch.Tensor | None = None,
+    gain: float = 1.0,
 ) -> torch.Tensor:
     """x (..., K) -> residual + x @ w.T + bias (..., N), in the way that is fastest for this shape. acted: activated,
-    ungated; scale: (rows of w,), of those of 8 bits."""
+    ungated; scale: (rows of w,), of those of 8 bits; gain: of what is added to the residual."""
     key, ways = key_of(w, gated, x.shape[:-1].numel()), ALL if scale is None else OF_8_BITS
 
     def run(way: str) -> torch.Tensor:
         if way == LIBRARY:
-            return by_library(x, w, bias, residual, gated, gelu, acted)
-        return by_tiles(x, w, bias, residual, gated, gelu, OF_8_BITS[way], acted=acted, scale=scale)
+            return by_library(x, w, bias, residual, gated, gelu, acted, gain)
+        return by_tiles(x, w, bias, residual, gated, gelu, OF_8_BITS[way], acted=acted, scale=scale, gain=gain)
 
     if key not in CHOSEN:
         if torch.cuda.is_current_stream_capturing():
@@ -283,6 +285,7 @@ def by_library(
     gated: bool,
     gelu: bool,
     acted: bool = False,
+    gain: float = 1.0,
 ) -> torch.Tensor:
     """The product as a model's own code computes it, rounded in between."""
     out, second = torch.nn.functional.linear(x, w, bias), None
@@ -291,7 +294,7 @@ def by_library(
     if gated or acted:
         out = torch.nn.functional.gelu(out, approximate="tanh") if gelu else torch.nn.functional.silu(out)
     out = out if second is None else out * second
-    return out if residual is None else out + residual
+    return out if residual is None else out * gain + residual
 
 
 def by_tiles(
@@ -305,6 +308,7 @@ def by_tiles(
     early: bool | None = None,
     acted: bool = False,
     scale: torch.Tensor | None = None,
+    gain: float = 1.0,
 ) -> torch.Tensor:
     """The same in one kernel."""
     early = can_be_early() if early is None else early
@@ -322,6 +326,7 @@ def by_tiles(
         SCALED=scale is not None,
         BIAS=bias is not None,
         RESIDUAL=residual is not None,
+        GAIN=gain,
         GATED=gated,
         ACTED=acted,
         GELU=gelu,

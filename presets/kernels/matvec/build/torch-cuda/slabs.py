@@ -44,6 +44,7 @@ def tokendyno_slab_product(
     CENTRED: gl.constexpr,
     BIAS: gl.constexpr,
     RESIDUAL: gl.constexpr,
+    GAIN: gl.constexpr,
     GATED: gl.constexpr,
     ACTED: gl.constexpr,
     GELU: gl.constexpr,
@@ -165,7 +166,7 @@ def tokendyno_slab_product(
     elif ACTED:
         result = act(result, GELU)
     if RESIDUAL:
-        result += added
+        result = result * GAIN + added
     gl.store(out + rows, result.to(out.dtype.element_ty), mask=inside)
 
 

@@ -2,8 +2,10 @@
 
 import torch
 
-from . import rows
+from . import experts, mixtures, rows
 from .attention import attend
+from .described import Routing
+from .routing import route
 
 
 @torch.library.custom_op(
@@ -28,9 +30,17 @@ def decoder_layer_of_texts(
     eps: float,
     scaling: float,
     turns: torch.Tensor | None = None,
+    sinks: torch.Tensor | None = None,
     gelu: bool = False,
     offset: float = 0.0,
     gated: bool = True,
+    routing: list[int] | None = None,
+    between: list[float] | None = None,
+    beside: torch.Tensor | None = None,
+    gain: float = 1.0,
+    cap: float = 0.0,
+    rotated: int = 0,
+    pairs: bool = False,
 ) -> torch.Tensor:
     """`ops.decoder_layer` for hidden (B, 1, H): products on tensor cores, and norms in kernels of their own, since each
     program of a product would compute them for all texts."""
@@ -39,12 +49,12 @@ def decoder_layer_of_texts(
         weight = norms[number]
         return x if weight is None else rows.norm(x, weight, eps, offset, residual, shift=shifts[number])
 
-    def product(x: torch.Tensor, number: int, residual: torch.Tensor | None = None, **more: bool) -> torch.Tensor:
+    def product(x: torch.Tensor, number: int, residual: torch.Tensor | None = None, **more: float) -> torch.Tensor:
         return rows.product(x, weights[number], biases[number], residual, scale=scales[number], **more)
 
     def added(x: torch.Tensor, number: int, residual: torch.Tensor, after: int) -> torch.Tensor:
         if norms[after] is None:
-            return product(x, number, residual)
+            return product(x, number, residual, gain=gain)
         return normed(product(x, number), after, residual)
 
     qkv = product(normed(hidden, 0), 0)
@@ -63,11 +73,28 @@ def decoder_layer_of_texts(
         head_norms[1],
         eps,
         turns=turns,
+        sinks=sinks,
         offset=offset,
         key_scales=key_scales,
         value_scales=value_scales,
+        cap=cap,
+        rotated=rotated,
+        pairs=pairs,
     )
     middle = added(mixed, 1, hidden, 1)
+    if routing:
+        gate, flat, shared = experts.Gate(*between), middle.view(len(middle), -1), None
+        extra = weights[4] if len(weights) > 7 else None
+        logits, vectors, _ = experts.router(flat, norms[2], eps, weights[-3], biases[-3], 1, extra=extra)
+        ids, shares = route(logits, len(weights[-3]), Routing(*routing), gate.factor, beside)
+        if len(weights) > 5:
+            wide = product(vectors.view_as(middle), 2, gated=True)
+            if extra is None:
+                middle = product(wide, 3, middle)
+            else:
+                shared = product(wide, 3), logits
+        up, down = list(zip(weights, scales, biases, strict=True))[-2:]
+        return mixtures.forward(vectors, ids, shares, up, down, gate, middle, shared=shared).view_as(hidden)
     wide = product(normed(middle, 2), 2, gated=gated, gelu=gelu, acted=not gated)
     return added(wide, 3, middle, 3)
 

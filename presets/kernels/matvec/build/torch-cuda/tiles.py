@@ -144,6 +144,7 @@ def tokendyno_tile_product(
     OFFSET: tl.constexpr,
     BIAS: tl.constexpr,
     RESIDUAL: tl.constexpr,
+    GAIN: tl.constexpr,
     GATED: tl.constexpr,
     GELU: tl.constexpr,
     BN: tl.constexpr,
@@ -223,7 +224,7 @@ def tokendyno_tile_product(
             if BIAS:
                 other += other_constant
             result = gate(result, other, GELU)
-        tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
+        tl.store(out + rows, (result * GAIN + added).to(out.dtype.element_ty), mask=inside)
 
 
 def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
@@ -269,6 +270,7 @@ def product(
     gelu: bool = False,
     shift: torch.Tensor | None = None,
     acted: bool = False,
+    gain: float = 1.0,
 ) -> None:
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
     gated: gate above up. ValueError for a LayerNorm (`shift`) or an activation without a gate (`acted`)."""
@@ -296,6 +298,7 @@ def product(
         "OFFSET": offset,
         "BIAS": bias is not None,
         "RESIDUAL": residual is not None,
+        "GAIN": gain,
         "GATED": gated,
         "GELU": gelu,
         "EARLY": early,

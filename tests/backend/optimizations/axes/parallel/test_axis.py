@@ -54,7 +54,8 @@ def test_as_many_processes_share_a_model_as_it_has_ranks(choice: str, ranks: int
         ("random:Qwen3-0.6B", CPU, "tensor-4", "4 ranks need 4 CPU cores; this machine has 2.", "tensor-2"),
         ("random:Qwen3-0.6B", TWO_HOSTS, "tensor-8", "need 4 GPUs on each; this one has 2.", "tensor-4"),
         ("random:Qwen3-0.6B", THREE_HOSTS, "tensor-2", "2 ranks cannot be shared out evenly over 3 machines.", "off"),
-        (MXFP4, CPU, "tensor-2", "whole experts can be shared out, parts cannot", "expert-2"),
+        (MXFP4, CPU, "tensor-2", "dequantized expert by expert: whole experts can be shared out", "expert-2"),
+        ("gpt-oss-20b", EIGHT, "tensor-8", "2,880 is 90 blocks of MXFP4, which cannot be split evenly", "tensor-2"),
     ],
 )
 def test_what_cannot_be_split_says_why_and_what_can(
@@ -91,6 +92,20 @@ def test_what_is_untried_across_ranks_is_refused_and_said_to_be_untried(
     reason, found = refusal("random:Qwen3-0.6B", EIGHT, parallel="tensor-2", **beside)
     assert ("untried" in reason or "tried only" in reason) and found == fix
     assert refusal("random:Qwen3-0.6B", EIGHT, **beside)[0] == ""
+
+
+@pytest.mark.parametrize("choice", ["expert-4", "tensor-2"])
+def test_ranks_compute_mxfp4_by_kernels_of_ours_each_with_its_part_of_the_weights(choice: str) -> None:
+    """Beside another choice of `experts`, which leaves MXFP4 to the Hub's, they are refused."""
+    model, ranks = facts("gpt-oss-20b"), int(choice[-1])
+    found = check(make_config("gpt-oss-20b", {"parallel": choice}), model, EIGHT, Workload(prompt="Once"))
+    assert not found.blocked and found.plan.load.experts == "triton" and found.plan.load.quantization == "none"
+    assert found.memory.weights == weight_bytes(shard(model, ranks, ranks if "expert" in choice else 1))
+    assert weight_bytes(model) < ranks * found.memory.weights < 1.01 * weight_bytes(model)
+    assert refusal("gpt-oss-20b", EIGHT, parallel=choice, experts="batched_mm")[1] == {"experts": "triton"}
+    fused = {"parallel": choice, "projections": "fused", "loop": "own", "cache": "static"}
+    assert not refusal("random:gpt-oss-20b", EIGHT, experts="triton", **fused)[0]
+    assert refusal("random:gpt-oss-20b", EIGHT, experts="batched_mm", **fused)[1] == {"projections": "separate"}
 
 
 def test_the_plan_counts_what_the_prediction_splits_and_the_exchanges() -> None:

@@ -1,0 +1,52 @@
+"""The architectures of which kernels compute whole decoder layers."""
+
+from typing import NamedTuple
+
+
+class Whole(NamedTuple):
+    """An architecture of which kernels compute whole decoder layers, once projections are fused. prefix: of the names
+    of its classes; the others: under which name of a kernel's layer each class is offered, "" for not at all."""
+
+    prefix: str
+    layer: str = "DecoderLayer"
+    rotary: str = "RotaryEmbedding"
+    norm: str = ""  # other than as transformers offers it
+
+
+WHOLE = {
+    "cwm": Whole("Cwm"),
+    "ernie4_5": Whole("Ernie4_5", rotary=""),
+    "gemma": Whole("Gemma", norm="OffsetRMSNorm"),
+    "gemma2": Whole("Gemma2", "DecoderLayerOfGemma", norm="OffsetRMSNorm"),
+    "gemma3_text": Whole("Gemma3", "DecoderLayerOfGemma", "TypedRotaryEmbedding", "OffsetRMSNorm"),
+    "glm": Whole("Glm"),
+    "glm4": Whole("Glm4"),
+    "glm4_moe": Whole("Glm4Moe"),
+    "gpt_oss": Whole("GptOss", rotary="HalfRotaryEmbedding"),
+    "granite": Whole("Granite"),
+    "helium": Whole("Helium"),
+    "llama": Whole("Llama"),
+    "ministral": Whole("Ministral"),
+    "ministral3": Whole("Ministral3"),
+    "mistral": Whole("Mistral"),
+    "mixtral": Whole("Mixtral", "DecoderLayerOfGemma"),
+    "olmo2": Whole("Olmo2", rotary=""),
+    "olmo3": Whole("Olmo3", rotary="FloatRotaryEmbedding"),
+    "olmoe": Whole("Olmoe"),
+    "phi3": Whole("Phi3"),
+    "qwen2": Whole("Qwen2"),
+    "qwen2_moe": Whole("Qwen2Moe"),
+    "qwen3": Whole("Qwen3"),
+    "qwen3_moe": Whole("Qwen3Moe"),
+    "seed_oss": Whole("SeedOss"),
+    "smollm3": Whole("SmolLM3"),
+}
+"""By model type. What else a layer has is read from its modules: `described.py` of the kernels."""
+_OFFERED = ("DecoderLayer", "RotaryEmbedding", "RMSNorm")
+LAYERS = {
+    f"{one.prefix}{kind}": layer
+    for one in WHOLE.values()
+    for kind, layer in zip(_OFFERED, one[1:], strict=True)
+    if layer
+}
+"""Classes that a kernel may replace, and the layer name each is offered under."""

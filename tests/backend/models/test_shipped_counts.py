@@ -1,0 +1,54 @@
+"""The counts that ship in presets/counted.json are those that the counter gives for the catalogue's models.
+
+`python -m tests.backend.models.test_shipped_counts` counts all anew and writes the file.
+"""
+
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from tokendyno.backend.models import CatalogueEntry, catalogue
+from tokendyno.backend.models.counted import VERSION, Counted
+from tokendyno.backend.models.counting import SHIPPED, Shipped, _ask, config_key, counted_by
+from tokendyno.backend.models.families import FAMILIES
+from tokendyno.backend.models.files.config_fields import encode_config
+
+
+def config(entry: CatalogueEntry) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(entry.config)
+    return found
+
+
+COUNTED = [entry for entry in catalogue() if config(entry)["model_type"] not in FAMILIES]
+
+
+def counted(entry: CatalogueEntry) -> Counted:
+    answer = _ask(encode_config(config(entry)).encode(), entry.name)
+    assert answer.counted is not None, f"{entry.name}: {answer.refused}"
+    return answer.counted
+
+
+def test_every_model_outside_the_table_ships_its_count_and_nothing_else_ships() -> None:
+    shipped = msgspec.json.decode(SHIPPED.read_bytes(), type=Shipped)
+    assert set(shipped.counted) == {config_key(config(entry)) for entry in COUNTED}
+    assert (shipped.version, shipped.transformers) == (VERSION, counted_by())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("entry", COUNTED, ids=lambda entry: entry.name)
+def test_a_shipped_count_is_what_is_counted_here(entry: CatalogueEntry) -> None:
+    shipped = msgspec.json.decode(SHIPPED.read_bytes(), type=Shipped)
+    assert counted(entry) == shipped.counted[config_key(config(entry))]
+
+
+def main() -> None:
+    found = {config_key(config(entry)): counted(entry) for entry in COUNTED}
+    text = msgspec.json.encode(Shipped(VERSION, counted_by(), found)).decode()
+    SHIPPED.write_text(re.sub(r'("[0-9a-f]{16}":)', r"\n\1", text) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

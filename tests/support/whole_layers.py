@@ -1,0 +1,84 @@
+"""Every architecture of which kernels compute whole decoder layers, in small, with what is special about it."""
+
+from typing import Any
+
+from tests.support.tiny_models import WINDOW
+
+SHAPE: dict[str, Any] = {
+    "vocab_size": 97,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 256,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+MIXED = {"sliding_window": WINDOW, "layer_types": ["sliding_attention"] * 3 + ["full_attention"]}
+ROPE = {"rope_type": "default", "rope_theta": 1e4}
+PARTIAL = {"rope_parameters": ROPE | {"partial_rotary_factor": 0.5}}
+MODELS: dict[str, dict[str, Any]] = {
+    "llama": SHAPE | {"attention_bias": True, "mlp_bias": True},
+    "mistral": SHAPE | {"sliding_window": WINDOW},
+    "qwen3": SHAPE,
+    "qwen2": SHAPE,
+    "granite": SHAPE | {
+        "residual_multiplier": 0.4, "attention_multiplier": 0.2, "embedding_multiplier": 3.0, "logits_scaling": 2.0,
+    },
+    "phi3": SHAPE | {"rope_parameters": ROPE | {"partial_rotary_factor": 0.75}},
+    "smollm3": SHAPE | {"no_rope_layer_interval": 2},
+    "glm4": SHAPE | PARTIAL | {"num_key_value_heads": 1, "attention_bias": True},
+    "glm": SHAPE | PARTIAL,
+    "gemma": SHAPE,
+    "gemma2": SHAPE | MIXED | {"query_pre_attn_scalar": 24, "attn_logit_softcapping": 2.0},
+    "gemma3_text": SHAPE | MIXED | {"query_pre_attn_scalar": 24},
+    "ministral": SHAPE | MIXED,
+    "ministral3": SHAPE | {"rope_parameters": ROPE | {
+        "llama_4_scaling_beta": 0.5, "original_max_position_embeddings": 64,
+    }},
+    "olmo2": SHAPE,
+    "olmo3": SHAPE | MIXED,
+    "seed_oss": SHAPE | {"attention_bias": True},
+    "helium": SHAPE | {"hidden_size": 128},
+    "ernie4_5": SHAPE | {"use_bias": True},
+    "cwm": SHAPE | MIXED,
+    "gpt_oss": SHAPE | {
+        "sliding_window": WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2, "rope_parameters": ROPE,
+    },
+    "gpt2": {
+        "vocab_size": 97, "n_embd": 128, "n_inner": 96, "n_layer": 4, "n_head": 2, "n_positions": 256,
+        "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+    },
+}  # fmt: skip
+_ROUTED = SHAPE | {"num_experts_per_tok": 3, "moe_intermediate_size": 32}
+MIXTURES: dict[str, dict[str, Any]] = {
+    "qwen3_moe": _ROUTED | {"num_experts": 8, "norm_topk_prob": True, "mlp_only_layers": [1]},
+    "qwen2_moe": _ROUTED | {"num_experts": 8, "shared_expert_intermediate_size": 48, "qkv_bias": True},
+    "olmoe": _ROUTED | {"num_experts": 12, "num_attention_heads": 4},
+    "mixtral": SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": WINDOW},
+    "glm4_moe": _ROUTED | PARTIAL | {
+        "n_routed_experts": 16, "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5, "use_qk_norm": True,
+        "attention_bias": True,
+    },
+}  # fmt: skip
+"""Whole layers only where kernels of ours compute the experts too."""
+
+
+def build(architecture: str, dtype: str = "float32", device: str = "cpu") -> Any:
+    """Random weights, scaled so that a step's words differ clearly, biases and norms too."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
+
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(architecture, **(MODELS | MIXTURES)[architecture])
+    model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype)).to(device).eval()
+    model.generation_config = GenerationConfig(pad_token_id=0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3) if parameter.ndim > 1 else parameter.add_(torch.rand_like(parameter) / 4)
+    if architecture in ("gpt_oss", *MIXTURES):
+        model.set_experts_implementation("batched_mm")
+    return model
