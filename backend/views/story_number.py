@@ -72,20 +72,20 @@ def _less(share: float) -> str:
 
 
 def _curves(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind) -> list[list[float]]:
-    """What the number is about: bytes of the KV cache, or tokens over time."""
+    """What the number is about: bytes that the KV cache has grown by, or tokens over time."""
     lines: list[list[float]] = []
     for arm in arms:
         if run.request.traffic is not None:
             lines.append([])
         elif kind == "growth":
-            lines.append([float(s + f) for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)])
+            held = [s + f for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)]
+            lines.append([float(now - held[0]) for now in held])
         else:
             lines.append(list(arm.latency_s[1:]))
     top = max((value for line in lines for value in line), default=0.0)
-    low = min((value for line in lines for value in line), default=0.0) if kind == "growth" else 0.0
-    if top <= low:
+    if top <= 0:
         return []
-    return [[round((value - low) / (top - low), 3) for value in _thinned(line)] for line in lines]
+    return [[round(value / top, 3) for value in _thinned(line)] for line in lines]
 
 
 def _thinned(line: Sequence[float]) -> list[float]:

@@ -70,7 +70,7 @@ class _Distributions(dict[str, list[str]]):
 
     _known: dict[str, list[str]] | None = None
 
-    def get(self, name: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, name: str, default: Any = None) -> Any:
         if not name.startswith("flash_attn"):  # two distributions give it: flash-attn and flash-attn-4
             with contextlib.suppress(importlib.metadata.PackageNotFoundError):
                 return [importlib.metadata.distribution(name).name]

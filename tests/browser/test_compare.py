@@ -49,7 +49,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert user.page.locator("#stop").is_disabled()
 
     # the plateau: past window - 1 tokens the dynamic cache's sliding layers grow no more, the others do
-    a, b = user.line("kv", "A", "sliding"), user.line("kv", "B", "sliding")
+    a, b = user.line("kv", "A", "window"), user.line("kv", "B", "window")
     flat = [y for x, y in zip(a["x"], a["y"], strict=True) if x >= 127]
     assert len(flat) > 20 and len(set(flat)) == 1
     assert b["y"][-1] > flat[-1] and sorted(set(b["y"])) == b["y"]
@@ -195,7 +195,7 @@ def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page:
 
     user.wait("document.querySelector('.td-plot').data.filter(t => t.meta?.arm).length === 14")
     for arm, tokens in (("A", 64), ("B", 50)):
-        latency, full = user.line("latency", arm), user.line("kv", arm, "full")
+        latency, full = user.line("latency", arm), user.line("kv", arm, "growing")
         assert latency["x"] == list(range(1, tokens)) and latency["y"] == pytest.approx([10] * (tokens - 1))
         assert full["x"] == list(range(tokens)) and full["y"][-1] == TOKEN_BYTES * (PROMPT + tokens - 1) / 1024
 

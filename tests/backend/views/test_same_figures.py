@@ -32,7 +32,9 @@ def test_nothing_shows_a_figure_of_its_own(name: str) -> None:
     for shown in (drawn([verdict, figures], console_of(None, "never")), markdown(shared(run))):
         found = set(FIGURE.findall(shown))
         assert len(found) > 5 and found <= page
-    assert head.card is not None
+    if head.card is None:
+        assert len(now.arms) == 1
+        return
     told = msgspec.to_builtins(document_of(run, lambda created: None))
     assert told["verdict"] == msgspec.to_builtins(head.card)
     compared = told["comparison"]
