@@ -22,7 +22,7 @@ from tokendyno.backend import hardware
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.files.toml import read_toml
 from tokendyno.backend.paths import ROOT
-from tokendyno.backend.recordings.files import ENDING, read_recording, write_recording
+from tokendyno.backend.recordings.format import ENDING, read_recording, write_recording
 from tokendyno.backend.recordings.shelf import SHIPPED
 from tokendyno.backend.runs.records import Record
 from tokendyno.backend.runs.run import folded

@@ -62,13 +62,7 @@ def _whole(text: str | None, most: int) -> int | None:
 
 def address_bar() -> gr.HTML:
     """The component behind the address; its value is the page that is shown at first."""
-    return gr.HTML(
-        value="",
-        html_template="",
-        js_on_load=bundle("address"),
-        apply_default_css=False,
-        elem_id="address",
-    )
+    return gr.HTML(value="", html_template="", js_on_load=bundle("address"), apply_default_css=False, elem_id="address")
 
 
 def enter(page: str) -> str:

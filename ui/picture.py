@@ -4,7 +4,6 @@ their curves. Drawn with Pillow, which Gradio needs anyway, in the font that Pil
 import bisect
 import functools
 import io
-import itertools
 from collections.abc import Sequence
 
 from PIL import Image, ImageDraw, ImageFont
@@ -22,8 +21,8 @@ COLOURS = ("#4269d0", "#ff725c", "#3ca951", "#a463f2")
 COLOURS_KEPT = 64
 """More than smoothed edges show: a fifth of the bytes of a picture with all colours."""
 
-DASH, SPACE = 14, 8
-"""Of the second curve, so that it is told apart without colour."""
+WIDTHS = (6, 3)
+"""Of the curves of both arms, so that they are told apart without colour."""
 
 MOST_CHARACTERS = 500
 """Of a text: a record from a file may hold a longer one, and laying it out takes time."""
@@ -130,27 +129,6 @@ class _Sheet:
         return [self.cut(line, size, width) for line in lines]
 
     def line(self, points: Sequence[Point], arm: int) -> None:
-        """A curve in the colour and with the dash of an arm."""
-        pieces = _dashes(points) if arm % 2 else [list(points)]
-        for piece in pieces:
-            scaled = [(x * SCALE, y * SCALE) for x, y in piece]
-            self.draw.line(scaled, COLOURS[arm % len(COLOURS)], 4 * SCALE, joint="curve")
-
-
-def _dashes(points: Sequence[Point]) -> list[list[Point]]:
-    """A curve in pieces of `DASH` pixels with `SPACE` between them."""
-    pieces, drawn, left = list[list[Point]](), True, float(DASH)
-    piece = [points[0]] if points else []
-    for (x, y), (to_x, to_y) in itertools.pairwise(points):
-        length = ((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5
-        done = 0.0
-        while length - done > left:
-            done += left
-            at = (x + (to_x - x) * done / length, y + (to_y - y) * done / length)
-            if drawn:
-                pieces.append([*piece, at])
-            piece, drawn = [at], not drawn
-            left = float(DASH if drawn else SPACE)
-        left -= length - done
-        piece.append((to_x, to_y))
-    return [*pieces, piece] if drawn and len(piece) > 1 else pieces
+        """A curve in the colour and the width of an arm."""
+        scaled = [(x * SCALE, y * SCALE) for x, y in points]
+        self.draw.line(scaled, COLOURS[arm % len(COLOURS)], WIDTHS[arm % 2] * SCALE, joint="curve")

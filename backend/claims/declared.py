@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from tokendyno.backend.claims.trials import NAME, ClaimTest, Device
+from tokendyno.backend.claims.trials import ClaimTest, Device
 from tokendyno.backend.errors import unknown
-from tokendyno.backend.files.toml import invalid, read_toml, refuse_duplicates
+from tokendyno.backend.files.toml import read_toml
 from tokendyno.backend.paths import PRESETS
 
 FOLDER = PRESETS / "claims"
@@ -140,47 +140,6 @@ def shipped_claims() -> Claims:
 
 def read_claims(folder: Path) -> Claims:
     """Every file of a folder. InputError names the file and what is wrong in it."""
-    families: list[Family] = []
-    paths = {path: read_toml(path, Family) for path in sorted(folder.glob("*.toml"))}
-    tests: dict[str, ClaimTest] = {}
-    names: set[str] = set()
-    for path, family in paths.items():
-        own = [family.name, *(claim.name for claim in family.claim)]
-        refuse_duplicates(path, [*own, *names])
-        refuse_duplicates(path, [*(test.name for test in family.test), *tests])
-        names.update(own)
-        tests |= {test.name: test for test in family.test}
-        families.append(family)
-    for path, family in paths.items():
-        _check(path, family, tests)
+    families = [read_toml(path, Family) for path in sorted(folder.glob("*.toml"))]
+    tests = {test.name: test for family in families for test in family.test}
     return Claims(sorted(families, key=lambda family: (family.order, family.name)), tests)
-
-
-def _check(path: Path, family: Family, tests: dict[str, ClaimTest]) -> None:
-    for name in (family.name, *(test.name for test in family.test), *(claim.name for claim in family.claim)):
-        if not NAME.fullmatch(name):
-            raise invalid(path, f"{name!r} is no name: use small letters, digits and hyphens.")
-    if not 0 < family.drift <= 1:
-        raise invalid(path, f"drift is {family.drift}; it must be above 0 and at most 1.")
-    for claim in family.claim:
-        _check_claim(path, claim, tests)
-
-
-def _check_claim(path: Path, claim: Claim, tests: dict[str, ClaimTest]) -> None:
-    where = f"the claim {claim.name!r}"
-    if claim.document not in DOCUMENTS:
-        raise invalid(path, f"{where} names no known document: {unknown('document', claim.document, DOCUMENTS)}")
-    if bool(claim.figures) == bool(claim.untested):
-        raise invalid(path, f"{where} needs figures, or a reason why it is untested, and not both.")
-    for figure in claim.figures:
-        for name in filter(None, (figure.test, figure.over)):
-            if name not in tests:
-                raise invalid(path, f"{where}: {unknown('test', name, tests)}")
-        if figure.over and tests[figure.over].device != tests[figure.test].device:
-            raise invalid(path, f"{where} divides figures of two kinds of device.")
-        if figure.form != "value" and "B" not in tests[figure.test].arms:
-            raise invalid(path, f"{where} compares two arms, but the test {figure.test!r} has one.")
-        if figure.low is not None and figure.high is not None and figure.low >= figure.high:
-            raise invalid(path, f"{where} claims a range from {figure.low} to {figure.high}.")
-    if claim.figures and not any(figure.decides for figure in claim.figures):
-        raise invalid(path, f"{where} has no figure with a range, so nothing can follow.")

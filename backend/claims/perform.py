@@ -36,9 +36,7 @@ def perform(bench: Bench, test: ClaimTest, follow: Follow) -> Result:
     taken_s = round(time.monotonic() - begin_s, 1)
     measured = joined([samples(one) for one in found])
     doubted = [doubt for one in found for doubt in doubts(one)]
-    return Result(
-        "claim-test", 2, test.name, test.line, machine, hardware.versions(), day, taken_s, measured, doubted
-    ).signed()
+    return Result("claim-test", 2, test.name, test.line, machine, hardware.versions(), day, taken_s, measured, doubted)
 
 
 def _runs(bench: Bench, test: ClaimTest, follow: Follow) -> Iterator[Snapshot]:

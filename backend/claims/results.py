@@ -1,7 +1,6 @@
 """What was measured of a test, as a file in `presets/claims/results/`: one for each test and machine."""
 
 import contextlib
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,12 +21,11 @@ _REPEATS = re.compile(r" --repeats \d+|\$\(seq \d+\)")
 _BAD_END = "Measure it again (tokendyno claims NAME --run --keep), or remove the file."
 
 
-class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Result(msgspec.Struct, frozen=True):
     """One test on one machine.
 
     command  as it was typed; a test that has changed since has no result
     doubts   choices of its arms that were not verified
-    digest   over everything else, so that a number that was edited is noticed
     """
 
     kind: Literal["claim-test"]
@@ -40,7 +38,6 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float
     samples: Samples
     doubts: list[Doubt] = []
-    digest: str = ""
 
     @property
     def on(self) -> str:
@@ -52,10 +49,6 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Why it says nothing; "" if it does."""
         found = next((doubt for doubt in self.doubts if doubt.void), None)
         return f"{found.axis} was not in effect in arm {found.arm}: {found.reason}" if found else ""
-
-    def signed(self) -> "Result":
-        """The same with its digest."""
-        return msgspec.structs.replace(self, digest=_digest(self))
 
 
 def machine_name(machine: Mapping[str, str]) -> str:
@@ -77,7 +70,7 @@ def file_of(test: str, machine: Mapping[str, str], folder: Path = RESULTS) -> Pa
 def keep(result: Result, folder: Path = RESULTS) -> Path:
     """Write it, in the place of an older one of that machine."""
     path = file_of(result.test, result.machine, folder)
-    text = msgspec.json.format(msgspec.json.encode(result.signed()), indent=1)
+    text = msgspec.json.format(msgspec.json.encode(result), indent=1)
     with _said(path):
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, text + b"\n")
@@ -106,7 +99,7 @@ def _said(path: Path) -> Iterator[None]:
 
 def read_results(tests: Mapping[str, ClaimTest], folder: Path = RESULTS) -> dict[str, list[Result]]:
     """Results by test, of those whose command is still the test's, whatever its repeats: fewer leave a wider interval.
-    InputError where a file is damaged or was edited."""
+    InputError where a file is damaged."""
     found: dict[str, list[Result]] = {}
     for path in sorted(folder.glob("*.json")):
         result = _read(path)
@@ -123,16 +116,8 @@ def read_results(tests: Mapping[str, ClaimTest], folder: Path = RESULTS) -> dict
 
 def _read(path: Path) -> Result:
     try:
-        result = msgspec.json.decode(path.read_bytes(), type=Result)
+        return msgspec.json.decode(path.read_bytes(), type=Result)
     except OSError as error:
         raise InputError(f"The result {path} cannot be read ({error.strerror}). {_BAD_END}") from error
     except UNDECODABLE as error:
         raise InputError(f"{path} is no result of this version: {told(error)}. {_BAD_END}") from error
-    if result.digest != _digest(result):
-        raise InputError(f"{path} was changed after it was measured: its digest does not fit. {_BAD_END}")
-    return result
-
-
-def _digest(result: Result) -> str:
-    bare = msgspec.structs.replace(result, digest="")
-    return hashlib.sha256(msgspec.json.encode(bare, order="deterministic")).hexdigest()[:16]

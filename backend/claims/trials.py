@@ -1,7 +1,6 @@
 """A test of a claim: one command of this project, on one kind of device."""
 
 import functools
-import re
 import shlex
 from pathlib import Path
 from typing import Literal
@@ -18,8 +17,6 @@ from tokendyno.backend.traffic.presets import drawn, traffic_preset
 
 Device = Literal["cuda", "cpu"]
 Command = Literal["run", "compare", "batch", "quality"]
-
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,60}")
 
 
 class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

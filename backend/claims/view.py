@@ -1,6 +1,7 @@
 """What users and programs see of claims: the claimed range against the measured interval, and the verdict in words."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -27,7 +28,6 @@ SIDES: dict[Side, str] = {"": "within", "below": "below", "above": "above", "bot
 DOUBTED = "a choice was in effect only in part"
 
 _ORDER: tuple[State, ...] = ("within", "exceeds", "outside", "overlaps", "missing")
-_NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 class Standing(NamedTuple):
@@ -44,50 +44,28 @@ class Standing(NamedTuple):
 
 def standing_text(one: Standing) -> str:
     """Of one figure beside the range that was claimed; "" where none was."""
-    return "" if one.state == "shown" else _said(one, 1, "", "the claimed range")
+    match one.state:
+        case "shown":
+            return ""
+        case "missing":
+            return "not measured"
+        case "overlaps" if not one.once:
+            return f"with an interval that reaches {SIDES[one.side]} the claimed range"
+        case _:
+            better = ", which is better" * (one.state == "exceeds")
+            return f"{SIDES[one.side]} the claimed range{better}{', in one run only' * one.once}"
 
 
 def remark(standings: Sequence[Standing], word: Word, partly: bool = False) -> str:
-    """What a verdict rests on, "" where that is plain. `partly`: some choice was in effect only in part."""
-    decided = [one for one in standings if one.state != "shown"]
+    """What a verdict rests on: of how many figures how many stand where, those that hold first; "" where that is plain.
+    `partly`: some choice was in effect only in part."""
+    decided = sorted((one for one in standings if one.state != "shown"), key=lambda one: _ORDER.index(one.state))
     if word == "not tested here" or (word == "confirmed" and len(decided) == 1):
         return ""
-    counted = _counted(decided)
+    counts = Counter(map(standing_text, decided))
+    said = "; ".join(f"{count} {text}" if len(decided) > 1 else text for text, count in counts.items())
+    counted = f"of {len(decided)} figures {said}" if len(decided) > 1 else said
     return f"{counted}; {DOUBTED}" if partly else counted
-
-
-def _counted(figures: Sequence[Standing]) -> str:
-    """By group, those that hold first: "3 of 5 figures are within what was claimed; the other two are below it"."""
-    total = len(figures)
-    ordered = sorted(figures, key=lambda one: (_ORDER.index(one.state), one.once, one.side))
-    (first, count), *rest = ((one, figures.count(one)) for one in dict.fromkeys(ordered))
-    if not rest:
-        all_of_them = {1: "", 2: "both figures"}.get(total, f"all {total} figures")
-        return _said(first, total, all_of_them, "what was claimed")
-    said = [_said(first, count, f"{count} of {total} figures", "what was claimed")]
-    for one, count in rest:
-        number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
-        if one == rest[-1][0]:
-            number = "the other" if count == 1 else f"the other {number}"
-        said.append(_said(one, count, number, "it"))
-    return "; ".join(said)
-
-
-def _said(one: Standing, count: int, who: str, claim: str) -> str:
-    """One group as a sentence, or without its subject if `who` is ""."""
-    alone = count == 1
-    if one.state == "overlaps" and not one.once:
-        reach = "the interval{} reaches" if alone else "the intervals{} reach"
-        return f"{reach.format(f' of {who}' if who else '')} {SIDES[one.side]} {claim}"
-    if one.state == "missing":
-        verb, what = "was" if alone else "were", "not measured"
-    else:
-        verb, what = "is" if alone else "are", f"{SIDES[one.side]} {claim}"
-    if one.state == "exceeds":
-        what += ", which is better"
-    if one.once:
-        what += ", but in one run only" if one.state == "overlaps" else ", in one run only"
-    return f"{who} {verb} {what}" if who else what
 
 
 class FigureView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -148,13 +148,7 @@ def add_commands(add: Add) -> None:
     )
     limits = ("for goodput: most seconds to the first token; 0: no limit", "likewise, a token", "likewise, a request")
     for name, what in zip(("ttft", "token", "request"), limits, strict=True):
-        sub.add_argument(
-            f"--{name}-limit",
-            type=float,
-            default=0.0,
-            metavar="S",
-            help=what,
-        )
+        sub.add_argument(f"--{name}-limit", type=float, default=0.0, metavar="S", help=what)
     sub.add_argument("--script-a", metavar="FILE", help="write arm A as a standalone script instead of running")
     sub.add_argument("--script-b", metavar="FILE", help="arm B, likewise")
     add_pairs(sub)

@@ -18,7 +18,7 @@ from tokendyno.backend.export.short import short_script
 from tokendyno.backend.fit.device import elsewhere
 from tokendyno.backend.models import check_loadable, download_bytes, resolve
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.backend.recordings.files import ENDING, write_recording
+from tokendyno.backend.recordings.format import ENDING, write_recording
 from tokendyno.backend.units import bytes_text
 from tokendyno.backend.views.check_document import CheckDocument, check_document
 

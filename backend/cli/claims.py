@@ -1,8 +1,6 @@
 """`tokendyno claims`: what documents claim, what was measured of it, and the tests to measure it again."""
 
 import argparse
-import math
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -27,11 +25,9 @@ from tokendyno.backend.hardware import Machine
 def claims(options: argparse.Namespace) -> int:
     """Show claims; with --run, measure first what this machine can."""
     check_writable(options.json)
-    for given, name in ((options.keep, "--keep"), (options.missing, "--missing"), (options.seconds, "--seconds")):
+    for given, name in ((options.keep, "--keep"), (options.missing, "--missing")):
         if given and not options.run:
             raise InputError(f"{name} is for measuring: add --run.")
-    if not (0 <= options.seconds < math.inf):
-        raise InputError(f"--seconds is {options.seconds:g}; it must be a number from 0, which is no limit.")
     known = shipped_claims()
     wanted = known.named(options.names)
     folder = options.results or RESULTS
@@ -69,7 +65,7 @@ def _run(
     now: dict[str, Result] = {}
     try:
         bench.start(prewarm=2)
-        failed = _measure(bench, tests, options, folder, now)
+        failed = _measure(bench, tests, folder if options.keep else None, now)
     except (Stopped, KeyboardInterrupt):
         say(_stopped(len(now), len(tests), options.keep))
         return STOPPED
@@ -83,15 +79,10 @@ def _run(
     return FAILED if failed or (drifts and not options.keep) else OK
 
 
-def _measure(
-    bench: Bench, tests: Sequence[ClaimTest], options: argparse.Namespace, folder: Path, now: dict[str, Result]
-) -> bool:
-    """Carry tests out, one after the other, into `now`. True where one was not measured."""
-    begin_s, failed = time.monotonic(), False
+def _measure(bench: Bench, tests: Sequence[ClaimTest], folder: Path | None, now: dict[str, Result]) -> bool:
+    """Carry tests out, one after the other, into `now`, and keep results in a folder. True where one failed."""
+    failed = False
     for number, test in enumerate(tests, 1):
-        if options.seconds and time.monotonic() - begin_s > options.seconds:
-            say(f"{options.seconds:g} s are over: {len(tests) - number + 1} tests were not begun.")
-            return True
         say(f"test {number} of {len(tests)}: {test.name}: {test.line}")
         try:
             result = now[test.name] = perform(bench, test, lambda run: follow(bench, run))
@@ -100,7 +91,7 @@ def _measure(
             failed = True
             continue
         try:
-            if options.keep:
+            if folder:
                 say(f"kept in {keep(result, folder)} ({result.seconds:g} s)")
         except InputError as error:
             say(f"measured, but not kept: {error}")
@@ -231,13 +222,6 @@ def add_commands(add: Add) -> None:
     )
     sub.add_argument(
         "--results", type=Path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
-    )
-    sub.add_argument(
-        "--seconds",
-        type=float,
-        default=0.0,
-        metavar="S",
-        help="with --run: begin no further test after S seconds; 0: no limit",
     )
     add_models_dir(sub)
     add_history_option(sub)

@@ -83,13 +83,7 @@ class Report:
         choices = [ChoiceEntry(row.axis, row.choice, row.usable, row.why) for row in self.choices]
         limits = {str(mode): limits for mode, limits in LIMITS.items()}
         return DoctorDocument(
-            self.machine,
-            self.versions,
-            self.problems,
-            choices,
-            self.bandwidth,
-            limits,
-            list(self.cached),
+            self.machine, self.versions, self.problems, choices, self.bandwidth, limits, list(self.cached)
         )
 
 

@@ -1,13 +1,13 @@
-"""Reads a TOML file strictly into a struct, so that a misspelled key is an error and never a silent default."""
+"""Reads a TOML file strictly into a struct that forbids unknown fields: a misspelled key is never a silent default."""
 
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 import msgspec
 
-from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.errors import InputError
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -16,13 +16,9 @@ MAX_BYTES = 1 << 20
 
 
 def read_toml(path: Path, kind: type[T]) -> T:
-    """The file as `kind`. InputError names the file, what is wrong in it, and the nearest name for an unknown key."""
+    """The file as `kind`. InputError names the file and what is wrong in it."""
     try:
-        table = parse_toml(path, read_text(path))
-        for found, valid in _tables(table, kind):
-            for key in sorted(found.keys() - valid):
-                raise invalid(path, unknown("key", key, valid))
-        return msgspec.convert(table, kind, strict=True)
+        return msgspec.convert(parse_toml(path, read_text(path)), kind, strict=True)
     except msgspec.ValidationError as error:
         raise invalid(path, f"{error}.") from None
 
@@ -63,13 +59,3 @@ def refuse_duplicates(path: Path, names: Iterable[str]) -> None:
         if name in seen:
             raise invalid(path, f"the name {name!r} occurs twice.")
         seen.add(name)
-
-
-def _tables(table: dict[str, Any], kind: type[msgspec.Struct]) -> Iterator[tuple[dict[str, Any], set[str]]]:
-    """Each table with its valid keys: the top level and its arrays of tables. msgspec checks everything else."""
-    yield table, set(kind.__struct_fields__)
-    for name, hint in get_type_hints(kind).items():
-        inner = get_args(hint)[0] if get_origin(hint) is list else None
-        rows = table.get(name)
-        if isinstance(inner, type) and issubclass(inner, msgspec.Struct) and isinstance(rows, list):
-            yield from ((row, set(inner.__struct_fields__)) for row in rows if isinstance(row, dict))

@@ -107,29 +107,15 @@ class Listing:
         values |= mine
         ((kept,),) = self._store.query(f"SELECT count(*) FROM runs WHERE {scope}", mine)
         first = search.page * search.per_page
-        if where:  # one pass finds all that match; of those on the page everything is read
-            matching = self._store.query(
-                f"SELECT rowid, trial FROM runs WHERE {scope} AND {where} ORDER BY created DESC, id", values
-            )
-            newest = dict[object, int]()
-            for rowid, trial in matching:
-                newest.setdefault(trial if trial and trial not in search.words else rowid, rowid)
-            total, wanted = len(newest), [*newest.values()][first : first + search.per_page]
-            places = ", ".join("?" * len(wanted))
-            found = self._store.query(f"{_SELECT} WHERE rowid IN ({places}) ORDER BY created DESC, id", wanted)
-        else:
-            ((total,),) = self._store.query(
-                f"SELECT coalesce(sum(trial = ''), 0) + count(DISTINCT nullif(trial, '')) FROM runs WHERE {scope}", mine
-            )
-            values |= {"limit": search.per_page, "offset": first}
-            newest_of = (
-                f"SELECT id FROM runs AS other WHERE other.trial = runs.trial AND {scope}"  # names are of `other`
-            )
-            found = self._store.query(
-                f"{_SELECT} WHERE {scope} AND (trial = '' OR id = ({newest_of} ORDER BY created DESC, id LIMIT 1)) "
-                "ORDER BY created DESC, id LIMIT :limit OFFSET :offset",
-                values,
-            )
+        matching = self._store.query(  # one pass finds all that match; of those on the page everything is read
+            f"SELECT rowid, trial FROM runs WHERE {scope} AND {where or 'TRUE'} ORDER BY created DESC, id", values
+        )
+        newest = dict[object, int]()
+        for rowid, trial in matching:
+            newest.setdefault(trial if trial and trial not in search.words else rowid, rowid)
+        total, wanted = len(newest), [*newest.values()][first : first + search.per_page]
+        places = ", ".join("?" * len(wanted))
+        found = self._store.query(f"{_SELECT} WHERE rowid IN ({places}) ORDER BY created DESC, id", wanted)
         rows = [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
         return Found(self._groups(self._filled(rows), search, scope, mine), total, kept, search.page, search.per_page)
 

@@ -4,7 +4,7 @@ import msgspec
 
 from tokendyno.backend.models.facts import CacheLayers, Matrix, ModelKind
 
-VERSION = 9
+VERSION = 10
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""
 
 

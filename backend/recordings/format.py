@@ -6,16 +6,19 @@ take 12 KB as they are, since xz finds the repetitions. A file comes from anywhe
 
 import lzma
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend.errors import InputError
+from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.files.whole import write_whole
 from tokendyno.backend.hosting.limits import RECORDING_BYTES
 from tokendyno.backend.runs.quality import readings, whole_reading
 from tokendyno.backend.runs.records import Created, Ended, Record
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.runs.snapshot import Snapshot
 
+ENDING = ".dyno"
 VERSION = 1
 """Raised when older versions of tokendyno could no longer read what is written."""
 
@@ -134,3 +137,31 @@ def _compute(run: Snapshot) -> None:
 
 def _damaged(why: str) -> InputError:
     return InputError(f"This recording is damaged: {why}. Export or fetch it again.")
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def read_recording(path: Path, shipped: bool = False) -> list[Record]:
+    """The records of a file. InputError names the file, and says what is wrong with it. `shipped`: as for `unpack`."""
+    try:
+        if not path.is_file():
+            raise InputError("it is not a regular file. Give a recording.")
+        with open(path, "rb") as file:
+            return unpack(file.read(MAX_FILE_BYTES + 1), shipped)
+    except OSError as error:
+        raise InputError(f"{shown(path)} cannot be read ({error.strerror}). Name another file.") from error
+    except InputError as error:
+        raise InputError(f"{shown(path)}: {error}") from error
+
+
+def write_recording(path: Path, records: Sequence[Record]) -> int:
+    """Write a run to a file, which is replaced in one step; returns its bytes. InputError if it cannot be written."""
+    data = pack(records)
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{shown(path)} is no ordinary file. Name another.")
+        write_whole(path, data)
+    except OSError as error:
+        raise InputError(f"{shown(path)} cannot be written ({error.strerror}). Name another file.") from error
+    return len(data)

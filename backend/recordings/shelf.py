@@ -12,8 +12,7 @@ import msgspec
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.paths import PRESETS
-from tokendyno.backend.recordings.files import ENDING, read_recording
-from tokendyno.backend.recordings.format import first_record
+from tokendyno.backend.recordings.format import ENDING, first_record, read_recording
 from tokendyno.backend.runs.records import Created, Origin, Record
 
 log = logging.getLogger("tokendyno")

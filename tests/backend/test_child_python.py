@@ -44,12 +44,7 @@ def test_installed_into_site_packages_it_leaves_pythonpath_before_them(monkeypat
 
 
 def test_the_last_words_are_the_error_of_a_traceback_without_secrets() -> None:
-    said = [
-        "Traceback (most recent call last):",
-        '  File "x.py", line 1',
-        "OSError: hf_AbCdEf1234567890 failed",
-        "",
-    ]
+    said = ["Traceback (most recent call last):", '  File "x.py", line 1', "OSError: hf_AbCdEf1234567890 failed", ""]
     assert last_words(said) == "OSError: [redacted] failed"
     assert last_words(["", " "]) == ""
 

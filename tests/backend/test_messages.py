@@ -5,14 +5,7 @@ import pytest
 
 from tokendyno.backend.counts import counts_of, flat
 from tokendyno.backend.evidence import Evidence, Finding
-from tokendyno.backend.messages import (
-    Samples,
-    Started,
-    Tokens,
-    decode_command,
-    decode_event,
-    encode,
-)
+from tokendyno.backend.messages import Samples, Started, Tokens, decode_command, decode_event, encode
 
 
 def test_figures_keep_their_names_and_those_of_another_version_are_ignored() -> None:

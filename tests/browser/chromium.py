@@ -12,7 +12,7 @@ ARGUMENTS = [
     *shlex.split(
         "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
         "--disable-component-update --disable-sync"
-    ),
+    )
 ]
 
 

@@ -81,6 +81,7 @@ def test_the_parts_of_a_step_are_a_bar_and_a_table_and_an_arm_without_a_trace_sa
     assert user.page.locator(".td-parts:visible").count() == 0, "no empty instrument"
 
 
+@pytest.mark.full
 def test_a_run_is_copied_in_three_forms_and_names_its_tab(open_page: Open) -> None:
     user = open_page("?run=two", permissions=["clipboard-read", "clipboard-write"])
     user.wait_over("two")

@@ -51,6 +51,7 @@ def test_one_screen_shows_choices_verdict_and_texts_and_an_edit_dims_it(open_pag
     user.wait(f"document.querySelector('.td-plot')._fullLayout.font.color !== {light!r}")
 
 
+@pytest.mark.full
 def test_nothing_moves_while_a_run_streams_or_is_lost_while_the_connection_fails(open_page: Open) -> None:
     user = open_page("?run=two")
     for arm in "ab":

@@ -28,7 +28,7 @@ def test_a_story_is_presented_played_and_left_by_keys(open_page: Open) -> None:
     keys, slide = user.page.keyboard, user.page.locator("#story-live .td-slide")
     user.wait(f"{PANEL} && {PANEL}.dataset.over === 'recorded-{told.recording}'")
     keys.press("p")
-    user.wait(f"{SLIDE}.open && {SLIDE}.querySelector('polyline')")
+    user.wait(f"{SLIDE}.open && {SLIDE}.querySelector('.scatterlayer path')")
     assert slide.locator(".td-slide-title").inner_text() == told.title
     assert slide.locator(".td-slide-tail").inner_text().startswith("less KV cache than")
     assert slide.locator(".td-slide-figure").inner_text() in user.text("#story-live [data-key=kv] .td-foot")

@@ -32,7 +32,7 @@ def test_a_reading_has_its_table_and_the_comparison_of_its_arms_names_the_cost(o
     assert user.page.locator(".td-gate a").get_attribute("href") == "?run=reading"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_verdict_that_is_shown_learns_of_a_reading_that_comes_later(open_page: Open, history: Path) -> None:
     user = open_page("?run=unread")
     user.wait_over("unread")

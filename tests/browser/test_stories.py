@@ -66,6 +66,7 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     user.wait_over(run_id)
 
 
+@pytest.mark.full
 def test_where_nothing_is_run_stories_play_and_the_pages_say_so(browser: Any, tmp_path: Path) -> None:
     said = "This host only shows recordings and runs nothing. To run it yourself,"
     with served(tmp_path, "--mode", "show") as app:

@@ -8,11 +8,10 @@ from tests.browser.access import small_targets
 from tests.browser.driver import Driver
 
 Open = Callable[..., Driver]
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 SAID = "document.querySelector('#live .td-meaning:popover-open')?.textContent ?? ''"
 
 
-@pytest.mark.full
 def test_a_word_is_explained_on_hover_focus_and_tap(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")

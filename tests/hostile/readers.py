@@ -51,7 +51,7 @@ def _name(folder: Path, text: str) -> None:
 
 
 def _recording(folder: Path, data: bytes) -> None:
-    from tokendyno.backend.recordings.files import read_recording
+    from tokendyno.backend.recordings.format import read_recording
 
     read_recording(_file(folder, "a.dyno", data))
 

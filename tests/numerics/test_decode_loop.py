@@ -59,9 +59,7 @@ def test_fused_projections_give_the_same_text(architecture: str) -> None:
 
 
 @pytest.mark.parametrize("sampling", [Sampling(2.0), Sampling(1.0, 3), Sampling(1.5, 0, 0.6), Sampling(0.8, 20, 0.9)])
-def test_a_sampled_token_is_what_transformers_warpers_and_the_noise_of_the_seed_leave(
-    sampling: Sampling,
-) -> None:
+def test_a_sampled_token_is_what_transformers_warpers_and_the_noise_of_the_seed_leave(sampling: Sampling) -> None:
     """Each row and step by the logits of a pass over the whole text, without a cache."""
     model, asked, seed = tiny("olmo3"), prompt(9, 3), 7
     warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])

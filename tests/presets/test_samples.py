@@ -18,16 +18,13 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripts]:
         yield found
 
 
-def marked(sample: Sample) -> object:
-    """What compiles, generates or starts several ranks takes long."""
-    long = sample.graphs is not None or sample.ranks > 1 or "generate" in sample.calls
-    return pytest.param(sample, id=sample.name, marks=pytest.mark.full if long else pytest.mark.slow)
-
-
+@pytest.mark.full
 @pytest.mark.timeout(240)
 @pytest.mark.xdist_group("samples")
 @pytest.mark.parametrize(
-    "sample", [marked(one) for one in samples() if one.needs != "cuda" and (one.error or one.needs != "hub")]
+    "sample",
+    [one for one in samples() if one.needs != "cuda" and (one.error or one.needs != "hub")],
+    ids=lambda one: one.name,
 )
 def test_a_sample_does_here_what_the_file_says(sample: Sample, here: Scripts) -> None:
     as_it_says(here, sample)

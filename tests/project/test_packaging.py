@@ -94,6 +94,7 @@ def test_the_source_archive_holds_the_package_its_documents_and_its_tests(clone:
     assert {name for name in held if not name.startswith("tokendyno.egg-info/")} == wanted() | about | beside
 
 
+@pytest.mark.full
 def test_tests_of_the_source_archive_run_where_it_is_unpacked(unpacked: Path) -> None:
     """A document and the package are found; what checks the repository is left out."""
     command = [sys.executable, "-m", "pytest", "-n", "0", "tests/project", "tests/backend/hosting/test_limits.py"]
@@ -102,6 +103,7 @@ def test_tests_of_the_source_archive_run_where_it_is_unpacked(unpacked: Path) ->
     assert ran.returncode == 0, ran.stdout[-2000:]
 
 
+@pytest.mark.full
 def test_a_wheel_of_the_source_archive_is_that_of_the_repository(unpacked: Path, wheel: Path, tmp_path: Path) -> None:
     def content(made: Path) -> dict[str, int]:
         with zipfile.ZipFile(made) as archive:

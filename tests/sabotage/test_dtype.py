@@ -73,10 +73,7 @@ SABOTEURS = table(
         "auto": {"attention of one layer in another format": in_layers("one", cast(torch.bfloat16))},
         "bfloat16": {**TO_FLOAT32, **MULTIPLIED, "the KV cache in float32": wide_cache},
         "float16": {**TO_FLOAT32, **MULTIPLIED},
-        "float32": {
-            **shares("in another format", cast(torch.bfloat16)),
-            "products may be rounded": rounded,
-        },
+        "float32": {**shares("in another format", cast(torch.bfloat16)), "products may be rounded": rounded},
     },
 )
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS)

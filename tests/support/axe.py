@@ -29,11 +29,7 @@ def script() -> str:
         raise NotFetchedError("axe-core comes from npm, which is not installed: apt-get install npm")
     with tempfile.TemporaryDirectory() as folder:
         packed = subprocess.run(
-            ["npm", "pack", f"axe-core@{VERSION}", "--silent"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
+            ["npm", "pack", f"axe-core@{VERSION}", "--silent"], cwd=folder, capture_output=True, text=True, timeout=120
         )
         if packed.returncode:
             raise NotFetchedError(f"npm could not fetch axe-core {VERSION}: {packed.stderr.strip()[:300]}")

@@ -28,26 +28,3 @@ def own_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if codecache is not None:
         codecache._HEADER_DIR = str(paths.private_folder("compiled") / HEADERS)
         codecache._precompile_header.cache_clear()
-
-
-def hesitant_compiler(folder: Path) -> dict[str, str]:
-    """Variables with which torch compiles by a g++ that stops, once, while it writes a kernel's library.
-
-    `folder/hang` makes it leave an empty file under the library's name and wait, as a linker does for a moment;
-    `folder/hanging` appears when it has.
-    """
-    script = folder / "g++-hesitant"
-    script.write_text(
-        f"""#!/bin/sh
-case "$*" in
-  *main.cpp*.so*) if mv {folder}/hang {folder}/hung 2>/dev/null; then
-    last=; for word; do [ "$last" = -o ] && : > "$word"; last=$word; done
-    touch {folder}/hanging; exec sleep 600
-  fi ;;
-esac
-exec g++ "$@"
-"""
-    )
-    script.chmod(0o755)
-    (folder / "hang").touch()
-    return {"CXX": str(script), "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}

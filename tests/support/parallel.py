@@ -25,7 +25,6 @@ LONG = (
     "browser/test_batching",
     "ablation/test_",
     "browser/test_worth",
-    "project/test_smollm2",
     "cli/test_",
     "export/test_",
     "engine/test_bench",

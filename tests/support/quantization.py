@@ -4,10 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    LlamaConfig,
-)
+from transformers import AutoModelForCausalLM, LlamaConfig
 
 from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.arms.check import Checked, check

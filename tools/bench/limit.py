@@ -4,22 +4,27 @@ Arms of the registry, carried out by the app's code one after the other in this 
 batch 1, random weights. The bound: bytes of weights, keys and values that a token must read, at the read bandwidth
 measured on this machine (now, if it never was), else the data sheet's: that of the app. The most important rows run
 first and each is saved when it is done, for runs that are cut short (`--budget-s`); `--resume` continues from the file.
-`--tiny`: a small model, to try this script on a CPU.
+`--tiny`: the embedded model, to try this script on a CPU.
 """
 
 import argparse
+import gc
 import json
 import statistics
-import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import parse_arm
+from tokendyno.backend.config import Workload
 from tokendyno.backend.hardware import peak_rates
-from tools.bench.limit_arms import Row, Work, measure
+from tokendyno.backend.messages import Event, Finished, Generate, Progress, Tokens
+from tokendyno.backend.models import resolve
 
 BIG, SMALL = "random:Llama-3-8B", "random:Qwen3-0.6B"
 STATIC = "cache=static"
@@ -27,18 +32,8 @@ HAND = f"{STATIC},loop=own,cuda_graphs=manual"
 FUSED = f"{HAND},projections=fused"
 LOCAL = f"{FUSED},kernels=local"
 TUNED = "compile=max-autotune-no-cudagraphs"
-TINY = {
-    "model_type": "llama",
-    "hidden_size": 64,
-    "intermediate_size": 96,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 16,
-    "vocab_size": 300,
-    "max_position_embeddings": 512,
-    "dtype": "bfloat16",
-}
+SETTLED = 5
+"""Tokens at the start of a run that its median leaves out."""
 
 
 class Arm(NamedTuple):
@@ -75,6 +70,30 @@ ARMS: tuple[Arm, ...] = (
 )
 
 
+@dataclass
+class Row:
+    """One line of the table.
+
+    latency_s            median time of a token, one for each run
+    compile_s, warmup_s  what came before the first run: compiling; capturing, tuning kernels, a few steps
+    read_bytes           what a token must read
+    unproved             axes whose effective choice was not the planned one; must be empty
+    left_bytes           of the GPU, after the arm was given up
+    """
+
+    title: str
+    model: str = ""
+    arm: str = ""
+    latency_s: list[float] = field(default_factory=list)
+    compile_s: float = 0.0
+    warmup_s: float = 0.0
+    ttft_s: float = 0.0
+    read_bytes: float = 0.0
+    unproved: list[str] = field(default_factory=list)
+    error: str = ""
+    left_bytes: int = 0
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompt-tokens", type=int, default=224)
@@ -86,25 +105,11 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="skip rows that are already in the --json file")
     parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
-    work = Work(options.prompt_tokens, options.new, options.repeats)
-    with tempfile.TemporaryDirectory() as folder:
-        if options.tiny:
-            (Path(folder) / "config.json").write_text(json.dumps(TINY))
-        perform(rows(options, work, f"random:{folder}"), options)
+    arms = sorted(ARMS, key=lambda arm: not arm.soon)
+    perform([arm for arm in arms if not options.only or any(part in arm.title for part in options.only)], options)
 
 
-def rows(options: argparse.Namespace, work: Work, tiny: str) -> list[tuple[str, Callable[[], Row]]]:
-    """The rows to measure, the most important first."""
-    big, small = (tiny, tiny) if options.tiny else (BIG, SMALL)
-    arms = [
-        (a, lambda a=a: measure(Row(a.title, small if a.model == SMALL else big, a.arm), work, a.temperature, a.top_k))
-        for a in ARMS
-    ]
-    found = [(a.title, act) for a, act in sorted(arms, key=lambda arm: not arm[0].soon)]
-    return [row for row in found if not options.only or any(part in row[0] for part in options.only)]
-
-
-def perform(wanted: list[tuple[str, Callable[[], Row]]], options: argparse.Namespace) -> None:
+def perform(wanted: list[Arm], options: argparse.Namespace) -> None:
     """Measure, print and save one row after the other."""
     begin_s = time.monotonic()
     machine = hardware.detect()
@@ -122,11 +127,13 @@ def perform(wanted: list[tuple[str, Callable[[], Row]]], options: argparse.Names
         kept = [row for row in rows_before if not row.error]
     for row in kept:
         print(told(row, bandwidth))
-    for title, act in [(title, act) for title, act in wanted if title not in {row.title for row in kept}]:
+    work = Workload("", options.prompt_tokens, options.new, repeats=options.repeats, ignore_eos=True)
+    for arm in [arm for arm in wanted if arm.title not in {row.title for row in kept}]:
         if time.monotonic() - begin_s > options.budget_s:
-            print(f"{title}: skipped, after {options.budget_s:.0f} s")
+            print(f"{arm.title}: skipped, after {options.budget_s:.0f} s")
             continue
-        kept.append(act())
+        row = Row(arm.title, "random:pocket" if options.tiny else arm.model, arm.arm)
+        kept.append(measure(row, replace(work, temperature=arm.temperature, top_k=arm.top_k)))
         print(told(kept[-1], bandwidth), flush=True)
         if options.json:
             options.json.write_text(json.dumps([asdict(row) for row in kept], indent=1))
@@ -143,6 +150,78 @@ def told(row: Row, bandwidth: float | None) -> str:
     left = f"  {row.left_bytes / 2**20:,.0f} MiB left behind" if row.left_bytes > 64 << 20 else ""
     seconds = f"{row.compile_s:>7.1f}s {row.warmup_s:>7.1f}s"
     return f"{1e3 * latency_s:>8.3f} {share:>8} {runs:>23} {seconds}  {row.title}{wrong}{left}"
+
+
+def measure(row: Row, work: Workload) -> Row:
+    """Load, warm up, run `work.repeats` times. `error` says why an arm was refused or failed."""
+    from tokendyno.backend.worker.channel import QueueChannel
+    from tokendyno.backend.worker.load.loader import LoadedModel, load
+    from tokendyno.backend.worker.runners.base import Runner
+    from tokendyno.backend.worker.runners.choice import runner_for
+
+    events: list[Event] = []
+    channel = QueueChannel(events.append)
+    checked = check(parse_arm(row.model, row.arm), resolve(row.model), hardware.detect(), work)
+    if checked.blocked:
+        row.error = checked.blocked[0].reason
+        return row
+    tokens = work.prompt_tokens, work.max_new_tokens
+    job = Generate(checked.plan, "", *tokens, 1, work.temperature, 0, True, warmup=True, top_k=work.top_k)
+    runner: Runner | None = None
+    model: LoadedModel | None = None
+    try:
+        model = load(checked.plan.load, channel)
+        runner = runner_for(model, checked.plan, channel)
+        for repeat in range(work.repeats):
+            events.clear()
+            runner.run(msgspec.structs.replace(job, prove=repeat == work.repeats - 1))  # as the app does
+            times = [s for event in events if isinstance(event, Tokens) for s in event.latency_s]
+            row.latency_s.append(statistics.median(times[SETTLED:]))
+            row.compile_s += _seconds(events, "compile")
+            row.warmup_s += _seconds(events, "warmup")
+        finished = next(event for event in events if isinstance(event, Finished))
+        row.ttft_s = finished.ttft_s
+        row.unproved = [
+            f"{f.axis}: {f.effective}"
+            for f in finished.findings
+            if checked.planned.get(f.axis, f.effective) != f.effective
+        ]
+        row.read_bytes = read_bytes(model.model, work)
+    except Exception as error:
+        row.error = f"{type(error).__name__}: {error}"[:300]
+    runner = model = None
+    row.left_bytes = give_back()
+    return row
+
+
+def give_back() -> int:
+    """Free the last arm's memory (a compiled step and its model form a cycle). Returns the bytes still allocated."""
+    import torch
+
+    torch._dynamo.reset()
+    gc.collect()
+    if not torch.cuda.is_available():
+        return 0
+    torch.cuda.empty_cache()
+    return int(torch.cuda.memory_allocated())
+
+
+def _seconds(events: list[Event], phase: str) -> float:
+    return sum(e.seconds for e in events if isinstance(e, Progress) and e.phase == phase and e.state == "end")
+
+
+def read_bytes(model: Any, work: Workload) -> float:
+    """Bytes that one token must read: all weights (of an untied input embedding one row), and keys and values in the
+    middle of the run, at 2 bytes per element."""
+    from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
+
+    total = total_bytes(weight_tensors(model))
+    table, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    if table.data_ptr() != head.data_ptr():
+        total -= table.nbytes
+    config = model.config.get_text_config(decoder=True)
+    tokens = work.prompt_tokens + work.max_new_tokens // 2
+    return float(total + 4 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * tokens)
 
 
 if __name__ == "__main__":

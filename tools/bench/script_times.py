@@ -15,9 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from tokendyno.backend.executors.subprocess import environment
 from tokendyno.backend.paths import ROOT
@@ -45,50 +43,34 @@ print(json.dumps([0.0, statistics.median(longer)]))
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Of one process: time to first token (0 where it is not told) and median time per token, in seconds."""
-
-    ttft_s: float
-    latency_s: float
+Times = tuple[float, float]
+"""Of one process: time to first token (0 where it is not told) and time per token, in seconds."""
 
 
-def run_times(model: str, arm: str, workload: Sequence[str]) -> Times:
-    """Of `tokendyno run`. RuntimeError if it fails."""
-    summary = _run(model, arm, workload)["summary"]
-    return Times(summary["ttft_s"] or 0.0, summary["latency_median_s"])
+def run_times(model: str, arm: str, workload: Sequence[str], short: int) -> Times:
+    """Of `tokendyno run`: the median of a token, beside a short script the mean of the second text of that length. A
+    script that times itself has generated one before, too: it matters where a GPU plans attention anew for each length
+    of a growing cache. RuntimeError if it fails."""
+    asked = [*workload, *(["--repeats", "2"] if short else []), "--no-history", "--json", "-"]
+    told = json.loads(_output("-m", "tokendyno", "run", "--model", model, "--arm", arm, *asked))["arms"][0]
+    if short:
+        return 0.0, statistics.mean(told["repeats"][-1]["latency_s"][1:])
+    return told["summary"]["ttft_s"] or 0.0, told["summary"]["latency_median_s"]
 
 
-def mean_of_run(model: str, arm: str, workload: Sequence[str]) -> Times:
-    """The mean of the second text of that length. A script that times itself has generated one before, too: it matters
-    where a GPU plans attention anew for each length of a growing cache. RuntimeError if the run fails."""
-    *_, last = _run(model, arm, [*workload, "--repeats", "2"])["repeats"]
-    return Times(0.0, statistics.mean(last["latency_s"][1:]))
-
-
-def _run(model: str, arm: str, workload: Sequence[str]) -> Any:
-    told = _output("-m", "tokendyno", "run", "--model", model, "--arm", arm, *workload, "--no-history", "--json", "-")
-    return json.loads(told)["arms"][0]
-
-
-def script_times(script: Path) -> Times:
-    """Of a script that `write_script` wrote. RuntimeError if it fails."""
-    return Times(*json.loads(_output(str(script)).splitlines()[-1]))
-
-
-def write_script(script: Path, model: str, arm: str, workload: Sequence[str]) -> None:
-    """The script of that arm, which tells its times unrounded too. RuntimeError if the arm is refused."""
-    text = _output("-m", "tokendyno", "export", "--standalone", "--model", model, "--arm", arm, *workload)
-    script.write_text(text + FIGURES)
-
-
-def write_short_script(script: Path, model: str, arm: str, workload: Sequence[str], new: int) -> None:
-    """The few lines of that arm, with what makes and generates a text of `new` tokens as a function of that number."""
-    lines = _output("-m", "tokendyno", "export", "--model", model, "--arm", arm, *workload).splitlines()
+def write_script(script: Path, model: str, arm: str, workload: Sequence[str], short: int) -> None:
+    """The script of that arm, which tells its times unrounded too; the few lines of it with what makes and generates a
+    text of `short` tokens as a function of that number. RuntimeError if the arm is refused."""
+    kind = [] if short else ["--standalone"]
+    text = _output("-m", "tokendyno", "export", *kind, "--model", model, "--arm", arm, *workload)
+    if not short:
+        script.write_text(text + FIGURES)
+        return
+    lines = text.splitlines()
     begin = next(n for n, line in enumerate(lines) if line.startswith("cache = ") or " = model.generate(" in line)
     end = max(n for n, line in enumerate(lines) if line.startswith("print("))
-    made = [f"    {line.replace(f'max_new_tokens={new}', 'max_new_tokens=new')}" for line in lines[begin:end]]
-    figures = SHORT_FIGURES.format(new=new, quarter=new // 4)
+    made = [f"    {line.replace(f'max_new_tokens={short}', 'max_new_tokens=new')}" for line in lines[begin:end]]
+    figures = SHORT_FIGURES.format(new=short, quarter=short // 4)
     script.write_text("\n".join([*lines[:begin], "def generate(new):", *made, figures]))
 
 
@@ -108,36 +90,36 @@ def pairs_of(model: str, arm: str, workload: Sequence[str], rounds: int, short: 
     pairs = []
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "script.py"
-        if short:
-            write_short_script(script, model, arm, workload, short)
-        else:
-            write_script(script, model, arm, workload)
+        write_script(script, model, arm, workload, short)
         for number in range(rounds):
-            last = script_times(script) if number % 2 else None
-            run = (mean_of_run if short else run_times)(model, arm, workload)
-            pairs.append((run, last or script_times(script)))
+            last = _script_times(script) if number % 2 else None
+            run = run_times(model, arm, workload, short)
+            pairs.append((run, last or _script_times(script)))
     return pairs
 
 
-def measure(
-    arms: Sequence[tuple[str, str]], workload: Sequence[str], rounds: int, tolerance: float, short: int = 0
-) -> bool:
-    """Print a line per arm, then everything as JSON. Whether each arm is within the tolerance."""
-    found, good = [], True
+def _script_times(script: Path) -> Times:
+    first_s, token_s = json.loads(_output(str(script)).splitlines()[-1])
+    return first_s, token_s
+
+
+def measure(arms: Sequence[tuple[str, str]], workload: Sequence[str], rounds: int, short: int) -> float:
+    """Print a line per arm, then everything as JSON; returns how far the furthest ratio is from 1."""
+    found, furthest = [], 0.0
     for model, arm in arms:
         pairs = pairs_of(model, arm, workload, rounds, short)
-        run_s, script_s = ([pair[i].latency_s for pair in pairs] for i in (0, 1))
-        first_run_s, first_script_s = (statistics.median(pair[i].ttft_s for pair in pairs) for i in (0, 1))
+        run_s, script_s = ([pair[i][1] for pair in pairs] for i in (0, 1))
+        first_run_s, first_script_s = (statistics.median(pair[i][0] for pair in pairs) for i in (0, 1))
         ratio = statistics.median(script_s) / statistics.median(run_s)
-        good = good and abs(ratio - 1) <= tolerance
+        furthest = max(furthest, abs(ratio - 1))
         print(
             f"{model} {arm}, medians of {rounds} processes: run {_spread(run_s)}, script {_spread(script_s)} ms a "
             f"token, ratio {ratio:.3f}; first token {1e3 * first_run_s:.1f} and {1e3 * first_script_s:.1f} ms",
             flush=True,
         )
-        found.append({"model": model, "arm": arm, "pairs": [[asdict(run), asdict(script)] for run, script in pairs]})
+        found.append({"model": model, "arm": arm, "pairs": pairs})
     print(json.dumps(found))
-    return good
+    return furthest
 
 
 def _spread(times_s: Sequence[float]) -> str:
@@ -159,8 +141,7 @@ def main() -> int:
     given = parser.parse_args()
     wanted = [(given.model, arm) for arm in given.arm] if given.arm else ARMS
     workload = ["--prompt-tokens", str(given.prompt_tokens), "--max-new-tokens", str(given.new), "--ignore-eos"]
-    short = given.new if given.short else 0
-    return 0 if measure(wanted, workload, given.rounds, given.tolerance, short) else 1
+    return int(measure(wanted, workload, given.rounds, given.new if given.short else 0) > given.tolerance)
 
 
 if __name__ == "__main__":

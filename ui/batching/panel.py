@@ -15,17 +15,9 @@ from tokendyno.ui.components.queue_line import QueueLine, no_queue
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.pace import PACE
 from tokendyno.ui.live.panel import MAX_ARMS, Pull, asked
-from tokendyno.ui.live.sources import FILE_LINKS, RUN_LINK
+from tokendyno.ui.live.sources import FILE_LINKS, RUN_LINK, VERDICT
 
-TEMPLATE = f"""
-<p class="td-empty-run"></p>
-<div class="td-failure" role="alert"></div>
-<div class="td-run-bar" role="group" aria-label="How far the run is" hidden></div>
-<div class="td-verdict">
-  <h2 class="td-sentence" role="status"></h2>
-  <div class="td-answer" hidden></div>
-  <p class="td-sure"></p>
-  <p class="td-why"></p>
+TEMPLATE = f"""{VERDICT}  <p class="td-why"></p>
   <p class="td-head">
     <span class="td-status" role="status" aria-live="polite"></span><span class="td-message"></span>
     <span class="td-title"></span><span class="td-note"></span><span class="td-traffic"></span>

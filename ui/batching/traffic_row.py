@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gradio as gr
-import msgspec
 
 from tokendyno.backend.models.catalogue import CatalogueEntry
 from tokendyno.backend.traffic.presets import traffic_presets
 from tokendyno.ui.batching.request import ARRIVALS, Fields, draw_values
-from tokendyno.ui.components.events import QUIET
+from tokendyno.ui.components.events import fills, unfolds
 from tokendyno.ui.components.inputs import model_input, number_input, pairs_inputs
 from tokendyno.ui.components.setting_chips import SettingChips
 
@@ -113,22 +112,8 @@ def traffic_row(offered: Sequence[CatalogueEntry], runs: bool) -> TrafficRow:
             )
             made["seconds"], made["price"] = pairs_inputs("batch-")
     summary.watch(made)
-    _connect(preset, made)
-    more.click(None, None, None, js=_TOGGLE, **QUIET)
-    return TrafficRow({field: made[field] for field in Fields._fields}, preset, run, stop, summary)
-
-
-_TOGGLE = """() => {
-  const button = document.querySelector('#batch-more-button'), box = document.querySelector('#batch-more');
-  button.setAttribute('aria-expanded', String(box.classList.toggle('td-open')));
-}"""
-"""Shows lengths, arrival, seed, limits and the list of requests, or hides them."""
-
-
-def _connect(preset: gr.Dropdown, made: dict[str, Any]) -> None:
-    """A preset fills the fields that it decides, in the browser: an answer could overwrite the visitor's next keys."""
-    names = [*draw_values(traffic_presets()[0].draw), "concurrent", "trace"]
+    names = [*draw_values(first.draw), "concurrent", "trace"]
     known = {one.name: [*draw_values(one.draw).values(), one.concurrent, ""] for one in traffic_presets()}
-    fill = f"(name) => ({msgspec.json.encode(known).decode()})[name]"
-    # "select", not "input": Gradio also sends "input" when the focus leaves the list
-    preset.select(None, preset, [made[name] for name in names], js=fill, **QUIET)
+    fills(preset, [made[name] for name in names], known)
+    unfolds(more, "batch-more")
+    return TrafficRow({field: made[field] for field in Fields._fields}, preset, run, stop, summary)

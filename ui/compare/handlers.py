@@ -20,7 +20,6 @@ from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.arm_column import ArmControls, folded, titles
 from tokendyno.ui.compare.code import CodePanels, checked_there, code_texts, named_code
-from tokendyno.ui.compare.fair_line import Same, fair_value
 from tokendyno.ui.compare.palette import Taken
 from tokendyno.ui.compare.palette import entries as offers
 from tokendyno.ui.compare.request import (
@@ -37,7 +36,7 @@ from tokendyno.ui.compare.request import (
     stale,
     within,
 )
-from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
+from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, Same, describe, fair_value, unchecked
 from tokendyno.ui.compare.work_row import WorkRow
 from tokendyno.ui.components.axis_values import all_known, edited
 from tokendyno.ui.components.summary import NOT_HERE, model_line

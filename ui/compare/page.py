@@ -10,10 +10,10 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.compare.arm_column import arm_controls, titles
 from tokendyno.ui.compare.code import code_panels
-from tokendyno.ui.compare.fair_line import fair_line
 from tokendyno.ui.compare.handlers import Handlers
 from tokendyno.ui.compare.palette import palette_dialog
 from tokendyno.ui.compare.request import ARMS
+from tokendyno.ui.compare.verdicts import fair_line
 from tokendyno.ui.compare.work_row import WorkControls, work_row
 from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.events import QUIET, Settled

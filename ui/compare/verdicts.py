@@ -1,4 +1,5 @@
-"""An arm in short: what differs from the defaults, as chips, its predicted memory, and the verdicts of the rules."""
+"""An arm in short: what differs from the defaults, as chips, its predicted memory, and the verdicts of the rules; and
+the line that says in what the arms differ, and with one button makes them the same in the rest."""
 
 from collections.abc import Mapping
 
@@ -12,6 +13,7 @@ from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.evidence import Level
 from tokendyno.backend.optimizations import axis_title, choice_title, prompt_axes
+from tokendyno.backend.views.fairness import Fairness
 from tokendyno.ui.compare.request import matching_preset
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.components.summary import BETWEEN
@@ -174,3 +176,29 @@ def _fix_text(fix: dict[str, str]) -> str:
 
 def _size(size_bytes: int) -> str:
     return " ".join(units.bytes_text(size_bytes))
+
+
+# --- in what the arms differ ----------------------------------------------------------------------
+
+
+class Same(msgspec.Struct):
+    """What a press of its button sends: choices to be set, by axis, of each arm."""
+
+    fix: dict[str, dict[str, str]]
+
+
+def fair_line() -> gr.HTML:
+    """The component; its value is what `fair_value` returns. Its button fires "fix" with `Same`."""
+    return gr.HTML(
+        value="",
+        html_template='<div class="td-fair" role="status"></div>',
+        js_on_load=bundle("fair"),
+        apply_default_css=False,
+        elem_id="same",
+        elem_classes=["td-line"],
+    )
+
+
+def fair_value(found: Fairness | None) -> str:
+    """The component's value; "" where there is nothing to say."""
+    return "" if found is None else msgspec.json.encode(found).decode()

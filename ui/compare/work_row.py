@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gradio as gr
-import msgspec
 
 from tokendyno.backend.arms.presets import prompts
 from tokendyno.backend.config import EFFORTS, THINKING, Request
 from tokendyno.backend.models.catalogue import CatalogueEntry
-from tokendyno.ui.components.events import QUIET
+from tokendyno.ui.components.events import fills, unfolds
 from tokendyno.ui.components.inputs import model_input, number_input, pairs_inputs
 from tokendyno.ui.components.setting_chips import SettingChips
 from tokendyno.ui.components.text_line import text_line
@@ -123,28 +122,10 @@ def work_row(offered: Sequence[CatalogueEntry], runs: bool) -> WorkRow:
         text,
     )
     will.watch({**work._asdict(), "preset": preset})
-    filled = _connect(preset, work)
-    more.click(None, None, None, js=_TOGGLE, **QUIET)
+    known = {one.name: [one.text, one.max_new_tokens, one.prompt_tokens, one.ignore_eos] for one in prompts()}
+    filled = fills(preset, [prompt, tokens, prompt_tokens, ignore_eos], known)
+    unfolds(more, "more")
     return WorkRow(work, run, stop, facts, will, filled)
-
-
-_TOGGLE = """() => {
-  const button = document.querySelector('#more-button'), box = document.querySelector('#more');
-  button.setAttribute('aria-expanded', String(box.classList.toggle('td-open')));
-}"""
-"""Shows batch, sampling, seconds, synthetic prompt and chat, or hides them."""
-
-
-def _connect(preset: gr.Dropdown, work: WorkControls) -> Any:
-    """A prompt preset fills the prompt and what belongs to it, in the browser: an answer could come too late."""
-    filled = [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos]
-    known = {
-        prompt.name: [prompt.text, prompt.max_new_tokens, prompt.prompt_tokens, prompt.ignore_eos]
-        for prompt in prompts()
-    }
-    fill = f"(name) => ({msgspec.json.encode(known).decode()})[name]"
-    # "select", not "input": Gradio also sends "input" when the focus leaves the list
-    return preset.select(None, preset, filled, js=fill, **QUIET)
 
 
 def _prompt_preset() -> gr.Dropdown:

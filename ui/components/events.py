@@ -1,9 +1,10 @@
 """How the page's events are wired."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gradio as gr
+import msgspec
 
 from tokendyno.ui.components.scripts import bundle
 
@@ -17,6 +18,25 @@ CHANGED = """() => {
   document.dispatchEvent(new Event('tokendyno-changed'));
   return [];
 }"""
+
+
+UNFOLD = """() => {
+  const button = document.querySelector('#BOX-button'), box = document.querySelector('#BOX');
+  button.setAttribute('aria-expanded', String(box.classList.toggle('td-open')));
+}"""
+
+
+def unfolds(button: gr.Button, box: str) -> None:
+    """A press of the button, whose id is the box's with "-button", shows the box, or hides it."""
+    button.click(None, None, None, js=UNFOLD.replace("BOX", box), **QUIET)
+
+
+def fills(preset: gr.Dropdown, controls: Sequence[Any], known: Mapping[str, Sequence[object]]) -> Any:
+    """A preset fills the controls that it decides, in the browser: an answer could overwrite the visitor's next keys.
+    `known`: their values by preset. Returns the event."""
+    fill = f"(name) => ({msgspec.json.encode(known).decode()})[name]"
+    # "select", not "input": Gradio also sends "input" when the focus leaves the list
+    return preset.select(None, preset, controls, js=fill, **QUIET)
 
 
 class Settled:

@@ -9,7 +9,7 @@ import msgspec
 
 from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.backend.engine.bench import Bench
-from tokendyno.backend.errors import UNDECODABLE, InputError
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS
 from tokendyno.backend.fit.sharding import SHARDING_COLUMNS, Sharding, sharding, sharding_cells
 from tokendyno.backend.fit.view import view
@@ -124,12 +124,7 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
         return show(request, *values) if read else {}
 
     safe, asked = shows_errors(message)(show), [model, gpu, amounts, count]
-    opened.select(
-        shows_errors(message)(show_opened),
-        [address, *asked],
-        outputs,
-        **QUIET,
-    )
+    opened.select(shows_errors(message)(show_opened), [address, *asked], outputs, **QUIET)
     changes = [model.change, gpu.change, count.change, amounts.input]
     Settled("fit").after(changes)(safe, asked, outputs, trigger_mode="always_last", **QUIET)
     return FitControls(model, gpu, count, amounts, message, result, outputs, safe)
@@ -189,7 +184,7 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
         )
 
     def show(kind: str, name: object, count: object) -> Updates:
-        return {message: "", table: encode(split(bench, kind, name, count), (name, count))}
+        return {message: "", table: encode(split(bench, kind, name, count))}
 
     for kind, button in buttons.items():
         button.click(lambda: (WORKING, ""), None, [message, table], **QUIET).then(
@@ -201,7 +196,7 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
             concurrency_id="sharding",
             api_visibility="private",
         )
-    gr.on([model.change, gpus.change], unless_of, [model, gpus, table], [message, table], **QUIET)
+    gr.on([model.change, gpus.change], None, None, [message, table], js="() => ['', '']", **QUIET)
 
 
 def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
@@ -212,25 +207,7 @@ def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
     return sharding(bench.facts(f"random:{name.removeprefix('random:')}"), f"{kind}-{count}")
 
 
-def encode(found: Sharding, of: tuple[object, object]) -> str:
-    """The table's value. `of`: the model and the number of GPUs, as the controls had them."""
-    shown = {
-        "of": of,
-        "heading": found.heading,
-        "columns": SHARDING_COLUMNS,
-        "rows": list(map(sharding_cells, found.rows)),
-    }
-    return msgspec.json.encode(shown).decode()
-
-
-def unless_of(model: object, gpus: object, shown: Any) -> Any:
-    """Message and table are emptied, unless the table is of these values: Gradio tells of one change several times."""
-    try:
-        same = msgspec.json.decode(shown, type=_Made).of == [model, gpus]
-    except (TypeError, *UNDECODABLE):  # there is no table, or it is none of ours
-        same = False
-    return (gr.skip(), gr.skip()) if same else ("", "")
-
-
-class _Made(msgspec.Struct):
-    of: list[Any]
+def encode(found: Sharding) -> str:
+    """The table's value."""
+    rows = list(map(sharding_cells, found.rows))
+    return msgspec.json.encode({"heading": found.heading, "columns": SHARDING_COLUMNS, "rows": rows}).decode()

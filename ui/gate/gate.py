@@ -62,13 +62,7 @@ class Gate:
     `mcp`: whether MCP clients are served; `files`: what else is answered without Gradio."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        blocks: Any,
-        hosts: Hosts,
-        visitors: Visitors,
-        mcp: bool = False,
-        files: Files | None = None,
+        self, app: ASGIApp, blocks: Any, hosts: Hosts, visitors: Visitors, mcp: bool = False, files: Files | None = None
     ) -> None:
         self._app, self._hosts, self._visitors = app, hosts, visitors
         self._mcp, self._files = mcp, files

@@ -14,9 +14,10 @@ from tokendyno.ui.history.answer import answer
 from tokendyno.ui.live.charts import CHARTS
 from tokendyno.ui.live.panel import answer as pulled
 from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.live.sources import VIEWS
 from tokendyno.ui.visitor import visitor_of
 
-TEMPLATE = """
+TEMPLATE = f"""
 <h2 class="td-hidden">Runs</h2>
 <form class="td-search" role="search" aria-label="Runs" autocomplete="off"></form>
 <p class="td-failure" role="alert"></p>
@@ -35,14 +36,7 @@ TEMPLATE = """
   <p class="td-beside-tools"><button type="button" class="td-back">Back to the runs</button></p>
   <ul class="td-said" aria-label="What else differs"></ul>
   <p class="td-tools">
-    <span class="td-axis" role="group" aria-label="Horizontal axis of the charts">
-      <button type="button" data-axis="token" aria-pressed="true">Tokens</button>
-      <button type="button" data-axis="second" aria-pressed="false">Seconds</button>
-    </span>
-    <button type="button" class="td-whole" hidden>Whole run</button>
-    <button type="button" class="td-outliers" aria-pressed="false" title="Show in full what the charts cut off"
-      disabled>Outliers</button>
-    <button type="button" class="td-png" title="The charts as a picture">PNG</button>
+{VIEWS}    <button type="button" class="td-png" title="The charts as a picture">PNG</button>
     <span class="td-drawn" role="status"></span>
   </p>
   <div class="td-stage">

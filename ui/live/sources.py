@@ -30,7 +30,7 @@ FILE_LINKS = """    <span class="td-files" hidden>
 """
 """The run as a file of the server, and what can be copied of it (`ui/js/copy_as.js`)."""
 
-TEMPLATE = f"""
+VERDICT = """
 <p class="td-empty-run"></p>
 <div class="td-failure" role="alert"></div>
 <div class="td-run-bar" role="group" aria-label="How far the run is" hidden></div>
@@ -38,7 +38,20 @@ TEMPLATE = f"""
   <h2 class="td-sentence" role="status"></h2>
   <div class="td-answer" hidden></div>
   <p class="td-sure"></p>
-  <p class="td-head">
+"""
+"""Where every panel begins."""
+
+VIEWS = """    <span class="td-axis" role="group" aria-label="Horizontal axis of the charts">
+      <button type="button" data-axis="token" aria-pressed="true">Tokens</button>
+      <button type="button" data-axis="second" aria-pressed="false">Seconds</button>
+    </span>
+    <button type="button" class="td-whole" hidden>Whole run</button>
+    <button type="button" class="td-outliers" aria-pressed="false" title="Show in full what the charts cut off"
+      disabled>Outliers</button>
+"""
+"""How charts are looked at."""
+
+TEMPLATE = f"""{VERDICT}  <p class="td-head">
     <span class="td-status" role="status" aria-live="polite"></span><span class="td-message"></span>
     <span class="td-title"></span><span class="td-note"></span>
     <span class="td-basis"></span><span class="td-gate"></span>
@@ -61,14 +74,7 @@ TEMPLATE = f"""
     <option value="16">16 ×</option></select>
     <input type="range" class="td-scrub" min="0" max="1" step="any" value="0" disabled aria-label="Moment of the run">
     <span class="td-clock"></span>
-    <span class="td-axis" role="group" aria-label="Horizontal axis of the charts">
-      <button type="button" data-axis="token" aria-pressed="true">Tokens</button>
-      <button type="button" data-axis="second" aria-pressed="false">Seconds</button>
-    </span>
-    <button type="button" class="td-whole" hidden>Whole run</button>
-    <button type="button" class="td-outliers" aria-pressed="false" title="Show in full what the charts cut off"
-      disabled>Outliers</button>
-    <button type="button" class="td-distribution" aria-haspopup="dialog">Latency distribution</button>
+{VIEWS}    <button type="button" class="td-distribution" aria-haspopup="dialog">Latency distribution</button>
     <button type="button" class="td-present" aria-haspopup="dialog"
       title="One figure and one chart on the whole screen (P)">Present</button>
     <button type="button" class="td-csv" title="Every token and memory sample of this run">CSV</button>
@@ -102,7 +108,7 @@ TEMPLATE = f"""
         <p class="td-slide-lead"></p><p class="td-slide-figure"></p><p class="td-slide-tail"></p>
         <p class="td-slide-badge"></p><p class="td-slide-claim"></p><p class="td-slide-proof"></p>
       </div>
-      <div class="td-slide-chart"></div>
+      <div class="td-slide-chart" aria-hidden="true"></div>
       <div class="td-slide-texts" hidden></div>
     </div>
     <div class="td-slide-bar">

@@ -81,9 +81,5 @@ def encode(stories: Sequence[ShownStory], at: str, playing: str = "", no_runs: s
 def story_view(value: str) -> gr.HTML:
     """The component."""
     return gr.HTML(
-        value=value,
-        html_template=_TEMPLATE,
-        js_on_load=bundle("story"),
-        apply_default_css=False,
-        elem_id="story",
+        value=value, html_template=_TEMPLATE, js_on_load=bundle("story"), apply_default_css=False, elem_id="story"
     )

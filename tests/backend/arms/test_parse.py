@@ -60,10 +60,7 @@ def test_reads(text: str, choices: tuple[tuple[str, str], ...]) -> None:
         ("cache=static,cache=static", "Axis 'cache' appears twice"),
         ("cache=static," * 10_000, "Axis 'cache' appears twice in 'cache=static,cache"),
         ("=" * 100_000, "... (100,000 characters)'. Write axis=choice"),
-        (
-            "cache=static,baseline",
-            "'baseline' cannot be combined with choices. Write out its choices instead: none.",
-        ),
+        ("cache=static,baseline", "'baseline' cannot be combined with choices. Write out its choices instead: none."),
         ("compiled,loop=own", "Write out its choices instead: cache=static,compile=default."),
         ("cache=static,nothing", "Cannot parse 'nothing'"),
         ("compile=default:full=true", "Unknown value of default 'full'. Did you mean 'fullgraph'?"),

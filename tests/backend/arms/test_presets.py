@@ -77,7 +77,7 @@ def test_every_shipped_prompt_is_a_workload_that_fits_the_default_model() -> Non
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('name = "x"\ntitle = "X"\nsummary = "S."\nchoises = {}', "Unknown key 'choises'. Did you mean 'choices'?"),
+        ('name = "x"\ntitle = "X"\nsummary = "S."\nchoises = {}', "unknown field `choises`"),
         (GOOD + '[choices]\natention = "eager"', "Unknown axis 'atention'. Did you mean 'attention'?"),
         (GOOD + '[choices]\nattention = "spda"', "Unknown attention choice 'spda'. Did you mean 'sdpa'?"),
         (GOOD + "[choices]\nattention = 1", "Expected `str`"),

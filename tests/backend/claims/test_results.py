@@ -1,6 +1,5 @@
-"""Results on disk, what they decide, and how they are noticed when they were tampered with."""
+"""Results on disk, and what they decide."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -76,19 +75,9 @@ def test_what_was_kept_is_read_again_and_decides(claims: Claims, tmp_path: Path)
     assert claims_document(claims, found).counts["confirmed"] == 1
 
 
-@pytest.mark.parametrize("change", ["a sample", "the machine", "an unknown key", "half of the file"])
-def test_a_result_that_was_tampered_with_is_refused(claims: Claims, tmp_path: Path, change: str) -> None:
+def test_a_damaged_result_is_refused(claims: Claims, tmp_path: Path) -> None:
     path = keep(result(claims), tmp_path)
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    match change:
-        case "a sample":
-            raw["samples"]["B"]["token_s"][1] = 0.19
-        case "the machine":
-            raw["machine"]["gpu1"] = "NVIDIA H300, 140.4 GiB"
-        case "an unknown key":
-            raw["verdict"] = "confirmed"
-    text = json.dumps(raw)
-    path.write_text(text[: len(text) // 2] if change == "half of the file" else text, encoding="utf-8")
+    path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match="Measure it again"):
         read_results(claims.tests, tmp_path)
 
@@ -96,12 +85,12 @@ def test_a_result_that_was_tampered_with_is_refused(claims: Claims, tmp_path: Pa
 def test_a_result_with_other_repeats_counts(claims: Claims, tmp_path: Path) -> None:
     line = result(claims).command
     assert "--repeats 3" in line
-    keep(result(claims, command=line.replace("--repeats 3", "--repeats 2")).signed(), tmp_path)
+    keep(result(claims, command=line.replace("--repeats 3", "--repeats 2")), tmp_path)
     assert read_results(claims.tests, tmp_path)
 
 
 def test_a_result_of_another_command_does_not_count(claims: Claims, tmp_path: Path) -> None:
-    keep(result(claims, command="tokendyno compare --model gpt2").signed(), tmp_path)
+    keep(result(claims, command="tokendyno compare --model gpt2"), tmp_path)
     assert read_results(claims.tests, tmp_path) == {}
 
 

@@ -10,9 +10,7 @@ import pytest
 
 from tests.support.machines import H200
 from tokendyno.backend.claims.declared import read_claims, shipped_claims
-from tokendyno.backend.claims.perform import Stopped
-from tokendyno.backend.claims.results import Result, keep, read_results
-from tokendyno.backend.claims.trials import ClaimTest
+from tokendyno.backend.claims.results import keep, read_results
 from tokendyno.backend.cli import claims as command
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.errors import InputError
@@ -96,8 +94,6 @@ def test_what_cannot_be_measured_here_is_said(
     ("given", "said"),
     [
         (["--results", "none"], "no folder of results none"),
-        (["--run", "--seconds", "-1"], "--seconds is -1"),
-        (["--run", "--seconds", "nan"], "--seconds is nan"),
         (["--run", "--keep", "--results", "/dev/null"], "/dev/null is no folder, so no result can be kept in it"),
         (["--run", "--keep", "--results", "/dev/null/results"], "cannot be written (Not a directory)"),
     ],
@@ -109,67 +105,6 @@ def test_bad_input_is_a_sentence(
     monkeypatch.chdir(tmp_path)
     assert main(["claims", *given]) == 2
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("error", "kept"), [(Stopped, True), (KeyboardInterrupt, True), (Stopped, False)])
-def test_one_that_is_stopped_says_what_is_left(
-    error: type[BaseException],
-    kept: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    only(tmp_path, monkeypatch, "cpu")
-    family = tmp_path / "family.toml"
-    text = family.read_text(encoding="utf-8")
-    head, test, claim = text.partition("[[test]]")[0], *text.partition("[[test]]")[2].split("[[claim]]")
-    second = test.replace('"window"', '"again"')
-    more = claim.replace('"smaller"', '"other"').replace('"window"', '"again"')
-    family.write_text(f"{head}[[test]]{test}[[test]]{second}[[claim]]{claim}[[claim]]{more}", encoding="utf-8")
-    ((measured,), *_) = read_results(shipped_claims().tests).values()
-    begun = list[str]()
-
-    def perform(bench: object, test: ClaimTest, follow: object) -> Result:
-        begun.append(test.name)
-        if len(begun) == 2:
-            raise error
-        found = msgspec.structs.replace(measured, test=test.name, command=test.line)
-        return msgspec.structs.replace(found, machine={**found.machine, "device": "cpu"}).signed()
-
-    monkeypatch.setattr(command, "perform", perform)
-    asked = ["claims", "--run", "--no-history", "--results", str(tmp_path / "results")]
-    (tmp_path / "results").mkdir()
-    assert main([*asked, *["--keep"] * kept]) == 130
-    said = (
-        "Their results are kept: --run --keep --missing goes on"
-        if kept
-        else "Their results are not kept: that takes --keep"
-    )
-    assert f"stopped after 1 of 2 tests. {said}" in capsys.readouterr().err
-    assert len(list((tmp_path / "results").iterdir())) == kept
-
-
-def test_drift_is_told_of_every_figure_whose_tests_were_all_measured_again() -> None:
-    """A quotient of two tests leaves its interval too, once both were measured."""
-    known = shipped_claims()
-    before = {
-        name: one
-        for name, found in read_results(known.tests).items()
-        for one in found
-        if one.on == "NVIDIA H100 80GB HBM3"
-    }
-    names = ("reduce-overhead-8b", "default-8b")
-    assert command._drifts(known, before, {name: before[name] for name in names}) == []
-    slower = before[names[0]].samples
-    slower = slower | {"B": slower["B"] | {"token_s": [9 * value for value in slower["B"]["token_s"]]}}
-    now = {names[0]: msgspec.structs.replace(before[names[0]], samples=slower)}
-    said = " ".join(command._drifts(known, before, now))
-    assert "drift in compile-boost, faster by: 238% (209 to 270) on 2026-11-27, now" in said
-    assert "compile-reduce-overhead" not in said and "cuda-graphs" not in said
-    both = now | {names[1]: before[names[1]]}
-    assert "drift in compile-reduce-overhead, reduce-overhead against default" in " ".join(
-        command._drifts(known, before, both)
-    )
 
 
 def test_tests_that_need_more_gpus_than_there_are_are_named(capsys: pytest.CaptureFixture[str]) -> None:

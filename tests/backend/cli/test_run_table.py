@@ -47,10 +47,7 @@ def test_the_table_has_two_texts_when_they_differ_and_names_a_gpu() -> None:
 
 @pytest.mark.parametrize(
     ("length", "shown", "said"),
-    [
-        (MAX_TEXT, MAX_TEXT, ""),
-        (MAX_TEXT + 1500, MAX_TEXT, "(1,500 more characters; --all shows them)"),
-    ],
+    [(MAX_TEXT, MAX_TEXT, ""), (MAX_TEXT + 1500, MAX_TEXT, "(1,500 more characters; --all shows them)")],
 )
 def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_on_demand(length: int, shown: int, said: str) -> None:
     run = begun("A")
@@ -113,7 +110,3 @@ def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
             lines = text_of(run_blocks(run, everything), columns, color=True).splitlines()
             assert max(cell_len(Text.from_ansi(line).plain) for line in lines) <= columns
             assert any("\x1b[" in line for line in lines)
-
-
-def test_without_colours_there_is_no_code_of_a_terminal() -> None:
-    assert "\x1b" not in text_of(run_blocks(repeated(), everything=True), 80)

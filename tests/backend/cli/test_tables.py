@@ -106,20 +106,6 @@ def test_a_table_without_prose_fits_too_and_says_what_it_leaves_out() -> None:
     assert "".join(line.split("  ")[0] for line in lines[1:-1]) == rows[0][0]
 
 
-def test_a_narrow_terminal_folds_prose_then_leaves_out_what_is_optional_and_says_so() -> None:
-    assert lines_of(TABLE, 60) == [
-        "            Time",
-        "             per",
-        "Cache      token  Note                          Source",
-        "dynamic  9.81 ms  as predicted                  a page",
-        "静的     10.2 ms  the same text, and a good     another page",
-        "                  deal more to say about it",
-        "    It was slow.",
-    ]
-    narrow = lines_of(TABLE, 42)
-    assert narrow[-1] == "Left out at 42 columns: Source." and not any("another page" in line for line in narrow)
-
-
 @pytest.mark.parametrize("columns", range(40, 130, 3))
 def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(columns: int) -> None:
     lines = lines_of(Table(COLUMNS, ROWS, indent=2), columns)

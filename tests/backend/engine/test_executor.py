@@ -10,14 +10,13 @@ import pytest
 
 from tests.support.command_line import POCKET
 from tests.support.processes import wait_for
-from tests.support.scripted_executor import PROMPT_TOKENS, SCRIPTED, Fault, ScriptedExecutor
+from tests.support.scripted_executor import SCRIPTED, Fault, ScriptedExecutor
 from tests.support.worker import request
 from tokendyno.backend.engine import bench as bench_module
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.engine.executor import ExecutorKind, Inbox, StartError
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import peak_rates
-from tokendyno.backend.messages import Generate, Load
 
 BenchOf = Callable[..., Bench]
 
@@ -49,23 +48,6 @@ def test_a_run_is_given_fresh_workers_where_it_asks_for_them(bench_of: BenchOf) 
         assert bench.wait(bench.submit(request({}), fresh=fresh), 10).status == "done"
         used.append(bench.pool.slots["A"].executor)
     assert used[0] is used[1] and used[2] is not used[1]
-
-
-def test_a_run_of_two_arms_on_a_new_executor_needs_no_edit_of_the_engine(bench_of: BenchOf) -> None:
-    bench = bench_of(SCRIPTED)
-    run = bench.wait(bench.submit(request({}, {"cache": "unwindowed"}, repeats=2)), 10)
-    assert run.status == "done", run.message
-    for name in "AB":
-        assert run.arms[name].ids == list(range(8))
-        assert run.summary(name).peak_memory_bytes == 1 << 20
-        assert run.arms[name].predicted_kv, "the prediction follows Started"
-    assert run.arms["A"].predicted_kv[0].length == PROMPT_TOKENS
-    executors = [bench.pool.slots[slot].executor for slot in "AB"]
-    for executor in executors:
-        assert isinstance(executor, ScriptedExecutor)
-        assert [type(command) for command in executor.commands] == [Load, Generate, Generate]
-    again = bench.wait(bench.submit(request({}, {"cache": "unwindowed"})), 10)
-    assert again.status == "done" and [bench.pool.slots[slot].executor for slot in "AB"] == executors
 
 
 def test_the_part_of_the_model_that_an_executor_dies_of_is_named(bench_of: BenchOf) -> None:

@@ -58,8 +58,7 @@ def test_a_run_that_did_not_end_leaves_an_unknown_amount() -> None:
 
 
 @pytest.mark.parametrize(
-    ("proofs", "kept"),
-    [((0.0,), True), ((1.0,), False), ((1.0, None), False), ((0.0, None), True), ((1.0, 0.0), True)],
+    ("proofs", "kept"), [((0.0,), True), ((1.0,), False), ((1.0, None), False), ((0.0, None), True), ((1.0, 0.0), True)]
 )
 def test_a_profiler_that_still_listens_disturbs_every_run(proofs: tuple[float | None, ...], kept: bool) -> None:
     """A run without a proof says nothing of it."""

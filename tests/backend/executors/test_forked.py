@@ -69,6 +69,7 @@ def test_who_waits_for_imports_that_are_cut_short_is_started_as_a_new_process(te
     assert gone(worker.pid)
 
 
+@pytest.mark.full
 def test_where_an_import_starts_a_thread_nothing_is_forked(
     template: Template, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

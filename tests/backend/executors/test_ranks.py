@@ -67,7 +67,7 @@ def test_a_cancel_reaches_every_rank_at_the_same_token_and_the_group_runs_again(
     assert sampled.status == "done", "ranks with different random numbers would hang or give rubbish"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_rank_that_dies_ends_the_group_and_is_named(bench: Bench) -> None:
     run_id = bench.submit(request({"dtype": "float32", "parallel": "tensor-2"}, max_new_tokens=3000))
     wait_for(lambda: len(bench.runs._runs[run_id].arms["A"].ids) > 3, 120, "tokens")

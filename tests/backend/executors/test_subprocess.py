@@ -5,7 +5,6 @@ import queue
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from tests.support.processes import gone, group, sitecustomize, wait_for, with_path
 from tests.support.worker import Talk, plan_of
 from tokendyno.backend.engine.executor import Died, Inbox, StartError
-from tokendyno.backend.executors.subprocess import Process, WorkerProcess
+from tokendyno.backend.executors.subprocess import WorkerProcess
 from tokendyno.backend.paths import ROOT
 
 WEB = """
@@ -63,26 +62,6 @@ def until(process: subprocess.Popen[str], *words: str) -> list[str]:
         if line.split() and set(words) <= {*line.split(), ""}:
             return line.split()
     raise AssertionError("the web process ended")
-
-
-def test_a_worker_that_cannot_be_watched_is_ended_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[Process] = []
-
-    def start(self: WorkerProcess) -> Process:
-        begun.append(plain(self))
-        return begun[-1]
-
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    plain = WorkerProcess._start
-    monkeypatch.setattr(WorkerProcess, "_start", start)
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    with pytest.raises(StartError, match="can't start new thread"):
-        WorkerProcess(Inbox())
-    (process,) = begun
-    assert process.poll() is not None
-    assert all(pipe is not None and pipe.closed for pipe in (process.stdin, process.stdout, process.stderr))
 
 
 def test_a_cache_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,8 +81,7 @@ def test_the_seconds_asked_for_grow_with_the_tokens_and_the_weights() -> None:
 
 
 @pytest.mark.parametrize(
-    "choices",
-    [{"compile": "default", "cache": "static"}, {"parallel": "tensor-2"}, {"attention": "flex_attention"}],
+    "choices", [{"compile": "default", "cache": "static"}, {"parallel": "tensor-2"}, {"attention": "flex_attention"}]
 )
 def test_what_zero_gpu_cannot_have_is_refused_with_that_reason(choices: dict[str, str]) -> None:
     model = facts("random:Qwen3-0.6B")

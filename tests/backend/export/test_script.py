@@ -295,10 +295,7 @@ ENCODERS = [
     pytest.param("quantization=quanto-int4", marks=pytest.mark.full),  # quanto builds its C++ helper: a minute
     *(
         pytest.param(arm, marks=pytest.mark.slow)
-        for arm in (
-            "quantization=torchao-int8",
-            "attention=eager,projections=fused,kernels=local",
-        )
+        for arm in ("quantization=torchao-int8", "attention=eager,projections=fused,kernels=local")
     ),
 ]
 

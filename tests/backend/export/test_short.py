@@ -26,10 +26,8 @@ from tokendyno.backend.paths import ROOT
 
 PROMPT = "Once upon a time, there was a little fox named Pip."
 OTHERS = ("baseline", "prompt-lookup", "static", "own-loop", "chunked-prefill")
-QUICK = ("baseline", "lowest-latency")
-"""What CI runs: one of either way."""
 RUN_HERE = [
-    pytest.param(one, marks=pytest.mark.slow if one.name in QUICK else pytest.mark.full, id=one.name)
+    pytest.param(one, marks=pytest.mark.slow if one.name == "baseline" else pytest.mark.full, id=one.name)
     for one in arm_presets()
     if one.bundle or one.name in OTHERS
 ]

@@ -17,7 +17,7 @@ from tokendyno.backend.worker import sharding as worker
 @pytest.mark.parametrize(
     ("model", "choice", "tensor", "expert"),
     [
-        ("random:Llama-3-8B", "tensor-2", 2, 1),
+        pytest.param("random:Llama-3-8B", "tensor-2", 2, 1, marks=pytest.mark.full),
         ("random:gpt-oss-20b", "expert-4", 4, 4),
     ],
 )

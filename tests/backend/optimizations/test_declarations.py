@@ -6,13 +6,7 @@ from tests.support.machines import CPU, facts
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
-from tokendyno.backend.optimizations import (
-    all_axes,
-    axis_names,
-    axis_title,
-    choice_title,
-    titles_text,
-)
+from tokendyno.backend.optimizations import all_axes, axis_names, axis_title, choice_title, titles_text
 from tokendyno.backend.paths import IMPORTED_FROM
 
 TABLE = IMPORTED_FROM / "docs" / "axes.md"

@@ -20,8 +20,8 @@ from tokendyno.backend.paths import PRESETS
 
 TOGETHER = [
     {"projections": "fused", "quantization": "torchao-int8", "loop": "own", "cache": "static", "kernels": "local"},
-    pytest.param({"cache": "static", "loop": "own", "compile": "default"}, marks=pytest.mark.full),
-    pytest.param({"cache": "static", "compile": "default"}, marks=pytest.mark.full),  # alone: with a growing cache
+    {"cache": "static", "loop": "own", "compile": "default"},
+    {"cache": "static", "compile": "default"},  # alone: with a growing cache
 ]
 RANDOM = [{}, {"dtype": "float32"}, {"quantization": "bnb-int8"}, {"quantization": "mxfp4-dequantized"}]
 
@@ -46,7 +46,7 @@ def test_a_choice_as_a_script_makes_the_workers_tokens(
     same_tokens_with(axis, choice, models, bench, scripts)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(2 * LIMIT_S)
 @pytest.mark.parametrize("arm", TOGETHER, ids=str)
 def test_parts_that_work_together(

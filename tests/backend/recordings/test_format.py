@@ -12,8 +12,15 @@ import pytest
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.recordings import shelf
-from tokendyno.backend.recordings.files import read_recording, write_recording
-from tokendyno.backend.recordings.format import MAX_DICTIONARY_BYTES, MAX_UNPACKED_BYTES, NAME, pack, unpack
+from tokendyno.backend.recordings.format import (
+    MAX_DICTIONARY_BYTES,
+    MAX_UNPACKED_BYTES,
+    NAME,
+    pack,
+    read_recording,
+    unpack,
+    write_recording,
+)
 from tokendyno.backend.recordings.shelf import import_records, import_run, shipped_id, shipped_names, shipped_records
 from tokendyno.backend.runs import history_file
 from tokendyno.backend.runs import store as store_module

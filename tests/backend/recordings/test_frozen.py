@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tokendyno.backend.recordings.files import read_recording
+from tokendyno.backend.recordings.format import read_recording
 from tokendyno.backend.runs.run import folded
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "recordings"

@@ -1,13 +1,10 @@
 """Python source as text: Python's own parser reads back what was written."""
 
 import ast
-import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tokendyno.backend.script import source
 from tokendyno.backend.script.source import WIDTH, comment, literal, quoted
 
 TEXTS = [
@@ -64,20 +61,3 @@ def test_a_comment_stays_one(text: str) -> None:
     lines = comment(text)
     assert ast.parse("\n".join(lines)).body == []
     assert all(line.startswith("# ") and line.isprintable() for line in lines)
-
-
-def test_source_is_parsed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    inside, most = 0, 0
-
-    def slow(text: str) -> ast.Module:
-        nonlocal inside, most
-        inside += 1
-        most = max(most, inside)
-        time.sleep(0.01)
-        inside -= 1
-        return ast.Module([], [])
-
-    monkeypatch.setattr(ast, "parse", slow)
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(source.parse, ["x"] * 16))
-    assert most == 1

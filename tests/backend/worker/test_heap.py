@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from tokendyno.backend.paths import ROOT
-from tokendyno.backend.worker import heap
 
 GROWING = """
 import ctypes, resource, sys
@@ -42,9 +41,3 @@ def test_a_growing_cache_takes_no_new_memory_at_each_step(monkeypatch: pytest.Mo
         faults[settle] = int(subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout)
     assert faults[False] > 200, "as it comes, each step has new memory"
     assert faults[True] < 20, "page faults a step"
-
-
-def test_elsewhere_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tokendyno.backend.worker.heap.sys.platform", "darwin")
-    monkeypatch.setattr("tokendyno.backend.worker.heap.ctypes.CDLL", None)
-    heap.settle_heap()

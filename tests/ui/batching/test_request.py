@@ -11,14 +11,7 @@ from tokendyno.backend.config import MOST_PAIRS, Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.runs.run import Run
-from tokendyno.ui.batching.request import (
-    Fields,
-    changed,
-    choice_values,
-    read_request,
-    stale,
-    traffic_values,
-)
+from tokendyno.ui.batching.request import Fields, changed, choice_values, read_request, stale, traffic_values
 from tokendyno.ui.compare.request import within
 from tokendyno.ui.components.stale_line import UNREADABLE
 

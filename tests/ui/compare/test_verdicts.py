@@ -55,10 +55,7 @@ def test_what_auto_settled_for_is_said_in_short_beside_the_memory() -> None:
 def test_what_differs_from_the_defaults_is_a_chip_with_its_worst_verdict(warm_bench: Any) -> None:
     found = described(warm_bench, loop="own", attention="sdpa", cache="dynamic")
     chips = [(chip["axis"], chip["choice"], chip["level"], chip["default"]) for chip in found["chips"]]
-    assert chips == [
-        ("Attention", "sdpa", "fallback", "auto"),
-        ("Decode loop", "custom", "blocked", "generate"),
-    ]
+    assert chips == [("Attention", "sdpa", "fallback", "auto"), ("Decode loop", "custom", "blocked", "generate")]
     assert found["memory"].endswith("cannot run") and found["title"] == "Baseline"
 
 

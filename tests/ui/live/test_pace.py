@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokendyno.ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, WAIT_S, Pace, adapted
+from tokendyno.ui.live.pace import FASTEST_MS, SLOWEST_MS, adapted
 
 
 @pytest.mark.parametrize(
@@ -17,26 +17,3 @@ from tokendyno.ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, WAIT_S, Pace, 
 )
 def test_the_period_follows_the_load_by_at_most_a_factor_of_two(every_ms: float, load: float, next_ms: float) -> None:
     assert adapted(every_ms, load) == pytest.approx(next_ms)
-
-
-def test_a_process_that_computes_or_waits_for_a_core_slows_its_viewers(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0, 10.0]
-    monkeypatch.setattr("tokendyno.ui.live.pace.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("tokendyno.ui.live.pace.time.process_time", lambda: now[1])
-    pace = Pace()
-    now[:] = [100.4, 10.4]
-    assert pace.every_ms() == FASTEST_MS, "too soon to tell"
-    now[:] = [101.0, 10.0 + 4 * SHARE]
-    assert pace.every_ms() == 2 * FASTEST_MS
-    now[0] = 102.0
-    assert pace.every_ms() == FASTEST_MS
-    for seconds in (0.0, 4 * WAIT_S):
-        pace.took(seconds)
-    now[0] = 103.0
-    assert pace.every_ms() == 2 * FASTEST_MS, "it waits for cores that others use"
-    now[0] = 104.0
-    assert pace.every_ms() == FASTEST_MS
-    pace.took(4 * WAIT_S)
-    pace.held(3.5 * WAIT_S)
-    now[0] = 105.0
-    assert pace.every_ms() == FASTEST_MS, "an answer that waited for news was not slow"

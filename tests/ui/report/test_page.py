@@ -22,7 +22,7 @@ from tokendyno.backend.cli.main import main
 from tokendyno.backend.cli.options import request_of
 from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.config import ArmRequest, Request, Workload
-from tokendyno.backend.recordings.files import write_recording
+from tokendyno.backend.recordings.format import write_recording
 from tokendyno.backend.runs.gate import PairReading
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.records import Created
@@ -108,14 +108,7 @@ def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
     run = folded([created(), *arm_records("A", 5), *arm_records("B", 5), ended()])
     lines = series_csv(run).splitlines()
     assert len(lines) == 1 + 2 * (5 + 2) and lines[1].startswith("A,token,0,0.1,0.1,")
-    assert [plain_cell(text) for text in ("=1+1", "+x", "-x", "@x", "\tx", "A")] == [
-        "'=1+1",
-        "'+x",
-        "'-x",
-        "'@x",
-        "'\tx",
-        "A",
-    ]
+    assert all(plain_cell(text) == f"'{text}" for text in ("=1+1", "+x", "-x", "@x", "\tx")) and plain_cell("A") == "A"
     assert [len(arm.kv_bytes_predicted.full) for arm in document(run).arms] == [5, 5]
 
 

@@ -1,31 +1,11 @@
-// One chart for a slide: few grid lines, lines named at their ends instead of a legend, and nothing to operate.
+// One chart for a slide: large letters, few grid lines, and nothing to operate.
 
 import { chartTraces, chartUnit, curveLabels, firstIndex, measuredLines, withoutMarkup } from './chart_data.js';
+import { css } from './dom.js';
+import { plotly } from './plotly.js';
 import { outlierTop } from './windows.js';
 
-const SVG = 'http://www.w3.org/2000/svg';
-const MOST_TICKS = 5, LONGEST_NAME = 32, ROOM_ABOVE = 1.12;
-
-// Round values from `low` to `high`, at most `most` of them.
-/** @param {number} low @param {number} high @param {number} most */
-export function roundTicks(low, high, most = MOST_TICKS) {
-  const raw = (high - low) / (most - 1), power = 10 ** Math.floor(Math.log10(raw));
-  const step = power * [1, 2, 2.5, 5, 10].find(times => times * power >= raw * (1 - 1e-9));
-  const ticks = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high * (1 + 1e-9); at++) ticks.push(Number((at * step).toPrecision(12)));
-  return ticks;
-}
-
-// Places of labels, in the order of `wanted`, at least `gap` apart and between `low` and `high` as far as there is room.
-/** @param {number[]} wanted @param {number} gap @param {number} low @param {number} high */
-export function spreadOut(wanted, gap, low, high) {
-  const order = wanted.map((_, i) => i).sort((one, other) => wanted[one] - wanted[other]), places = [...wanted];
-  let least = low;
-  for (const i of order) { places[i] = Math.max(least, places[i]); least = places[i] + gap; }
-  let most = high;
-  for (const i of order.reverse()) { places[i] = Math.min(most, places[i]); most = places[i] - gap; }
-  return places;
-}
+const LONGEST_NAME = 32, ROOM_ABOVE = 1.12;
 
 /**
  * What a slide draws: title with unit, lines in that unit, and the ends of both axes.
@@ -61,55 +41,21 @@ export function slideLines(charts, key, { head, series, ended }, names) {
   };
 }
 
-// Draws it into a box, in its size. Lengths follow the size of its font.
+// Draws it into a box, in its size and with letters of the size of its font.
 /** @param {HTMLElement} box @param {ReturnType<typeof slideLines>} what */
-export function drawSlideChart(box, { title, lines, bounds, low, high, last, word }) {
-  const width = box.clientWidth, height = box.clientHeight, em = parseFloat(getComputedStyle(box).fontSize);
-  box.replaceChildren();
-  if (width < 8 * em || height < 8 * em || !lines.length) return;
-  const yTicks = roundTicks(low, high), xTicks = roundTicks(0, last, 6);
-  const left = em * (0.8 + 0.6 * Math.max(...yTicks.map(tick => tick.toLocaleString('en-US').length))), right = 1.4 * em, top = 2.2 * em, bottom = 3 * em;
-  const X = x => left + (width - left - right) * x / last, Y = y => top + (height - top - bottom) * (1 - (y - low) / (high - low));
-  const svg = node('svg', { width, height, viewBox: [0, 0, width, height].join(' '), 'aria-hidden': 'true' });
-  const clip = 'td-slide-' + box.closest('[id]')?.id;
-  const area = node('clipPath', { id: clip });
-  area.append(node('rect', { x: left, y: top, width: width - left - right, height: height - top - bottom }));
-  svg.append(area, words(0, em, title, 'start', 'td-slide-axis'));
-  for (const tick of yTicks) {
-    svg.append(node('line', { x1: left, x2: width - right, y1: Y(tick), y2: Y(tick), class: 'td-slide-grid' }));
-    svg.append(words(left - 0.5 * em, Y(tick) + 0.35 * em, tick.toLocaleString('en-US'), 'end', 'td-slide-axis'));
-  }
-  for (const tick of xTicks) svg.append(words(X(tick), height - 1.7 * em, tick.toLocaleString('en-US'), 'middle', 'td-slide-axis'));
-  svg.append(words((left + width - right) / 2, height - 0.4 * em, word, 'middle', 'td-slide-axis'));
-  for (const line of [...lines].sort((one, other) => Number(other.curve) - Number(one.curve))) {
-    const points = line.x.map((x, i) => X(x).toFixed(1) + ',' + Y(line.y[i]).toFixed(1)).join(' ');
-    const stroke = { stroke: line.color, 'stroke-width': (line.curve ? 0.08 : 0.1 * line.width) * em, 'stroke-dasharray': line.dash === 'solid' ? 'none' : line.dash };
-    svg.append(node('polyline', { points, fill: 'none', 'clip-path': 'url(#' + clip + ')', ...stroke }));
-  }
-  const ending = line => line.y.slice(-Math.ceil(line.y.length / 5));
-  const named = [
-    ...lines.filter(line => line.label).map(line => ({
-      text: line.label, at: Y(Math.min(high, ending(line).reduce((sum, y) => sum + y, 0) / ending(line).length)), className: 'td-slide-name arm-' + line.arm.toLowerCase(),
-    })),
-    ...bounds.map(({ text, y }) => ({ text, at: Y(y), className: 'td-slide-axis td-slide-bound' })),
-  ].sort((one, other) => one.at - other.at);
-  // above its line; the lowest stands below, where the one above it is near
-  const wanted = named.map(({ at }, i) => at + (i && i === named.length - 1 && at - named[i - 1].at < 2.4 * em ? 1.5 : -0.7) * em);
-  const places = spreadOut(wanted, 1.7 * em, top + em, height - bottom - 0.4 * em);
-  named.forEach(({ text, className }, i) => svg.append(words(width - right, places[i], text, 'end', className)));
-  box.append(svg);
-}
-
-/** @param {string} tag @param {{ [name: string]: string | number }} attributes */
-function node(tag, attributes) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  return made;
-}
-
-/** @param {number} x @param {number} y @param {string} text @param {string} anchor @param {string} className */
-function words(x, y, text, anchor, className) {
-  const made = node('text', { x, y, 'text-anchor': anchor, class: className });
-  made.textContent = withoutMarkup(text);
-  return made;
+export async function drawSlideChart(box, { title, lines, bounds, low, high, last, word }) {
+  await plotly();
+  const size = parseFloat(getComputedStyle(box).fontSize), grid = css('--border-color-primary'), wide = box.clientWidth;
+  if (wide < 8 * size || box.clientHeight < 8 * size || !lines.length) return Plotly.purge(box);
+  const axis = { gridcolor: grid, linecolor: grid, zeroline: false, nticks: 6 };
+  const traces = lines.map(line => ({
+    x: line.x, y: line.y, mode: 'lines', name: withoutMarkup(line.label), showlegend: Boolean(line.label),
+    line: { color: line.color, dash: line.dash, width: (line.curve ? 0.08 : 0.1 * line.width) * size },
+  }));
+  Plotly.react(box, traces, {
+    width: wide, height: box.clientHeight, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', margin: { t: 4.5 * size, r: size, b: 3.5 * size, l: 4 * size },
+    font: { size, color: css('--body-text-color'), family: css('--font') || 'sans-serif' }, legend: { orientation: 'h', x: 0, y: 1.01, yanchor: 'bottom', traceorder: 'normal' },
+    xaxis: { ...axis, range: [0, last], showgrid: false, title: { text: word, standoff: 0 } }, yaxis: { ...axis, range: [low, high], title: { text: title, standoff: 0 } },
+    annotations: bounds.map(({ text, y }) => ({ text: withoutMarkup(text), x: 1, xref: 'paper', y, xanchor: 'right', yanchor: 'bottom', showarrow: false, font: { size } })),
+  }, { staticPlot: true });
 }

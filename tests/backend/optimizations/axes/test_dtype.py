@@ -1,7 +1,6 @@
 """dtype=auto: the checkpoint's, but for bfloat16 on a CPU that was measured to be slower in it."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +12,7 @@ from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.dtype import AXIS, _plain_cache
+from tokendyno.backend.optimizations.axes.dtype import AXIS
 from tokendyno.backend.optimizations.conditions import CLEARLY_SLOWER
 from tokendyno.backend.optimizations.proof import Observation
 from tokendyno.backend.plan import LoadPlan, Plan
@@ -94,23 +93,3 @@ def test_biases_beside_packed_weights_may_be_in_float32(blocks: str, reached: in
     found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
     assert (found.effective, found.reached) == ("bfloat16", reached)
     assert found.expected == (5 if blocks == "bfloat16" else 3)
-
-
-@pytest.mark.parametrize(
-    ("keys", "values", "counted"),
-    [
-        ("bfloat16", "bfloat16", 2),
-        ("bfloat16", "int8", 1),
-        (None, "bfloat16", 1),
-        ("int8", "int8", 0),
-        ("float8_e4m3fn", "float8_e4m3fn", 0),
-    ],
-)
-def test_of_a_cache_the_parts_count_that_hold_floats(keys: str | None, values: str, counted: int) -> None:
-    import torch
-    from transformers.cache_utils import DynamicLayer
-
-    layer = DynamicLayer()
-    layer.is_initialized = True
-    layer.keys, layer.values = (one and torch.zeros(1, 1, 4, 8, dtype=getattr(torch, one)) for one in (keys, values))
-    assert len(list(_plain_cache(SimpleNamespace(layers=[layer])))) == counted

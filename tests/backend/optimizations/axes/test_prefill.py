@@ -104,11 +104,7 @@ def test_it_is_found_by_what_it_is_for(words: str) -> None:
         ({"prefill": "chunks-512"}, "512", ""),
         (OWN | {"prefill": "chunks-2048"}, None, "DecodeLoop(model, pad, eos, prefill_chunk=2048)"),
         (OWN, None, "DecodeLoop(model, pad, eos)"),
-        (
-            CAPTURED | {"prefill": "captured"},
-            None,
-            "DecodeLoop(model, pad, eos, cuda_graph=True, prefill_graphs=True)",
-        ),
+        (CAPTURED | {"prefill": "captured"}, None, "DecodeLoop(model, pad, eos, cuda_graph=True, prefill_graphs=True)"),
         (
             OWN | {"compile": "default", "prefill": "compiled"},
             None,

@@ -1,7 +1,5 @@
 """Rounded lengths: which they are, that the text stays, and that the choice is known by what the model was given."""
 
-from collections import Counter
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +14,6 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, subject_of
 from tokendyno.backend.optimizations.axes.shapes import AXIS
-from tokendyno.backend.optimizations.proof import REGION, Trace
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan, ShapesKind
 from tokendyno.backend.predict.lengths import cache_places, rounded
 from tokendyno.backend.script.parts import Script
@@ -204,21 +201,3 @@ def test_the_script_pads_the_same_way() -> None:
         AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, shapes=kind)))
         assert f'rounded("{kind}", MAX_LENGTH)' in script.cache and any(f'rounded("{kind}"' in x for x in script.inputs)
         assert script.definitions == [("predict/lengths.py", "rounded")]
-
-
-def test_symbolic_graphs_are_those_that_ran_and_have_guards_on_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch._dynamo.utils as dynamo
-
-    known = [
-        SimpleNamespace(compile_id=name, shape_env_guard_count=guards, co_filename="", co_name="")
-        for name, guards in (("0/0", 0), ("1/0", 3), ("2/0", 5))
-    ]
-    monkeypatch.setattr(dynamo, "get_compilation_metrics", lambda: known)
-    ran = Trace(Counter({f"{REGION}0/0": 4, f"{REGION}1/0": 4}), Counter(), Counter(), 4)
-    made = replace(
-        seen("dynamic", 13, 0), trace=lambda: ran, counts=counts_of({"positions": 13, "compiled_matrices": 7})
-    )
-    found = AXIS.find(made)
-    assert (found.effective, found.reached, found.expected) == ("dynamic", 1, 2)
-    assert found.proof.endswith("graph 1/0")
-    assert AXIS.find(replace(made, counts=counts_of({"positions": 13}))).effective == "exact"

@@ -163,7 +163,7 @@ def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_a
     assert finding(symbolic, "compile").effective == "default"
 
 
-@slow
+@full
 def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token() -> None:
     """Without a warm-up the first decode step compiles, and a window that fills compiles again."""
     bench = Bench(mistral(num_hidden_layers=1, sliding_window=16))

@@ -3,16 +3,13 @@ warm-up, skipped where planned."""
 
 from typing import Any
 
-import msgspec
 import pytest
-import torch
-from transformers import modeling_utils
 
 from tests.support.worker import plan_of
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.plan import LoadingKind, LoadPlan, ProjectionsKind
-from tokendyno.backend.worker.load.device import Observed, device_keywords, moved, observing
+from tokendyno.backend.plan import LoadingKind, LoadPlan
+from tokendyno.backend.worker.load.device import device_keywords
 
 
 def plan(loading: LoadingKind, device: str = "cuda") -> LoadPlan:
@@ -30,38 +27,6 @@ def plan(loading: LoadingKind, device: str = "cuda") -> LoadPlan:
 )
 def test_the_device_map_follows_the_plan(loading: LoadingKind, device: str, keywords: Any) -> None:
     assert device_keywords(plan(loading, device)) == keywords
-
-
-@pytest.mark.parametrize(
-    ("loading", "projections", "runs"),
-    [("device_map", "separate", 1), ("device_map", "fused", 0), ("no-warmup", "separate", 0), ("plain", "separate", 1)],
-)
-def test_the_warm_up_is_replaced_only_during_the_load(
-    loading: LoadingKind, projections: ProjectionsKind, runs: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The decision only: without a GPU there is no allocator."""
-    seen: list[Any] = []
-    monkeypatch.setattr(modeling_utils, "caching_allocator_warmup", lambda *args: seen.append(args))
-    plain = modeling_utils.caching_allocator_warmup
-    observed = Observed()
-    with observing(msgspec.structs.replace(plan(loading), projections=projections), observed):
-        modeling_utils.caching_allocator_warmup(None, {}, None)
-    assert len(seen) == runs and modeling_utils.caching_allocator_warmup is plain
-    assert observed.counts == {"load_warmup_bytes": 0, "load_moved_bytes": 0}
-    assert set(observed.stages_s) == {"read", "warm_up"} if runs else {"read"}
-
-
-def test_tensors_in_host_memory_are_counted_and_moved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the meta device instead of a GPU."""
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    model, observed = torch.nn.Linear(8, 4), Observed()
-    assert moved(model, plan("device_map", "meta"), observed).weight.device.type == "cpu"
-    assert moved(model, plan("plain", "cpu"), observed).weight.device.type == "cpu"
-    assert observed.counts == {}
-    observed.counts["load_moved_bytes"] = 0
-    assert moved(model, plan("plain", "meta"), observed).weight.device.type == "meta"
-    assert observed.counts["load_moved_bytes"] == 4 * (8 * 4 + 4)
-    assert set(observed.stages_s) == {"move"}
 
 
 def test_a_real_load_has_stages_and_peaks() -> None:

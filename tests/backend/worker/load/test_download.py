@@ -26,11 +26,7 @@ BYTES_PER_S = 6e6
 def run(model: str, endpoint: str, cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(cache), "HF_HUB_DISABLE_XET": "1"}
     environment.pop("HF_HUB_OFFLINE", None)
-    command = [
-        sys.executable,
-        *shlex.split(f"-m tokendyno run --model {model} --max-new-tokens 4 --json -"),
-        *more,
-    ]
+    command = [sys.executable, *shlex.split(f"-m tokendyno run --model {model} --max-new-tokens 4 --json -"), *more]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -9,7 +9,6 @@ from safetensors import safe_open
 from transformers import AutoModelForCausalLM, Mxfp4Config
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
-from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
 
 from tests.support.quantization import PACKED
 from tokendyno.backend.models.source import ModelSource
@@ -17,8 +16,7 @@ from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
 from tokendyno.backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
 from tokendyno.backend.plan import LoadPlan, Plan
-from tokendyno.backend.worker.load.packed import PackedQuantizer, read_packed
-from tokendyno.backend.worker.load.quantization import observing
+from tokendyno.backend.worker.load.packed import read_packed
 from tokendyno.backend.worker.patch.experts import TRITON, PackedExperts
 from tokendyno.backend.worker.prove.graph_calls import matrices
 
@@ -78,20 +76,3 @@ def test_they_count_as_what_they_are(packed: Any, dense: Any, monkeypatch: pytes
     assert parameter_count(packed) == parameter_count(dense)
     assert total_bytes(weight_tensors(packed)) == sum(one.nbytes for one in (*packed.parameters(), *packed.buffers()))
     assert len({one.data_ptr() for one in matrices(packed)}) == len(matrices(packed))
-
-
-@pytest.mark.parametrize(
-    ("experts", "quantization", "kept"),
-    [
-        ("triton", "none", True),
-        ("triton", "mxfp4", True),
-        ("triton", "mxfp4-dequantized", False),
-        (None, "none", False),
-    ],
-)
-def test_a_load_decides_for_itself_alone(experts: str | None, quantization: str, kept: bool) -> None:
-    read_packed(not kept)
-    from tokendyno.backend.worker.load.device import Observed
-
-    with observing(LoadPlan(ModelSource("folder"), experts=experts, quantization=quantization), Observed()):
-        assert (AUTO_QUANTIZER_MAPPING["mxfp4"] is PackedQuantizer) is kept

@@ -104,20 +104,6 @@ def test_the_experts_of_a_rank_are_cast_too() -> None:
         assert model.mlp.experts.down_proj.to_local().dtype == torch.float32
 
 
-def test_on_a_cpu_quantos_helper_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process killed while it compiles leaves a lock, and the next one waits for ever."""
-    if hardware.detect().device != "cpu":
-        pytest.skip("this asks a CPU")
-    from optimum.quanto.library.extensions import extension
-
-    def refuse(**more: Any) -> None:
-        raise AssertionError("built")
-
-    monkeypatch.setattr(extension, "load", refuse)
-    monkeypatch.setattr(extension.get_extension("quanto_cpp"), "_lib", None)
-    assert ledger(run.__wrapped__("pocket", quantization="quanto-int4")[2])["quantization"] == "quanto-int4"
-
-
 @pytest.mark.parametrize("model", [PACKED, "random:pocket"])
 def test_mxfp4_is_dequantized_on_a_cpu_and_found_so(model: str) -> None:
     if hardware.detect().device != "cpu":
@@ -252,7 +238,7 @@ def test_quantizing_is_a_phase_and_a_stage_and_a_plain_load_has_neither() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", ["bnb-nf4", "mxfp4-dequantized"])
+@pytest.mark.parametrize("choice", [pytest.param("bnb-nf4", marks=pytest.mark.full), "mxfp4-dequantized"])
 def test_the_script_of_random_weights_generates_the_same_tokens(choice: str, tmp_path: Path) -> None:
     import runpy
 

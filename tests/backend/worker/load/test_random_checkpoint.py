@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from tests.backend.worker.load.test_quantization import small_llama
-from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import LoadPlan, ParallelPlan
 from tokendyno.backend.worker.load import loader, random_model
@@ -38,27 +37,6 @@ def test_the_numbers_are_those_of_the_dense_model(where: Staging | None, plan: L
     found = {name: part[...] for name, part in random_checkpoint(plan, where).state.items()}
     assert set(found) == set(dense)
     assert all(torch.equal(found[name], dense[name]) and found[name].dtype == dense[name].dtype for name in dense)
-
-
-@pytest.mark.parametrize(
-    ("parallel", "room", "note"),
-    [
-        (ParallelPlan("device-map", devices=2), False, "no room for the whole model on the first GPU"),
-        (ParallelPlan("device-map", devices=2), True, ""),
-        (ParallelPlan("tensor", ranks=2), False, "no room for a copy for each rank in host memory"),
-        (ParallelPlan("tensor", ranks=2), True, ""),
-        (ParallelPlan(), False, ""),
-    ],
-)
-def test_where_only_several_devices_hold_the_model_it_is_drawn_tensor_by_tensor(
-    parallel: ParallelPlan, room: bool, note: str, plan: LoadPlan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_gpu = Staging("meta")  # a device other than "cpu" that every machine has
-    monkeypatch.setattr(random_checkpoint_module, "_choose_staging", lambda *of: on_gpu if room else HERE)
-    monkeypatch.setattr(hardware, "host_memory", lambda: (GB, GB) if room else (1, 1))
-    found = random_checkpoint(msgspec.structs.replace(plan, quantization="none", parallel=parallel))
-    assert found.note.startswith(note) and bool(found.note) is bool(note)
-    assert all(isinstance(one, Drawn) for one in found.state.values()) is bool(note)
 
 
 def test_no_rank_draws_a_large_model_whole(plan: LoadPlan, monkeypatch: pytest.MonkeyPatch) -> None:

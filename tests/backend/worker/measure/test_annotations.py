@@ -89,29 +89,6 @@ def test_a_recompile_bears_its_guard_its_seconds_and_its_token(monkeypatch: pyte
     assert marks._compiled == {}, "it looks no longer"
 
 
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        ({}, [("compile", "forward")]),
-        ({"is_runtime": True}, []),
-        ({"fail_type": "Unsupported", "fail_reason": "recompile limit reached\nmore"}, [("graph_skip", "limit")]),
-        ({"cudagraph_skip_reason": "skipping cudagraphs: cpu device"}, [("compile", ""), ("graph_skip", "cpu device")]),
-    ],
-)
-def test_what_else_dynamo_records(monkeypatch: pytest.MonkeyPatch, more: Any, expected: list[tuple[str, str]]) -> None:
-    records: list[Any] = []
-    skips = [0]
-    monkeypatch.setattr(module, "get_compilation_metrics", lambda: list(records))
-    monkeypatch.setattr(module, "_skips", lambda: skips[0])
-    marks = running()
-    records.append(record("0/0", **more))
-    skips[0] = int("cudagraph_skip_reason" in more)
-    found = marks.take(TIMES)
-    marks.stop()
-    assert [mark.kind for mark in found] == [kind for kind, _ in expected]
-    assert all(words in mark.text for mark, (_, words) in zip(found, expected, strict=True))
-
-
 def test_a_recorded_cuda_graph_and_a_skip_that_torch_does_not_explain(monkeypatch: pytest.MonkeyPatch) -> None:
     skips = [2]
     monkeypatch.setattr(module, "_skips", lambda: skips[0])

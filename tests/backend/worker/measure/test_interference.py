@@ -116,8 +116,7 @@ def test_strangers_are_those_that_work_and_are_not_of_this_bench() -> None:
 def test_ids_of_another_space_of_processes_say_nothing() -> None:
     """In a container this very process has another number for NVML: it must not be called a stranger."""
     told = gpu(
-        nvmlDeviceGetComputeRunningProcesses=[process(STRANGER)],
-        nvmlDeviceGetProcessUtilization=[busy(STRANGER, 99)],
+        nvmlDeviceGetComputeRunningProcesses=[process(STRANGER)], nvmlDeviceGetProcessUtilization=[busy(STRANGER, 99)]
     )
     assert told.other_processes(of_this_bench) is None
 

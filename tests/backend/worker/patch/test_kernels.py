@@ -225,7 +225,4 @@ def test_the_rules_know_what_transformers_maps() -> None:
                 for kind, mode, repo in kernels._repositories(known.get(point, {})):
                     if kind == device and Mode.INFERENCE in mode and isinstance(repo, LayerRepository):
                         mapped[point] = repo._repo_id
-            assert hub_kernel_layers(subject_of(facts(name), machine, {})) == mapped, (
-                architecture,
-                device,
-            )
+            assert hub_kernel_layers(subject_of(facts(name), machine, {})) == mapped, (architecture, device)

@@ -3,7 +3,6 @@
 from datetime import date
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.support.chat_templates import template
@@ -61,12 +60,7 @@ LLAMA = "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_
         ("qwen-3", "", "", QWEN),
         ("qwen-3", "on", "", QWEN),
         ("qwen-3", "off", "", f"{QWEN}<think>\n\n</think>\n\n"),
-        (
-            "qwen-3",
-            "off",
-            "Be concise.",
-            f"<|im_start|>system\nBe concise.<|im_end|>\n{QWEN}<think>\n\n</think>\n\n",
-        ),
+        ("qwen-3", "off", "Be concise.", f"<|im_start|>system\nBe concise.<|im_end|>\n{QWEN}<think>\n\n</think>\n\n"),
         ("gpt-oss", "", "", f"{HARMONY.replace('EFFORT', 'medium')}{ASKED}"),
         ("gpt-oss", "low", "", f"{HARMONY.replace('EFFORT', 'low')}{ASKED}"),
         (
@@ -172,32 +166,3 @@ def test_a_template_that_loops_is_stopped(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(InputError, match="not rendered within"):
         chat.chat_ids(tokenizer(loops + "{% endfor %}{% endfor %}"), "Hi")
     assert rendered(CHATML).endswith("assistant\n")
-
-
-def test_a_prompt_of_the_worker_goes_through_the_template() -> None:
-    """The pocket model has no template, and says so; with one, the note tells how many tokens the prompt became."""
-    from types import SimpleNamespace
-
-    import torch
-
-    from tests.support.tiny_models import tiny
-    from tests.support.worker import plan_of
-    from tokendyno.backend.messages import Generate
-    from tokendyno.backend.worker.prompt.prompt import read_prompt
-
-    job = Generate(plan_of(), "Hi", 0, 8, 2, 0.0, 0, False, False, chat=True)
-    model = tiny("llama")
-    wide = SimpleNamespace(
-        config=model.config, device=torch.device("cpu"), get_input_embeddings=lambda: torch.nn.Embedding(300, 1)
-    )
-    bench = SimpleNamespace(tokenizer=tokenizer(template("qwen-3")), model=wide, remark="", pad=0)
-    prompt = read_prompt(bench, job)  # type: ignore[arg-type]
-    assert prompt.ids.shape == (2, len(QWEN))
-    assert prompt.notes == [f"as a chat of one message: {prompt.tokens} tokens with the model's template"]
-    asked = read_prompt(bench, msgspec.structs.replace(job, system="Be concise.", reasoning_effort="off"))  # type: ignore[arg-type]
-    assert asked.notes == [
-        f"as a chat of a system message and a user's, reasoning off: {asked.tokens} tokens with the model's template"
-    ]
-    bench.tokenizer = tokenizer(None)
-    with pytest.raises(InputError, match="no chat template"):
-        read_prompt(bench, job)  # type: ignore[arg-type]

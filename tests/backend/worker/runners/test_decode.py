@@ -55,10 +55,7 @@ def greedy(bench: Bench) -> list[int]:
 
 @pytest.mark.parametrize(
     ("choices", "positions", "places"),
-    [
-        ({"shapes": "padded"}, 512, 1024),
-        ({"shapes": "buckets", "cache": "static"}, 64, 128),
-    ],
+    [({"shapes": "padded"}, 512, 1024), ({"shapes": "buckets", "cache": "static"}, 64, 128)],
 )
 def test_rounded_lengths_are_proved_and_keep_the_text_and_the_prediction(
     choices: dict[str, str], positions: int, places: int, bench: Bench, greedy: list[int]

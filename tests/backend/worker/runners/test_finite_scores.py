@@ -104,10 +104,7 @@ def test_one_score_that_is_infinite_is_enough(worker: LocalWorker, ways: dict[st
             logits[..., 77] = math.inf
         return logits
 
-    with (
-        changed(worker.model.model.lm_head, overflow),
-        pytest.raises(NotFinite, match="are infinite"),
-    ):
+    with changed(worker.model.model.lm_head, overflow), pytest.raises(NotFinite, match="are infinite"):
         worker.run(job(ways, temperature))
 
 
@@ -127,10 +124,7 @@ def test_the_text_of_a_batch_is_named(worker: LocalWorker, ways: dict[str, str])
 
 
 def test_a_warm_up_that_breaks_ends_it_before_any_text(worker: LocalWorker) -> None:
-    with (
-        changed(worker.model.model.model.norm, once(1, math.nan)),
-        pytest.raises(NotFinite, match="token 1 "),
-    ):
+    with changed(worker.model.model.model.norm, once(1, math.nan)), pytest.raises(NotFinite, match="token 1 "):
         worker.run(job({}, warmup=True))
     assert not any(isinstance(event, Started | Tokens) for event in worker.events)
     assert worker.run(job({}, warmup=True)).reason == "length", "the worker is as good as before"
@@ -152,10 +146,7 @@ def test_a_run_that_was_stopped_is_stopped(worker: LocalWorker) -> None:
 
 
 def test_drafts_that_are_sampled_from_nan_are_explained(worker: LocalWorker) -> None:
-    with (
-        changed(worker.model.model.model.norm, once(2, math.nan)),
-        pytest.raises(RuntimeError) as error,
-    ):
+    with changed(worker.model.model.model.norm, once(2, math.nan)), pytest.raises(RuntimeError) as error:
         worker.run(job({"speculation": "prompt-lookup"}, 1.0))
     sentence, advice, fatal = explain(error.value)
     assert "infinite or not a number (NaN)" in sentence

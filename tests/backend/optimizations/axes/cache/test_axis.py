@@ -18,7 +18,7 @@ from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, subject_of
 from tokendyno.backend.optimizations.axes.cache.axis import AXIS, _bits
-from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device, inner_tensors, layer_bytes
+from tokendyno.backend.optimizations.tensor_bytes import inner_tensors, layer_bytes
 from tokendyno.backend.plan import CACHES, QUANTIZED_FP8, QUANTIZED_HQQ4, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
@@ -183,35 +183,6 @@ def test_a_text_leaves_layers_for_images_empty_which_is_not_against_it() -> None
         cache.update(*states(12), layer)
     found = AXIS.find(seen(cache, SimpleNamespace(config=config)))
     assert len(cache.layers) == 4 and (found.reached, found.expected) == (3, 3)
-
-
-@pytest.mark.parametrize("architecture", ["llama", "gpt_oss"])
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("offloaded", lambda config: DynamicCache(config=config)),
-        ("offloaded_static", lambda config: StaticCache(config, 32)),
-    ],
-)
-def test_a_cache_is_offloaded_if_its_tensors_are_not_where_the_model_is(
-    name: str, make: Any, architecture: str
-) -> None:
-    """The meta device stands in for a GPU here: only where tensors lie is looked at."""
-    there = SimpleNamespace(config=tiny(architecture).config, device=torch.device("cuda", 0))
-    cache = filled(make(there.config), len(DynamicCache(config=there.config).layers))
-    held = bytes_by_device(cache)["cpu"]
-    assert claims(seen(cache, there)) == {name}
-    assert f"{held:,} bytes, {held:,} of them in host memory" in AXIS.find(seen(cache, there)).proof
-    first, second = [one for one in cache.layers if "StaticSliding" not in type(one).__name__][:2]
-    first.keys, first.values = first.keys.to("meta"), first.values.to("meta")  # it is fetched next
-    found, every = AXIS.find(seen(cache, there)), len(cache.layers)
-    assert (found.effective, found.reached, found.expected) == (name, every, every)
-    second.keys, second.values = second.keys.to("meta"), second.values.to("meta")
-    found = AXIS.find(seen(cache, there))
-    assert (found.effective, found.reached, found.expected) == (name, every - 1, every) and "1 of" in found.proof
-    for layer in cache.layers:
-        layer.keys, layer.values = layer.keys.to("meta"), layer.values.to("meta")
-    assert name not in claims(seen(cache, there))
 
 
 def test_windows_are_still_told_from_none() -> None:

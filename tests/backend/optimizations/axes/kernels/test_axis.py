@@ -13,7 +13,6 @@ import torch
 from tests.support.machines import H200, facts
 from tests.support.scripts import preamble
 from tests.support.tiny_models import build
-from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.hardware import Machine, kernel_packages
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.source import ModelSource
@@ -42,7 +41,6 @@ def said(name: str, model: str | ModelFacts, machine: Machine, **choices: str) -
 @pytest.mark.parametrize("architecture", sorted(NO_NORMS))
 def test_where_no_rmsnorm_can_be_replaced_there_is_none_in_the_source(architecture: str) -> None:
     import inspect
-    import sys
 
     from transformers import MODEL_MAPPING, AutoConfig
 
@@ -117,11 +115,7 @@ def test_our_kernels_carry_a_licence_and_a_name() -> None:
 
 @pytest.mark.parametrize(
     ("loop", "layers", "ends"),
-    [
-        ("own", ("RMSNorm", "StepEnd"), True),
-        ("generate", ("RMSNorm", "StepEnd"), False),
-        ("own", ("RMSNorm",), False),
-    ],
+    [("own", ("RMSNorm", "StepEnd"), True), ("generate", ("RMSNorm", "StepEnd"), False), ("own", ("RMSNorm",), False)],
 )
 def test_only_the_custom_loop_has_the_end_of_a_step_that_a_kernel_computes(
     loop: LoopKind, layers: tuple[str, ...], ends: bool, monkeypatch: pytest.MonkeyPatch
@@ -200,29 +194,7 @@ def test_on_a_gpu_layers_count_if_their_kernel_was_seen(ran: int, reached: int, 
     assert (found.reached, found.expected) == (reached, 2)
 
 
-@pytest.mark.parametrize(
-    ("texts", "packed", "ran", "status"),
-    [
-        (33, False, 0, "not_applicable"),
-        (32, False, 0, "partial"),
-        (33, False, 1, "verified"),
-        (2, True, 0, "not_applicable"),
-    ],
-)
-def test_more_texts_than_a_kernel_takes_are_no_fault(
-    texts: int, packed: bool, ran: int, status: str, replaced: list[Layer]
-) -> None:
-    cache = SimpleNamespace(layers=[SimpleNamespace(keys=torch.zeros(texts, 1, 1, 1))])
-    weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.uint8 if packed else torch.float32), requires_grad=False)
-    plan = planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED), device="cuda")
-    found = AXIS.find(Observation(torch.nn.ParameterList([weight]), cache, plan, lambda: counted(ran)))
-    assert Evidence("local", "local", found, "off").status == status
-
-
-@pytest.mark.parametrize(
-    ("kernels", "whole", "silent"),
-    [(6, False, 0), (5, False, 1), (2, True, 0), (1, True, 1)],
-)
+@pytest.mark.parametrize(("kernels", "whole", "silent"), [(6, False, 0), (5, False, 1), (2, True, 0), (1, True, 1)])
 def test_on_a_gpu_each_norm_launches_a_kernel_of_its_own_in_each_pass(
     kernels: int, whole: bool, silent: int, replaced: list[Layer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,27 +221,9 @@ def test_a_layer_that_a_folder_offers_is_wanted_where_no_such_layer_was_replaced
     assert (local.expected, hub.expected) == (6, 3) and hub.effective == "hub"
 
 
-def test_what_warm_up_found_fastest_is_said(replaced: list[Layer], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the packages whose layers are in the model, and of no other."""
-    chosen: dict[Any, Any] = {
-        ("card", 8, 64): ("32x128", {}),
-        ("card", 8, 32): ("library", {}),
-        ("card", 8, 16): ("32x128", {}),
-    }
-    for name, found in (("package.rows", chosen), ("another.rows", {("card", 3, 64): ("library", {})})):
-        monkeypatch.setitem(sys.modules, name, SimpleNamespace(CHOSEN=found))
-    proof = AXIS.find(observed(counted(6))).proof
-    assert "products with 8 vectors, fastest in warm-up by shape of matrix: 32x128 for 2, library for 1" in proof
-    assert "3 vectors" not in proof
-
-
 @pytest.mark.parametrize(
     ("ranks", "layers", "exchanges"),
-    [
-        (2, ("RMSNorm", "SummedLinear"), True),
-        (1, ("RMSNorm", "SummedLinear"), False),
-        (2, ("RMSNorm",), False),
-    ],
+    [(2, ("RMSNorm", "SummedLinear"), True), (1, ("RMSNorm", "SummedLinear"), False), (2, ("RMSNorm",), False)],
 )
 def test_only_ranks_exchange_what_a_kernel_sums(
     ranks: int, layers: tuple[str, ...], exchanges: bool, monkeypatch: pytest.MonkeyPatch

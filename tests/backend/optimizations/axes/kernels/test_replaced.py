@@ -1,37 +1,15 @@
 """Which layers can be replaced, and by what names their kernels are known in a trace."""
 
-import sys
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
 import torch
 
-from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers, own_names
+from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers
 
 
 def kind(of: str, **fields: Any) -> Any:
     """An object of a class of that name, as Triton and torch make them."""
     return type(of, (), {key: staticmethod(one) if callable(one) else one for key, one in fields.items()})()
-
-
-def test_names_are_of_the_operators_and_kernels_that_these_packages_define(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = SimpleNamespace(
-        plain=kind("JITFunction", fn=SimpleNamespace(__name__="norm_kernel")),
-        gluon=kind("GluonJITFunction", fn=SimpleNamespace(__name__="tiles_kernel")),
-        custom=kind("CustomOpDef", _qualname="ours::norm"),
-        overload=kind("OpOverload", name=lambda: "ours::linear.out"),
-        packet=kind("OpOverloadPacket", _qualified_op_name="ours::gate"),
-        namespace=kind("_OpNamespace", name="theirs"),
-        borrowed=kind("OpOverload", name=lambda: "aten::mm"),
-        number=3,
-    )
-    monkeypatch.setitem(sys.modules, "norms_1.ops", made)
-    monkeypatch.setitem(sys.modules, "another.ops", SimpleNamespace(one=kind("CustomOpDef", _qualname="another::one")))
-    expected = {"norm_kernel", "tiles_kernel", "ours::norm", "ours::linear.out", "ours::gate", "theirs::"}
-    assert own_names({"norms_1"}) == expected
-    assert own_names({"norms_1", "another"}) == expected | {"another::one"}
-    assert own_names({"norms"}) == set() == own_names(set())
 
 
 class Marked(torch.nn.Module):  # type: ignore[misc]

@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    BitsAndBytesConfig,
-    LlamaConfig,
-    QuantoConfig,
-    TorchAoConfig,
-)
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig, LlamaConfig, QuantoConfig, TorchAoConfig
 
 from tests.support.machines import CPU, facts
 from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
@@ -45,11 +39,7 @@ def test_what_the_checkpoint_had_packed_is_nones(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        lambda: BitsAndBytesConfig(**NF4),
-        lambda: QuantoConfig(weights="int8"),
-        lambda: TorchAoConfig(_int8()),
-    ],
+    [lambda: BitsAndBytesConfig(**NF4), lambda: QuantoConfig(weights="int8"), lambda: TorchAoConfig(_int8())],
     ids=["bitsandbytes", "quanto", "torchao"],
 )
 def test_transformers_refuses_to_pack_a_packed_checkpoint_or_a_gguf_file(settings: Callable[[], Any]) -> None:
@@ -76,8 +66,7 @@ def test_experts_are_left_alone_and_attention_is_not() -> None:
 
 
 needs_avx512_bf16 = pytest.mark.skipif(
-    not hardware.detect().avx512_bf16,
-    reason="this CPU has no AVX512-BF16: bitsandbytes leaves its weights as they are",
+    not hardware.detect().avx512_bf16, reason="this CPU has no AVX512-BF16: bitsandbytes leaves its weights as they are"
 )
 
 

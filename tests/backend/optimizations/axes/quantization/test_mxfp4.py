@@ -4,10 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    Mxfp4Config,
-)
+from transformers import AutoModelForCausalLM, Mxfp4Config
 
 from tests.support.machines import CPU, H200
 from tests.support.quantization import PACKED, gpu, judge, of, packed_kinds, without

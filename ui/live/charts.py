@@ -1,4 +1,4 @@
-"""A chart as a value: which columns are drawn over what, in which unit. `ui/live/js/chart_data.js` reads it."""
+"""The charts of the live panel: what is drawn over what, in which unit. `ui/live/js/chart_data.js` reads them."""
 
 from typing import Literal, NamedTuple
 
@@ -57,3 +57,59 @@ class Chart(NamedTuple):
         """The declaration as the browser gets it."""
         lines = [line._asdict() for line in self.lines]
         return self._asdict() | {"lines": lines, "encoder": self.encoder._asdict() if self.encoder else None}
+
+
+# Predictions and bounds are drawn first, below the measurements.
+
+LATENCY = Chart(
+    key="latency",
+    title="Token latency",
+    unit="ms",
+    lines=(
+        ChartLine("s", "token", scale=1e3, width=1.2, curve="floor", label="roofline"),
+        ChartLine("lat", "token", first=1, scale=1e3),
+    ),
+    annotations=True,
+    encoder=EncoderText("Forward pass latency"),
+)
+"""Token 0 is the prefill: its latency is the time to first token, which has a tile. Drawn here it would flatten all
+others. The bound rises as the cache grows, until the windows are full."""
+
+MEMORY = Chart(
+    key="memory",
+    title="",
+    unit="bytes",
+    lines=(ChartLine("bytes", "sample", curve="ranks", label="other devices", width=1.1), ChartLine("sm", "sample")),
+    from_zero=False,
+    min_span=0.1,
+)
+"""VRAM on a GPU, resident memory on a CPU. The y axis does not begin at 0, since the weights are far larger than what
+grows; it covers at least a tenth of the largest value, so that a few pages do not look like a leak."""
+
+KINDS = (
+    ("kvs", "window", 3.0),
+    ("kvf", "growing", 1.2),
+    ("kvl", "latent", 2.0),
+    ("kvt", "state", 4.5),
+    ("kvi", "index", 0.7),
+)
+"""Of what a cache holds: its column, its name, and the width of its line."""
+
+KV = Chart(
+    key="kv",
+    title="KV cache",
+    unit="bytes",
+    lines=(
+        *(
+            ChartLine(kind, "length", kind=kind, width=1.2, curve="predicted", label="predicted")
+            for _, kind, _ in KINDS
+        ),
+        *(ChartLine(column, "token", kind=kind, width=width) for column, kind, width in KINDS),
+    ),
+    encoder=EncoderText("KV cache", note="An encoder has no KV cache."),
+)
+"""By kind, told apart by line width. A sliding-window layer needs only its window, so its line turns flat there, unless
+the cache ignores windows; a state (linear attention, Mamba, short convolutions) is flat from the first token on."""
+
+CHARTS: tuple[Chart, ...] = (LATENCY, MEMORY, KV)
+"""From left to right."""
