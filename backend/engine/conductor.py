@@ -330,5 +330,7 @@ class Conductor:
             return
         self._runs.append(self._run.id, ArmEvent(arm, self._repeat, self._run.elapsed_s, event))
         if isinstance(event, Started) and not self._repeat:
-            job = self._job
-            self._runs.append(self._run.id, predict(arm, job.arms[arm], job.facts, self._machine, event))
+            job, asked = self._job, self._run.request
+            copies = asked.traffic is None and asked.workload.temperature == 0
+            found = predict(arm, job.arms[arm], job.facts, self._machine, event, copies)
+            self._runs.append(self._run.id, found)

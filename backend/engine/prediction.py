@@ -17,11 +17,16 @@ from tokendyno.backend.predict.setup import Setup, setup_of
 from tokendyno.backend.runs.records import Predicted, PrefillBound, RooflinePoint, StepReads
 
 
-def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, started: Started) -> Predicted:
-    """The prediction for the run that `started` describes, from the prompt to the last token but one."""
+def predict(
+    arm: str, checked: Checked, facts: ModelFacts, machine: Machine, started: Started, copies: bool = True
+) -> Predicted:
+    """The prediction for the run that `started` describes, from the prompt to the last token but one.
+
+    copies: the texts of its batch are alike, as nothing is drawn
+    """
     if checked.plan.generate.batch.continuous:
         return Predicted(arm, [], [], "steps of many requests differ", "", checked.memory.by_part())
-    setup = replace(setup_of(checked.plan, machine), max_places=started.places)
+    setup = replace(setup_of(checked.plan, machine), max_places=started.places, alike=copies)
     first, last = started.prompt_tokens, started.prompt_tokens + started.max_new_tokens - 1
     kv = []
     if facts.kind == "decoder":

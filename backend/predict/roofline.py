@@ -73,7 +73,7 @@ def bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakR
 def bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> tuple[int, int]:
     """Bytes of weights and of the KV cache that the step of `bound` must read."""
     rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
-    rows = batch * length if facts.kind == "encoder" else batch
+    rows = batch * length if facts.kind == "encoder" else 1 if setup.alike else batch
     weights = weight_bytes_read(rank, setup.dtype, quantization_on(facts, setup), rows)
     cache = setup.cache if setup.cache.quantized else DYNAMIC  # of a sliding window no more than it
     return weights, kv_bytes(rank, cache, length, batch, itemsize(facts, setup.dtype), max_cache_len=length).total

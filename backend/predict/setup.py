@@ -18,6 +18,7 @@ class Setup:
     cuda_build    the installed torch carries the CUDA libraries, which take host memory even where no GPU is used
     tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
     devices       GPUs over which `device_map="auto"` spreads the layers
+    alike         the texts of a batch are copies of one, and take the same experts
     """
 
     dtype: str = "auto"
@@ -37,6 +38,7 @@ class Setup:
     expert_parallel: int = 1
     devices: int = 1
     fused: bool = False
+    alike: bool = False
 
     @property
     def cuda(self) -> bool:

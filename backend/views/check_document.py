@@ -1,5 +1,7 @@
 """The JSON document of `check`: an arm that was checked without running it."""
 
+from dataclasses import replace
+
 import msgspec
 
 from tokendyno.backend.arms.arguments import Arguments, arguments_of
@@ -79,7 +81,8 @@ class CheckDocument(msgspec.Struct, frozen=True):
 
 def step_bound(request: Request, facts: ModelFacts, checked: Checked, machine: Machine) -> StepBound | None:
     """The bound at the longest context that is asked for; None where bandwidth is unknown, and of many requests."""
-    work, setup = request.workload, setup_of(checked.plan, machine)
+    work = request.workload
+    setup = replace(setup_of(checked.plan, machine), alike=work.temperature == 0)
     rates = peak_rates.of_machine(machine, resolved_dtype(facts, setup.dtype))
     if rates is None or request.traffic is not None:
         return None

@@ -9,6 +9,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.proof import Observation, coverage, hides, traced_passes, weight_of
 from tokendyno.backend.optimizations.subject import Subject, blocked, note
+from tokendyno.backend.optimizations.tensor_bytes import local_part
 from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -177,6 +178,8 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
     """Products with these matrices in the trace, or with the `parts` that were joined in each, told by rows and
     columns; those of equal matrices beside them are taken off. Of parts that are as large as an expert's matrix nothing
     is told: how many products a pass makes with experts depends on the text."""
+    from torch.nn import Embedding
+
     trace = observation.trace()
     ours = {id(matrix) for matrix in matrices}
     sizes = {_size(matrix) for matrix in matrices}
@@ -190,7 +193,7 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
         _size(module) in sizes
         for module in beside
         if getattr(getattr(module, "weight", None), "ndim", 0) == 2
-        and hasattr(module, "in_features")
+        and not isinstance(module, Embedding)
         and id(module) not in ours
     )
     by_operator: Counter[str] = Counter()
@@ -207,9 +210,11 @@ def _experts(observation: Observation) -> set[tuple[int, ...]]:
     return stacked | {shape[::-1] for shape in stacked}
 
 
-def _size(matrix: Any) -> tuple[int, int]:
-    """Rows and columns, which a weight of packed numbers does not tell."""
-    return matrix.out_features, matrix.in_features
+def _size(matrix: Any) -> tuple[int, ...]:
+    """Rows and columns, which a weight of packed numbers does not tell; a router of experts has nothing else."""
+    if hasattr(matrix, "in_features"):
+        return matrix.out_features, matrix.in_features
+    return tuple(local_part(matrix.weight).shape)
 
 
 AXIS = Projections()

@@ -83,6 +83,15 @@ def test_a_matrix_of_the_same_size_beside_them_does_not_stand_in_for_one() -> No
     assert traced(model).reached == 7
 
 
+def test_a_router_of_the_same_size_as_a_part_is_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in gpt-oss-120b over four GPUs, which have 128 rows of keys each: as many as there are experts."""
+    monkeypatch.setitem(CONFIGS, "gpt_oss", CONFIGS["gpt_oss"] | {"num_local_experts": 2 * 8})
+    model = build("gpt_oss")
+    fuse(model)
+    found = traced(model)
+    assert (found.effective, found.reached, found.expected) == ("fused", 4, 4)
+
+
 def apart(fused: Any, x: Any) -> Any:
     """What a fused matrix computes, in a product for each part."""
     whole = fused.whole.weight
