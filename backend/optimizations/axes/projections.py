@@ -182,7 +182,7 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
 
     trace = observation.trace()
     ours = {id(matrix) for matrix in matrices}
-    sizes = {_size(matrix) for matrix in matrices}
+    sizes: set[tuple[int, ...]] = {_size(matrix) for matrix in matrices}
     if parts:
         joined = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
         sizes = {(rows, one.whole.in_features) for one in joined for rows in one.sizes} - sizes - _experts(observation)
