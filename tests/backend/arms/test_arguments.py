@@ -39,17 +39,10 @@ class Names(dict[str, Any]):
 @pytest.mark.parametrize(
     ("machine", "arm", "load", "generate"),
     [
-        (CPU, "", "from_pretrained gets no arguments", "generate gets do_sample=False"),
         (H200, "", 'from_pretrained gets device_map="cuda"', "generate gets do_sample=False"),
         (
             H200, "loading=plain", 'from_pretrained gets no arguments; then model.to("cuda")',
             "generate gets do_sample=False",
-        ),
-        (
-            H200,
-            "dtype=float16,cache=static",
-            'from_pretrained gets device_map="cuda", dtype=torch.float16',
-            f"generate gets do_sample=False, {STATIC}, disable_compile=True",
         ),
         (
             CPU,

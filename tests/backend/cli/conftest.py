@@ -18,7 +18,6 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pickle" / "pytorch_model.bin").write_bytes(b"\x80\x04")
     whole = (POCKET / "model.safetensors").read_bytes()
     (tmp_path / "cut" / "model.safetensors").write_bytes(whole[: len(whole) // 2])
-    (tmp_path / "not.gguf").write_bytes(b"not one")
     (tmp_path / "latin.txt").write_bytes(b"\xff\xfe")
     (tmp_path / "p.txt").write_text("One day, a sad robot went to the beach.")
     monkeypatch.chdir(tmp_path)

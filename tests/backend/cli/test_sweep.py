@@ -67,9 +67,7 @@ def test_progress_calls_points_by_titles() -> None:
         (["--over", "requests=4,8", "--max-new-tokens", "8"], "Many requests have prompts of their own"),
         (["--over", "requests=4,8", "dtype=float32,bfloat16", "--quality"], "--quality reads with one prompt"),
         (["--over", "requests=4,8", "--traffic", "smal"], "Did you mean"),
-        (["--over", "batch_size=1,2", "--rounds", "0"], "--rounds is 0"),
         (["--over", "batch_size=1,2", "--over", "batch_size=4,8"], "--over names batch_size twice"),
-        (["--over", "batch_size=4"], "batch_size needs at least two different values, such as 1,8,32."),
         (["--over", "cache=static"], "cache needs at least two different values, such as dynamic,unwindowed,static."),
     ],
 )

@@ -214,10 +214,7 @@ def test_export_prints_a_script_or_writes_it_to_a_file(tmp_path: Path, capsys: p
     ("arguments", "says"),
     [
         (["--arm", "loop=own"], "Set cache=static."),
-        (["--arm", "compile=fast"], "Unknown compile choice 'fast'"),
-        (["--model", "poket"], "Did you mean 'pocket'?"),
         (["-o", "/nowhere/at/all.py"], "Name another with --output."),
-        (["--max-new-tokens", "0"], "max_new_tokens is 0"),
         (["--repeats", "3"], "unrecognized arguments: --repeats 3"),
     ],
 )

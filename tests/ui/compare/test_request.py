@@ -65,23 +65,18 @@ def test_the_values_of_the_controls_make_the_request() -> None:
     ("changed", "words"),
     [
         ({"prompt": "  "}, "prompt is empty"),
-        ({"prompt": "x" * (2 << 20)}, "bytes"),
         ({"model": None}, "The model is missing"),
         ({"max_new_tokens": None}, "New tokens is empty"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0"),
         ({"max_new_tokens": 2.5}, "New tokens is 2.5"),
         ({"max_new_tokens": float("nan")}, "New tokens is .nan.. Enter a number"),
-        ({"max_new_tokens": True}, "New tokens is .True.. Enter a number"),
         ({"batch_size": "4"}, "Batch size is .4.. Enter a number"),
-        ({"top_k": 5}, "no effect at temperature 0"),
         ({"seconds": 0}, "Seconds is 0; it must be above 0"),
         ({"price": -1}, "price of an hour is -1; it must be a number from 0 on"),
         ({"text": "A few words."}, "has 3 words. Give one of at least 80"),
         ({"text": "word " * 20_000}, "over the limit of 65,536"),
         ({"top_p": None}, "Top p is empty"),
-        ({"chat": True, "prompt_tokens": 9}, "cannot have a fixed number of prompt tokens"),
         ({"chat": True, "reasoning_effort": "most"}, "reasoning effort"),
-        ({"system": "Be concise."}, "Turn chat on as well"),
     ],
 )
 def test_bad_input_is_named(changed: dict[str, Any], words: str) -> None:
