@@ -10,46 +10,6 @@ from tokendyno.backend.models import DEFAULT_MODEL, CatalogueEntry, catalogue, r
 from tokendyno.backend.models.catalogue import find, read_catalogue
 from tokendyno.backend.models.families import FAMILIES
 
-NAMES = {
-    "pocket",
-    "SmolLM2-135M-Instruct",
-    "gpt2",
-    "Qwen3-0.6B",
-    "Qwen3-4B-Instruct-2507",
-    "Llama-3-8B",
-    "Meta-Llama-3-8B-Instruct",
-    "Llama-3-70B",
-    "Mistral-7B-v0.1",
-    "Olmo-3-7B",
-    "Olmo-3-7B-Think",
-    "Gemma-3-1b",
-    "gpt-oss-20b",
-    "gpt-oss-120b",
-    "bert-base-uncased",
-    "Qwen2.5-0.5B-Instruct",
-    "Qwen2.5-7B-Instruct",
-    "Qwen3-8B",
-    "Qwen3-30B-A3B",
-    "Qwen3-Next-80B-A3B-Instruct",
-    "Qwen3.5-9B",
-    "Qwen3.5-35B-A3B",
-    "GLM-4.5-Air",
-    "granite-3.3-8b-instruct",
-    "granite-4.0-h-350m",
-    "Phi-4-mini-reasoning",
-    "SmolLM3-3B",
-    "gemma-2-2b-it",
-    "gemma-4-E2B-it",
-    "gemma-4-26B-A4B",
-    "DeepSeek-V2-Lite",
-    "DeepSeek-V3",
-    "DeepSeek-V3.2",
-    "LFM2-1.2B",
-    "Falcon-H1-0.5B-Base",
-    "Nemotron-3-Nano-30B-A3B",
-    "Mixtral-8x7B-v0.1",
-}
-
 ROW = """
 [[model]]
 name = "a"
@@ -61,9 +21,8 @@ sources = []
 """
 
 
-def test_the_promised_models_are_there_and_the_default_comes_first() -> None:
+def test_the_default_comes_first_and_each_entry_says_what_it_is() -> None:
     entries = catalogue()
-    assert {entry.name for entry in entries} == NAMES
     assert entries[0].name == DEFAULT_MODEL
     assert all(entry.sources and entry.note and entry.title for entry in entries)
 
@@ -73,10 +32,8 @@ def test_the_promised_models_are_there_and_the_default_comes_first() -> None:
     [
         ("Qwen3-4B-Instruct-2507", 4_022_468_096),
         ("Llama-3-8B", 8_030_261_248),
-        ("Meta-Llama-3-8B-Instruct", 8_030_261_248),
         ("Llama-3-70B", 70_553_706_496),
         ("Olmo-3-7B", 7_298_011_136),
-        ("Olmo-3-7B-Think", 7_298_011_136),
     ],
 )
 def test_the_published_totals_are_counted(name: str, parameters: int) -> None:
@@ -118,10 +75,8 @@ def test_transformers_takes_each_config_and_agrees_on_every_layer(entry: Catalog
         (ROW + 'colour = "red"\n', "colour"),
         ("modell = []", "modell"),
         (ROW.replace('"decoder"', '"decodr"'), "kind"),
-        (ROW.replace('"A"', "1"), "title"),
         (ROW + ROW.replace('"o/a"', '"o/b"'), "twice"),
         ("[[model]", "not valid TOML"),
-        ("model = 3", "model"),
         ("model = [3]", "model"),
     ],
 )

@@ -10,21 +10,12 @@ from typing import Any
 
 import pytest
 
+from tests.backend.models.test_shape import GOOD
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import DEFAULT_MODEL, RANDOM_NOTE, catalogue, check_loadable, check_reference, resolve
 from tokendyno.backend.models.files import hub
 
-TINY: dict[str, Any] = {
-    "model_type": "llama",
-    "num_hidden_layers": 2,
-    "hidden_size": 64,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "intermediate_size": 96,
-    "vocab_size": 100,
-    "max_position_embeddings": 128,
-    "dtype": "bfloat16",
-}
+TINY = GOOD | {"dtype": "bfloat16"}
 
 
 @pytest.fixture

@@ -61,10 +61,8 @@ def test_a_whole_folder_can_be_loaded_and_its_dtype_is_read_from_the_header(fold
     [
         ({}, True),  # nothing is known
         ({"tokenizer_config.json": "{}"}, False),
-        ({"tokenizer_config.json": '{"chat_template": ""}'}, False),
         ({"tokenizer_config.json": '{"chat_template": "{{ messages }}"}'}, True),
         ({"tokenizer_config.json": "{}", "chat_template.jinja": "{{ messages }}"}, True),
-        ({"tokenizer_config.json": "{}", "chat_template.json": "{}"}, True),
         ({"tokenizer_config.json": "not JSON"}, True),
     ],
 )
@@ -85,7 +83,6 @@ def test_a_tokenizer_without_a_chat_template_is_known_from_its_files(
         ("{% if thinking is defined and thinking %}{% endif %}", ("thinking",)),
         ("{% if not thinking is defined %}{% set thinking = false %}{% endif %}", ("thinking",)),
         ("I am thinking. {{ messages[0].thinking }}{{ 'thinking' }}{# thinking #}", ()),
-        ("{% set thinking = messages[0].content %}{{ thinking }}", ()),
         ("{{ reasoning_effort }}", ("reasoning_effort",)),
     ],
 )
@@ -102,7 +99,6 @@ def test_the_variables_of_a_template_are_known_beforehand(folder: Path, text: st
     ("text", "parts"),
     [
         ("{% for p in m.content %}{{ p.text }}{% endfor %}", True),
-        ("{% for p in m['content'] %}{{ p.text }}{% endfor %}", True),
         ("{{ message.content[0]['text'] }}", True),
         ("{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}{% endfor %}{% endif %}", False),
         ("{% for m in messages %}{{ m.content }}{% endfor %}", False),
@@ -187,15 +183,8 @@ BROKEN: list[tuple[str, Break, str]] = [
         lambda p: (p / "model.safetensors").write_bytes(safetensors() + b"12"),
         "it has .* bytes, and .* by its header",
     ),
-    ("no header", lambda p: (p / "model.safetensors").write_bytes(b"1234"), "truncated"),
     ("empty", lambda p: (p / "model.safetensors").write_bytes(b""), "truncated"),
-    ("a huge header", lambda p: (p / "model.safetensors").write_bytes(b"\xff" * 64), "truncated"),
     ("no JSON", lambda p: (p / "model.safetensors").write_bytes(struct.pack("<Q", 4) + b"{{{{"), "invalid"),
-    (
-        "not tensors",
-        lambda p: (p / "model.safetensors").write_bytes(struct.pack("<Q", 7) + b'{"a":3}'),
-        "invalid",
-    ),
     (
         "an LFS pointer",
         lambda p: (p / "model.safetensors").write_text("version https://git-lfs..."),
@@ -203,23 +192,10 @@ BROKEN: list[tuple[str, Break, str]] = [
     ),
     ("an empty shard", lambda p: two_shards(p, b""), r"b\.safetensors is not a complete.*truncated"),
     ("a shard cut in its header", lambda p: two_shards(p, safetensors()[:20]), r"b\.safetensors.*truncated"),
-    (
-        "a shard cut in its tensors",
-        lambda p: two_shards(p, safetensors()[:-64]),
-        r"b\.safetensors .*has \d+ bytes, and \d+ by",
-    ),
     ("one of two shards missing", lambda p: two_shards(p, None), "1 of 2 weight files are missing .*first b"),
-    ("a missing shard", lambda p: shard(p, ["gone.safetensors"]), "1 of 1 weight files are missing"),
     ("a shard outside", lambda p: shard(p, ["../../etc/passwd.safetensors"]), "not in that folder"),
     ("a pickle shard", lambda p: shard(p, ["a.bin"]), "not in that folder"),
-    (
-        "an empty index",
-        lambda p: (p / "model.safetensors.index.json").write_text("{}"),
-        "is no index",
-    ),
-    ("an index of numbers", lambda p: (p / INDEX).write_text('{"weight_map": {"a": 1e5}}'), "is no index"),
     ("a nested index", lambda p: (p / INDEX).write_text('{"weight_map": {"a": {"b": "c"}}}'), "is no index"),
-    ("an index that is a list", lambda p: (p / INDEX).write_text('{"weight_map": ["a"]}'), "is no index"),
     ("an empty map", lambda p: (p / INDEX).write_text('{"weight_map": {}}'), "names no weight files"),
     ("a broken index", lambda p: (p / "model.safetensors.index.json").write_text("{"), "is no index"),
 ]
