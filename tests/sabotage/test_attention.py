@@ -12,7 +12,7 @@ import transformers.models.llama.modeling_llama as llama_code
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from tests.sabotage.saboteur import TOKENS, Patch, Which, model_changed, table, tests_of
+from tests.sabotage.saboteur import Patch, Which, model_changed, table, tests_of
 from tests.sabotage.small_models import LAYERS, mistral
 from tokendyno.backend.optimizations.axes.attention import probe
 from tokendyno.backend.worker.patch import attention as patch
@@ -78,20 +78,6 @@ def layers(choice: str, other: Any) -> dict[str, Patch]:
     return {manner: functools.partial(swapped, choice, other, *how) for manner, how in manners.items()}
 
 
-def newest() -> Any:
-    """PyTorch's own function, whoever calls it, attends to the newest eight tokens in each step."""
-    function = torch.nn.functional.scaled_dot_product_attention
-
-    def attend(query: Any, key: Any, value: Any, *rest: Any, **more: Any) -> Any:
-        if query.shape[-2] == 1:
-            mask = more.get("attn_mask")
-            more |= {"attn_mask": None if mask is None else mask[..., -8:]}
-            key, value = key[..., -8:, :], value[..., -8:, :]
-        return function(query, key, value, *rest, **more)
-
-    return mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", attend)
-
-
 def shorter() -> Any:
     """The loaded model's config says so: what is predicted from the file's does not."""
     return model_changed(lambda model: setattr(model.config, "sliding_window", 16))
@@ -103,9 +89,6 @@ SABOTEURS = [
         "attention", {"sdpa": layers("sdpa", by_hand), "sdpa-gqa": layers("sdpa-gqa", in_sdpa)}, {"cache": "static"}
     ),
     *table("attention", {"flex_attention": layers("flex_attention", in_sdpa)}, tier="full"),  # it is compiled
-    *table(
-        "attention", {"sdpa": {"all layers attend to the newest tokens": newest}}, shown_by=TOKENS, prompt_tokens=64
-    ),
     *table("attention", {"auto": {"shorter windows": shorter}}, model=mistral, shown_by="cache", prompt_tokens=64),
 ]
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS, pytest.mark.filterwarnings("ignore"))

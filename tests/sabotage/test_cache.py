@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-import torch
 from transformers.cache_utils import (
     DynamicLayer,
     DynamicSlidingWindowLayer,
@@ -85,24 +84,6 @@ def in_full_precision() -> dict[str, Patch]:
     return {f"{share} in full precision": swapped(share, StaticFp8SlotLayer, wide, "_build") for share in SHARES}
 
 
-@contextmanager
-def never_crops() -> Iterator[None]:
-    """A sliding-window layer that attends to its window and keeps every token, under its own name."""
-    plain = DynamicSlidingWindowLayer.update
-
-    def update(self: Any, keys: Any, values: Any, *more: Any, **rest: Any) -> Any:
-        kept = [self.keys, self.values] if self.is_initialized else [keys[..., :0, :], values[..., :0, :]]
-        if self.is_initialized:
-            self.keys, self.values = self.window
-        found = plain(self, keys, values, *more, **rest)
-        self.window = self.keys, self.values
-        self.keys, self.values = torch.cat([kept[0], keys], -2), torch.cat([kept[1], values], -2)
-        return found
-
-    with mock.patch.object(DynamicSlidingWindowLayer, "update", update):
-        yield
-
-
 def moves(layers: Which, steps: Which) -> Patch:
     """Static layers that hold their tokens in new memory after such steps."""
 
@@ -128,7 +109,6 @@ def moves(layers: Which, steps: Which) -> Patch:
 
 SABOTEURS = [
     *table("cache", {"dynamic": keep_all()}, model=mistral),
-    *table("cache", {"dynamic": {"windows that never crop": never_crops}}, model=mistral, prompt_tokens=WINDOW + 20),
     *table("cache", {"static": fixed_windows_keep_all(), "unwindowed": windowed()}, model=mistral),
     *table(
         "cache",
