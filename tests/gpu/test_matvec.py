@@ -49,10 +49,7 @@ def replaced(model: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize(("rows", "columns"), [
-    (97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024), (9000, 8192), (700, 1152), (70, 2048), (90, 6912),
-    (300, 18944),
-])  # fmt: skip
+@pytest.mark.parametrize(("rows", "columns"), [(97, 64), (4096, 4096), (40, 11008), (130, 2880), (300, 18944)])
 def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: int, columns: int) -> None:
     """With all fused operations, of dense rows and of int8."""
     import torch

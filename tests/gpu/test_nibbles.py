@@ -112,9 +112,34 @@ def test_other_blocks_and_scales_elsewhere_are_left_to_bitsandbytes(kernels: Any
         assert kernels.nibbles.matrix(part.weight) is None, (rows, columns, dtype)
 
 
+def assert_text_by(kernel: str, model: Any, plain: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The captured text (1, T) of a model whose products go through this module of the kernels, each token of which
+    `plain` finds the likeliest, or as likely within the rounding of bfloat16."""
+    import torch
+
+    module = getattr(model.model.layers[0].forward.__func__.__globals__["ops"], kernel)
+    calls, product = list[int](), module.product
+
+    def counted(*args: Any, **more: Any) -> None:
+        calls.append(1)
+        product(*args, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "product", counted)
+        text = Maker(model, 60)(prompt(9))
+    assert len(calls) >= 4 * model.config.num_hidden_layers
+    with torch.inference_mode():
+        logits = plain(text).logits[0, 8:-1].float()
+    behind = logits.amax(-1) - logits.gather(-1, text[0, 9:, None])[:, 0]
+    assert bool((behind <= 0.1 * logits.std(-1)).all()), behind
+    return text
+
+
 @pytest.mark.parametrize(("kind", "double"), KINDS)
 @pytest.mark.parametrize("architecture", ["llama", "qwen3"])
-def test_a_fused_model_says_what_it_says_through_bitsandbytes(architecture: str, kind: str, double: bool) -> None:
+def test_a_fused_model_says_what_it_says_through_bitsandbytes(
+    architecture: str, kind: str, double: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Captured, in whole layers: the text of the same loop uncaptured, and each token is bitsandbytes' most likely one
     too, or as likely within the rounding of bfloat16."""
     import torch
@@ -148,23 +173,5 @@ def test_a_fused_model_says_what_it_says_through_bitsandbytes(architecture: str,
 
     plain, model = made(), with_kernels(made())
     assert {"llama": "LlamaDecoderLayer", "qwen3": "Qwen3DecoderLayer"}[architecture] in replaced(model)
-    nibbles = model.model.layers[0].forward.__func__.__globals__["ops"].nibbles
-    calls: list[int] = []
-    product = nibbles.product
-
-    def counted(*args: Any, **more: Any) -> None:
-        calls.append(1)
-        product(*args, **more)
-
-    nibbles.product = counted
-    try:
-        ours = Maker(model, 60)(prompt(9))
-    finally:
-        nibbles.product = product
-    assert len(calls) >= 4 * WIDE["num_hidden_layers"]
+    ours = assert_text_by("nibbles", model, plain, monkeypatch)
     assert torch.equal(ours, Maker(model, 60, msgspec.structs.replace(MANUAL, cuda_graphs="off"))(prompt(9)))
-    with torch.inference_mode():
-        logits = plain(ours).logits[0].float()
-    for place in range(9, ours.shape[1]):
-        behind = logits[place - 1].max() - logits[place - 1, ours[0, place]]
-        assert float(behind) <= 0.1 * float(logits[place - 1].std()), place

@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]
 CAPTURED = "cache=static,loop=own,cuda_graphs=manual,prefill=captured"
 MORE = (
     "",
-    ",shapes=buckets",
     ",attention=sdpa-gqa",
     ",compile=default",
     ",projections=fused,kernels=local",
