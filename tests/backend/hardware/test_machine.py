@@ -145,9 +145,7 @@ def test_a_list_that_names_no_gpu_leaves_none(
     [
         (None, ["GPU-00f"]),  # a process sees a slice alone
         ("1", ["MIG-12c"]),
-        ("GPU-10f", ["MIG-12c"]),
         ("MIG-14c", ["MIG-14c"]),
-        ("MIG-14", ["MIG-14c"]),
         ("MIG-GPU-10f/11/0", ["MIG-14c"]),
         ("MIG-14c,0", ["MIG-14c"]),
         ("0", ["GPU-00f"]),
@@ -265,7 +263,6 @@ def test_a_gpu_is_used_without_nvml_and_what_nvml_would_tell_is_said_to_be_missi
     "more",
     [
         {"cuda": 12_020, "built_for": (12, 8)},  # minor versions are compatible
-        {"cuda": 13_000, "built_for": (12, 8)},
         {"cuda": None, "built_for": (13, 0)},  # unknown: torch will find out
         {"cuda": 12_020, "built_for": None},
     ],

@@ -101,21 +101,15 @@ TILES = f"{OURS}tiles"
 FALLBACK = "transformers::grouped_mm_fallback"
 PROFILES = [
     ("cpu", {MM: 2 * ALL}, {}, False, ("grouped_mm", ALL, ALL)),
-    ("cpu", {MM: 2 * ALL - 2, COPY: 1}, {}, False, ("grouped_mm", ALL - 1, ALL)),
     ("cpu", {MM: 2 * LAYERS, FALLBACK: 2 * (ALL - LAYERS)}, {}, False, ("grouped_mm", ALL, ALL)),
     ("cpu", {COPY: ALL}, {}, False, ("batched_mm", ALL, ALL)),
-    ("cpu", {COPY: LAYERS}, {}, False, ("batched_mm", LAYERS, ALL)),
     ("cuda", {LOOP: ALL, HEADS: 2 * ALL}, {}, False, ("eager", ALL, ALL)),
     ("cuda", {MM: 2 * LAYERS, COPY: ALL - LAYERS, HEADS: 2 * ALL}, {}, False, ("auto", ALL, ALL)),
     ("cpu", {LOOP: ALL // 2, MM: ALL}, {}, False, ("grouped_mm", ALL // 2, ALL)),
-    ("cpu", {LOOP: ALL}, {}, False, ("eager", ALL, ALL)),
     ("cpu", {"aten::mm": 99}, {}, False, ("auto", 0, ALL)),
-    ("cuda", {MM: 2 * LAYERS, COPY: ALL - LAYERS}, {}, False, ("auto", ALL, ALL)),
     ("cuda", {MM: 2 * LAYERS, COPY: ALL - LAYERS - 1}, {}, False, ("auto", ALL - 1, ALL)),
-    ("cuda", {MM: 2 * ALL}, {}, False, ("grouped_mm", ALL, ALL)),
     ("cuda", {MM: 2 * LAYERS}, {"bmm_kernel": 99}, True, ("auto", LAYERS, LAYERS)),
     ("cuda", {MM: 2 * LAYERS}, {"Gemm<GroupProblemShape<X>>": 2 * ALL}, True, ("grouped_mm", LAYERS, LAYERS)),
-    ("cuda", {COPY: LAYERS}, {}, True, ("batched_mm", LAYERS, LAYERS)),
     ("cuda", {LOOP: LAYERS - 1}, {}, True, ("eager", LAYERS - 1, LAYERS)),
     ("cuda", {}, {TILES: 2 * ALL}, False, ("triton", ALL, ALL)),
     (
@@ -227,7 +221,6 @@ def test_a_script_sets_what_the_plan_sets(way: str, machine: Any) -> None:
     [
         ("random", "none", False),
         ("random", "mxfp4", True),
-        ("folder", "none", True),
         ("folder", "mxfp4", True),
         ("folder", "mxfp4-dequantized", False),
     ],

@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
+from tests.support.counted_models import COUNTED
 from tests.support.decode_loop import Told, greedy, own, prompt
 from tests.support.tiny_models import CONFIGS, STATES, tiny
 from tokendyno.backend.worker.loop.cache import StaticSlotCache, StaticSlotLayer, to_fp8
@@ -15,19 +16,7 @@ from tokendyno.backend.worker.loop.sampling import Sampling
 
 
 def test_a_model_that_counts_positions_by_the_cache_writes_the_text_of_generate() -> None:
-    config = AutoConfig.for_model(
-        "bart",
-        vocab_size=97,
-        d_model=32,
-        encoder_layers=2,
-        decoder_layers=2,
-        decoder_attention_heads=4,
-        decoder_ffn_dim=48,
-        max_position_embeddings=64,
-        bos_token_id=1,
-        eos_token_id=2,
-        pad_token_id=0,
-    )
+    config = AutoConfig.for_model(**COUNTED["an encoder's decoder"])
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config).eval()
     model.generation_config = GenerationConfig(pad_token_id=0)

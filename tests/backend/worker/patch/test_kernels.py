@@ -64,7 +64,7 @@ def package(folder: Path, name: str, code: str) -> Path:
     inside = folder / "build" / "torch-cpu"
     inside.mkdir(parents=True)
     metadata = {
-        "id": f"{name}_cpu_{abs(hash(str(folder)))}",
+        "id": f"{name.replace('-', '_')}_cpu_{abs(hash(str(folder)))}",
         "name": name,
         "version": 1,
         "license": "Apache-2.0",

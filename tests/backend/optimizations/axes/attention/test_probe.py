@@ -1,6 +1,5 @@
 """The proof of attention: right for what is on, and not deceived by settings."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
+from tests.backend.worker.patch.test_kernels import package
 from tests.support.attention import ALLOWED, OFFLINE, verdicts
 from tests.support.machines import facts
 from tests.support.proof import verify
@@ -18,7 +18,7 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, subject_of
 from tokendyno.backend.optimizations.axes.attention import probe
 from tokendyno.backend.optimizations.axes.attention.axis import AXIS
-from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, HUB_FA2, HUB_FA3, taken
+from tokendyno.backend.optimizations.axes.attention.flash import HUB_FA2, HUB_FA3, taken
 from tokendyno.backend.optimizations.axes.attention.probe import Call
 from tokendyno.backend.optimizations.proof import Trace
 from tokendyno.backend.plan import LoadPlan, Plan
@@ -77,7 +77,6 @@ TRACES = [
     ),
     (["fmha_cutlassF_bf16(P)", "cunn_SoftMaxForward<4>"], "sdpa: memory-efficient (1 x fmha_cutlassF_bf16)"),
     (["cunn_SoftMaxForward<4>"], "softmax (1 x cunn_SoftMaxForward)"),
-    (["fmha_cutlassF_bf16_aligned_64x64_rf_sm80(P)"], "sdpa: memory-efficient (1 x fmha_cutlassF_bf16"),
     (["cudnn_generated_fort_native_sdpa_sm90_flash_fprop"], "sdpa: cuDNN"),
     (["void flash::flash_fwd_kernel<Z>(Q)"], "flash (1 x flash::flash_fwd_kernel"),
     (["triton_tem_fused_flex_attention_0"], "flex (1 x triton_tem_fused_flex_attention_0"),
@@ -144,18 +143,7 @@ def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = []
     for repo in (HUB_FA2, HUB_FA3):
         name = repo.partition("/")[2]
-        inside = tmp_path / name / "build" / "torch-cpu"
-        inside.mkdir(parents=True)
-        identity = f"{name.replace('-', '_')}_{abs(hash(str(tmp_path)))}"
-        metadata = {
-            "id": identity,
-            "name": name,
-            "version": 1,
-            "license": "Apache-2.0",
-            "python-depends": [],
-            "backend": {"type": "cpu"},
-        }
-        (inside / "metadata.json").write_text(json.dumps(metadata))
+        inside = package(tmp_path / name, name, "") / "build" / "torch-cpu"
         (inside / "__init__.py").write_text(FLASH_CODE)
         folders.append(f"{repo}={tmp_path / name}")
     monkeypatch.setenv("LOCAL_KERNELS", ":".join(folders))
@@ -164,13 +152,9 @@ def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 TAKEN = [
     ("llama", HUB_FA2, HUB_FA2),
-    ("llama", FA2, HUB_FA2),
     ("mistral", HUB_FA3, HUB_FA3),
-    ("mistral", FA3, HUB_FA3),
     ("gpt_oss", HUB_FA3, HUB_FA3),
     ("gpt_oss", HUB_FA2, HUB_FA3),
-    ("gpt_oss", FA2, HUB_FA3),
-    ("gpt_oss", FA3, HUB_FA3),
 ]
 
 
@@ -198,12 +182,9 @@ def test_the_rules_know_which_kernel_is_taken_and_the_proof_finds_it(
     [
         (Call("softmax", (2, 2, 2, 7)), 4, True),  # (B, KV heads, group, S)
         (Call("softmax", (2, 4, 1, 7)), 4, False),  # a single new token, every head
-        (Call("softmax", (2, 2, 3, 7)), 4, False),
-        (Call("softmax", (2, 4, 2, 2)), 8, True),
         (Call("sdpa", (2, 4, 1, 8), (2, 2, 7, 8), gqa=True), 4, True),
         (Call("sdpa", (2, 4, 1, 8), (2, 4, 7, 8), gqa=True), 4, False),
         (Call("sdpa", (2, 4, 1, 8), (2, 2, 7, 8)), 4, False),
-        (Call("flex_attention", (2, 2, 2, 7)), 4, False),
     ],
 )
 def test_grouped_heads_are_told_by_the_shapes_of_a_call(call: Call, heads: int, grouped: bool) -> None:
