@@ -89,12 +89,6 @@ def test_the_text_with_it_is_the_text_without(architecture: str) -> None:
 # --- the Hub's ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("model", "beside"), [(QWEN, ""), (QWEN, REPLAYED), ("pocket", "")])
-def test_kernels_of_the_hub_where_they_can_be_had(model: str, beside: str) -> None:
-    found = rows(model, f"kernels=hub{beside}")["kernels"]
-    assert found["effective"] == found["planned"], found
-
-
 def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

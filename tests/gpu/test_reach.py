@@ -55,7 +55,7 @@ def run(name: str, pair: Pair) -> dict[str, Any]:
 
 
 def rows(name: str, pair: Pair, document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each part of each arm, and further figures, to which constants are fitted."""
+    """Each part of each arm, with its bound and its median."""
     found = []
     for arm in document["arms"]:
         extra = arm["extra"]
@@ -68,17 +68,10 @@ def rows(name: str, pair: Pair, document: dict[str, Any]) -> list[dict[str, Any]
                     "arm": arm["name"],
                     "choices": {"A": pair.a, "B": pair.b}[arm["name"]],
                     "model": pair.model,
-                    "prompt": pair.prompt,
-                    "new": pair.new,
-                    "batch": pair.batch,
                     "part": part,
                     **check,
-                    "reserved": extra.get("allocator_reserved_bytes"),
-                    "label": arm["memory_label"],
                     "kept": kept,
                     "own_error": check["error"] if own is None else 100 * own,
-                    "foreseen": arm["memory_predicted_bytes"],
-                    "attention": arm["effective"].get("attention"),
                     "floor_s": arm["summary"]["floor_s"],
                     "median_s": arm["summary"]["latency_median_s"],
                 }

@@ -193,12 +193,3 @@ def test_the_text_is_the_same_with_each_piece_off(
     package = next(one.module for one in get_loaded_kernels() if str(one.metadata.name) == "tokendyno-matvec")
     monkeypatch.setattr(getattr(package, module), switch, off)
     assert torch.equal(Maker(model, 60)(prompt(9)), expected)
-
-
-def test_batches_end_in_the_kernel_too() -> None:
-    import torch
-
-    from tests.support.decode_loop import greedy
-
-    model, asked = with_kernels(build("qwen3")), prompt(6, 3, padded=2)
-    assert torch.equal(Maker(model, 60)(asked), greedy(build("qwen3"), asked))
