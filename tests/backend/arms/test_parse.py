@@ -54,6 +54,8 @@ def test_reads(text: str, choices: tuple[tuple[str, str], ...]) -> None:
         ("cache=static,baseline", "'baseline' cannot be combined with choices. Write out its choices instead: none."),
         ("compiled,loop=own", "Write out its choices instead: cache=static,compile=default."),
         ("compile=default:full=true", "Unknown value of default 'full'. Did you mean 'fullgraph'?"),
+        ("compile=default:fullgraph=yes", "Unknown fullgraph of default 'yes'. Valid: false, true."),
+        ("compile=default:fullgraph=true;fullgraph=false", "each key once."),
         ("compile=default:", "Write default:key=value;key=value"),
         ("compile=max-autotune:backend=eager", "Unknown value of max-autotune 'backend'."),
         ("compile=off:backend=eager", "compile=off takes no values."),

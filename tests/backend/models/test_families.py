@@ -46,6 +46,7 @@ def test_an_encoder_without_a_row_is_an_encoder_with_berts_inputs(name: str) -> 
 
 WINDOWS: list[tuple[dict[str, Any], str, int | None]] = [
     ({"model_type": "mistral", "sliding_window": 8}, "ssss", 8),
+    ({"model_type": "mistral", "sliding_window": None}, "ffff", None),
     ({"model_type": "mistral"}, "ssss", 4096),
     ({"model_type": "mixtral", "sliding_window": 8}, "ssss", 8),
     ({"model_type": "llama"}, "ffff", None),

@@ -63,6 +63,7 @@ def test_a_whole_folder_can_be_loaded_and_its_dtype_is_read_from_the_header(fold
         ({"tokenizer_config.json": "{}"}, False),
         ({"tokenizer_config.json": '{"chat_template": "{{ messages }}"}'}, True),
         ({"tokenizer_config.json": "{}", "chat_template.jinja": "{{ messages }}"}, True),
+        ({"tokenizer_config.json": "{}", "chat_template.json": "{}"}, True),
         ({"tokenizer_config.json": "not JSON"}, True),
     ],
 )

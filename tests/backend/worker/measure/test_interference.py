@@ -90,6 +90,7 @@ def test_a_quiet_gpu_is_told_from_one_that_does_not_answer() -> None:
         (0x0, []),
         (0x100, []),
         (0x4, ["power cap"]),
+        (0x8, ["hardware slowdown"]),
         (0x24, ["power cap", "heat (driver)"]),
         (0x40 | 0x80, ["heat (hardware)", "power brake"]),
     ],

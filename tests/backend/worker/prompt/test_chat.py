@@ -141,6 +141,7 @@ def test_a_switch_of_another_name_is_turned() -> None:
         (None, "", "has no chat template"),
         (CHATML, "high", "has no reasoning effort"),
         ("{{ raise_exception('only assistants may speak') }}", "", "only assistants may speak"),
+        ("{% for x in %}", "", "cannot be rendered"),
         ("{{ 1 / 0 }}", "", "cannot be rendered"),
         ("{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}", "", "cannot be rendered .RecursionError"),
         ("{{ 'x' * 10 ** 17 }}", "", "cannot be rendered .MemoryError"),
