@@ -41,9 +41,7 @@ def test_a_static_cache_has_its_whole_size_from_the_first_token() -> None:
 
 
 def test_copies_of_one_text_read_the_experts_of_one() -> None:
-    one, eight = (
-        predicted("random:Qwen3-30B-A3B", started=Started(4, batch, 50, []), dtype="bfloat16").prefill for batch in (1, 8)
-    )
+    one, eight = (predicted("random:Qwen3-30B-A3B", started=Started(4, n, 50, [])).prefill for n in (1, 8))
     assert one is not None and eight is not None and one.seconds == eight.seconds
 
 
