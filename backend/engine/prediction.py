@@ -67,7 +67,8 @@ def _prefill(
     """Of a single prompt: those of many requests differ."""
     if checked.plan.generate.batch.kind != "off":
         return None
-    found = prefill_bound(facts, setup, started.prompt_tokens, started.batch_size, rates)
+    copies = replace(setup, alike=True)  # whatever is drawn after them
+    found = prefill_bound(facts, copies, started.prompt_tokens, started.batch_size, rates)
     if found is None:
         return None
     return PrefillBound(

@@ -261,7 +261,8 @@ def _on_device(shape: Shape, kv: KvBytes) -> int:
         return kv.total
     if setup.cache.grows:
         return min(kv.total, 2 * kv.total // facts.layers)
-    return kv.sliding + (min(kv.full, 2 * kv.full // facts.full_layers) if facts.full_layers else 0)
+    rest = kv.unwindowed - kv.fixed
+    return kv.sliding + (min(rest, 2 * rest // facts.full_layers) if facts.full_layers else 0)
 
 
 def _heap(shape: Shape, read: Pass) -> int:

@@ -124,7 +124,7 @@ def prefill_bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rate
         return None
     if facts.quantization is not None or not set(facts.layer_kinds) <= {"full", "sliding"}:
         return None
-    weights = weight_bytes_read(facts, setup.dtype, "none", batch * length)
+    weights = weight_bytes_read(facts, setup.dtype, "none", length if setup.alike else batch * length)
     each, head = _elements(facts)
     window = min(length, facts.window or length)
     pairs = facts.full_layers * _pairs(length, length) + facts.sliding_layers * _pairs(length, window)

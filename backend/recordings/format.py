@@ -122,9 +122,10 @@ def _require_shown(first: Created, rest: Sequence[Record]) -> None:
 
 def _compute(run: Snapshot) -> None:
     """Every figure that is computed of a run. Raises where one cannot be."""
-    for name in run.arms:
+    for name, arm in run.arms.items():
         run.summary(name)
         run.ledger(name)
+        arm.kv_growing(0, len(arm.t_s))
     run.comparison()
     run.texts()
     if run.request.traffic is not None:

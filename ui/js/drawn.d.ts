@@ -1,4 +1,4 @@
-// What the browser makes of what it takes: columns that grow, and the declarations of charts (ui/live/charts/chart.py).
+// What the browser makes of what it takes: columns that grow, and the declarations of charts (ui/live/charts.py).
 
 declare namespace Live {
   /** The columns of an arm: latency, KV bytes and memory, with the seconds of tokens (`t`) and of samples (`st`). */

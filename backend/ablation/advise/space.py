@@ -4,7 +4,7 @@ to be ruled out."""
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -176,7 +176,8 @@ class Builder:
     def _candidate(self, choices: Mapping[str, str], checked: Checked, base: Mapping[str, str]) -> Candidate:
         rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)
         length = prompt_tokens(self._work) + self._work.max_new_tokens // 2
-        step = rates and bound(self.facts, setup_of(checked.plan, self.machine), length, self._work.batch_size, rates)
+        setup = replace(setup_of(checked.plan, self.machine), alike=self._work.temperature == 0)
+        step = rates and bound(self.facts, setup, length, self._work.batch_size, rates)
         compiles = bool(checked.plan.generate.compile_mode)
         recipe = arm_text({axis: checked.planned[axis] for axis in format_axes(base, checked.planned)})
         return Candidate(

@@ -40,6 +40,11 @@ def test_a_static_cache_has_its_whole_size_from_the_first_token() -> None:
     assert {point.full for point in found.kv} == {2 * 256 * 32 * 8 * 128 * 2 * 2}
 
 
+def test_copies_of_one_text_read_the_experts_of_one() -> None:
+    one, eight = (predicted("random:Qwen3-30B-A3B", started=Started(4, n, 50, [])).prefill for n in (1, 8))
+    assert one is not None and eight is not None and one.seconds == eight.seconds
+
+
 def test_an_encoder_has_no_kv_curve_and_one_length() -> None:
     found = predicted("random:bert-base-uncased")
     assert found.kv == [] and {point.length for point in found.roofline} == {100}

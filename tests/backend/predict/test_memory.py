@@ -245,6 +245,8 @@ def test_an_offloaded_cache_takes_a_few_layers_on_a_gpu_and_all_on_a_cpu() -> No
     assert windowed.kv_elsewhere == full - 2 * full // 12, "windows stay, and two of the other layers"
     only = peak_bytes(Shape(resolve("random:Mistral-7B-v0.1"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000))
     assert only.kv_elsewhere == 0
+    latent = peak_bytes(Shape(resolve("random:DeepSeek-V3.2"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000))
+    assert latent.kv_elsewhere == latent.kv - 2 * latent.kv // 61, "of latent vectors two layers too"
 
 
 def test_eager_attention_needs_its_scores_and_sdpa_does_not() -> None:

@@ -34,6 +34,6 @@ export function ranked(entries, typed) {
   if (typed.trim()) found.sort(([a, m], [b, n]) => n - m || Number(a.state === 'cannot run') - Number(b.state === 'cannot run'));
   return found.map(([entry]) => entry);
 }
-// How what an entry adds is called (`key_of` of backend/runs/start_costs.py).
+// How what an entry adds is called (`key_of` of backend/runs/earlier.py).
 /** @param {Pick<Palette.Entry, 'choices' | 'whole'>} entry */
 export const keyOf = ({ choices, whole }) => (whole ? 'whole ' : '') + Object.entries(choices).map(pair => pair.join('=')).sort().join(' ');

@@ -1,6 +1,7 @@
 """Which arms may answer a wish."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -65,6 +66,15 @@ def test_limits_rule_out_what_is_predicted_to_break_them(bench: Bench) -> None:
     assert "Its roofline bound is over 2.00 ms a token." in said
     others = [one for one in tight.space.arms.values() if one is not tight.space.base]
     assert others and all(one.memory_bytes <= 1.05 * (10 << 30) for one in others)
+
+
+def test_copies_of_one_text_read_the_experts_of_one(bench: Bench) -> None:
+    there = elsewhere(bench.machine(), "H100-SXM")
+    one, eight, drawn_apart = (
+        Builder(bench, Question("random:gpt-oss-20b", work, "latency"), there).space.base.bound_s or 0.0
+        for work in (WORK, replace(WORK, batch_size=8), replace(WORK, batch_size=8, temperature=1.0))
+    )
+    assert one < eight < 1.1 * one < drawn_apart
 
 
 def test_many_requests_are_served_in_batches(bench: Bench) -> None:
