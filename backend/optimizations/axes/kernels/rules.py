@@ -167,7 +167,8 @@ LOCAL_RULES = (
     note(
         lambda s: (_fused_whole(s) and not _left_packed(s)) or _by_rows(s),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
-        "with quantized weights); the chosen attention computes prefill and whatever is larger.",
+        "where linear layers have 4 bits, or ranks share experts); the chosen attention computes prefill and whatever "
+        "is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
     ),
     note(
