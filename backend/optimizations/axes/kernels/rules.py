@@ -18,10 +18,11 @@ from tokendyno.backend.optimizations.whole_layers import WHOLE
 
 _MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
 NO_NORMS = frozenset(
-    {"gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "opt", "phi", "stablelm"} | {"bert", *ENCODERS}
+    {"gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4", "helium", "qwen3_5_text", "qwen3_next", "zamba2"}
+    | {"gpt2", "gpt_neox", "opt", "phi", "stablelm", "bert", *ENCODERS}
 )
-"""Architectures without an RMSNorm that a kernel can replace: Gemma's adds 1 to its weight, the others have
-LayerNorm."""
+"""Architectures without an RMSNorm that a kernel can replace: the first have one that transformers does not offer to
+any (Gemma's adds 1 to its weight), the others LayerNorm."""
 ROWS = "DecoderLayerOfGPT2"
 """The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
 
@@ -40,6 +41,7 @@ def _fused_whole(s: Subject) -> bool:
         "DecoderLayer" in s.machine.kernel_layers
         and s.facts.architecture in WHOLE
         and (s.facts.architecture not in routed.WHOLE or _with_experts(s))
+        and (s.facts.architecture != "qwen2_moe" or s.choices["quantization"] == "none")  # its gate is read as dense
         and uses_own_loop(s)
         and (s.choices["projections"] == "fused" or _comes_joined(s))
     )
@@ -85,10 +87,10 @@ def may_replace(layer: str, s: Subject) -> bool:
         return s.choices["parallel"] != "off"
     if layer == "StepEnd":
         return uses_own_loop(s)
-    if layer.endswith("RotaryEmbedding"):
-        return layer == "RotaryEmbedding" and s.facts.architecture not in ("gpt2", "bert", *ENCODERS)
-    if layer == "OffsetRMSNorm":
-        return s.facts.architecture.startswith("gemma")
+    if layer == "OffsetRMSNorm" or layer.endswith("RotaryEmbedding"):  # offered where projections are fused
+        whole = WHOLE.get(s.facts.architecture)
+        joined = s.choices["projections"] == "fused" or whole_as_they_come(s)
+        return whole is not None and layer in (whole.rotary, whole.norm) and joined
     return layer != "RMSNorm" or s.facts.architecture not in NO_NORMS
 
 
