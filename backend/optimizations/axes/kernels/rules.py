@@ -47,6 +47,11 @@ def _fused_whole(s: Subject) -> bool:
     )
 
 
+def _computes_heads(s: Subject) -> bool:
+    """Whether the kernel of attention has this size of heads and as many queries for each KV head: `ops.fits`."""
+    return s.facts.head_dim in (16, 32, 64, 128, 256) and s.facts.heads <= 16 * s.facts.kv_heads
+
+
 def _comes_joined(s: Subject) -> bool:
     """Whether q, k and v are one matrix without being fused, and one that kernels read."""
     read = s.choices["quantization"] == "none" or s.choices["quantization"].startswith("torchao")
@@ -82,6 +87,8 @@ def _by_rows(s: Subject) -> bool:
 def may_replace(layer: str, s: Subject) -> bool:
     """Whether a layer of a kernel folder can take the place of one of this model, as far as its name tells."""
     if layer.startswith("DecoderLayer"):
+        if not _computes_heads(s):
+            return False
         return layer == ROWS if _by_rows(s) else _fused_whole(s) and layer == WHOLE[s.facts.architecture].layer
     if layer.startswith(("Summed", "Gathered")):  # of ranks
         return s.choices["parallel"] != "off"
@@ -167,7 +174,7 @@ MAPPING_RULES = (
 LOCAL_RULES = (
     _NO_PACKAGE,
     note(
-        lambda s: (_fused_whole(s) and not _left_packed(s)) or _by_rows(s),
+        lambda s: _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s)),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
         "where linear layers have 4 bits, or ranks share experts); the chosen attention computes prefill and whatever "
         "is larger.",

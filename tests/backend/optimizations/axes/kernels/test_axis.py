@@ -96,6 +96,15 @@ def test_layers_are_named_where_the_worker_offers_them(
     assert {name for name in names if may_replace(name, subject)} == offered
 
 
+@pytest.mark.parametrize(("head_dim", "heads", "whole"), [(128, 32, True), (96, 32, False), (128, 17 * 8, False)])
+def test_layers_run_whole_where_the_kernel_of_attention_has_their_heads(head_dim: int, heads: int, whole: bool) -> None:
+    """Phi-3-mini's have 96 numbers."""
+    known = replace(facts(LLAMA), architecture="phi3", head_dim=head_dim, heads=heads)
+    machine, choices = replace(H200, kernel_layers=("DecoderLayer",)), OWN | {"kernels": "local"}
+    assert may_replace("DecoderLayer", subject_of(known, machine, choices)) is whole
+    assert ("whole decoder layers" in said("local", known, machine, **choices).get("note", "")) is whole
+
+
 def test_the_plan_names_the_folder_and_the_mode() -> None:
     bare = Plan(LoadPlan(ModelSource("random")))
     subject = subject_of(facts(LLAMA), H200, {"compile": "off"})
