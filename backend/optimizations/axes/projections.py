@@ -185,7 +185,8 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
     sizes: set[tuple[int, ...]] = {_size(matrix) for matrix in matrices}
     if parts:
         joined = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
-        sizes = {(rows, one.whole.in_features) for one in joined for rows in one.sizes} - sizes - _experts(observation)
+        apart: set[tuple[int, ...]] = {(rows, one.whole.in_features) for one in joined for rows in one.sizes}
+        sizes = apart - sizes - _experts(observation)
     beside = [module for _, module in text_modules(observation.model)]
     if observation.model.can_generate():
         beside.append(observation.model.get_output_embeddings())
