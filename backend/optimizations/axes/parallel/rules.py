@@ -6,6 +6,7 @@ from typing import NamedTuple
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import mxfp4
 from tokendyno.backend.optimizations.conditions import runs_mxfp4, runs_own_mxfp4
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import ParallelKind
@@ -138,6 +139,8 @@ def impossible(named: Named, subject: Subject) -> str:
     quantization = subject.choices["quantization"]
     if "mxfp4" in (facts.quantization, quantization) and not runs_mxfp4(subject):
         quantization = "mxfp4-dequantized"
+    if quantization.startswith("mxfp4") and not mxfp4.available(subject):
+        quantization = "none"  # that axis refuses it
     if refused := refusal(facts, quantization, ranks, ranks if named.kind == "expert" else 1):
         return refused
     return _too_many(ranks, machine)
