@@ -109,7 +109,8 @@ _CAPTURED = (
     ),
     blocked(
         lambda s: s.cuda and s.decoder and s.choices["cuda_graphs"] != "manual",
-        "The pass over the prompt is captured beside the step of the custom decode loop, whose cache does not move.",
+        "A pass over the prompt is captured only beside a captured step of the custom decode loop, whose cache does "
+        "not move.",
         "backend/worker/loop/step.py",
         (("cuda_graphs", "manual"), ("cache", "static"), ("loop", "own")),
     ),

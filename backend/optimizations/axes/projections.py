@@ -7,7 +7,7 @@ import msgspec
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import Choice, Optimization
-from tokendyno.backend.optimizations.proof import Observation, coverage, hides, traced_passes, weight_of
+from tokendyno.backend.optimizations.proof import Observation, coverage, hides, prompt_passes, traced_passes, weight_of
 from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.optimizations.tensor_bytes import local_part
 from tokendyno.backend.optimizations.whole_layers import WHOLE
@@ -178,7 +178,7 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
     """Products with these matrices in the trace, or with the `parts` that were joined in each, told by rows and
     columns; those of equal matrices beside them are taken off. Of parts that are as large as an expert's matrix nothing
     is told: how many products a pass makes with experts depends on the text."""
-    from torch.nn import Embedding
+    from torch.nn import Embedding, Linear
 
     trace = observation.trace()
     ours = {id(matrix) for matrix in matrices}
@@ -190,19 +190,22 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
     beside = [module for _, module in text_modules(observation.model)]
     if observation.model.can_generate():
         beside.append(observation.model.get_output_embeddings())
+    passes = traced_passes(observation)
+    shown = prompt_passes(observation) if hides(observation) else passes  # kernels replace linear layers, no routers
     equal = sum(
-        _size(module) in sizes
+        shown if isinstance(module, Linear) else passes
         for module in beside
         if getattr(getattr(module, "weight", None), "ndim", 0) == 2
         and not isinstance(module, Embedding)
         and id(module) not in ours
+        and _size(module) in sizes
     )
     by_operator: Counter[str] = Counter()
     for (name, shapes), n in trace.shapes.items():
         weight = weight_of(name, shapes)
         if (weight if name == "aten::linear" else weight[::-1]) in sizes:  # a product takes it transposed
             by_operator[name] += n
-    return max(0, max(by_operator.values(), default=0) - equal * traced_passes(observation))
+    return max(0, max(by_operator.values(), default=0) - equal)
 
 
 def _experts(observation: Observation) -> set[tuple[int, ...]]:

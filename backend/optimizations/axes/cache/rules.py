@@ -3,6 +3,7 @@
 from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.optimizations.conditions import asks_to_compile, half_precision, skips_compilation, uses_own_loop
 from tokendyno.backend.optimizations.subject import Rule, Subject, blocked, note
+from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.predict.kv import GROUP
 
 DOCS = "https://huggingface.co/docs/transformers/kv_cache"
@@ -153,9 +154,18 @@ _RANKS = blocked(
     "presets/kernels/matvec: shared_layer",
     fix=(("cache", "static"),),
 )
+
+
+def _whole(s: Subject) -> bool:
+    """Whether kernels may compute this model's layers whole, as far as its matrices go."""
+    named = s.facts.architecture in WHOLE and s.choices["projections"] == "fused"
+    return named or s.facts.architecture in ("gpt2", "phi3")
+
+
 _DEQUANTIZES = note(
-    lambda s: s.facts.kind == "decoder" and s.choices["kernels"] != "local",
-    "Without kernels=local each layer dequantizes its whole cache for each token: less memory, slower decoding.",
+    lambda s: s.facts.kind == "decoder" and not (s.choices["kernels"] == "local" and _whole(s)),
+    "Where kernels=local does not compute whole layers, each dequantizes its whole cache for each token: less memory, "
+    "slower decoding.",
     "backend/worker/loop/cache.py: StaticFp8SlotLayer.update",
 )
 
@@ -164,14 +174,14 @@ def _not_read(s: Subject) -> bool:
     facts = s.facts
     if s.choices["kernels"] != "local" or not s.decoder or not s.cuda:
         return False
-    sizes = 32 <= facts.head_dim <= 128 and facts.heads < 16 * facts.kv_heads
+    sizes = facts.head_dim in (32, 64, 128) and facts.heads < 16 * facts.kv_heads
     return s.machine.capability < (8, 9) or not half_precision(s) or not sizes
 
 
 _NOT_READ = blocked(
     _not_read,
     "The attention of kernels=local reads 8 bits from compute capability 8.9 on, in models of 16 bits with "
-    "heads of 32 to 128 numbers and fewer than 16 queries for each KV head.",
+    "heads of 32, 64 or 128 numbers and fewer than 16 queries for each KV head.",
     "presets/kernels/matvec: eight_bits.reads",
     fix=(("cache", "static"),),
 )

@@ -18,10 +18,11 @@ from tokendyno.backend.optimizations.whole_layers import WHOLE
 
 _MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
 NO_NORMS = frozenset(
-    {"gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "opt", "phi", "stablelm"} | {"bert", *ENCODERS}
+    {"gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4", "helium", "qwen3_5_text", "qwen3_next", "zamba2"}
+    | {"gpt2", "gpt_neox", "opt", "phi", "stablelm", "bert", *ENCODERS}
 )
-"""Architectures without an RMSNorm that a kernel can replace: Gemma's adds 1 to its weight, the others have
-LayerNorm."""
+"""Architectures without an RMSNorm that a kernel can replace: the first have one that transformers does not offer to
+any (Gemma's adds 1 to its weight), the others LayerNorm."""
 ROWS = "DecoderLayerOfGPT2"
 """The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
 
@@ -40,9 +41,15 @@ def _fused_whole(s: Subject) -> bool:
         "DecoderLayer" in s.machine.kernel_layers
         and s.facts.architecture in WHOLE
         and (s.facts.architecture not in routed.WHOLE or _with_experts(s))
+        and (s.facts.architecture != "qwen2_moe" or s.choices["quantization"] == "none")  # its gate is read as dense
         and uses_own_loop(s)
         and (s.choices["projections"] == "fused" or _comes_joined(s))
     )
+
+
+def _computes_heads(s: Subject) -> bool:
+    """Whether the kernel of attention has this size of heads and as many queries for each KV head: `ops.fits`."""
+    return s.facts.head_dim in (16, 32, 64, 128, 256) and s.facts.heads <= 16 * s.facts.kv_heads
 
 
 def _comes_joined(s: Subject) -> bool:
@@ -80,15 +87,17 @@ def _by_rows(s: Subject) -> bool:
 def may_replace(layer: str, s: Subject) -> bool:
     """Whether a layer of a kernel folder can take the place of one of this model, as far as its name tells."""
     if layer.startswith("DecoderLayer"):
+        if not _computes_heads(s):
+            return False
         return layer == ROWS if _by_rows(s) else _fused_whole(s) and layer == WHOLE[s.facts.architecture].layer
     if layer.startswith(("Summed", "Gathered")):  # of ranks
         return s.choices["parallel"] != "off"
     if layer == "StepEnd":
         return uses_own_loop(s)
-    if layer.endswith("RotaryEmbedding"):
-        return layer == "RotaryEmbedding" and s.facts.architecture not in ("gpt2", "bert", *ENCODERS)
-    if layer == "OffsetRMSNorm":
-        return s.facts.architecture.startswith("gemma")
+    if layer == "OffsetRMSNorm" or layer.endswith("RotaryEmbedding"):  # offered where projections are fused
+        whole = WHOLE.get(s.facts.architecture)
+        joined = s.choices["projections"] == "fused" or whole_as_they_come(s)
+        return whole is not None and layer in (whole.rotary, whole.norm) and joined
     return layer != "RMSNorm" or s.facts.architecture not in NO_NORMS
 
 
@@ -165,9 +174,10 @@ MAPPING_RULES = (
 LOCAL_RULES = (
     _NO_PACKAGE,
     note(
-        lambda s: (_fused_whole(s) and not _left_packed(s)) or _by_rows(s),
+        lambda s: _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s)),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
-        "with quantized weights); the chosen attention computes prefill and whatever is larger.",
+        "where linear layers have 4 bits, or ranks share experts); the chosen attention computes prefill and whatever "
+        "is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
     ),
     note(

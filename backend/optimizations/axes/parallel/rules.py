@@ -6,6 +6,7 @@ from typing import NamedTuple
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import mxfp4
 from tokendyno.backend.optimizations.conditions import runs_mxfp4, runs_own_mxfp4
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import ParallelKind
@@ -34,8 +35,23 @@ class Conflict:
 
 
 RANKS = (
-    Conflict("kernels", ("off",), "Kernels that replace layers compute whole ones: they know no other ranks."),
-    Conflict("projections", ("separate",), "Matrices that are split over ranks are not fused: untried."),
+    Conflict(
+        "kernels",
+        ("off",),
+        "Across ranks, kernels that replace layers are tried only as kernels=local, in a dense Llama, Mistral or Qwen "
+        "3 split with tensor parallelism and in gpt-oss with experts=triton, if the vocabulary divides evenly.",
+    ),
+    Conflict(
+        "experts",
+        ("auto", "eager", "grouped_mm", "batched_mm"),
+        "Our kernels for experts are tried across ranks with gpt-oss only.",
+    ),
+    Conflict(
+        "projections",
+        ("separate",),
+        "Across ranks, fused projections are tried only in a dense Llama, Mistral or Qwen 3 split with tensor "
+        "parallelism, and in gpt-oss with experts=triton.",
+    ),
     Conflict(
         "compile",
         ("off",),
@@ -123,6 +139,8 @@ def impossible(named: Named, subject: Subject) -> str:
     quantization = subject.choices["quantization"]
     if "mxfp4" in (facts.quantization, quantization) and not runs_mxfp4(subject):
         quantization = "mxfp4-dequantized"
+    if quantization.startswith("mxfp4") and not mxfp4.available(subject):
+        quantization = "none"  # that axis refuses it
     if refused := refusal(facts, quantization, ranks, ranks if named.kind == "expert" else 1):
         return refused
     return _too_many(ranks, machine)
@@ -175,7 +193,9 @@ def _unplaced(named: Named, subject: Subject) -> str:
 
 
 def _on_parts(axis: str, named: Named, subject: Subject) -> bool:
-    """Whether that choice works on parts: fused projections, our kernels, torch.compile."""
+    """Whether that choice works on parts: our kernels, of experts too, fused projections, torch.compile."""
+    if axis == "experts":
+        return not subject.facts.experts or (subject.choices[axis], subject.facts.architecture) == ("triton", "gpt_oss")
     routed = subject.facts.architecture == "gpt_oss" and (
         subject.choices["experts"] == "triton" or runs_own_mxfp4(subject)
     )

@@ -39,7 +39,7 @@ _NATIVE = (
 
 _STANDS_IN = note(
     lambda s: mxfp4.available(s) and s.choices["experts"] == "auto" and mxfp4.own(s),
-    f"The kernel {mxfp4.KERNELS} cannot be had, or not for ranks, so tokendyno's own kernels compute the experts "
+    f"Across ranks, and where the kernel {mxfp4.KERNELS} cannot be had, tokendyno's own kernels compute the experts "
     "(experts=triton).",
     "backend/optimizations/mxfp4.py: own",
 )

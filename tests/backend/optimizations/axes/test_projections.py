@@ -83,6 +83,17 @@ def test_a_matrix_of_the_same_size_beside_them_does_not_stand_in_for_one() -> No
     assert traced(model).reached == 7
 
 
+def test_one_of_the_same_size_whose_steps_are_hidden_is_seen_with_the_prompt_alone() -> None:
+    """As in Gemma 3n, whose projection for all layers' inputs has as many rows here as q, k and v together."""
+    model = build("gemma3n_text")
+    groups = fuse(model)
+    with torch.inference_mode():
+        read = trace(lambda: int(model(torch.tensor([[5, 6, 7]])) is not None), False)
+    run = replace(read, steps=4, ops=read.ops + Counter({"tokendyno_matvec::linear": 9}))
+    found = AXIS.find(Observation(model, None, PLAN, lambda: run))
+    assert (found.reached, found.expected) == (groups, groups), found.proof
+
+
 def test_a_router_of_the_same_size_as_a_part_is_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in gpt-oss-120b over four GPUs, which have 128 rows of keys each: as many as there are experts."""
     monkeypatch.setitem(CONFIGS, "gpt_oss", CONFIGS["gpt_oss"] | {"num_local_experts": 2 * 8})

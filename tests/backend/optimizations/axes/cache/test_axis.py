@@ -9,7 +9,7 @@ import torch
 from transformers import DynamicCache, MllamaTextConfig, QuantizedCache, StaticCache
 from transformers.cache_utils import DynamicLayer
 
-from tests.support.machines import H200, facts
+from tests.support.machines import H200, facts, settled
 from tests.support.proof import verify
 from tests.support.tiny_models import tiny
 from tokendyno.backend.counts import counts_of
@@ -238,6 +238,28 @@ def test_of_counted_layers_only_keys_and_values_of_one_size_can_be_quantized(
         return not any(v.level == "blocked" for v in AXIS.verdicts(choice, subject))
 
     assert (allowed("quantized-fp8"), allowed("unwindowed")) == (quantized, unwindowed)
+
+
+@pytest.mark.parametrize(
+    ("choices", "noted"),
+    [
+        ({"kernels": "local", "projections": "fused"}, False),
+        ({"kernels": "local"}, True),  # its layers stay in the model's code
+        ({"projections": "fused"}, True),
+    ],
+)
+def test_where_no_kernel_reads_8_bits_as_they_lie_it_is_said(choices: dict[str, str], noted: bool) -> None:
+    machine = replace(H200, kernel_layers=("DecoderLayer",))
+    checked = settled(facts("random:Llama-3-8B"), {"cache": "static-fp8", "loop": "own"} | choices, machine)
+    reasons = [verdict.reason for verdict in checked.verdicts]
+    assert any("dequantizes its whole cache" in reason for reason in reasons) is noted
+
+
+@pytest.mark.parametrize(("head_dim", "reads"), [(64, True), (96, False), (128, True), (256, False)])
+def test_kernels_read_8_bits_in_heads_of_a_power_of_two(head_dim: int, reads: bool) -> None:
+    model = replace(facts("random:Llama-3-8B"), head_dim=head_dim)
+    arm = {"cache": "static-fp8", "loop": "own", "kernels": "local"}
+    assert any("reads 8 bits" in verdict.reason for verdict in settled(model, arm, H200).blocked) is not reads
 
 
 @pytest.mark.parametrize(("name", "moved", "reached"), [("static", 0, 4), ("static", 1, 3), ("dynamic", 4, 4)])

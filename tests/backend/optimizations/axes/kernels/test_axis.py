@@ -20,7 +20,7 @@ from tokendyno.backend.optimizations import Observation, subject_of
 from tokendyno.backend.optimizations.axes.kernels import axis
 from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
 from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers
-from tokendyno.backend.optimizations.axes.kernels.rules import NO_NORMS
+from tokendyno.backend.optimizations.axes.kernels.rules import NO_NORMS, may_replace
 from tokendyno.backend.optimizations.proof import Trace
 from tokendyno.backend.plan import STATIC, GeneratePlan, KernelsKind, LoadPlan, LoopKind, ParallelPlan, Plan
 from tokendyno.backend.script.parts import Script
@@ -59,6 +59,50 @@ def test_whole_layers_run_where_kernels_compute_the_experts_too(model: str, expe
     dense = {"quantization": "mxfp4-dequantized"} if model == OSS else {}
     found = said("local", model, machine, **OWN, projections="fused", experts=experts, **dense)
     assert ("whole decoder layers" in found.get("note", "")) is whole
+
+
+@pytest.mark.parametrize(
+    ("architecture", "choices", "offered"),
+    [
+        ("llama", {"projections": "fused"}, {"DecoderLayer", "RotaryEmbedding", "RMSNorm"}),
+        ("llama", {}, {"RMSNorm"}),  # `fuse` offers the others
+        ("phi3", {}, {"DecoderLayer", "RotaryEmbedding", "RMSNorm"}),
+        ("olmo2", {"projections": "fused"}, {"DecoderLayer", "RMSNorm"}),
+        ("gemma3_text", {"projections": "fused"}, {"DecoderLayerOfGemma", "TypedRotaryEmbedding", "OffsetRMSNorm"}),
+        ("gemma3n_text", {"projections": "fused"}, set()),
+        ("qwen2_moe", {"projections": "fused", "experts": "triton"}, {"DecoderLayer", "RotaryEmbedding", "RMSNorm"}),
+        # the gate of whose shared expert kernels read dense only
+        (
+            "qwen2_moe",
+            {"projections": "fused", "experts": "triton", "quantization": "torchao-int8"},
+            {"RotaryEmbedding", "RMSNorm"},
+        ),
+    ],
+)
+def test_layers_are_named_where_the_worker_offers_them(
+    architecture: str, choices: dict[str, str], offered: set[str]
+) -> None:
+    names = (
+        "DecoderLayer",
+        "DecoderLayerOfGemma",
+        "RMSNorm",
+        "OffsetRMSNorm",
+        "RotaryEmbedding",
+        "TypedRotaryEmbedding",
+    )
+    known, plain = replace(facts(LLAMA), architecture=architecture), {"quantization": "none", "experts": "auto"}
+    machine = replace(H200, kernel_layers=names)
+    subject = subject_of(known, machine, OWN | plain | {"kernels": "local", "projections": "separate"} | choices)
+    assert {name for name in names if may_replace(name, subject)} == offered
+
+
+@pytest.mark.parametrize(("head_dim", "heads", "whole"), [(128, 32, True), (96, 32, False), (128, 17 * 8, False)])
+def test_layers_run_whole_where_the_kernel_of_attention_has_their_heads(head_dim: int, heads: int, whole: bool) -> None:
+    """Phi-3-mini's have 96 numbers."""
+    known = replace(facts(LLAMA), architecture="phi3", head_dim=head_dim, heads=heads)
+    machine, choices = replace(H200, kernel_layers=("DecoderLayer",)), OWN | {"kernels": "local"}
+    assert may_replace("DecoderLayer", subject_of(known, machine, choices)) is whole
+    assert ("whole decoder layers" in said("local", known, machine, **choices).get("note", "")) is whole
 
 
 def test_the_plan_names_the_folder_and_the_mode() -> None:

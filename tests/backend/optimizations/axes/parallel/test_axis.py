@@ -94,6 +94,23 @@ def test_what_is_untried_across_ranks_is_refused_and_said_to_be_untried(
     assert refusal("random:Qwen3-0.6B", EIGHT, **beside)[0] == ""
 
 
+@pytest.mark.parametrize("choice", ["mxfp4", "mxfp4-dequantized"])
+def test_a_model_that_has_no_mxfp4_is_refused_that_alone(choice: str) -> None:
+    arm = make_config("random:Qwen3-0.6B", {"quantization": choice, "parallel": "tensor-2"})
+    found = check(arm, facts("random:Qwen3-0.6B"), EIGHT, Workload(prompt="Once"))
+    assert {verdict.axis for verdict in found.blocked} == {"quantization"}
+
+
+@pytest.mark.parametrize("choice", ["expert-4", "tensor-4"])
+def test_our_kernels_for_experts_are_refused_across_ranks_of_mixtures_other_than_gpt_oss(choice: str) -> None:
+    reason, fix = refusal("random:Qwen3-30B-A3B", EIGHT, parallel=choice, experts="triton")
+    assert "tried across ranks with gpt-oss only" in reason and fix == {"experts": "auto"}
+    assert refusal("random:Qwen3-30B-A3B", EIGHT, parallel=choice) == ("", {})
+    assert refusal("random:Qwen3-30B-A3B", EIGHT, experts="triton") == ("", {})
+    assert refusal("random:gpt-oss-20b", EIGHT, parallel=choice, experts="triton") == ("", {})
+    assert refusal("random:Qwen3-0.6B", EIGHT, parallel="tensor-4", experts="triton") == ("", {}), "no experts"
+
+
 @pytest.mark.parametrize("choice", ["expert-4", "tensor-2"])
 def test_ranks_compute_mxfp4_by_kernels_of_ours_each_with_its_part_of_the_weights(choice: str) -> None:
     """Beside another choice of `experts`, which leaves MXFP4 to the Hub's, they are refused."""
