@@ -10,7 +10,6 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import Optimization, all_axes, subject_of
-from tokendyno.backend.optimizations.base import divided
 from tokendyno.backend.plan import BatchPlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import quoted
@@ -116,7 +115,7 @@ def argument_of(axis: Optimization, choice: str, facts: ModelFacts, machine: Mac
     """The same of one choice alone, as it is written."""
     parts, plain = Script(), Plan(LoadPlan(facts.source, device=machine.device))
     subject = subject_of(facts, machine, {axis.name: choice})
-    plan = axis.edit(plain, divided(choice)[0], subject)
+    plan = axis.edit(plain, choice, subject)
     axis.write(parts, plan)
     given = parts.load | parts.shown | parts.generate
     if parts.cache and not parts.loop:

@@ -58,7 +58,7 @@ PHASES: dict[PhaseName, str] = {
 }
 """A phase as it is named in "failed during ..."."""
 
-STOPPED = "Stopped. What was measured so far is kept."
+STOPPED = "What was measured so far is kept."
 _AGAIN = "Run again; a new worker will be started."
 
 LogEvent = Callable[[str, Event], None]

@@ -93,7 +93,7 @@ def answer(found: Fit) -> str:
     sizes = f"{needed[0] if needed[1] == room[1] else ' '.join(needed)} of {' '.join(room)}{free}"
     said += f" on {_where(found, first.gpus)}{shared} {how}: {sizes}{' of each' if first.gpus > 1 else ''}"
     most = first.max_context
-    length = "all of its positions" if most == found.facts.max_positions else f"up to {most:,}"
+    length = f"up to all {most:,} positions" if most == found.facts.max_positions else f"up to {most:,}"
     said += f" at {found.context:,} tokens{f', {length}' if most > found.context else ''}"
     said += ", which is tight: predictions may be off by as much." if first.margin == "tight" else "."
     if changed:

@@ -131,13 +131,11 @@ class Listing:
                 f"SELECT trial, count(*) FROM runs WHERE {scope} AND trial IN ({places}) GROUP BY trial", mine | names
             )
         )
-        said = "{} trials"
-        return [
-            msgspec.structs.replace(row, trials=counts[row.trial], work=said.format(counts[row.trial]), line="")
-            if row.trial in trials
-            else row
-            for row in rows
-        ]
+
+        def group(row: Row, count: int) -> Row:
+            return msgspec.structs.replace(row, trials=count, work=f"{count} trial{'s' * (count != 1)}", line="")
+
+        return [group(row, counts[row.trial]) if row.trial in trials else row for row in rows]
 
     def one(self, run_id: str, visitor: Visitor) -> Row | None:
         """The row of a run that the visitor may find; None if there is none."""

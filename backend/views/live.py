@@ -17,6 +17,7 @@ from tokendyno.backend.runs.gate import Gate, PairReading, gate_of
 from tokendyno.backend.runs.records import Created, Status, Unit
 from tokendyno.backend.runs.run import Columns, Run, Update
 from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.units import bytes_text
 from tokendyno.backend.views.arm_names import capitalized
 from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.details import detail_rows
@@ -402,9 +403,13 @@ def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
     """By the key of a chart; of memory and KV cache only where they differ."""
     if card is None:
         name = next(iter(run.arms))
-        mean_s = run.summary(name).latency_mean_s
-        known = {} if mean_s is None else {"latency": joined(mean_s)}
-        return {key: SlideFigure("", text, f"a {step_word(run.unit)} in arm {name}") for key, text in known.items()}
+        one, alone = run.summary(name), dict[str, SlideFigure]()
+        if one.latency_mean_s is not None:
+            alone["latency"] = SlideFigure("", joined(one.latency_mean_s), f"a {step_word(run.unit)} in arm {name}")
+        if one.kv_bytes:
+            size, unit = bytes_text(one.kv_bytes)
+            alone["kv"] = SlideFigure("", size, f"{unit} of KV cache in arm {name}")
+        return alone
     found = {"latency": SlideFigure(card.lead, card.figure, card.tail)}
     a, b = (run.summary(name) for name in run.arms)
     sizes = {

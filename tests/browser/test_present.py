@@ -35,6 +35,9 @@ def test_a_story_is_presented_played_and_left_by_keys(open_page: Open) -> None:
     assert user.page.evaluate(SMALLEST_PX) >= 18 and user.page.evaluate(OUTSIDE) == []
     assert obstacles(user.page) == []
 
+    keys.press("PageDown")  # a story of one arm, with its own chart
+    user.wait(f"{SLIDE}.querySelector('.td-slide-tail').textContent === 'MiB of KV cache in arm A'")
+    assert user.page.evaluate(OUTSIDE) == []
     keys.press("PageDown")
     user.wait(f"{PANEL}.dataset.over === 'recorded-{after.recording}'")
     user.wait(f"{SLIDE}.querySelector('.td-slide-figure').textContent.endsWith('\u00d7')")

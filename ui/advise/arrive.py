@@ -7,6 +7,7 @@ import msgspec
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS, is_size
+from tokendyno.backend.hardware.gpu_specs import find_gpu
 from tokendyno.ui.advise.page import NEW_TOKENS, PROMPT_TOKENS, AdviseControls
 from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.components.events import QUIET
@@ -36,7 +37,7 @@ def advise_on_fit(fit: FitControls, advise: AdviseControls, pages: gr.Tabs) -> N
         return {
             pages: gr.Tabs(selected="advise"),
             advise.model: read_text("The model", model).strip(),
-            advise.gpu: THIS if is_size(card) else card,
+            advise.gpu: THIS if is_size(card) or card.casefold() == THIS else find_gpu(card).name,
             advise.memory: card if is_size(card) else "",
             advise.prompt: "",
             advise.prompt_tokens: context - new,

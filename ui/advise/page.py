@@ -90,11 +90,11 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
             placeholder=f"Quality is read on it from {LEAST_WORDS} words on; empty: synthetic tokens",
             lines=1,
             max_lines=4,
-            min_width=260,
+            min_width=320,
             scale=6,
             elem_id="advise-prompt",
         )
-        prompt_tokens = number_input("Prompt tokens, if empty", PROMPT_TOKENS, "advise-prompt-tokens")
+        prompt_tokens = number_input("Or prompt tokens", PROMPT_TOKENS, "advise-prompt-tokens")
         new_tokens = number_input("New tokens", NEW_TOKENS, "advise-new-tokens")
         batch = number_input("Batch size", 1, "advise-batch")
     message = text_line("advise-message", role="alert", classes="td-failure")

@@ -159,7 +159,7 @@ def test_cancel_works_in_every_phase_and_keeps_a_worker_that_listens(
     ids.append(bench.submit(long(phase)))
     submitted.set()
     run = trap.ended(ids[0])
-    assert run.status == "cancelled" and "Stopped" in run.message
+    assert run.status == "cancelled" and "is kept" in run.message
     assert run.arms["A"].state == "cancelled"
     assert gone(pids[0]) is not kept
     works(bench)

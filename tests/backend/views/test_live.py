@@ -292,8 +292,9 @@ def test_what_differs_has_a_figure_in_a_sentence_and_what_does_not_has_none() ->
     assert said.figure.endswith("%") and 0 < int(said.figure[:-1]) < 100
 
 
-def test_of_a_single_arm_the_time_of_a_token_is_shown() -> None:
+def test_of_a_single_arm_the_time_of_a_token_and_the_cache_are_shown() -> None:
     run = Run(created(arms="A"))
     for record in [*arm_records("A", 20), ended()]:
         run.append(record)
-    assert set(head_of(run.snapshot(), 0.0).figures) == {"latency"}
+    figures = head_of(run.snapshot(), 0.0).figures
+    assert set(figures) == {"latency", "kv"} and figures["kv"].tail.endswith("B of KV cache in arm A")

@@ -15,7 +15,7 @@ export function drawCurve(found) {
   const plot = add(box, 'div', 'td-plotted'), [first] = curves, last = first.contexts.at(-1);
   const right = Math.min(last, 2.5 * Math.max(found.context, first.most));  // what cannot fit would flatten the rest
   const highest = Math.max(...first.bytes.filter((bytes, at) => first.contexts[at] <= right));
-  const top = 1.15 * Math.max(room_bytes, Math.min(2 * room_bytes, highest)) / gib;
+  const top = 1.15 * Math.max(room_bytes, first.bytes[0], Math.min(2 * room_bytes, highest)) / gib;
   plot.setAttribute('aria-hidden', 'true');
   drawPlot(plot, (css) => [
     ...curves.map((curve, at) => ({

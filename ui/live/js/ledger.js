@@ -20,7 +20,7 @@ export function makeLedger(box, codeFile) {
     shown = now;
     box.replaceChildren();
     if (!digest) {
-      box.append(el('p', 'td-empty', 'Proof that each choice took effect appears here once an arm has finished.'));
+      box.append(el('p', 'td-empty', 'Each arm that finishes shows here the proof that its choices took effect.'));
       return;
     }
     const table = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');

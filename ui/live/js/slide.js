@@ -51,7 +51,8 @@ export function makeSlide(dialog, button, shown, race) {
     const title = told?.title || run?.head.title || '';
     dialog.setAttribute('aria-label', title);
     setText(part('title'), title);
-    setText(part('what'), run ? [told ? run.head.title : '', run.head.note].filter(Boolean).join(', ') : '');
+    const note = run?.head.note ?? '';
+    setText(part('what'), [told && run ? run.head.title : '', note && note[0].toUpperCase() + note.slice(1)].filter(Boolean).join('. '));
     for (const name of ['lead', 'figure', 'tail']) setText(part(name), figure[name]);
     setText(part('badge'), chosen === 'latency' && card && !told ? card.recommendation : '');
     setText(part('claim'), told ? 'Claimed: ' + told.claim : '');
