@@ -127,7 +127,7 @@ class _Library(_Short):
         if self.work.batch_size > 1:
             says += f" This reads the prompt once, and the run read it in {self.work.batch_size} rows."
         body = [
-            _on_lines("model = td.load", [quoted(self._model()), *([quoted(",".join(arm))] if arm else [])]),
+            _on_lines("model = td.load", [quoted(self._model()), *([_literal(arm)] if arm else [])]),
             *self._given(),
             "print(generated.text)",
         ]
@@ -155,6 +155,15 @@ class _Library(_Short):
             yield f'ids = model.tokenizer({prompt})["input_ids"]'
             prompt = f"(ids * ({tokens} // len(ids) + 1))[:{tokens}]"
         yield call("generated = model.generate", [prompt], keywords)
+
+
+def _literal(choices: Sequence[str]) -> str:
+    """An arm as a string, in two where one would be longer than a line."""
+    whole = quoted(",".join(choices))
+    if len(whole) < WIDTH - 8:
+        return whole
+    half = len(choices) // 2
+    return f"{quoted(','.join(choices[:half]) + ',')}\n    {quoted(','.join(choices[half:]))}"
 
 
 def _on_lines(start: str, arguments: Sequence[str]) -> str:
