@@ -217,7 +217,7 @@ class Exchange:
         if self.phase in ("run", "warmup", "prove", "quality") and worker.ready and self._stopped(arm, worker):
             raise Halt("cancelled", STOPPED)
         self._pool.drop(arm)
-        raise Halt("cancelled", f"Stopped during {PHASES[self.phase]}; its worker was ended.")
+        raise Halt("cancelled", f"The worker was ended during {PHASES[self.phase]}. {STOPPED}")
 
     def _stopped(self, arm: str, worker: Worker) -> bool:
         """Ask a worker to end its command; whether it has, in good order and in time."""
