@@ -24,10 +24,16 @@ const lost = () => {
   const gone = document.activeElement === last ? last.disabled : document.activeElement === document.body && !usable(last);
   return gone && !document.querySelector('dialog[open]');
 };
+// A list is drawn anew once something was picked from it, on a busy machine for longer than a frame.
+const listed = () => last?.getAttribute?.('role') === 'combobox';
 let due = 0;
 const restore = () => {
   if (due || !lost()) return;
-  due = setTimeout(() => { due = 0; if (lost()) near()?.focus({ preventScroll: true }); }, 60);
+  due = setTimeout(() => {
+    due = 0;
+    if (lost()) near()?.focus({ preventScroll: true });
+    else if (document.activeElement === document.body && listed() && usable(last)) shut(last);
+  }, listed() ? 400 : 60);
 };
 document.addEventListener('focusin', (event) => {
   last = event.target;
