@@ -118,8 +118,9 @@ class Driver:
         return self.shown()
 
     def wait(self, condition: str, seconds: float = 120) -> None:
-        guard = f"{LIVE} && " if LIVE in condition else ""
-        there = f"() => Boolean({guard}({condition}))"
+        """Until a condition holds; what it asks of something that is not drawn yet does not hold."""
+        there = f"""() => {{ try {{ return Boolean({condition}); }} catch (error) {{
+          if (error instanceof TypeError) return false; throw error; }} }}"""
         self.page.wait_for_function(there, timeout=1000 * seconds, polling=50)
 
     def still(self) -> None:
