@@ -35,7 +35,7 @@ from tokendyno.backend.executors.endpoint import parse_endpoint
 from tokendyno.backend.executors.far_rank import hello_of
 from tokendyno.backend.executors.several_machines import Machines
 from tokendyno.backend.models import resolve
-from tokendyno.backend.optimizations.axes.parallel.axis import ranks_of
+from tokendyno.backend.optimizations.axes.parallel import ranks_of
 from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog

@@ -12,7 +12,7 @@ from transformers.cache_utils import DynamicSlidingWindowLayer
 
 from tokendyno.backend.counter.refused import Refused
 from tokendyno.backend.models.facts import CacheLayers, LayerKind
-from tokendyno.backend.optimizations.tensor_bytes import keeps_latents
+from tokendyno.backend.optimizations.axes.cache import keeps_latents
 
 SHORT, LONG = 3, 70
 """Lengths of the two passes: a growing tensor differs between them, a state does not."""

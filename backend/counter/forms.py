@@ -16,7 +16,7 @@ from transformers.generation.continuous_batching.cache import PagedAttentionCach
 from transformers.generation.continuous_batching.utils import find_head_dim, find_num_key_value_heads
 
 from tokendyno.backend.counter.cache import LONG, observed
-from tokendyno.backend.optimizations.axes.loop.masks import slot_masks
+from tokendyno.backend.optimizations.axes.loop import slot_masks
 
 LONGEST = 1 << 40
 """Longer than every window: nothing is allocated before the first update."""

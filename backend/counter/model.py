@@ -138,7 +138,7 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
         fits_slots=waits is not None,
         step_waits=bool(waits),
         fits_pages=pages,
-        shared_inputs=shared_inputs(model),
+        shared_inputs=shared_inputs(model, torch.nn.Linear),
         workspace=count_workspace(read_config(values), encoder),
     )
 

@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.optimizations.base import Choice, Optimization, divided
-from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Rule, Subject
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, Subject, divided
 
 if TYPE_CHECKING:
     from tokendyno.backend.models import ModelFacts
 
 __all__ = [
     "Choice",
-    "Observation",
     "Optimization",
     "Rule",
     "Subject",

@@ -1,19 +1,21 @@
-"""What an optimization is: an axis with named choices, its rules, its edit of the plan and its proof.
+"""What an optimization is: an axis with named choices, its rules and its edit of the plan.
 
-An axis is one file or folder in `axes/` with a module-level `AXIS`. Controls, rules, remedies, the plan, scripts, the
-ledger and the command line all come from that declaration; nothing outside `axes/` lists axes.
+An axis is one file or folder in `axes/` with a module-level `AXIS`. Controls, rules, remedies, the plan, scripts and
+the command line all come from that declaration; what was in effect is told by the module of the same name in
+`worker/witness/`. Nothing else lists axes.
 """
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tokendyno.backend.evidence import Finding, Verdict
-from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Rule, Subject
+import msgspec
+
+from tokendyno.backend.evidence import Level, Verdict
+from tokendyno.backend.hardware import Machine
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -40,6 +42,63 @@ _REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}(@[\w.-]{1,64})?(:\w{1,64})?
 
 MOST_LOSS = 1_000
 """Sorts after every declared loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What rules look at: the model, the machine, the choice of every axis and the batch.
+
+    `choices` names every axis, so that no rule needs to know another axis's default: build one with
+    `tokendyno.backend.optimizations.subject_of`. `values`: by axis, those of its choice, by key.
+    """
+
+    facts: "ModelFacts"
+    machine: Machine
+    choices: Mapping[str, str]
+    batch_size: int
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def decoder(self) -> bool:
+        return self.facts.kind == "decoder"
+
+    @property
+    def cuda(self) -> bool:
+        return self.machine.device == "cuda"
+
+
+When = Callable[[Subject], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """If `when` holds for a subject, the choice gets a verdict with this reason.
+
+    becomes   with level "fallback": the choice that will run instead
+    fix       changes that resolve it, as (axis, choice)
+    """
+
+    level: Level
+    when: When
+    reason: str
+    source: str
+    becomes: str = ""
+    fix: tuple[tuple[str, str], ...] = ()
+
+
+def blocked(when: When, reason: str, source: str, fix: tuple[tuple[str, str], ...]) -> Rule:
+    """A rule that refuses the choice."""
+    return Rule("blocked", when, reason, source, fix=fix)
+
+
+def fallback(when: When, reason: str, source: str, becomes: str, fix: tuple[tuple[str, str], ...] = ()) -> Rule:
+    """A rule by which another choice runs instead."""
+    return Rule("fallback", when, reason, source, becomes, fix)
+
+
+def note(when: When, reason: str, source: str, fix: tuple[tuple[str, str], ...] = ()) -> Rule:
+    """A rule that only says something."""
+    return Rule("note", when, reason, source, fix=fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +150,7 @@ class Optimization(ABC):
     leading        shown at once on the page; the others are folded unless they are set
     decoders_only  about generating tokens: an encoder takes nothing but the default
     many_requests  about requests that share the model (`tokendyno batch`): a single prompt has nothing to choose
+    in_pages       of these, about the steps of continuous batching
     in_fit_table   its choices make up the rows of the table of what fits
     costs          by choice: what it costs besides, in a few words
     aliases        by choice, "" for the axis: what else it is called, such as the argument of transformers that sets it
@@ -109,6 +169,7 @@ class Optimization(ABC):
     leading: bool = False
     decoders_only: bool = False
     many_requests: bool = False
+    in_pages: bool = False
     in_fit_table: bool = False
     wish: Wish = "faster"
     wishes: Mapping[str, Wish] = MappingProxyType({})
@@ -162,6 +223,19 @@ class Optimization(ABC):
     def write(self, script: Script, plan: Plan) -> None:  # noqa: B027
         """Add this axis's part of the plan to the exported script; nothing if it is the default."""
 
-    @abstractmethod
-    def find(self, observation: Observation) -> Finding:
-        """The choice that was in effect, told by effects and never by settings. Imports torch lazily."""
+
+class ManyRequests(Optimization):
+    """Base of the axes about many requests: a single prompt has nothing to choose, and an encoder generates nothing."""
+
+    decoders_only = True
+    many_requests = True
+
+
+def load_with(plan: Plan, **changes: Any) -> Plan:
+    """The plan with these fields of its `LoadPlan` changed."""
+    return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, **changes))
+
+
+def generate_with(plan: Plan, **changes: Any) -> Plan:
+    """The plan with these fields of its `GeneratePlan` changed."""
+    return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, **changes))

@@ -4,7 +4,7 @@ from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.hardware.compilers import INSTALL
 from tokendyno.backend.hardware.number_formats import FormatTime, nearest
 from tokendyno.backend.optimizations import mxfp4
-from tokendyno.backend.optimizations.subject import Rule, Subject, When, blocked
+from tokendyno.backend.optimizations.base import Rule, Subject, When, blocked
 from tokendyno.backend.plan import CACHES, GRAPH_MODES, CacheKind
 from tokendyno.backend.predict.memory import attention_of
 from tokendyno.backend.predict.quantized import library_of
@@ -194,3 +194,18 @@ def takes_hub_kernels(s: Subject) -> bool:
 def experts_settled(s: Subject) -> bool:
     """Whether nothing is left to choose: the model has no experts, or a kernel of their own computes them."""
     return not s.facts.experts or runs_mxfp4(s) or takes_hub_kernels(s)
+
+
+# --- many requests --------------------------------------------------------------------------------
+
+PAGED = "transformers 5.22: generation/continuous_batching"
+
+
+def only_continuous(what: str) -> Rule:
+    """Refuses a choice that continuous batching alone has."""
+    return blocked(
+        lambda s: not batches_continuously(s),
+        f"Only continuous batching has {what}.",
+        PAGED,
+        (("batching", "continuous"),),
+    )

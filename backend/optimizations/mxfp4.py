@@ -10,8 +10,8 @@ own for the rules of the axis quantization.
 from packaging.version import Version
 
 from tokendyno.backend.optimizations import routed
+from tokendyno.backend.optimizations.base import Subject, When
 from tokendyno.backend.optimizations.routed import no_gpu, no_kernels_package
-from tokendyno.backend.optimizations.subject import Subject, When
 
 KERNELS = "kernels-community/gpt-oss-triton-kernels"
 """The repository whose kernels compute MXFP4 experts."""

@@ -2,7 +2,7 @@
 
 from packaging.version import Version
 
-from tokendyno.backend.optimizations.subject import Subject, When
+from tokendyno.backend.optimizations.base import Subject, When
 
 CAPABILITY = (8, 0)
 TRITON = Version("3.5")

@@ -25,7 +25,6 @@ from contextlib import contextmanager
 from tokendyno.backend import hardware
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Failed, Generate, Load, Loaded, Probe, Prove, Ready, Score
-from tokendyno.backend.optimizations.tensor_bytes import parameter_count
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.redact import redact
 from tokendyno.backend.worker.channel import Channel
@@ -34,6 +33,7 @@ from tokendyno.backend.worker.errors import explain
 from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.load.loader import LoadedModel, load
 from tokendyno.backend.worker.load.unread import announce
+from tokendyno.backend.worker.prove.tensor_bytes import parameter_count
 from tokendyno.backend.worker.runners.base import Runner
 from tokendyno.backend.worker.runners.choice import runner_for
 

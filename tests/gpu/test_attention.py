@@ -12,7 +12,7 @@ from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.config import Workload
 from tokendyno.backend.models import resolve
-from tokendyno.backend.optimizations.axes.attention.axis import AXIS
+from tokendyno.backend.optimizations.axes.attention import AXIS
 from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]

@@ -12,6 +12,7 @@ from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations.axes.experts import AXIS as EXPERTS
 from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.witness import find
 from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -93,10 +94,9 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The code that loads Hub kernels, with the bundled kernel under the name of the Hub's."""
-    from tokendyno.backend.optimizations import Observation
-    from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
     from tokendyno.backend.plan import Plan
     from tokendyno.backend.worker.patch.apply import put_in
+    from tokendyno.backend.worker.prove.observation import Observation
 
     ours = kernel_packages.BUNDLED / "rmsnorm" / "build" / "torch-cuda"
     there = tmp_path / "build" / "torch-cuda"
@@ -110,7 +110,7 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     model = build("llama", device="cuda")
     put_in(model, fresh("hub"))
-    finding = AXIS.find(Observation(model, None, Plan(fresh("hub"))))
+    finding = find("experts", Observation(model, None, Plan(fresh("hub"))))
     assert finding.effective == "hub"
     assert finding.proof == "9 x RMSNorm by kernels-community/liger-kernels (LOCAL_KERNELS)"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tokendyno.backend.hardware.kernel_packages import local_overrides
-from tokendyno.backend.optimizations.axes.attention.flash import HUB_FA3
+from tokendyno.backend.optimizations.axes.attention import HUB_FA3
 
 pytestmark = pytest.mark.gpu
 HEADS, KV_HEADS, D = 8, 2, 64

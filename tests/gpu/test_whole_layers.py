@@ -49,7 +49,7 @@ def test_a_layer_that_gives_something_else_than_the_models_own_keeps_that() -> N
     import torch
 
     from tests.support.decode_loop import greedy
-    from tokendyno.backend.optimizations.axes.kernels.replaced import layers
+    from tokendyno.backend.worker.witness.kernels import layers
 
     model, plain = with_kernels(build("granite")), build("granite")
     for one in (model, plain):

@@ -43,7 +43,7 @@ def test_no_module_outside_the_worker_imports_torch_nor_does_the_page_that_is_bu
         "tokendyno.app",
         "tokendyno.backend.cli.main",
         "tokendyno.backend.engine.bench",
-        "tokendyno.backend.optimizations.axes.attention.axis",
+        "tokendyno.backend.optimizations.axes.attention",
         "tokendyno.ui.page",
     } <= set(names)
     assert "tokendyno.backend.worker.runners.decode" not in names

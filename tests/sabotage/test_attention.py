@@ -14,8 +14,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from tests.sabotage.saboteur import Patch, Which, model_changed, table, tests_of
 from tests.sabotage.small_models import LAYERS, mistral
-from tokendyno.backend.optimizations.axes.attention import probe
 from tokendyno.backend.worker.patch import attention as patch
+from tokendyno.backend.worker.witness import attention as witness
 
 
 def by_hand(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **more: Any) -> Any:
@@ -48,7 +48,7 @@ def swapped(choice: str, other: Any, where: Which, probed_too: bool) -> Iterator
         broken = where(module.layer_idx) and (probed_too or not probing)
         return (other if broken else plain)(module, *rest, **more)
 
-    real = probe.calls
+    real = witness.probed_calls
 
     def watched(model: Any) -> Any:
         probing.append(True)
@@ -58,7 +58,7 @@ def swapped(choice: str, other: Any, where: Which, probed_too: bool) -> Iterator
             probing.clear()
 
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(probe, "calls", watched))
+        stack.enter_context(mock.patch.object(witness, "probed_calls", watched))
         if choice == "eager":
             stack.enter_context(mock.patch.object(llama_code, "eager_attention_forward", attend))
         elif choice == "sdpa-gqa":

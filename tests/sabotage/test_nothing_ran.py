@@ -6,9 +6,10 @@ from transformers import DynamicCache
 from tests.support.tiny_models import tiny
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, Optimization, all_axes
+from tokendyno.backend.optimizations import Optimization, all_axes
 from tokendyno.backend.plan import LoadPlan, Plan
-from tokendyno.backend.worker.prove.findings import find_all
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.witness import find_all
 
 
 @pytest.mark.parametrize("axis", all_axes(), ids=lambda axis: axis.name)

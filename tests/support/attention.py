@@ -10,8 +10,7 @@ from tokendyno.backend.evidence import Level
 from tokendyno.backend.hardware import Gpu, Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.attention.axis import AXIS
-from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
+from tokendyno.backend.optimizations.axes.attention import AXIS, FA2, FA3, FA4, HUB_FA2, HUB_FA3
 
 FLASH = (FA2, FA3, FA4, HUB_FA2, HUB_FA3)
 BARE = replace(H200, packages=tuple((n, v) for n, v in GPU_PACKAGES.items() if not n.startswith("flash")))

@@ -1,13 +1,10 @@
-"""What an axis claims about an observation."""
+"""What the witness of an axis claims about an observation."""
 
-from tokendyno.backend.optimizations import Observation, Optimization
-
-
-def verify(axis: Optimization, choice: str, observation: Observation) -> bool:
-    """Whether the axis finds that choice in effect."""
-    return axis.find(observation).effective == choice
+from tokendyno.backend.optimizations import Optimization
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.witness import find
 
 
 def claimed(axis: Optimization, observation: Observation) -> set[str]:
-    """Every choice of the axis that it finds in effect: one, or none for a finding that is not a choice."""
-    return {choice.name for choice in axis.choices if verify(axis, choice.name, observation)}
+    """The choice of the axis that is found in effect; none for a finding that is not a choice."""
+    return {find(axis.name, observation).effective} & {choice.name for choice in axis.choices}

@@ -13,8 +13,9 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations.axes.quantization.axis import AXIS, _kind
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
 from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.worker.witness.quantization import kind_of
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
 EVERY = [choice.name for choice in AXIS.choices]
@@ -49,4 +50,4 @@ def llama(**more: int) -> tuple[Any, dict[str, Any]]:
 
 
 def packed_kinds(model: Any) -> list[str]:
-    return [kind for weight in model.parameters() if (kind := _kind(weight))]
+    return [kind for weight in model.parameters() if (kind := kind_of(weight))]

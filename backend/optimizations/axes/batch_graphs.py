@@ -1,11 +1,7 @@
 """Whether the steps of continuous batching are replayed as CUDA graphs."""
 
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice
-from tokendyno.backend.optimizations.conditions import compute_dtype, experts_settled
-from tokendyno.backend.optimizations.many_requests import PAGED, ManyRequests, only_continuous
-from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Subject, blocked
+from tokendyno.backend.optimizations.base import Choice, ManyRequests, Subject, blocked
+from tokendyno.backend.optimizations.conditions import PAGED, compute_dtype, experts_settled, only_continuous
 from tokendyno.backend.plan import Plan
 
 _RULES = (
@@ -38,13 +34,12 @@ _RULES = (
 
 
 class BatchGraphs(ManyRequests):
-    """Told by the steps that replayed a graph in which every layer had written into pages."""
-
     name = "batch_graphs"
     title = "Graphs of steps"
     summary = "Whether the steps of continuous batching are replayed as CUDA graphs, for rounded numbers of tokens."
     default = "off"
     off = "off"
+    in_pages = True
     order = 72
     aliases = {"on": ("use_cuda_graph",)}
     choices = (
@@ -59,17 +54,6 @@ class BatchGraphs(ManyRequests):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         return plan.batched(graphs=name == "on")
-
-    def find(self, observation: Observation) -> Finding:
-        """A step of a new size is run and captured first."""
-        if unseen := self.without_pages(observation):
-            return unseen
-        counts = observation.counts.pages
-        steps, replays, captures = (counts.paged_steps, counts.paged_replays, counts.paged_captures)
-        proof = f"{replays:,} of {steps:,} steps replayed a CUDA graph; {captures:,} were captured during the run"
-        if not replays and not captures:
-            return Finding(self.name, "off", proof)
-        return Finding(self.name, "on", proof, replays, steps)
 
 
 AXIS = BatchGraphs()

@@ -1,11 +1,7 @@
 """In which order static batches are formed from the requests that have arrived."""
 
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice
+from tokendyno.backend.optimizations.base import Choice, ManyRequests, Subject, blocked, note
 from tokendyno.backend.optimizations.conditions import batches_statically
-from tokendyno.backend.optimizations.many_requests import ManyRequests
-from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
 
 _STATIC = "backend/worker/runners/static_batch.py"
@@ -26,8 +22,6 @@ _SORTED = (
 
 
 class BatchOrder(ManyRequests):
-    """Told by the order in which requests that had arrived were put into batches."""
-
     name = "batch_order"
     title = "Order of batches"
     summary = "The order in which static batches are formed from the requests that have arrived."
@@ -40,26 +34,6 @@ class BatchOrder(ManyRequests):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         return plan.batched(order="sorted" if name == "sorted" else "arrival")
-
-    def find(self, observation: Observation) -> Finding:
-        """Of each two requests in a row that had both arrived: whether the earlier or the shorter came first."""
-        counts = observation.counts
-        pairs = counts.static.order_pairs
-        by = {"arrival": counts.static.order_arrival, "sorted": counts.static.order_sorted}
-        if counts.pages.paged_steps or not pairs:
-            why = (
-                "continuous batching forms no batches"
-                if counts.pages.paged_steps
-                else "no two requests could change places"
-            )
-            return Finding(self.name, self.default, why, outcome="not_applicable")
-        planned = observation.plan.generate.batch.order
-        effective = planned if by[planned] == pairs else max(by, key=lambda name: by[name])
-        proof = (
-            f"of {pairs} pairs of requests that followed each other, {by['arrival']} were in the order of arrival "
-            f"and {by['sorted']} in the order of their lengths"
-        )
-        return Finding(self.name, effective, proof, by[effective], pairs)
 
 
 AXIS = BatchOrder()

@@ -2,12 +2,8 @@
 
 from typing import Literal, cast
 
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice
+from tokendyno.backend.optimizations.base import Choice, ManyRequests, Subject, blocked, note
 from tokendyno.backend.optimizations.conditions import attention_in_use, drafts, kv_cache, uses_own_loop
-from tokendyno.backend.optimizations.many_requests import ManyRequests
-from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
 
 _BATCHED = "backend/worker/runners/static_batch.py"
@@ -97,8 +93,6 @@ FOR_EVALUATION = "generate_batch is for evaluation and experiments; vLLM and SGL
 
 
 class Batching(ManyRequests):
-    """Static batches are told by what the model received; continuous batching by its steps and layers."""
-
     name = "batching"
     title = "Batching"
     summary = "How many requests share the model (`tokendyno batch`)."
@@ -133,44 +127,6 @@ class Batching(ManyRequests):
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         kind = cast(Literal["off", "static", "continuous"], name)
         return plan.batched(kind=kind)
-
-    def find(self, observation: Observation) -> Finding:
-        """Static: rows and padding that the model received. Continuous: layers that wrote into pages, and tokens."""
-        counts = observation.counts
-        if counts.pages.paged_steps:
-            return self._continuous(observation)
-        rows, formed = counts.static.rows_seen, counts.static.batches
-        requests = counts.requests.batch_requests
-        if not requests:
-            return Finding(self.name, "off", "one prompt, no other request")
-        seen, expected = counts.static.padding_seen, counts.requests.padding_tokens
-        batches = f"{formed} batch{'es' * (formed != 1)}"
-        proof = (
-            f"{requests} requests in {batches}: the model received {rows} rows and {seen:,} positions of padding, of "
-            f"{expected:,} in the batches formed"
-        )
-        unseen = observation.plan.generate.prefill_graphs  # a replayed pass calls no code of the model
-        if formed == requests and (rows == requests or unseen):
-            planned = observation.plan.generate.batch.kind
-            lone = planned if planned == "static" else "off"
-            return Finding(self.name, lone, proof, outcome="no_effect" if lone == "static" else "")
-        if seen != expected:
-            return Finding(self.name, "static", proof, min(seen, expected), max(seen, expected))
-        return Finding(self.name, "static", proof, min(rows, requests), requests)
-
-    def _continuous(self, observation: Observation) -> Finding:
-        counts = observation.counts
-        steps, calls = counts.pages.paged_steps, counts.pages.paged_layer_calls
-        layers = int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
-        useful, given = counts.requests.useful_tokens, counts.pages.paged_tokens
-        proof = (
-            f"{given:,} of {useful:,} tokens came from {steps:,} steps, in which {calls:,} of {steps * layers:,} calls "
-            f"of layers wrote into pages; {counts.pages.paged_bytes:,} bytes of pages of "
-            f"{counts.pages.page_tokens} tokens"
-        )
-        if given != useful:
-            return Finding(self.name, "continuous", proof, min(given, useful), max(given, useful))
-        return Finding(self.name, "continuous", proof, min(calls, steps * layers), steps * layers)
 
 
 AXIS = Batching()

@@ -1,12 +1,7 @@
 """Where compiled code is cached: torch's caches on disk, an empty one, or saved artefacts."""
 
-import msgspec
-
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with, note
 from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation
-from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import CompileCacheKind, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -32,8 +27,6 @@ _PICKLES = note(
 
 
 class CompileCache(Optimization):
-    """Told by cache hits, by the bytes of artefacts, and by the files of the worker's cache before and after."""
-
     name = "compile_cache"
     title = "Compile cache"
     summary = "Where compiled code is cached; the cold compile time depends on it."
@@ -64,9 +57,7 @@ class CompileCache(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return msgspec.structs.replace(
-            plan, generate=msgspec.structs.replace(plan.generate, compile_cache=_KINDS[name])
-        )
+        return generate_with(plan, compile_cache=_KINDS[name])
 
     def write(self, script: Script, plan: Plan) -> None:
         kind = plan.generate.compile_cache
@@ -90,36 +81,6 @@ class CompileCache(Optimization):
                 "if saved is not None:",
                 "    artefacts.write_bytes(saved[0])",
             ]
-
-    def find(self, observation: Observation) -> Finding:
-        """By what was counted since these settings were first used in this worker."""
-        counts = observation.counts.compilation
-        made = observation.plan.generate
-        if made.compile_mode is None or made.compile_values.backend != "inductor":
-            return Finding(self.name, "torch", "Inductor compiled nothing", outcome="not_applicable")
-        hits, misses = counts.fx_cache_hits, counts.fx_cache_misses
-        told = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s:.1f} s"
-        loaded, saved = counts.artefacts_loaded_bytes, counts.artefacts_saved_bytes
-        before, published = counts.cache_files_before, counts.cache_files_published
-        if not counts.own_code_files:
-            return Finding(self.name, "unknown", f"{told}; no generated code was loaded from this worker's own cache")
-        if counts.graphs and not hits and not misses:
-            return Finding(self.name, "unknown", f"{told}; torch looked for no graph in its cache: it is switched off")
-        if before or published:
-            shared, compiled = counts.cache_files_shared, counts.cache_files_compiled
-            told += (
-                f"; at the start the worker's cache held {before} of the {shared} files that workers share, and "
-                f"{published} of its {compiled} files are shared now"
-            )
-            return Finding(self.name, "torch", told, before + published, shared + compiled)
-        told += f"; the worker's cache was empty and holds {counts.own_code_files} files of generated code now"
-        if loaded:
-            told += f"; {loaded:,.0f} bytes of artefacts loaded: it took {counts.artefacts_cold_s or 0:.1f} s before"
-            return Finding(self.name, "artefacts", told, hits, hits + misses)
-        if saved:
-            told += f"; {saved:,.0f} bytes of artefacts saved for the next worker"
-            return Finding(self.name, "artefacts", told)
-        return Finding(self.name, "fresh" if misses and not hits else "unknown", told)
 
 
 AXIS = CompileCache()

@@ -1,9 +1,6 @@
 """Whether the kernels of a step are launched one by one or replayed as CUDA graphs, and who captures them."""
 
-import msgspec
-
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with
 from tokendyno.backend.optimizations.conditions import (
     attention_in_use,
     experts_settled,
@@ -12,8 +9,6 @@ from tokendyno.backend.optimizations.conditions import (
     skips_compilation,
     uses_own_loop,
 )
-from tokendyno.backend.optimizations.proof import Observation, products
-from tokendyno.backend.optimizations.subject import Subject, blocked
 from tokendyno.backend.plan import GraphsKind, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -129,8 +124,6 @@ _MANUAL_RULES = (
 
 
 class CudaGraphs(Optimization):
-    """Told by the replays of each measured step, and by products that the host launched one by one in a profile."""
-
     name = "cuda_graphs"
     title = "CUDA graphs"
     summary = "Replay the kernels of a decode step, or of an encoder's pass, as one graph instead of launching each."
@@ -164,38 +157,13 @@ class CudaGraphs(Optimization):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         kind: GraphsKind = "auto" if name == self.resolve("auto", subject) else _KINDS[name]
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, cuda_graphs=kind))
+        return generate_with(plan, cuda_graphs=kind)
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop captures its step itself: see `loop`."""
         if plan.generate.cuda_graphs == "manual" and plan.generate.loop != "own":
             script.define("worker/loop/passes.py", "CapturedPasses", "without_idle_mask")
             script.forward += ["inputs = without_idle_mask(inputs)", "forward = CapturedPasses(forward)"]
-
-    def find(self, observation: Observation) -> Finding:
-        """How many measured steps were replayed; with compiled graphs, how many matrices in them."""
-        counts = observation.counts
-        if counts.pages.paged_steps:
-            told = "continuous batching has graphs of its own: see batch_graphs"
-            return Finding(self.name, "off", told, outcome="not_applicable")
-        trace = observation.trace()
-        steps, matrices = counts.graphs.counted_steps or 0, counts.graphs.matrices
-        manual, replayed = counts.graphs.manual_replays, counts.graphs.replayed_matrices
-        if counts.graphs.counted_steps == 0 and not manual and not replayed:
-            return Finding(self.name, "off", "no decode step ran that could be replayed", outcome="not_applicable")
-        told = f"{trace.runtime['cudaGraphLaunch']} graph launches and {sum(trace.kernels.values()):,} kernels in "
-        told += f"{trace.steps} extra tokens"
-        single = products(trace.decode)
-        if single:
-            told += f", {single} products of matrices launched one by one after the first"
-        if replayed:
-            told = f"CUDA graphs of torch.compile replayed {replayed:,} of {steps * matrices:,} matrices; {told}"
-            missed = single if replayed == steps * matrices else 0
-            return Finding(self.name, "compile", told, replayed, steps * matrices + missed)
-        if manual:
-            told = f"our capture was replayed in {manual} of {steps} steps; {told}"
-            return Finding(self.name, "manual", told, manual, steps + single)
-        return Finding(self.name, "off", f"none of {steps} steps was replayed; {told}")
 
 
 AXIS = CudaGraphs()

@@ -1,16 +1,19 @@
 """How a mixture of experts is computed."""
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
-
-import msgspec
-
-from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import routed
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import (
+    Choice,
+    Optimization,
+    Rule,
+    Subject,
+    When,
+    blocked,
+    fallback,
+    load_with,
+    note,
+)
 from tokendyno.backend.optimizations.conditions import (
     compiles,
     compute_dtype,
@@ -20,21 +23,13 @@ from tokendyno.backend.optimizations.conditions import (
     runs_own_mxfp4,
     takes_hub_kernels,
 )
-from tokendyno.backend.optimizations.proof import Observation, Trace, coverage, hides, prompt_passes, traced_passes
-from tokendyno.backend.optimizations.subject import Rule, Subject, When, blocked, fallback, note
-from tokendyno.backend.optimizations.tensor_bytes import local_part
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
 _MOE = "transformers 5.22: integrations/moe.py"
-GROUPED_MM, FALLBACK, LOOP = "aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot"
-"""Operators of grouped experts, of what stands for them without such a kernel, and of a loop over experts."""
 
 GROUPED = "grouped_mm_kept"
 """A second name for grouped_mm: on a GPU `generate` replaces the first for decoding."""
-
-_GROUPED_CALLS = 2  # of a layer in a pass: gate and up together, down
-_TRITON = "tokendyno_experts_"  # what the names of our kernels begin with; as many calls
 
 
 def _settles(when: object, reason: str, source: str) -> Rule:
@@ -86,18 +81,7 @@ _TRITON_RULES = (
 )
 
 
-def _copies(trace: Trace, mixtures: Sequence[Any]) -> int:
-    """How often a mixture copied the weights of its tokens' experts: a tensor of three dimensions is indexed."""
-    matrices = [[tuple(local_part(one).shape) for one in mixture.parameters() if one.ndim == 3] for mixture in mixtures]
-    weights = {shape for shapes in matrices for shape in shapes}
-    copied = sum(n for (name, shapes), n in trace.shapes.items() if name == "aten::index" and shapes[0] in weights)
-    return copied // max(1, len(matrices[0]))
-
-
 class Experts(Optimization):
-    """Told by the operators and kernels of a few extra tokens: a grouped GEMM, copied weights, a loop over experts, or
-    kernels of our own."""
-
     name = "experts"
     title = "Experts (MoE)"
     summary = "How experts are computed: one after the other, in a grouped GEMM, from copies, or in our own kernels."
@@ -182,7 +166,7 @@ class Experts(Optimization):
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve("auto", subject) != "triton":
             return plan
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, experts=name))
+        return load_with(plan, experts=name)
 
     def write(self, script: Script, plan: Plan) -> None:
         load = plan.load
@@ -197,51 +181,6 @@ class Experts(Optimization):
             script.patch.append(f"set_experts(model, {load.experts!r})")
             if load.experts != "grouped_mm" or load.device == "cpu":  # else `generate` decodes with batched_mm
                 script.shown["experts_implementation"] = repr(load.experts)
-
-    def find(self, observation: Observation) -> Finding:
-        """Counts in the trace in which way each mixture computed its experts in each pass."""
-        mixtures = [module for module in observation.model.modules() if hasattr(module, "_is_expert_parallel")]
-        layers = len(mixtures)
-        if not layers:
-            nothing = "no module holds experts whose implementation can be chosen"
-            return Finding(self.name, "auto", nothing, outcome="not_applicable")
-        trace, load = observation.trace(), observation.plan.load
-        calls = sum(trace.ops[name] for name in (GROUPED_MM, FALLBACK))
-        own = sum(n for name, n in trace.kernels.items() if name.startswith(_TRITON))
-        ways = Counter(
-            grouped_mm=calls // _GROUPED_CALLS,
-            batched_mm=_copies(trace, mixtures),
-            eager=trace.ops[LOOP],
-            triton=own // _GROUPED_CALLS,
-        )
-        way = max(ways, key=ways.__getitem__)
-        seen = ways[way]
-        if way == "triton":  # kernels are seen in replayed graphs and within whole layers too
-            every = layers * traced_passes(observation)
-            proof = f"{own} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
-            return Finding(self.name, way, proof, min(seen, every), every)
-        if hidden := hides(observation):
-            replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
-            if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled
-                only_there = max(calls, replayed) <= _GROUPED_CALLS * layers * prompt_passes(observation)
-                way, seen = ("auto" if only_there else "grouped_mm"), ways["grouped_mm"]
-        elif load.device == "cuda" and load.experts is None and seen < layers * traced_passes(observation):
-            way = "auto"  # `generate` changes to batched_mm for decoding
-            seen = min(layers * prompt_passes(observation), ways["grouped_mm"]) + min(
-                layers * (trace.steps - 1), ways["batched_mm"]
-            )
-        elif load.device == "cuda" and load.experts is None and trace.steps == 1:
-            way = "auto"
-        reached, expected = coverage(observation, seen, layers)
-        if reached and expected and way != "auto":  # what was computed in two ways may have been used in either
-            reached = max(0, min(reached, expected - (ways.total() - ways[way])))
-        proof = (
-            f"{trace.steps} passes through {layers} mixtures: {calls} grouped GEMM calls, {ways['batched_mm']} batches "
-            f"of copied weights, {ways['eager']} loops over experts"
-        )
-        if hidden:
-            proof += f"; decode steps ran {hidden}"
-        return Finding(self.name, way if seen else "auto", proof, reached or 0, expected or layers)
 
 
 AXIS = Experts()

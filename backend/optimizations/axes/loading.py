@@ -1,20 +1,11 @@
 """How weights get from files to the device."""
 
-from typing import Any
-
-import msgspec
-
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, load_with, note
 from tokendyno.backend.optimizations.conditions import quantization_library
-from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import LoadingKind, Plan
 from tokendyno.backend.script.parts import Script
 
 _CODE = "transformers 5.22: modeling_utils.py"
-SEGMENT_BYTES = 20 << 20
-"""What torch's allocator reserves at once for tensors of 1 to 10 MiB (CUDACachingAllocator.cpp, kLargeBuffer)."""
 _KINDS: dict[str, LoadingKind] = {"device_map": "device_map", "no-warmup": "no-warmup", "plain": "plain"}
 
 _NO_FILES = note(
@@ -42,8 +33,6 @@ _PIECEMEAL = note(
 
 
 class Loading(Optimization):
-    """Told by bytes: reserved by the allocator's warm-up, and moved from host memory."""
-
     name = "loading"
     title = "Loading"
     summary = "How weights get from files to the device: it changes load time and peak host memory."
@@ -76,7 +65,7 @@ class Loading(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, loading=_KINDS[name]))
+        return load_with(plan, loading=_KINDS[name])
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.device == "cpu" or plan.load.source.kind == "random":
@@ -88,35 +77,6 @@ class Loading(Optimization):
             case _ if not plan.load.reserves:
                 script.imports.add("from transformers import modeling_utils")
                 script.prepare.append("modeling_utils.caching_allocator_warmup = lambda *args: None")
-
-    def find(self, observation: Observation) -> Finding:
-        """Where the choice makes no difference, the planned one is reported and the proof says so."""
-        planned = observation.plan.load.loading
-        if observation.plan.load.source.kind == "random":
-            same = "random weights are created on the device: all choices are the same"
-            return Finding(self.name, planned, same, outcome="not_applicable")
-        if observation.plan.load.device == "cpu":
-            same = "nothing was moved to a device: all choices are the same"
-            return Finding(self.name, planned, same, outcome="not_applicable")
-        counts = observation.counts.load
-        warmed, moved = counts.load_warmup_bytes, counts.load_moved_bytes
-        proof = f"the allocator's warm-up reserved {warmed:,} bytes; {moved:,} bytes were moved from host memory"
-        if (
-            planned == "device_map"
-            and not warmed
-            and not moved
-            and 0 < _weight_bytes(observation.model) < SEGMENT_BYTES
-        ):
-            said = f"{proof}: the allocator had as much reserved already"
-            return Finding(self.name, planned, said, outcome="not_applicable")
-        piecemeal = planned == "device_map" and not warmed and not observation.plan.load.reserves
-        if piecemeal:
-            proof += ", since of one block nothing could be given back once matrices are fused"
-        return Finding(self.name, "plain" if moved else "device_map" if warmed or piecemeal else "no-warmup", proof)
-
-
-def _weight_bytes(model: Any) -> int:
-    return sum(one.numel() * one.element_size() for one in model.parameters()) if model is not None else 0
 
 
 AXIS = Loading()

@@ -1,9 +1,6 @@
 """In how many passes the prompt is read."""
 
-import msgspec
-
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with, note
 from tokendyno.backend.optimizations.conditions import (
     asks_to_compile,
     attention_in_use,
@@ -13,8 +10,6 @@ from tokendyno.backend.optimizations.conditions import (
     kv_cache,
     uses_own_loop,
 )
-from tokendyno.backend.optimizations.proof import Observation, products
-from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import GRAPH_MODES, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -160,8 +155,6 @@ _COMPILED = (
 
 
 class Prefill(Optimization):
-    """Told by the ids that each pass of the measured run, or each replay, was given until the prompt was read."""
-
     name = "prefill"
     title = "Prefill"
     summary = "How a prompt is read: in one pass, in chunks (chunked prefill: less memory, long prompts), or captured."
@@ -214,112 +207,17 @@ class Prefill(Optimization):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         compiled = name == "compiled"
-        generate = msgspec.structs.replace(
-            plan.generate,
+        return generate_with(
+            plan,
             prefill_chunk=SIZES.get(name, 0),
             prefill_graphs=name == "captured" or (compiled and subject.choices["cuda_graphs"] == "manual"),
             prefill_compiled=compiled,
         )
-        return msgspec.structs.replace(plan, generate=generate)
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop reads the prompt itself: see `loop`."""
         if plan.generate.prefill_chunk and plan.generate.loop != "own":
             script.generate["prefill_chunk_size"] = str(plan.generate.prefill_chunk)
-
-    def find(self, observation: Observation) -> Finding:
-        """Passes that were given just the chunk that was due, against how many the positions of the prompt make. What
-        was read besides speaks against them: other passes, and positions beyond prompt and tokens."""
-        counts, planned = observation.counts, observation.plan.generate.prefill_chunk
-        if counts.prefill.prompt_compiled_matrices:
-            return self._compiled(observation)
-        if counts.prefill.prompt_replays:
-            return self._replayed(observation)
-        passes, widest = counts.prefill.prompt_passes, counts.prefill.widest_prompt_pass
-        positions = counts.prompt.positions
-        if not passes:
-            asked = _asked(observation.plan)
-            if (
-                asked != "whole" and counts.requests.batch_requests
-            ):  # one graph for each length, whose replays nobody counts there
-                said = "the passes over the prompts of batches are not counted"
-                return Finding(self.name, asked, said, outcome="not_applicable")
-            return Finding(self.name, "whole", _unwatched(observation))
-        proof = f"{positions:,} positions of the prompt in {passes} pass{'es' * (passes > 1)} of at most {widest:,}"
-        if passes == 1:
-            fits = 0 < positions <= planned
-            told = f"{proof}: it fits into one chunk of {planned:,}" if fits else proof
-            return Finding(
-                self.name, _named(planned) if fits else "whole", told, outcome="not_applicable" if fits else ""
-            )
-        right = counts.prefill.planned_prompt_passes
-        due = -(-positions // widest)
-        again = _beyond(observation, positions) // widest
-        proof += f", {right} of them with the tokens that were due"
-        if again:
-            proof += f"; positions of {again} more such passes after them"
-        return Finding(self.name, _named(widest), proof, min(right, due), due + passes - right + again)
-
-    def _compiled(self, observation: Observation) -> Finding:
-        """Matrices that compiled graphs received until the prompt was read. Passes and products beside them speak
-        against it, and so do launches where the pass was to be replayed."""
-        counts = observation.counts
-        reached, expected = counts.prefill.prompt_compiled_matrices, counts.graphs.matrices
-        replays, beside = counts.prefill.prompt_replays, _beside(observation)
-        proof = f"compiled code of Inductor received {reached:,} of {expected:,} matrices until the prompt was read"
-        if replays:
-            proof += f", in {replays} replay{'s' * (replays > 1)}"
-        elif observation.plan.generate.prefill_graphs:
-            proof, reached = f"{proof}, and no replay of a graph", 0
-        proof += "".join(f"; {n} {what}" for what, n in beside.items())
-        return Finding(self.name, "compiled", proof, reached, expected * max(1, replays) + sum(beside.values()))
-
-    def _replayed(self, observation: Observation) -> Finding:
-        """Replays of captured graphs until the prompt was read; passes and products beside them speak against it."""
-        replays, beside = observation.counts.prefill.prompt_replays, _beside(observation)
-        proof = f"{replays} replay{'s' * (replays > 1)} read the {observation.counts.prompt.positions:,} positions"
-        proof += "".join(f"; {n} {what}" for what, n in beside.items())
-        return Finding(self.name, "captured", proof, replays, replays + sum(beside.values()))
-
-
-def _asked(plan: Plan) -> str:
-    """The choice that a plan carries out."""
-    generate = plan.generate
-    if generate.prefill_chunk:
-        return _named(generate.prefill_chunk)
-    return "compiled" if generate.prefill_compiled else "captured" if generate.prefill_graphs else "whole"
-
-
-def _unwatched(observation: Observation) -> str:
-    """Why no pass over a prompt was noted, and what is made then, in words."""
-    if observation.counts.pages.paged_steps:
-        return "continuous batching reads prompts in steps of its own, by batch_tokens"
-    if observation.counts.requests.batch_requests:
-        return "each batch reads its prompts in one pass, which is what is made by default"
-    return "no pass over the prompt was seen: one pass is what is made by default"
-
-
-def _beside(observation: Observation) -> dict[str, int]:
-    """What read a prompt without the pass that was made for it, in words: in the measured run, and in a profile."""
-    found = {
-        "further passes over the prompt by the model's own code": observation.counts.prefill.prompt_passes,
-        "products of matrices launched one by one until the first token of a profile": products(
-            observation.trace().read
-        ),
-    }
-    return {what: n for what, n in found.items() if n}
-
-
-def _named(tokens: int) -> str:
-    return next((name for name, size in SIZES.items() if size == tokens), "unknown")
-
-
-def _beyond(observation: Observation, positions: int) -> int:
-    """Positions that the model was given beside the prompt and the tokens after it, as far as that was seen."""
-    counts = observation.counts
-    if counts.passes.model_positions is None:
-        return 0
-    return max(0, counts.passes.model_positions - positions - max(0, counts.passes.passes - 1))
 
 
 AXIS = Prefill()

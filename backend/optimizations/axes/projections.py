@@ -1,15 +1,8 @@
 """Whether projections of the same input are fused into one matrix."""
 
-from collections import Counter
 from typing import Any
 
-import msgspec
-
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
-from tokendyno.backend.optimizations.proof import Observation, coverage, hides, prompt_passes, traced_passes, weight_of
-from tokendyno.backend.optimizations.subject import Subject, blocked, note
-from tokendyno.backend.optimizations.tensor_bytes import local_part
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, load_with, note
 from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -18,7 +11,6 @@ _SOURCE = "backend/worker/patch/projections.py, with a test for each of these ar
 GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "key", "value"))
 """Names of linear layers that a model's code applies to one input, in the order of the calls. Llama has the first two
 groups, mixtures and GLM-4 the first, BERT the last."""
-_LARGEST = max(map(len, GROUPS))
 LAST_FIRST = ("FalconH1MLP",)
 """Classes whose code applies the last matrix of a group before the first."""
 
@@ -39,8 +31,6 @@ def _across(s: Subject) -> bool:
 
 
 class Projections(Optimization):
-    """Told by the products of the run's own steps: one for each group of matrices that share an input."""
-
     name = "projections"
     title = "Projections"
     summary = "Whether q, k, v and gate, up are separate matrices or one matrix for each group."
@@ -115,37 +105,21 @@ class Projections(Optimization):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         projections = "fused" if name == "fused" else "separate"
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, projections=projections))
+        return load_with(plan, projections=projections)
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.projections == "fused":
             script.define("worker/patch/projections.py", "fuse")
             script.patch.insert(0, "fuse(model)")  # before kernels replace the layers that it fuses
 
-    def find(self, observation: Observation) -> Finding:
-        """Counts the groups of matrices in the model, and in the trace the products with a fused one."""
-        fused = [module.whole for module in observation.model.modules() if type(module).__name__ == "Fused"]
-        groups = len(fused) + shared_inputs(observation.model)
-        if not groups and observation.plan.load.projections == "fused":
-            none = "the model has no matrices with an input in common that are named like those of Llama or BERT"
-            return Finding(self.name, "fused", none, outcome="not_applicable")
-        if not fused:
-            return Finding(self.name, "separate", f"{groups} groups of matrices share an input; none is fused")
-        seen = products(observation, fused)
-        packed = any(type(matrix.weight).__name__ != "Parameter" for matrix in fused)
-        unseen = packed and not seen
-        reached, expected = (len(fused), groups) if unseen else coverage(observation, seen, groups)
-        said = f"{len(fused)} of {groups} groups of matrices are one matrix each; "
-        said += f"{seen} products with such a matrix in {observation.trace().steps} passes"
-        if apart := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
-            expected = expected or groups
-            reached = max(0, min(reached or 0, expected - -(-apart // _LARGEST)))
-            said += f", {apart} with a part of one"
-        if unseen:
-            said += "; packed matrices are multiplied by operators that do not show their shapes"
-        if hidden := hides(observation):
-            said += f"; decode steps ran {hidden}"
-        return Finding(self.name, "fused", said, reached, expected)
+
+def shared_inputs(model: Any, linear: type) -> int:
+    """How many groups of linear layers that can be fused a model has. Other things may have these names."""
+    return sum(
+        all(isinstance(getattr(module, part, None), linear) for part in group)
+        for _, module in text_modules(model)
+        for group in GROUPS
+    )
 
 
 def text_modules(model: Any) -> list[tuple[str, Any]]:
@@ -161,64 +135,6 @@ def text_modules(model: Any) -> list[tuple[str, Any]]:
         if tower or name.split(".")[-1] in across or (parts & across and parts.isdisjoint(("self_attn", "attention"))):
             skipped.append(f"{name}.")
     return [(name, module) for name, module in modules if not f"{name}.".startswith(tuple(skipped))]
-
-
-def shared_inputs(model: Any) -> int:
-    """How many groups of linear layers that can be fused a model has. Other things may have these names."""
-    from torch import nn
-
-    return sum(
-        all(isinstance(getattr(module, part, None), nn.Linear) for part in group)
-        for _, module in text_modules(model)
-        for group in GROUPS
-    )
-
-
-def products(observation: Observation, matrices: list[Any], parts: bool = False) -> int:
-    """Products with these matrices in the trace, or with the `parts` that were joined in each, told by rows and
-    columns; those of equal matrices beside them are taken off. Of parts that are as large as an expert's matrix nothing
-    is told: how many products a pass makes with experts depends on the text."""
-    from torch.nn import Embedding, Linear
-
-    trace = observation.trace()
-    ours = {id(matrix) for matrix in matrices}
-    sizes = {_size(matrix) for matrix in matrices}
-    if parts:
-        joined = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
-        apart: set[tuple[int, ...]] = {(rows, one.whole.in_features) for one in joined for rows in one.sizes}
-        sizes = apart - sizes - _experts(observation)
-    beside = [module for _, module in text_modules(observation.model)]
-    if observation.model.can_generate():
-        beside.append(observation.model.get_output_embeddings())
-    passes = traced_passes(observation)
-    shown = prompt_passes(observation) if hides(observation) else passes  # kernels replace linear layers, no routers
-    equal = sum(
-        shown if isinstance(module, Linear) else passes
-        for module in beside
-        if getattr(getattr(module, "weight", None), "ndim", 0) == 2
-        and not isinstance(module, Embedding)
-        and id(module) not in ours
-        and _size(module) in sizes
-    )
-    by_operator: Counter[str] = Counter()
-    for (name, shapes), n in trace.shapes.items():
-        weight = weight_of(name, shapes)
-        if (weight if name == "aten::linear" else weight[::-1]) in sizes:  # a product takes it transposed
-            by_operator[name] += n
-    return max(0, max(by_operator.values(), default=0) - equal)
-
-
-def _experts(observation: Observation) -> set[tuple[int, ...]]:
-    """Rows and columns of experts' matrices, which lie in stacks, either way round."""
-    stacked = {tuple(one.shape[1:]) for one in observation.model.parameters() if one.ndim == 3}
-    return stacked | {shape[::-1] for shape in stacked}
-
-
-def _size(matrix: Any) -> tuple[int, ...]:
-    """Rows and columns, which a weight of packed numbers does not tell; a router of experts has nothing else."""
-    if hasattr(matrix, "in_features"):
-        return matrix.out_features, matrix.in_features
-    return tuple(local_part(matrix.weight).shape)
 
 
 AXIS = Projections()

@@ -1,16 +1,9 @@
 """Which sequence lengths the model sees: exact, padded, or symbolic."""
 
-from typing import Any
-
-import msgspec
-
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with, note
 from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation, uses_own_loop
-from tokendyno.backend.optimizations.proof import Observation, symbolic_graphs
-from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import GRAPH_MODES, Plan, ShapesKind
-from tokendyno.backend.predict.lengths import LAST_DOUBLED, PADDED, rounded
+from tokendyno.backend.predict.lengths import LAST_DOUBLED, PADDED
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import quoted
 
@@ -54,8 +47,6 @@ _DYNAMIC = (
 
 
 class Shapes(Optimization):
-    """Told by the positions that the model has seen, by the slots of its cache, and by the guards of its graphs."""
-
     name = "shapes"
     title = "Shapes"
     summary = "Lengths of prompt and static cache: fewer distinct lengths mean fewer recompilations and more padding."
@@ -88,7 +79,7 @@ class Shapes(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, shapes=_KINDS[name]))
+        return generate_with(plan, shapes=_KINDS[name])
 
     def write(self, script: Script, plan: Plan) -> None:
         kind = plan.generate.shapes
@@ -109,41 +100,6 @@ class Shapes(Optimization):
                 "    inputs[name] = torch.nn.functional.pad(tensor, where)",
             ]
             script.cache = script.cache.replace("MAX_LENGTH", f"rounded({quoted(kind)}, MAX_LENGTH)")
-
-    def find(self, observation: Observation) -> Finding:
-        """Where several choices give the same lengths (a prompt as long as a bucket), the planned one is reported."""
-        positions, padding = observation.counts.prompt.positions, observation.counts.prompt.padding
-        slots = _static_slots(observation.cache)
-        proof = f"the model has seen {positions - padding:,} tokens and {padding:,} padding tokens of the prompt"
-        if slots:
-            proof += f", and a static cache of {slots:,} slots"
-        same = [kind for kind in ("exact", "padded", "buckets") if _fits(observation, kind, positions, padding, slots)]
-        compiled = observation.counts.graphs.compiled_matrices
-        symbolic, graphs = symbolic_graphs(observation.trace()) if compiled else ([], 0)
-        if symbolic:
-            proof += f"; compiled with symbolic shapes: graph {', '.join(symbolic)}"
-        planned = observation.plan.generate.shapes
-        if planned == "dynamic" and symbolic and not padding:
-            return Finding(self.name, "dynamic", proof, len(symbolic), graphs)
-        if len(same) > 1 and planned in same:
-            proof += f" ({', '.join(same[:-1])} and {same[-1]} are the same here)"
-        return Finding(self.name, planned if planned in same else next(iter(same), "unknown"), proof)
-
-
-def _fits(observation: Observation, kind: Any, positions: int, padding: int, slots: int) -> bool:
-    """Whether that choice gives these lengths."""
-    expected = rounded(kind, positions - padding) if positions else 0
-    if observation.cache is None:  # an encoder: limited by its positions
-        expected = min(expected, int(getattr(observation.model.config, "max_position_embeddings", expected)))
-    return positions == expected and (not slots or rounded(kind, slots) == slots)
-
-
-def _static_slots(cache: Any) -> int:
-    """Slots of a static cache's full-attention layers, 0 where there are none: windows are not rounded."""
-    layers = cache.layers if cache is not None else []
-    static = [layer for layer in layers if type(layer).__name__.startswith("Static") and layer.keys is not None]
-    full = [layer for layer in static if "Sliding" not in type(layer).__name__ and "Ring" not in type(layer).__name__]
-    return max((int(layer.keys.shape[2]) for layer in full), default=0)
 
 
 AXIS = Shapes()

@@ -1,13 +1,7 @@
 """Whether draft tokens are proposed and verified together."""
 
-import msgspec
-
-from tokendyno.backend.counts import Drafts
-from tokendyno.backend.evidence import Finding, Outcome
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with, note
 from tokendyno.backend.optimizations.conditions import kv_cache
-from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Subject, blocked, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -71,8 +65,6 @@ _RULES = (
 
 
 class Speculation(Optimization):
-    """Told by the n-gram lookups that were counted, by tokens per decode step, and by the greedy text itself."""
-
     name = "speculation"
     title = "Speculation"
     summary = "Propose several draft tokens and verify them in one forward pass."
@@ -97,33 +89,11 @@ class Speculation(Optimization):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         tokens = LOOKUP_TOKENS if name == "prompt-lookup" else 0
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, prompt_lookup=tokens))
+        return generate_with(plan, prompt_lookup=tokens)
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.generate.prompt_lookup:
             script.generate["prompt_lookup_num_tokens"] = str(plan.generate.prompt_lookup)
-
-    def find(self, observation: Observation) -> Finding:
-        counts = observation.counts.drafts
-        if not counts.lookups:
-            return Finding(self.name, "off", "no draft tokens were looked up")
-        accepted, steps = counts.accepted_tokens, counts.steps
-        proof = (
-            f"{steps + accepted} tokens in {steps} steps: {counts.lookups} lookups proposed "
-            f"{counts.draft_tokens} draft tokens, {accepted} accepted"
-        )
-        drafts = counts.draft_tokens
-        fewer = max(0, (counts.due_drafts or 0) - drafts) if drafts else 0  # without any there is no effect
-        if fewer:
-            proof += f"; {fewer} more were to be found in the text"
-        return Finding(self.name, "prompt-lookup", proof, counts.lookups, steps + fewer, _outcome(counts))
-
-
-def _outcome(counts: Drafts) -> Outcome:
-    """A text that repeats nothing leaves nothing to propose, and one that goes on otherwise nothing to accept."""
-    if not counts.draft_tokens:
-        return "not_applicable" if counts.due_drafts == 0 and not counts.accepted_tokens else "no_effect"
-    return "no_effect" if not counts.accepted_tokens and counts.due_accepted else ""
 
 
 AXIS = Speculation()

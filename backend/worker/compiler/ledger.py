@@ -34,12 +34,12 @@ from transformers import CompileConfig
 from tokendyno.backend import paths
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.messages import Compiled, CompiledGraph
-from tokendyno.backend.optimizations.compile_log import break_places, first_line, guard
 from tokendyno.backend.plan import GRAPH_MODES, CompileCacheKind, GeneratePlan, Plan
 from tokendyno.backend.worker.channel import Steps
 from tokendyno.backend.worker.compiler import artefacts, own_cache
 from tokendyno.backend.worker.compiler.generated import Generated
 from tokendyno.backend.worker.compiler.graph_break import break_graph
+from tokendyno.backend.worker.prove.compile_log import break_places, first_line, guard
 
 _UNKNOWN_SKIP = "torch gave no reason"
 _MOST_RECORDS = 4096

@@ -10,8 +10,8 @@ import psutil
 import torch
 from transformers import modeling_utils
 
-from tokendyno.backend.optimizations.tensor_bytes import weight_tensors
 from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.worker.prove.tensor_bytes import weight_tensors
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.tensor_bytes import named_weight_tensors
+from tokendyno.backend.worker.prove.tensor_bytes import named_weight_tensors
 
 CHUNK = 1 << 24
 """Elements that are converted at a time where torch cannot compare numbers of their format (float8)."""

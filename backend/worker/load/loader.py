@@ -21,7 +21,6 @@ from tokendyno.backend.messages import Amount, PhaseName
 from tokendyno.backend.models.available import check_cached
 from tokendyno.backend.models.families import is_encoder
 from tokendyno.backend.models.files.hub_files import lacking
-from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
 from tokendyno.backend.worker.channel import Channel, Steps
 from tokendyno.backend.worker.load import parallel, quantization
@@ -36,6 +35,7 @@ from tokendyno.backend.worker.measure.memory import MemoryMeter
 from tokendyno.backend.worker.patch import attention
 from tokendyno.backend.worker.patch.apply import put_in
 from tokendyno.backend.worker.patch.projections import fuse
+from tokendyno.backend.worker.prove.tensor_bytes import total_bytes, weight_tensors
 
 _THREADS = torch.get_num_threads()
 

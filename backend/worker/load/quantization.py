@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tokendyno.backend.optimizations.axes.quantization.settings import (
+from tokendyno.backend.optimizations.axes.quantization.axis import (
     COMPUTE_DTYPE,
     casts_experts,
     needs_cpu_device_map,

@@ -12,7 +12,7 @@ import torch
 from torch.profiler import record_function
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.axes.loop.axis import LOOP_NAME
+from tokendyno.backend.optimizations.axes.loop import LOOP_NAME
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.cuda_graph import HostCopy, capture
 from tokendyno.backend.worker.loop.sampling import Sampling

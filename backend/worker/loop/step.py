@@ -9,8 +9,7 @@ from torch.profiler import record_function
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.axes.loop.axis import STEP_NAME
-from tokendyno.backend.optimizations.axes.loop.masks import slot_masks
+from tokendyno.backend.optimizations.axes.loop import STEP_NAME, slot_masks
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from tokendyno.backend.worker.loop.sampling import Sampling, sample

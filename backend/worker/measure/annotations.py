@@ -14,8 +14,8 @@ import torch
 from torch._dynamo.utils import counters, get_compilation_metrics
 
 from tokendyno.backend.messages import Annotation, AnnotationKind
-from tokendyno.backend.optimizations.compile_log import first_line, guard
 from tokendyno.backend.worker.compiler.ledger import is_recording, watching
+from tokendyno.backend.worker.prove.compile_log import first_line, guard
 
 MIN_PAUSE_S, MIN_SHARE = 1e-3, 0.1
 """GC pauses under 1 ms or under 10% of their token are ignored: generation 0 is collected every few tokens and takes

@@ -13,7 +13,7 @@ import torch
 from transformers import StoppingCriteria
 from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
 
-from tokendyno.backend.optimizations.tensor_bytes import HeldBytes, held_bytes, layer_bytes
+from tokendyno.backend.worker.prove.tensor_bytes import HeldBytes, held_bytes, layer_bytes
 
 COUNT_ALL_EVERY = 64
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tokendyno.backend.messages import RankMemory
-from tokendyno.backend.optimizations.tensor_bytes import bytes_on, cache_tensors, weight_tensors
 from tokendyno.backend.worker.measure.memory import Sampler
+from tokendyno.backend.worker.prove.tensor_bytes import bytes_on, cache_tensors, weight_tensors
 
 SAMPLES = 200
 """About as many memory samples of each are kept."""

@@ -11,7 +11,7 @@ from transformers.modeling_flash_attention_utils import lazy_import_flash_attent
 from transformers.utils import is_tracing
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.compile_log import first_line
+from tokendyno.backend.worker.prove.compile_log import first_line
 
 KEYS = "tokendyno_keys"
 """Attribute of a mask that is causal and nothing else: how many keys its last query attends to."""

@@ -20,11 +20,11 @@ from transformers.integrations.hub_kernels import get_kernel_mapping_transformer
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import hub_offline, kernel_packages
 from tokendyno.backend.hardware.kernel_packages import local_overrides
-from tokendyno.backend.optimizations.compile_log import first_line
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.loop.step import STEP_END, StepEnd
 from tokendyno.backend.worker.patch.rows import store_by_rows
 from tokendyno.backend.worker.patch.shards import GatheredLinear, SummedEmbedding, SummedLinear
+from tokendyno.backend.worker.prove.compile_log import first_line
 
 
 def apply(model: Any, plan: LoadPlan) -> None:

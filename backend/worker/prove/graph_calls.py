@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from tokendyno.backend.counts import GraphSteps
-from tokendyno.backend.optimizations.tensor_bytes import inner_tensors, triton_weights
+from tokendyno.backend.worker.prove.tensor_bytes import inner_tensors, triton_weights
 
 NOTHING: frozenset[int] = frozenset()
 

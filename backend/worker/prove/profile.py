@@ -1,19 +1,94 @@
 """Profiles a few extra tokens: the operators, kernels and runtime calls that axes look for."""
 
 import bisect
+import ctypes
 import math
+import os
 import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from tokendyno.backend.optimizations.proof import DIRECT, PRODUCTS, REGION, SHAPED, Shape, ShapedCall, Trace, weight_of
-from tokendyno.backend.worker.prove.spans import Span, Spans
-from tokendyno.backend.worker.prove.step_time import DIVIDED, Weights, step_time
+from tokendyno.backend.counts import StepTime
+from tokendyno.backend.worker.prove.step_time import DIVIDED, Span, Spans, Weights, step_time
+
+Shape = tuple[int, ...]
+ShapedCall = tuple[str, tuple[Shape, ...]]
+"""An operator, and the shapes of its first inputs; () for one that is not a tensor."""
+
+SHAPED = frozenset(
+    {
+        "aten::softmax",
+        "aten::scaled_dot_product_attention",
+        "aten::linear",
+        "aten::mm",
+        "aten::addmm",
+        "aten::bmm",
+        "aten::index",
+        "aten::embedding",
+        "aten::_grouped_mm",
+        "transformers::grouped_mm_fallback",
+        "aten::one_hot",
+    }
+)
+"""Operators whose calls are told apart by shape."""
+
+
+PRODUCTS = ("aten::mm", "aten::addmm")
+"""Operators that multiply two matrices."""
+
+
+DIRECT = "tokendyno_all_"
+"""How our kernels begin that exchange between GPUs without NCCL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A profile of a few extra tokens, generated in the same way as in the measured run.
+
+    runtime  CUDA runtime calls by name, such as "cudaGraphLaunch"; empty on a CPU
+    steps    passes through the model, that of the prompt included: the tokens generated, unless drafts were accepted
+    decode   those of `ops` that came after the first token, or after an encoder's first pass
+    eager    those of `decode` that the host called outside graphs of Inductor
+    read     those that it called so until the first token
+    shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
+    formats  products of two matrices, by the shape of the second and its number format, such as "bfloat16"
+    collectives, collective_s  exchanges between ranks by kind ("all_reduce"), and the seconds that they took
+    step     where the time of a step went; None with the reason in `no_step`
+    launches  of kernels and CUDA graphs by the host in a step after the first, the mean; None on a CPU
+    """
+
+    ops: Counter[str]
+    kernels: Counter[str]
+    runtime: Counter[str]
+    steps: int
+    decode: Counter[str] = field(default_factory=Counter)
+    eager: Counter[str] = field(default_factory=Counter)
+    shapes: Counter[ShapedCall] = field(default_factory=Counter)
+    formats: Counter[tuple[Shape, str]] = field(default_factory=Counter)
+    seconds: float = 0.0
+    collectives: Counter[str] = field(default_factory=Counter)
+    collective_s: float = 0.0
+    step: StepTime | None = None
+    no_step: str = ""
+    read: Counter[str] = field(default_factory=Counter)
+    launches: float | None = None
+
+    def matching(self, *parts: str) -> Counter[str]:
+        """Operators and kernels whose name contains any of `parts`, ignoring case."""
+        both = self.ops + self.kernels
+        return Counter({n: k for n, k in both.items() if any(part.lower() in n.lower() for part in parts)})
+
+
+NO_TRACE = Trace(Counter(), Counter(), Counter(), 0)
+
+REGION = "Torch-Compiled Region: "
+"""How the event of each call of a compiled graph begins."""
 
 _LINEAR, _BATCHED = "aten::linear", "aten::bmm"
 _STEP_END = "tokendyno: end of a step"
@@ -204,3 +279,31 @@ def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:
 def _shape(recorded: Sequence[Any]) -> Shape:
     """A tensor's shape; () for anything else, such as a list of tensors."""
     return tuple(recorded) if all(isinstance(size, int) for size in recorded) else ()
+
+
+def weight_of(name: str, inputs: Sequence[Any]) -> Any:
+    """Of an operator's inputs the second matrix, which comes third where it is added to something; () without one."""
+    place = 2 if name == "aten::addmm" else 1
+    return inputs[place] if len(inputs) > place else ()
+
+
+GRAPHS_SURVIVE = (12, 6)
+"""CUDA's version from which captured graphs work on after CUPTI was detached, as torch itself judges it."""
+
+
+def detach() -> bool:
+    """Detach CUPTI until the next profile, while no other thread calls CUDA. Whether nothing of it is left.
+
+    torch profiles a GPU through CUPTI, which stays attached after the last profile: every later launch of a kernel goes
+    through it. A model of 28 layers launches hundreds of kernels for a token, so that the next run of a kept worker
+    would be measured slower than it is (lab/measurements.md: overhead of watching a run). torch 2.11 detaches CUPTI
+    itself only where TEARDOWN_CUPTI is set, and then at some later call of CUDA, which may be one of the next profile.
+    """
+    version = tuple(map(int, (torch.version.cuda or "0").split(".")[:2]))
+    if version < GRAPHS_SURVIVE:
+        return False
+    try:  # only the library that torch has loaded; another one would be another CUPTI
+        library = ctypes.CDLL(f"libcupti.so.{version[0]}", mode=os.RTLD_NOW | getattr(os, "RTLD_NOLOAD", 0))
+        return int(library.cuptiFinalize()) == 0
+    except (OSError, AttributeError):
+        return False

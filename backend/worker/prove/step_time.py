@@ -8,12 +8,16 @@ add up to the time from the end of the prefill (of an encoder's first pass) to t
 
 import functools
 import re
+from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from tokendyno.backend.counts import StepPart, StepTime
-from tokendyno.backend.worker.prove.spans import Shapes, Span, Spans
+
+Shapes = Sequence[tuple[int, ...]]
 
 _MAY_BE_FUSED = ("attention", "products")
 """Every step has them: where none is seen, compiled code has fused them with something else."""
@@ -35,6 +39,57 @@ DIVIDED = _BATCHED | {"aten::softmax", "aten::index"}
 """Operators whose part depends on the shapes of their inputs."""
 _RANGE = re.compile(r"## Call CompiledFxGraph")
 """Compiled code: what runs in it outside of operators are its fused loops and kernels."""
+
+
+class Span(NamedTuple):
+    """An event of a trace, in nanoseconds.
+
+    id      correlation id: a kernel and the call that launched it share it
+    link    of a kernel: the id of the operator that launched it, 0 for none
+    """
+
+    name: str
+    begin: int
+    end: int
+    on_gpu: bool = False
+    shapes: Shapes = ()
+    id: int = 0
+    link: int = 0
+    thread: int = 0
+
+
+class Spans:
+    """Many of them in columns, each made anew when it is read: as one object each, those of four tokens of a small
+    model take 8 MB, which Python does not give back, and which the next run in the process would count as its own."""
+
+    def __init__(self, spans: Iterable[Span] = ()) -> None:
+        self._names: list[str] = []
+        self._kept: dict[str, str] = {}
+        self._shapes: dict[int, Shapes] = {}
+        self._numbers = array("q")
+        for span in spans:
+            self.add(span)
+
+    def add(self, span: Span) -> None:
+        """Behind the others."""
+        if span.shapes:
+            self._shapes[len(self._names)] = span.shapes
+        self._names.append(self._kept.setdefault(span.name, span.name))
+        self._numbers.extend((span.begin, span.end, span.on_gpu, span.id, span.link, span.thread))
+
+    def __iter__(self) -> Iterator[Span]:
+        return map(self._at, range(len(self._names)))
+
+    def of_thread(self, thread: int) -> Iterator[Span]:
+        """Those of a thread of the host, by when they begin; of two that begin together the longer one first."""
+        begin, end, on_gpu, _, _, on = np.array(self._numbers, np.int64).reshape(-1, 6).T
+        order = np.lexsort((-end, begin))
+        mine = (on_gpu == 0) & (on == thread)
+        return (self._at(int(at)) for at in order[mine[order]])
+
+    def _at(self, at: int) -> Span:
+        begin, end, on_gpu, own, link, thread = self._numbers[6 * at : 6 * at + 6]
+        return Span(self._names[at], begin, end, bool(on_gpu), self._shapes.get(at, ()), own, link, thread)
 
 
 class Weights(NamedTuple):

@@ -14,8 +14,8 @@ import torch
 from transformers import DynamicCache
 
 from tokendyno.backend.evidence import TOKENS, Finding
-from tokendyno.backend.optimizations.tensor_bytes import has_packed_weights
 from tokendyno.backend.plan import Plan
+from tokendyno.backend.worker.prove.tensor_bytes import has_packed_weights
 
 MOST_CHECKED = 64
 """Tokens of a text that are looked at: the logits of a position take as many numbers as the vocabulary."""

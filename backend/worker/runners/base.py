@@ -21,8 +21,6 @@ from tokendyno.backend.counts import Residue, RunCounts, StepTime, Traced, WarmU
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Compiled, Finished, Generate, GraphCode, Proved, RankMemory, Score, Started
-from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.compiler.ledger import Compiling
 from tokendyno.backend.worker.group import own_group
@@ -37,11 +35,12 @@ from tokendyno.backend.worker.measure.shares import of_devices, of_rank
 from tokendyno.backend.worker.measure.stream import Streamer
 from tokendyno.backend.worker.prompt.padding import padding_counts
 from tokendyno.backend.worker.prompt.prompt import Prompt
-from tokendyno.backend.worker.prove.detach import detach
-from tokendyno.backend.worker.prove.findings import find_all
 from tokendyno.backend.worker.prove.graph_calls import GraphCalls
-from tokendyno.backend.worker.prove.profile import trace
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import detach, trace
 from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
+from tokendyno.backend.worker.prove.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
+from tokendyno.backend.worker.witness import find_all
 
 REFILL_STEPS = 2
 """Steps between giving memory back and the measured run: a prompt and a token."""

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
+from tokendyno.backend.optimizations.axes.cache import CONFIG, LENGTH, cache_construct
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.kv import GROUP
 from tokendyno.backend.worker.patch.fp8_cache import saturate_fp8_cache

@@ -17,7 +17,6 @@ import torch
 from tokendyno.backend.counts import RunCounts, WarmUp
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate, PhaseName
-from tokendyno.backend.optimizations.tensor_bytes import HeldBytes
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
 from tokendyno.backend.worker.compiler.ledger import compile_config
@@ -27,6 +26,7 @@ from tokendyno.backend.worker.measure.meter import Meter, TokenRow
 from tokendyno.backend.worker.prompt.padding import pad
 from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from tokendyno.backend.worker.prove.profile import mark_step
+from tokendyno.backend.worker.prove.tensor_bytes import HeldBytes
 from tokendyno.backend.worker.prove.tokens import find_states
 from tokendyno.backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.support.counted_models import COUNTED
 from tokendyno.backend.models.described import counted_facts
-from tokendyno.backend.optimizations.tensor_bytes import held_bytes
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
 from tokendyno.backend.predict.weights import packed_matrices, weight_bytes
+from tokendyno.backend.worker.prove.tensor_bytes import held_bytes
 from tools.tiny_config import tiny_config
 
 SLOWEST = "attention or a state", "shared layers", "chunks"

@@ -1,6 +1,7 @@
-"""What every axis of the registry promises, and that a new one is one new file."""
+"""What every axis of the registry promises, and that a new one is two new files: the axis, and its witness."""
 
 import itertools
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -21,20 +22,12 @@ from tokendyno.backend.evidence import Level
 from tokendyno.backend.export import script as script_export
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import (
-    Choice,
-    Observation,
-    Optimization,
-    Subject,
-    all_axes,
-    axes,
-    axis_names,
-    subject_of,
-)
+from tokendyno.backend.optimizations import Choice, Optimization, Subject, all_axes, axes, axis_names, subject_of
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import WIDTH
-from tokendyno.backend.worker.prove.findings import find_all
+from tokendyno.backend.worker import witness
+from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.ui.compare.arm_column import arm_controls, titles
 
 AXES = all_axes()
@@ -79,6 +72,10 @@ def test_an_axis_is_one_file_of_its_name(axis: Optimization) -> None:
     assert axis.name.islower()
     assert axis.title
     assert axis.summary.endswith(".")
+
+
+def test_each_axis_has_a_witness_and_each_witness_an_axis() -> None:
+    assert {module.name for module in pkgutil.iter_modules(witness.__path__)} == set(axis_names())
 
 
 def test_no_two_axes_stand_in_one_place() -> None:
@@ -224,14 +221,10 @@ def uncommented(script: str) -> list[str]:
     return [line for line in script.splitlines() if not line.startswith("#")]
 
 
-# --- one new file is one new axis -----------------------------------------------------------------
+# --- an axis and its witness are a new axis -------------------------------------------------------
 
 NEW = """
-import msgspec
-
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.base import Choice, Optimization
-from tokendyno.backend.optimizations.subject import Rule
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, load_with
 
 
 class Turbo(Optimization):
@@ -242,35 +235,41 @@ class Turbo(Optimization):
     )
 
     def edit(self, plan, name, subject):
-        if name == "off":
-            return plan
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, dtype="float32"))
+        return plan if name == "off" else load_with(plan, dtype="float32")
 
     def write(self, script, plan):
         if plan.load.dtype == "float32":
             script.prepare.append("print('vroom')")
 
-    def find(self, observation):
-        return Finding(self.name, "on", "heard it")
-
 
 AXIS = Turbo()
+"""
+WITNESS = """
+from tokendyno.backend.evidence import Finding
+
+
+def find(observation):
+    return Finding("turbo", "on", "heard it")
 """
 
 
 @pytest.fixture
 def turbo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Checked]:
-    """The arm turbo=on, checked, with the axis in a second folder that is looked at as if it were the first."""
-    (tmp_path / "turbo.py").write_text(NEW)
-    monkeypatch.setattr(axes, "__path__", [*axes.__path__, str(tmp_path)])
+    """The arm turbo=on, checked: axis and witness are in folders that are looked at as if they were the real ones."""
+    for package, text in ((axes, NEW), (witness, WITNESS)):
+        folder = tmp_path / package.__name__
+        folder.mkdir()
+        (folder / "turbo.py").write_text(text)
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     all_axes.cache_clear()
     yield check(parse_arm("pocket", "turbo=on"), facts(), CPU, Workload(prompt="x"))
     all_axes.cache_clear()
-    del sys.modules["tokendyno.backend.optimizations.axes.turbo"]
-    delattr(axes, "turbo")
+    for package in (axes, witness):
+        if sys.modules.pop(f"{package.__name__}.turbo", None):
+            delattr(package, "turbo")
 
 
-def test_a_new_file_has_rules_a_plan_a_control_a_script_and_a_row(
+def test_an_axis_and_its_witness_have_rules_a_plan_a_control_a_script_and_a_row(
     turbo: Checked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = [axis.name for axis in AXES if axis.order < 12]
@@ -284,5 +283,5 @@ def test_a_new_file_has_rules_a_plan_a_control_a_script_and_a_row(
     (control,) = [box for box in arm.axes if box.elem_id == "axis-b-turbo"]
     assert (control.label, control.choices, control.value) == ("Turbo", [("off", "off"), ("on", "on")], "off")
     assert 'print("vroom")' in script_export.script(turbo, facts(), Workload(prompt="x"))
-    findings = find_all(Observation(None, object(), turbo.plan, counts=RunCounts()))
+    findings = witness.find_all(Observation(None, object(), turbo.plan, counts=RunCounts()))
     assert [found.proof for found in findings if found.axis == "turbo"] == ["heard it"]

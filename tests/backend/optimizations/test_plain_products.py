@@ -9,10 +9,11 @@ import torch
 
 from tests.support.tiny_models import build
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.axes.dtype import AXIS, kept_in_float32, narrowed
 from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import trace
+from tokendyno.backend.worker.witness import find
+from tokendyno.backend.worker.witness.dtype import kept_in_float32, narrowed
 from tools.tiny_config import tiny_config
 
 STEPS = 3
@@ -49,11 +50,11 @@ def test_what_a_class_has_in_float32_need_not_have_the_dtype(architecture: str, 
     model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
     names = kept_in_float32(model)
     assert names and all(name.endswith(kept) for name in names)
-    honest = AXIS.find(traced(model))
+    honest = find("dtype", traced(model))
     assert honest.reached == honest.expected, honest.proof
     model.model.norm.float()
     assert kept_in_float32(model) == names
-    wrong = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
+    wrong = find("dtype", Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
     assert (wrong.expected or 0) - (wrong.reached or 0) == 1, wrong.proof
 
 
@@ -89,10 +90,10 @@ def test_float32_that_torch_may_round_is_named(
 @pytest.mark.parametrize(("dtype", "verified"), [("float32", False), ("bfloat16", True)])
 def test_rounded_products_do_not_count_as_float32(dtype: str, verified: bool) -> None:
     model = build("llama", dtype=dtype)
-    exact = AXIS.find(traced(model))
+    exact = find("dtype", traced(model))
     assert exact.reached == exact.expected
     with _precision("medium"):
-        found = AXIS.find(traced(model))
+        found = find("dtype", traced(model))
     assert (found.effective, found.expected) == (dtype, exact.expected)
     assert (found.reached == found.expected) is verified
     assert ("may round float32 factors to bf16" in found.proof) is not verified

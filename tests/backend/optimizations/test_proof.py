@@ -8,12 +8,14 @@ import pytest
 import torch
 from transformers import DynamicCache, GptOssConfig, LlamaConfig, LlamaForCausalLM, StaticCache
 
-from tests.support.proof import verify
+from tests.support.proof import claimed
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, Optimization, all_axes
-from tokendyno.backend.optimizations.proof import REGION, Trace, coverage, weight_of
+from tokendyno.backend.optimizations import Optimization, all_axes
 from tokendyno.backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.worker.prove.observation import Observation, coverage
+from tokendyno.backend.worker.prove.profile import REGION, Trace, weight_of
+from tokendyno.backend.worker.witness import find
 
 AXIS: dict[str, Optimization] = {axis.name: axis for axis in all_axes()}
 PLAN = Plan(LoadPlan(ModelSource("random")))
@@ -36,7 +38,7 @@ def llama(attention: str = "sdpa", dtype: torch.dtype = torch.float32) -> Any:
 
 def claims(axis: str, seen: Observation) -> set[str]:
     """Every choice that the axis would call in effect."""
-    return {choice.name for choice in AXIS[axis].choices if verify(AXIS[axis], choice.name, seen)}
+    return claimed(AXIS[axis], seen)
 
 
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
@@ -47,7 +49,7 @@ def test_dtype_is_counted_from_the_weights(name: str) -> None:
 def test_dtype_goes_by_the_larger_part_and_names_the_rest() -> None:
     model = llama(dtype=torch.bfloat16)
     model.model.norm.float()
-    finding = AXIS["dtype"].find(Observation(model, None, PLAN))
+    finding = find("dtype", Observation(model, None, PLAN))
     assert finding.effective == "bfloat16"
     assert "64 bytes in float32" in finding.proof
 
@@ -79,25 +81,25 @@ def test_without_sliding_layers_the_two_growing_caches_are_called_the_same() -> 
     seen = Observation(
         SimpleNamespace(config=config), filled(DynamicCache(), 2), Plan(PLAN.load, GeneratePlan(UNWINDOWED))
     )
-    finding = AXIS["cache"].find(seen)
+    finding = find("cache", seen)
     assert finding.effective == "unwindowed"
     assert "dynamic and unwindowed are the same" in finding.proof
     static = filled(StaticCache(config=config, max_cache_len=16), 2)
     fixed = Observation(seen.model, static, seen.plan)
-    assert claims("cache", fixed) == {"static"} and "are the same" not in AXIS["cache"].find(fixed).proof
+    assert claims("cache", fixed) == {"static"} and "are the same" not in find("cache", fixed).proof
 
 
 def test_what_a_class_keeps_in_float32_and_the_cache_are_counted_apart() -> None:
     model = llama(dtype=torch.bfloat16)
     model.model.norm.float()
-    plain = AXIS["dtype"].find(Observation(model, None, PLAN))
+    plain = find("dtype", Observation(model, None, PLAN))
     assert plain.reached and plain.expected == plain.reached + 1
     for attribute in ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict"):
         setattr(model, attribute, ["model.norm"])
-        kept = AXIS["dtype"].find(Observation(model, None, PLAN))
+        kept = find("dtype", Observation(model, None, PLAN))
         assert kept.reached == kept.expected == plain.reached
         setattr(model, attribute, None)
-    wide = AXIS["dtype"].find(Observation(model, filled(DynamicCache(), 2), PLAN))
+    wide = find("dtype", Observation(model, filled(DynamicCache(), 2), PLAN))
     assert (wide.reached, wide.expected) == (plain.reached, plain.expected + 4)
     assert "KV cache: 4 tensors in float32" in wide.proof
 

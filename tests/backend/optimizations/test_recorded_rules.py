@@ -22,7 +22,7 @@ from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.optimizations import Choice, Optimization, Subject, all_axes
-from tokendyno.backend.optimizations.axes.attention.flash import HUB_FA2, HUB_FA3, HUB_FA4
+from tokendyno.backend.optimizations.axes.attention import HUB_FA2, HUB_FA3, HUB_FA4
 from tokendyno.backend.optimizations.mxfp4 import KERNELS
 
 FILE = Path(__file__).with_name("recorded_rules.txt")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from tokendyno.backend.optimizations.tensor_bytes import (
+from tokendyno.backend.worker.prove.tensor_bytes import (
     bytes_on,
     named_weight_tensors,
     total_bytes,

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.kv import kv_series
 from tokendyno.backend.models import CacheLayers, ModelFacts, resolve
-from tokendyno.backend.optimizations.tensor_bytes import layer_bytes
 from tokendyno.backend.plan import (
     DYNAMIC,
     QUANTIZED_FP8,
@@ -21,6 +20,7 @@ from tokendyno.backend.plan import (
     CacheKind,
 )
 from tokendyno.backend.predict.kv import KvBytes, KvPoint, kv_bytes, kv_polyline
+from tokendyno.backend.worker.prove.tensor_bytes import layer_bytes
 
 WINDOW = 8
 SHAPE: dict[str, Any] = {

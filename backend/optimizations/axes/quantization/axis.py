@@ -1,42 +1,105 @@
-"""How many bits each weight takes."""
+"""How many bits each weight takes. The `quantization_config` of every choice is described once: the worker builds it, a
+script prints it."""
 
 import json
-from collections import Counter
-from typing import Any
 
-import msgspec
-
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.axes.quantization import mxfp4 as mxfp4
 from tokendyno.backend.optimizations.axes.quantization import rules as rules
-from tokendyno.backend.optimizations.axes.quantization.settings import (
-    COMPUTE_DTYPE,
-    casts_experts,
-    needs_cpu_device_map,
-    quantization_config,
-    unpacks_with_torch,
-    values_text,
-)
-from tokendyno.backend.optimizations.base import Choice, Optimization
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, load_with
 from tokendyno.backend.optimizations.conditions import compute_dtype
-from tokendyno.backend.optimizations.proof import Observation
-from tokendyno.backend.optimizations.subject import Subject
-from tokendyno.backend.optimizations.tensor_bytes import (
-    bnb_scales,
-    inner_tensors,
-    local_part,
-    total_bytes,
-    triton_weights,
-    weight_tensors,
-)
 from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.predict.quantized import INT4_GROUP
 from tokendyno.backend.predict.weights import packed_matrices
+from tokendyno.backend.script.construct import Argument, Construct, Name
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import quoted
 
-_SAMPLE = 256  # blocks to look at
-_BLOCK = 32  # weights that share an MXFP4 scale
-_MXFP4_MAGNITUDES = 8  # of 4-bit floats with a sign
+COMPUTE_DTYPE = "dtype"
+"""Name of the argument that is the dtype of the activations."""
+
+
+def quantization_config(load: LoadPlan) -> Construct | None:
+    """What `from_pretrained` is given; None leaves it to the checkpoint."""
+    match load.quantization.split("-"):
+        case ["none"]:  # else a GGUF file would stay quantized wherever the Hub has a kernel for it and is reached
+            return _transformers("GgufConfig", dequantize=True) if load.source.kind == "gguf" else None
+        case ["bnb", "int8"]:
+            return _transformers("BitsAndBytesConfig", load_in_8bit=True)
+        case ["bnb", table, *double]:
+            settings: dict[str, Argument] = {"load_in_4bit": True, "bnb_4bit_quant_type": table}
+            settings |= {"bnb_4bit_use_double_quant": True} if double else {}
+            return _transformers(
+                "BitsAndBytesConfig", **settings, bnb_4bit_compute_dtype=Name(COMPUTE_DTYPE)
+            )  # else float32, and slow
+        case ["torchao", number]:
+            return Construct("transformers", "TorchAoConfig", (_torchao(number),))
+        case ["quanto", number]:
+            return _transformers("QuantoConfig", weights=number)
+        case ["mxfp4", *dequantized]:
+            return _transformers("Mxfp4Config", **({"dequantize": True} if dequantized else {}))
+        case _:
+            raise NotImplementedError(load.quantization)
+
+
+_BNB_4BIT = {"bnb_4bit_use_double_quant": "False", "bnb_4bit_quant_storage": "uint8"}
+_BY_ITSELF = {
+    "bnb-int8": (
+        {"llm_int8_threshold": "6.0"},
+        "a float32 scale for each row; inputs with a larger activation are multiplied in 16 bits",
+    ),
+    "bnb-nf4": (_BNB_4BIT, "a float32 scale for 64 weights"),
+    "bnb-nf4-double": (_BNB_4BIT, "an 8-bit scale for 64 weights, a float32 scale for 256 of those"),
+    "bnb-fp4": (_BNB_4BIT, "a float32 scale for 64 weights"),
+    "bnb-fp4-double": (_BNB_4BIT, "an 8-bit scale for 64 weights, a float32 scale for 256 of those"),
+    "torchao-int8": ({}, "a float32 scale for each row, products in the dtype of activations"),
+    "torchao-fp8": ({}, "a float32 scale for each row, products in the dtype of activations"),
+    "torchao-int4": ({}, "a bfloat16 scale and zero point for each group, products in bfloat16"),
+    "quanto-int8": ({}, "a scale for each row, products in the dtype of activations"),
+    "quanto-int4": ({}, "a scale and zero point for up to 128 columns, products in the dtype of activations"),
+    "mxfp4": ({"dequantize": "False"}, "an 8-bit scale for 32 weights of the experts, products in bfloat16"),
+}
+"""By choice: arguments that the library sets by itself, and how weights are packed and multiplied
+(`predict/quantized.py`)."""
+
+
+def values_text(load: LoadPlan, dtype: str) -> str:
+    """The arguments of a choice, how it packs, and what stays as it is; "" for none. `dtype`: of the activations."""
+    config, known = quantization_config(load), _BY_ITSELF.get(load.quantization)
+    if config is None or known is None:
+        return ""
+    inner = [one for one in config.args if isinstance(one, Construct)]
+    given = {**config.keywords, **{name: value for one in inner for name, value in one.keywords.items()}}
+    values = {name: dtype if isinstance(one, Name) else str(one) for name, one in given.items()}
+    values |= {name: value for name, value in known[0].items() if name not in values}
+    said = ", ".join(f"{name}={value}" for name, value in values.items())
+    return f"{said}; {known[1]}. Embeddings, the output head, norms, biases and routers stay as they are."
+
+
+def needs_cpu_device_map(load: LoadPlan) -> bool:
+    """Whether the load must be told to stay on the CPU: bitsandbytes uses a GPU if there is one."""
+    return load.quantization.startswith("bnb") and load.device == "cpu"
+
+
+def unpacks_with_torch(load: LoadPlan) -> bool:
+    """Whether optimum-quanto should unpack 4-bit weights with torch's operators, not with a helper that it compiles."""
+    return load.quantization == "quanto-int4" and load.device == "cpu"
+
+
+def casts_experts(load: LoadPlan) -> bool:
+    """Whether experts must be cast after the load: transformers dequantizes MXFP4 to bfloat16, whatever the dtype."""
+    return load.quantization == "mxfp4-dequantized"
+
+
+def _transformers(name: str, **keywords: Argument) -> Construct:
+    return Construct("transformers", name, (), keywords)
+
+
+def _torchao(number: str) -> Construct:
+    """Leaves Inductor's settings alone: with torchao's own one model compiled for more than four minutes."""
+    name = {"int8": "Int8WeightOnlyConfig", "fp8": "Float8WeightOnlyConfig", "int4": "Int4WeightOnlyConfig"}[number]
+    keywords: dict[str, Argument] = {}
+    if number == "int4":
+        keywords = {"group_size": INT4_GROUP, "int4_packing_format": "tile_packed_to_4d"}
+    return Construct("torchao.quantization", name, (), keywords | {"set_inductor_config": False})
 
 
 def write_settings(script: Script, load: LoadPlan) -> None:
@@ -74,8 +137,6 @@ def _dtype(script: Script, load: LoadPlan) -> str:
 
 
 class Quantization(Optimization):
-    """Told by the classes and inner tensors of the weights; the format of most quantized bytes is reported."""
-
     name = "quantization"
     title = "Quantization"
     summary = "Bits per weight; embeddings and the output head are not quantized."
@@ -130,7 +191,7 @@ class Quantization(Optimization):
         "mxfp4-dequantized": "four times the memory of MXFP4",
     }
     choices = (
-        Choice("none", "none", "Weights as the checkpoint holds them.", (*mxfp4.NONE, *rules.CHECKPOINT)),
+        Choice("none", "none", "Weights as the checkpoint holds them.", (*rules.MXFP4_CHECKPOINT, *rules.CHECKPOINT)),
         Choice(
             "bnb-int8", "bitsandbytes int8", "LLM.int8(): 8 bits; outlier activations are multiplied in 16 bits.",
             rules.BNB_INT8, loss=42,
@@ -172,11 +233,11 @@ class Quantization(Optimization):
         ),
         Choice(
             "mxfp4", "MXFP4", "gpt-oss as published: 4-bit floats in its experts, with a power-of-two scale for 32.",
-            mxfp4.MXFP4, loss=13,
+            rules.MXFP4, loss=13,
         ),
         Choice(
             "mxfp4-dequantized", "MXFP4, dequantized", "MXFP4 experts dequantized to bfloat16 while they are loaded.",
-            mxfp4.DEQUANTIZED,
+            rules.DEQUANTIZED,
         ),
     )  # fmt: skip
 
@@ -192,123 +253,10 @@ class Quantization(Optimization):
         if name == self.resolve(self.default, subject):
             name = self.default
         packed = packed_matrices(subject.facts, name) if name != self.default else 0
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, quantization=name, packed=packed))
+        return load_with(plan, quantization=name, packed=packed)
 
     def write(self, script: Script, plan: Plan) -> None:
         write_settings(script, plan.load)
-
-    def find(self, observation: Observation) -> Finding:
-        """Looks at every weight: its class, the dtype of its inner tensors, bitsandbytes' tables and second level.
-
-        Counted against the matrices that the prediction packs. Dense experts whose blocks of 32 hold no more
-        magnitudes than MXFP4 has were dequantized from it; the plan only tells whether this run did so. Weights that
-        the checkpoint had quantized count as none: as it holds them.
-        """
-        kinds: Counter[str] = Counter()
-        sizes: Counter[str] = Counter()
-        for kind, matrices, tensors in _quantized(observation.model):
-            kinds[kind] += matrices
-            sizes[kind] += total_bytes(tensors)
-        total = total_bytes(weight_tensors(observation.model))
-        if not kinds:
-            return self._dense(observation, total)
-        planned = observation.plan.load
-        effective = max(sizes, key=sizes.__getitem__)
-        expected = max(0, planned.packed - _left_to_torch(observation.model))
-        if effective == "mxfp4":
-            expected = kinds["mxfp4"] + len(_dense_experts(observation.model))
-        told = {kind: f"{n}" for kind, n in kinds.items()}
-        told[effective] += f" of {expected}" if expected else ""
-        parts = [f"{n} matrices in {kind}: {sizes[kind]:,} bytes with scales" for kind, n in told.items()]
-        proof = f"{', '.join(parts)}; {total - sum(sizes.values()):,} bytes in the rest"
-        held = getattr(getattr(observation.model, "hf_quantizer", None), "pre_quantized", False)
-        if held and effective != "mxfp4":  # a choice of its own for quantized checkpoints
-            return Finding(self.name, "none", f"as the checkpoint holds them: {proof}")
-        if not expected:
-            return Finding(self.name, effective, proof)
-        return Finding(self.name, effective, proof, kinds[effective], expected)
-
-    def _dense(self, observation: Observation, total: int) -> Finding:
-        """Without any quantized weight: none, or experts that were dequantized while they were loaded."""
-        experts = _dense_experts(observation.model)
-        planned = observation.plan.load.quantization
-        proof = f"no quantized weights; {total:,} bytes"
-        if not experts or planned not in ("mxfp4", "mxfp4-dequantized"):
-            return Finding(self.name, "none", proof)
-        coarse = sum(_magnitudes(weight) <= _MXFP4_MAGNITUDES for weight in experts)
-        if not coarse:
-            return Finding(self.name, "none", f"{proof}; no experts hold values of MXFP4")
-        proof += (
-            f"; {coarse} of {len(experts)} mixtures have at most {_MXFP4_MAGNITUDES} magnitudes in any block of "
-            f"{_BLOCK}, as MXFP4 does"
-        )
-        return Finding(self.name, "mxfp4-dequantized", proof, coarse, len(experts))
-
-
-def _left_to_torch(model: Any) -> int:
-    """Dense matrices of torch's MultiheadAttention, which multiplies by them itself: torchao leaves them out."""
-    left = [one for one in model.modules() if type(one).__name__ == "NonDynamicallyQuantizableLinear"]
-    return sum(type(one.weight).__name__ == "Parameter" for one in left)
-
-
-def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
-    """Every quantized parameter: (choice, how many of the model's matrices it holds, plain tensors and scales)."""
-    found = []
-    joined = {id(module.whole): len(module.sizes) for module in model.modules() if type(module).__name__ == "Fused"}
-    for module in model.modules():
-        for parameter in map(local_part, module._parameters.values()):
-            kind = None if parameter is None else _kind(parameter)
-            if kind is not None:
-                state = bnb_scales(getattr(module, "state", None))
-                parts = {part.data_ptr(): part for part in (*inner_tensors(parameter), *bnb_scales(parameter), *state)}
-                found.append((kind, joined.get(id(module), 1), list(parts.values())))
-        found += [("mxfp4", 1, [*map(local_part, parts)]) for parts in triton_weights(module).values()]
-    return found
-
-
-def _kind(weight: Any) -> str | None:
-    """The choice that quantizes like that; None for a plain tensor."""
-    import torch
-
-    if type(weight).__name__ == "Int8Params":
-        return "bnb-int8" if weight.dtype is torch.int8 else None
-    if type(weight).__name__ == "Params4bit":
-        state = weight.quant_state
-        if state is None:
-            return None
-        table = "fp4" if float(state.code[1]) > 0 else "nf4"  # nf4's 16 values rise from -1, fp4's begin 0, 0.0052
-        return f"bnb-{table}-double" if getattr(state, "state2", None) is not None else f"bnb-{table}"
-    parts = list(inner_tensors(weight))
-    if parts[0] is weight:
-        return None
-    library = {"torchao": "torchao", "optimum": "quanto"}.get(type(weight).__module__.split(".")[0], "unknown")
-    bits = {
-        torch.int8: "int8",
-        torch.float8_e4m3fn: "fp8",
-        torch.uint8: "int4",
-        torch.int16: "int4",
-        torch.int32: "int4",
-    }
-    codes = [part for part in parts if part.dtype in bits] or parts  # of a tiny matrix the scales take more
-    data = max(codes, key=lambda part: part.numel() * part.element_size())
-    return f"{library}-{bits.get(data.dtype, data.dtype)}"
-
-
-def _dense_experts(model: Any) -> list[Any]:
-    """The dense experts of gpt-oss: of each mixture the weight that blocks of MXFP4 can be told from."""
-    found = []
-    for module in model.modules():
-        weight = local_part(module._parameters.get("down_proj"))  # (experts, in, out); blocks lie along `in`
-        if weight is not None and weight.dim() == 3 and "gate_up_proj_bias" in module._parameters:
-            found.append(weight)
-    return found
-
-
-def _magnitudes(weight: Any) -> int:
-    """Most distinct magnitudes in a block of 32 weights, of a sample of the last expert."""
-    rows = weight[-1].detach().T[:_SAMPLE, : weight.shape[1] // _BLOCK * _BLOCK].abs().float()
-    blocks = rows.reshape(-1, _BLOCK)[:_SAMPLE].sort(-1).values
-    return int(((blocks.diff(dim=-1) != 0).sum(-1) + 1).max())
 
 
 AXIS = Quantization()

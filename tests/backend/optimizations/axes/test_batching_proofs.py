@@ -10,8 +10,10 @@ import pytest
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, all_axes
+from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.witness import find, find_all
 
 AXES = {axis.name: axis for axis in all_axes()}
 LAYERS = 3
@@ -30,7 +32,7 @@ ORDER = {"order_pairs": 3, "order_arrival": 3, "order_sorted": 1}
 def row(name: str, counts: Mapping[str, float], **batch: Any) -> tuple[str, str, int | None, int | None]:
     """(status, effective, reached, expected) of an axis, where its planned choice had been asked for."""
     plan = Plan(LoadPlan(ModelSource("random"))).batched(**batch)
-    found = AXES[name].find(Observation(MODEL, None, plan, counts=counts_of(counts)))
+    found = find(name, Observation(MODEL, None, plan, counts=counts_of(counts)))
     evidence = Evidence(found.effective, found.effective, found, AXES[name].off)
     return evidence.status, found.effective, found.reached, found.expected
 
@@ -64,8 +66,8 @@ def test_a_prompt_that_a_graph_replays_shows_no_rows() -> None:
     plan = Plan(LoadPlan(ModelSource("random"))).batched(kind="off")
     replayed = msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, prefill_graphs=True))
     counts = counts_of(alone)
-    assert AXES["batching"].find(Observation(MODEL, None, replayed, counts=counts)).effective == "off"
-    assert AXES["batching"].find(Observation(MODEL, None, plan, counts=counts)).effective == "static"
+    assert find("batching", Observation(MODEL, None, replayed, counts=counts)).effective == "off"
+    assert find("batching", Observation(MODEL, None, plan, counts=counts)).effective == "static"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,6 @@ def test_batch_size(rows: int, more: dict[str, float], expected: tuple[str, str]
         ({"pages_taken": 6}, ("partial", "16", 6, 7)),
         ({"pages_taken": 9}, ("partial", "16", 7, 9)),
         ({"pages_taken": 9, "restarts": 1}, ("verified", "16", None, None)),
-        ({"paged_steps": 0}, ("not_applicable", "256", None, None)),
     ],
 )
 def test_page_size(more: dict[str, float], expected: tuple[Any, ...]) -> None:
@@ -107,7 +108,6 @@ def test_pages_of_sliding_layers_alone_are_not_counted() -> None:
         ({}, ("verified", "128")),
         ({"widest_step_tokens": 129}, ("verified", "129")),  # which is not what was planned
         ({"full_steps": 0}, ("not_applicable", "128")),
-        ({"paged_steps": 0}, ("not_applicable", "512")),
     ],
 )
 def test_batch_tokens(more: dict[str, float], expected: tuple[str, str]) -> None:
@@ -121,7 +121,6 @@ def test_batch_tokens(more: dict[str, float], expected: tuple[str, str]) -> None
         ({"prefill_first_steps": 2}, ("partial", "fifo", 2, 4)),
         ({"prefill_first_steps": 0}, ("verified", "fifo", 4, 4)),
         ({"contended_steps": 0, "prefill_first_steps": 0}, ("not_applicable", "prefill_first", None, None)),
-        ({"paged_steps": 0}, ("not_applicable", "fifo", None, None)),
     ],
 )
 def test_scheduler(more: dict[str, float], expected: tuple[Any, ...]) -> None:
@@ -148,7 +147,6 @@ def test_batch_order(order: str, more: dict[str, float], expected: tuple[Any, ..
     [
         ({"paged_steps": 5, "overlapped_steps": 4}, ("verified", "on", 4, 4)),
         ({"paged_steps": 5, "overlapped_steps": 3}, ("partial", "on", 3, 4)),
-        ({"paged_steps": 0, "overlapped_steps": 4}, ("not_applicable", "off", None, None)),
     ],
 )
 def test_async_batching(counts: dict[str, float], expected: tuple[Any, ...]) -> None:
@@ -162,7 +160,6 @@ def test_async_batching(counts: dict[str, float], expected: tuple[Any, ...]) -> 
         ({"paged_steps": 5, "paged_replays": 4, "paged_captures": 1}, ("partial", "on", 4, 5)),
         ({"paged_steps": 5, "paged_captures": 1}, ("partial", "on", 0, 5)),
         ({"paged_steps": 5}, ("off", "off", None, None)),
-        ({"paged_steps": 0, "paged_replays": 5}, ("not_applicable", "off", None, None)),
     ],
 )
 def test_batch_graphs(counts: dict[str, float], expected: tuple[Any, ...]) -> None:
@@ -184,7 +181,21 @@ def test_what_was_chosen_is_planned(axis: str, choice: str, planned: dict[str, A
 
 @pytest.mark.parametrize(("counts", "why"), [({}, "no two requests"), ({"paged_steps": 1}, "forms no batches")])
 def test_why_no_order_could_be_seen_is_said(counts: dict[str, float], why: str) -> None:
-    found = AXES["batch_order"].find(
-        Observation(MODEL, None, Plan(LoadPlan(ModelSource("random"))), counts=counts_of(counts))
+    found = find(
+        "batch_order", Observation(MODEL, None, Plan(LoadPlan(ModelSource("random"))), counts=counts_of(counts))
     )
     assert why in found.proof
+
+
+def test_what_steps_of_continuous_batching_have_is_not_applicable_without_one() -> None:
+    """The axes that say so are those whose witness reads pages, whatever else was counted."""
+    counts = counts_of({"batch_requests": 4, "paged_replays": 5, "overlapped_steps": 4})
+    findings = find_all(Observation(MODEL, None, Plan(LoadPlan(ModelSource("random"))), counts=counts))
+    without = {one.axis: one.effective for one in findings if one.proof == "no step of continuous batching"}
+    assert without == {
+        "page_size": "256",
+        "batch_tokens": "512",
+        "scheduler": "fifo",
+        "async_batching": "off",
+        "batch_graphs": "off",
+    }

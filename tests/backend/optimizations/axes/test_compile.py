@@ -17,11 +17,13 @@ from tokendyno.backend.counts import counts_of
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.export.script import script
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, all_axes, subject_of
-from tokendyno.backend.optimizations.compile_log import break_places
+from tokendyno.backend.optimizations import all_axes, subject_of
 from tokendyno.backend.optimizations.conditions import skips_compilation
-from tokendyno.backend.optimizations.proof import Trace
 from tokendyno.backend.plan import STATIC, CompileValues, GeneratePlan, LoadPlan, Plan
+from tokendyno.backend.worker.prove.compile_log import break_places
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.witness import find
 
 AXIS = {axis.name: axis for axis in all_axes()}
 PLAN = Plan(LoadPlan(ModelSource("random"), device="cuda"), GeneratePlan(STATIC, "default"))
@@ -157,10 +159,10 @@ def asked(look: Observation, **changes: Any) -> Observation:
 
 def test_a_module_compiled_outside_of_generate_is_without_effect_and_the_row_says_what_to_do() -> None:
     wrapped = {"compile_mode": None, "compile_module": True}
-    found = AXIS["compile"].find(asked(seen(), **wrapped))
+    found = find("compile", asked(seen(), **wrapped))
     assert Evidence("module", "module", found).status == "no_effect"
     assert "set compile=default and cache=static" in found.proof
-    later = AXIS["compile"].find(asked(seen(**IN_GRAPHS), **wrapped))  # of a version that compiles it
+    later = find("compile", asked(seen(**IN_GRAPHS), **wrapped))  # of a version that compiles it
     assert Evidence("module", "module", later).status == "verified"
 
 
@@ -185,7 +187,7 @@ UNFUSED: dict[str, Any] = {"options": (("epilogue_fusion", False),)}
 def test_a_value_that_had_no_effect_turns_the_row(
     written: str, given: dict[str, Any], look: Observation, status: str
 ) -> None:
-    found = AXIS["compile"].find(asked(look, compile_values=CompileValues(**given)))
+    found = find("compile", asked(look, compile_values=CompileValues(**given)))
     assert Evidence(written, written, found).status == status
 
 
@@ -236,7 +238,7 @@ def test_where_a_graph_broke_is_the_innermost_line_whatever_called_it() -> None:
 def test_modes_and_graphs_are_told_apart_by_what_was_counted(look: Observation, compile_: str, graphs: str) -> None:
     """Always with a plan that says compile=default: it is not believed."""
     for name, expected in (("compile", compile_), ("cuda_graphs", graphs)):
-        found = AXIS[name].find(look)
+        found = find(name, look)
         assert claimed(AXIS[name], look) == {expected}, found
         assert found.reached == found.expected, "what there was, was everywhere"
 
@@ -245,8 +247,8 @@ def test_modes_and_graphs_are_told_apart_by_what_was_counted(look: Observation, 
 def test_one_token_has_no_step_that_could_be_compiled_or_replayed(axis: str) -> None:
     """A pass over the prompt may have been compiled all the same."""
     for calls in (0, 2):
-        assert AXIS[axis].find(seen(calls=calls, counted_steps=0.0)).outcome == "not_applicable"
-        assert AXIS[axis].find(seen(calls=calls)).outcome == ""
+        assert find(axis, seen(calls=calls, counted_steps=0.0)).outcome == "not_applicable"
+        assert find(axis, seen(calls=calls)).outcome == ""
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,7 @@ def test_one_token_has_no_step_that_could_be_compiled_or_replayed(axis: str) -> 
     ],
 )
 def test_compiled_is_how_many_matrices_of_all_in_all_steps(look: Observation, reached: int, expected: int) -> None:
-    found = AXIS["compile"].find(look)
+    found = find("compile", look)
     assert found.effective == "default" and (found.reached, found.expected) == (reached, expected), found
 
 
@@ -277,7 +279,7 @@ def test_compiled_is_how_many_matrices_of_all_in_all_steps(look: Observation, re
     ],
 )
 def test_captured_is_how_many_steps_and_nothing_beside_them(look: Observation, reached: int, expected: int) -> None:
-    found = AXIS["cuda_graphs"].find(look)
+    found = find("cuda_graphs", look)
     assert (found.reached, found.expected) == (reached, expected), found
 
 
@@ -313,7 +315,7 @@ BEFORE = OWN | WRITTEN | {"fx_cache_hits": 2, "cache_files_before": 40}
 def test_where_compiled_code_came_from_is_told_by_counts(
     counts: dict[str, Any], expected: str, reached: tuple[int, int] | None, words: str
 ) -> None:
-    found = AXIS["compile_cache"].find(seen(**counts))
+    found = find("compile_cache", seen(**counts))
     assert found.effective == expected and words in found.proof
     assert (found.reached, found.expected) == (reached or (None, None))
 
@@ -352,9 +354,9 @@ def test_why_a_graph_broke_is_told_in_one_short_line(monkeypatch: pytest.MonkeyP
     import torch._dynamo.utils as dynamo
 
     monkeypatch.setattr(dynamo, "counters", {"graph_break": Counter({f"{'b' * 200}\n a hint": 1})})
-    proof = AXIS["compile"].find(seen(**IN_GRAPHS, graph_breaks=2.0)).proof
+    proof = find("compile", seen(**IN_GRAPHS, graph_breaks=2.0)).proof
     assert f"; 2 graph breaks ({'b' * 120}), " in proof.replace(", 2 graph", "; 2 graph")
-    assert "0 graph breaks, 0 recompiles" in AXIS["compile"].find(seen(**IN_GRAPHS)).proof
+    assert "0 graph breaks, 0 recompiles" in find("compile", seen(**IN_GRAPHS)).proof
     monkeypatch.setattr(dynamo, "counters", {"graph_break": Counter()})
-    told = AXIS["compile"].find(seen(**IN_GRAPHS, graph_breaks=2.0, recompiles=3.0, cudagraph_skips=4.0)).proof
+    told = find("compile", seen(**IN_GRAPHS, graph_breaks=2.0, recompiles=3.0, cudagraph_skips=4.0)).proof
     assert told.endswith("2 graph breaks, 3 recompiles, 4 CUDA graphs skipped")

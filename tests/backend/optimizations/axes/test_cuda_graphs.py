@@ -10,9 +10,9 @@ from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import counts_of
-from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.axes.cuda_graphs import AXIS
-from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.witness import find
 
 STATIC = "cache=static"
 OWN = "cache=static,loop=own,cuda_graphs=manual"
@@ -81,5 +81,5 @@ def test_the_pass_of_an_encoder_is_captured_by_itself(arm: str, expected: list[d
 def test_replays_count_and_single_products_are_against_them(replayed: int, single: int, expected: int) -> None:
     counts = counts_of({"counted_steps": 10.0, "manual_replays": float(replayed)})
     trace = Trace(Counter(), Counter(), Counter(), 4, Counter({"aten::addmm": single}))
-    found = AXIS.find(Observation(None, None, settled(facts(BERT), AUTO, H200).plan, lambda: trace, counts))
+    found = find("cuda_graphs", Observation(None, None, settled(facts(BERT), AUTO, H200).plan, lambda: trace, counts))
     assert (found.effective, found.reached, found.expected) == ("manual", replayed, expected)

@@ -12,10 +12,10 @@ from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.dtype import AXIS
 from tokendyno.backend.optimizations.conditions import CLEARLY_SLOWER
-from tokendyno.backend.optimizations.proof import Observation
 from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.witness import find
 
 TIMES = (
     FormatTime(8 << 20, 1, 2.14),
@@ -90,6 +90,6 @@ def test_biases_beside_packed_weights_may_be_in_float32(blocks: str, reached: in
     model.experts = experts
     model.head = torch.nn.Linear(64, 64, dtype=torch.bfloat16)
     model.norm = torch.nn.RMSNorm(64, dtype=torch.bfloat16)
-    found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
+    found = find("dtype", Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
     assert (found.effective, found.reached) == ("bfloat16", reached)
     assert found.expected == (5 if blocks == "bfloat16" else 3)

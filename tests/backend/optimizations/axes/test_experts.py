@@ -13,17 +13,18 @@ from transformers.activations import SiLUActivation
 from transformers.integrations import moe
 
 from tests.support.machines import CPU, H200, MACHINES, facts
-from tests.support.proof import verify
+from tests.support.proof import claimed
 from tests.support.scripts import preamble
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, routed, subject_of
+from tokendyno.backend.optimizations import routed, subject_of
 from tokendyno.backend.optimizations.axes.experts import AXIS, GROUPED
-from tokendyno.backend.optimizations.proof import ShapedCall, Trace
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.patch.apply import set_experts
-from tokendyno.backend.worker.prove.profile import trace
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import ShapedCall, Trace, trace
+from tokendyno.backend.worker.witness import find
 
 WAYS = ("eager", "grouped_mm", "batched_mm")
 TOKENS = 4
@@ -48,7 +49,7 @@ def seen(model: Any, asked: str | None = None, **more: Any) -> Observation:
 
 
 def claims(one: Observation) -> set[str]:
-    return {choice.name for choice in AXIS.choices if verify(AXIS, choice.name, one)}
+    return claimed(AXIS, one)
 
 
 def said(name: str, model: Any, machine: Any = CPU, **choices: str) -> dict[str, str]:
@@ -81,7 +82,7 @@ def test_the_text_is_the_same_in_every_way() -> None:
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt2"])
 def test_without_experts_there_is_nothing_to_find(architecture: str) -> None:
-    finding = AXIS.find(seen(tiny(architecture)))
+    finding = find("experts", seen(tiny(architecture)))
     assert (finding.effective, finding.proof) == ("auto", "no module holds experts whose implementation can be chosen")
 
 
@@ -135,7 +136,7 @@ def test_every_mixture_of_every_visible_pass_is_counted(
     graphs = Counter({"cudaGraphLaunch": 3} if replayed else {})
     made = Trace(Counter(ops), Counter(kernels), graphs, TOKENS, shapes=shapes)
     plan = Plan(LoadPlan(ModelSource("random"), device=device))
-    finding = AXIS.find(Observation(model, None, plan, trace=lambda: made))
+    finding = find("experts", Observation(model, None, plan, trace=lambda: made))
     assert (finding.effective, finding.reached, finding.expected) == wanted
 
 
@@ -237,7 +238,7 @@ def test_a_single_pass_on_a_gpu_is_grouped_for_auto_too(asked: str | None, found
     model = tiny("gpt_oss")
     once = Trace(Counter({"aten::_grouped_mm": 2 * model.config.num_hidden_layers}), Counter(), Counter(), 1)
     plan = Plan(LoadPlan(ModelSource("random"), device="cuda", experts=asked))
-    finding = AXIS.find(Observation(model, None, plan, lambda: once))
+    finding = find("experts", Observation(model, None, plan, lambda: once))
     assert (finding.effective, finding.reached) == (found, finding.expected)
 
 
@@ -258,10 +259,10 @@ def rows(tokens: int, runtime: str = "", grouped: int = 2 * LAYERS * 2) -> Obser
 
 
 def test_rows_prove_nothing_where_no_way_of_computing_them_was_seen() -> None:
-    hidden = AXIS.find(rows(2, "cudaGraphLaunch", grouped=0))
+    hidden = find("experts", rows(2, "cudaGraphLaunch", grouped=0))
     assert (hidden.effective, hidden.reached, hidden.expected) == ("auto", 0, LAYERS)
     assert hidden.proof.endswith("; decode steps ran in replayed CUDA graphs")
-    assert "decode steps" not in AXIS.find(rows(5)).proof
+    assert "decode steps" not in find("experts", rows(5)).proof
 
 
 def test_our_kernels_are_put_in_before_layers_are_replaced() -> None:

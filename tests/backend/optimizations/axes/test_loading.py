@@ -10,10 +10,11 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource, SourceKind
-from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.axes.loading import AXIS
 from tokendyno.backend.plan import LoadingKind, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.witness import find
 
 WAYS: tuple[LoadingKind, ...] = ("device_map", "no-warmup", "plain")
 
@@ -44,7 +45,9 @@ def test_matrices_that_will_be_fused_are_not_put_into_one_block(
 
 def test_of_fused_matrices_the_proof_wants_no_block() -> None:
     fused = msgspec.structs.replace(plan(), load=msgspec.structs.replace(plan().load, projections="fused"))
-    found = AXIS.find(Observation(None, None, fused, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0})))
+    found = find(
+        "loading", Observation(None, None, fused, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0}))
+    )
     assert found.effective == "device_map" and "once matrices are fused" in found.proof
     script = Script(load={"device_map": "DEVICE"})
     AXIS.write(script, fused)
@@ -59,7 +62,7 @@ def test_it_is_known_by_the_bytes_and_not_by_the_plan(
     warmed: float, moved: float, effective: str, planned: LoadingKind
 ) -> None:
     counts = counts_of({"load_warmup_bytes": warmed, "load_moved_bytes": moved})
-    finding = AXIS.find(Observation(None, None, plan(planned), counts=counts))
+    finding = find("loading", Observation(None, None, plan(planned), counts=counts))
     assert finding.effective == effective
     assert f"{int(warmed):,} bytes" in finding.proof and f"{int(moved):,} bytes" in finding.proof
 
@@ -67,8 +70,8 @@ def test_it_is_known_by_the_bytes_and_not_by_the_plan(
 @pytest.mark.parametrize("way", WAYS)
 def test_what_makes_no_difference_is_called_as_planned(way: LoadingKind) -> None:
     for same in (plan(way, "cpu"), plan(way, "cuda", "random")):
-        finding = AXIS.find(
-            Observation(None, None, same, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0}))
+        finding = find(
+            "loading", Observation(None, None, same, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0}))
         )
         assert finding.effective == way and "all choices are the same" in finding.proof
 

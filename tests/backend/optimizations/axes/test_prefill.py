@@ -15,14 +15,16 @@ from tokendyno.backend.counts import counts_of
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.prefill import AXIS, SIZES
-from tokendyno.backend.optimizations.proof import Trace
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.compiler.limit import recompile_limit_kept
 from tokendyno.backend.worker.prompt.padding import pad
 from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.witness import find
 
 CHUNKS = sorted(SIZES)
 
@@ -166,7 +168,7 @@ def row(choice: str, **counts: float) -> Evidence:
     choice = choice.removeprefix("captured and ")
     plan = Plan(LoadPlan(ModelSource("random")), generate)
     seen = Observation(SimpleNamespace(), None, plan, counts=counts_of(counts))
-    return Evidence(choice, choice, AXIS.find(seen), AXIS.off)
+    return Evidence(choice, choice, find("prefill", seen), AXIS.off)
 
 
 GOOD = {"positions": 1300, "prompt_passes": 3, "widest_prompt_pass": 512, "planned_prompt_passes": 3, "passes": 9}
@@ -219,6 +221,6 @@ def test_products_before_the_first_token_of_a_profile_were_in_no_pass_that_was_m
     plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC))
     trace = Trace(Counter(), Counter(), Counter(), 4, read=Counter({"aten::mm": 7, "aten::argmax": 1}))
     counts = counts_of(GOOD | {"captured": REPLAYED, "compiled": COMPILED}[choice])
-    found = AXIS.find(Observation(SimpleNamespace(), None, plan, lambda: trace, counts))
+    found = find("prefill", Observation(SimpleNamespace(), None, plan, lambda: trace, counts))
     assert found.effective == choice and found.expected is not None and found.reached == found.expected - 7
     assert "7 products of matrices launched one by one" in found.proof

@@ -10,20 +10,22 @@ import torch
 
 from tests.backend.worker.prove.test_findings import found, run, workers  # noqa: F401
 from tests.support.machines import H200, facts, settled
-from tests.support.proof import verify
+from tests.support.proof import claimed
 from tests.support.scripts import preamble
 from tests.support.tiny_models import CONFIGS, build
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Finished
 from tokendyno.backend.models.facts import Matrix
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, all_axes
-from tokendyno.backend.optimizations.axes.projections import products, shared_inputs
-from tokendyno.backend.optimizations.proof import ShapedCall, Trace
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.axes.projections import shared_inputs
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.patch.projections import fuse
-from tokendyno.backend.worker.prove.profile import trace
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import ShapedCall, Trace, trace
+from tokendyno.backend.worker.witness import find
+from tokendyno.backend.worker.witness.projections import products
 from tools.tiny_config import tiny_config
 
 AXIS = next(axis for axis in all_axes() if axis.name == "projections")
@@ -31,7 +33,7 @@ PLAN = Plan(LoadPlan(ModelSource("random")))
 
 
 def claims(model: Any) -> set[str]:
-    return {choice.name for choice in AXIS.choices if verify(AXIS, choice.name, Observation(model, None, PLAN))}
+    return claimed(AXIS, Observation(model, None, PLAN))
 
 
 def traced(model: Any) -> Finding:
@@ -43,7 +45,7 @@ def traced(model: Any) -> Finding:
         return 1
 
     once = functools.cache(lambda: trace(make, False))
-    return AXIS.find(Observation(model, None, PLAN, once))
+    return find("projections", Observation(model, None, PLAN, once))
 
 
 @pytest.mark.parametrize("architecture", CONFIGS)
@@ -55,7 +57,7 @@ def test_every_group_is_counted(architecture: str) -> None:
     if architecture == "gpt2":
         assert found.effective == "separate"
         asked = Plan(LoadPlan(ModelSource("random"), projections="fused"))
-        row = AXIS.find(Observation(model, None, asked))
+        row = find("projections", Observation(model, None, asked))
         assert (row.effective, row.outcome) == ("fused", "not_applicable") and "named like those of Llama" in row.proof
         return
     groups = 4 if architecture == "gpt_oss" else 8  # of 4 layers; gpt-oss has experts in the place of gate and up
@@ -90,7 +92,7 @@ def test_one_of_the_same_size_whose_steps_are_hidden_is_seen_with_the_prompt_alo
     with torch.inference_mode():
         read = trace(lambda: int(model(torch.tensor([[5, 6, 7]])) is not None), False)
     run = replace(read, steps=4, ops=read.ops + Counter({"tokendyno_matvec::linear": 9}))
-    found = AXIS.find(Observation(model, None, PLAN, lambda: run))
+    found = find("projections", Observation(model, None, PLAN, lambda: run))
     assert (found.reached, found.expected) == (groups, groups), found.proof
 
 
@@ -145,9 +147,9 @@ def test_what_no_text_passes_through_is_not_fused(architecture: str, groups: int
 
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**tiny_config(architecture)))
-    assert shared_inputs(model) == groups
+    assert shared_inputs(model, torch.nn.Linear) == groups
     assert fuse(model) == groups
-    found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"), projections="fused"))))
+    found = find("projections", Observation(model, None, Plan(LoadPlan(ModelSource("random"), projections="fused"))))
     assert found.expected == groups if groups else found.outcome == "not_applicable"
     counted = replace(facts("random:gpt2"), architecture=architecture, shared_inputs=groups)
     assert AXIS.matters(counted) is bool(groups)
@@ -179,7 +181,7 @@ def test_a_fused_matrix_that_no_pass_multiplied_with_was_not_reached() -> None:
     model = build("llama")
     fuse(model)
     silent = Trace(Counter({"aten::mm": 99}), Counter(), Counter(), 3)
-    found = AXIS.find(Observation(model, None, PLAN, lambda: silent))
+    found = find("projections", Observation(model, None, PLAN, lambda: silent))
     assert (found.effective, found.reached, found.expected) == ("fused", 0, 8 * 3)
     assert "packed" not in found.proof
 
@@ -200,7 +202,7 @@ def test_packed_matrices_whose_products_show_no_shape_are_counted_in_the_model()
     fuse(model)
     assert pack(model) == 8
     silent = Trace(Counter({"aten::mm": 99}), Counter(), Counter(), 3)
-    found = AXIS.find(Observation(model, None, PLAN, lambda: silent))
+    found = find("projections", Observation(model, None, PLAN, lambda: silent))
     assert (found.reached, found.expected) == (8, 8) and "do not show their shapes" in found.proof
     shown = traced(model)
     assert (shown.reached, shown.expected) == (8, 8) and "do not show their shapes" not in shown.proof
@@ -226,7 +228,7 @@ def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_
     rows[32] = 4  # products of four layers' outputs, as many rows as a part has
     calls: Counter[ShapedCall] = Counter({("aten::mm", ((5, 32), (32, out))): n for out, n in rows.items() if n})
     hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 1, shapes=calls)
-    found = AXIS.find(Observation(model, None, PLAN, lambda: hidden))
+    found = find("projections", Observation(model, None, PLAN, lambda: hidden))
     assert (found.effective, found.reached, found.expected) == ("fused", reached, None if reached is None else 8)
     assert found.proof.endswith("; decode steps ran in replayed CUDA graphs")
     assert (f", {apart} with a part of one" in found.proof) is bool(apart)

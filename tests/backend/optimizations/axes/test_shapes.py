@@ -12,13 +12,15 @@ from tests.support.tiny_models import CONFIGS, tiny
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.shapes import AXIS
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan, ShapesKind
 from tokendyno.backend.predict.lengths import cache_places, rounded
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.prompt.padding import pad, padding_counts
 from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.witness import find
 
 KINDS: tuple[ShapesKind, ...] = ("exact", "padded", "buckets", "dynamic")
 
@@ -179,7 +181,7 @@ def seen(planned: ShapesKind, positions: int, padding: int, places: int = 0) -> 
 def test_it_is_known_by_what_the_model_was_given(
     positions: int, padding: int, places: int, effective: str, planned: ShapesKind
 ) -> None:
-    assert AXIS.find(seen(planned, positions, padding, places)).effective == effective
+    assert find("shapes", seen(planned, positions, padding, places)).effective == effective
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_where_lengths_come_to_the_same_the_planned_one_counts(
     positions: int, padding: int, places: int, same: set[str]
 ) -> None:
     for planned in KINDS[:3]:
-        finding = AXIS.find(seen(planned, positions, padding, places))
+        finding = find("shapes", seen(planned, positions, padding, places))
         assert (finding.effective == planned) is (planned in same)
         assert ("are the same here" in finding.proof) is (planned in same and len(same) > 1)
 

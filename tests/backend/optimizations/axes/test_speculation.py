@@ -11,15 +11,17 @@ from transformers.models.auto.configuration_auto import model_type_to_module_nam
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from tests.support.machines import CPU, facts
-from tests.support.proof import verify
+from tests.support.proof import claimed
 from tests.support.tiny_models import tiny
 from tokendyno.backend.counts import Drafts, RunCounts
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, subject_of
+from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.speculation import AXIS, LOOKUP_TOKENS, STATEFUL
 from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
+from tokendyno.backend.worker.witness import find
 
 CACHES: dict[str, Any] = {
     "dynamic": lambda config: DynamicCache(config=config),
@@ -88,15 +90,15 @@ def test_it_is_proved_by_what_was_looked_up_and_not_by_the_plan() -> None:
         generate("llama")
     with DraftCounter() as off:
         generate("llama", tokens=None)
-    finding = AXIS.find(seen(RunCounts(drafts=on.counts(24, 20))))
+    finding = find("speculation", seen(RunCounts(drafts=on.counts(24, 20))))
     assert finding.effective == "prompt-lookup"
     assert (
         finding.proof
         == f"24 tokens in 20 steps: {on.lookups} lookups proposed {on.draft_tokens} draft tokens, 4 accepted"
     )
     assert off.counts(24, 24) == Drafts()
-    assert AXIS.find(seen(RunCounts(drafts=off.counts(24, 24)))).effective == "off"
-    assert [verify(AXIS, name, seen(RunCounts())) for name in ("off", "prompt-lookup")] == [True, False]
+    assert find("speculation", seen(RunCounts(drafts=off.counts(24, 24)))).effective == "off"
+    assert claimed(AXIS, seen(RunCounts())) == {"off"}
 
 
 def test_the_script_asks_for_as_many_tokens() -> None:
@@ -126,12 +128,12 @@ def test_a_text_that_offers_nothing_to_propose_or_to_accept_is_no_fault(
     found = Drafts(
         lookups=8, steps=8, draft_tokens=drafts, accepted_tokens=accepted, due_drafts=expected, due_accepted=taken
     )
-    assert AXIS.find(seen(RunCounts(drafts=found))).outcome == outcome
+    assert find("speculation", seen(RunCounts(drafts=found))).outcome == outcome
 
 
 @pytest.mark.parametrize(("drafts", "due", "fewer"), [(20, None, 0), (20, 20, 0), (20, 19, 0), (20, 25, 5), (0, 25, 0)])
 def test_drafts_that_were_to_be_found_and_not_proposed_are_against_it(drafts: int, due: int | None, fewer: int) -> None:
     drafted = Drafts(lookups=8, steps=8, draft_tokens=drafts, accepted_tokens=4, due_drafts=due)
-    found = AXIS.find(seen(RunCounts(drafts=drafted)))
+    found = find("speculation", seen(RunCounts(drafts=drafted)))
     assert (found.reached, found.expected) == (8, 8 + fewer)
     assert (f"; {fewer} more were to be found in the text" in found.proof) is bool(fewer)

@@ -12,13 +12,13 @@ from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 from tests.support.quantization import PACKED
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
-from tokendyno.backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.worker.load.packed import read_packed
 from tokendyno.backend.worker.patch.experts import TRITON, PackedExperts
 from tokendyno.backend.worker.prove.graph_calls import matrices
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.tensor_bytes import parameter_count, total_bytes, weight_tensors
+from tokendyno.backend.worker.witness import find
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +71,7 @@ def multiplied(experts: Any, hidden: Any, indices: Any, shares: Any) -> Any:
 def test_they_count_as_what_they_are(packed: Any, dense: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ALL_EXPERTS_FUNCTIONS._global_mapping, TRITON, multiplied)
     layers = packed.config.num_hidden_layers
-    finding = AXIS.find(Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
+    finding = find("quantization", Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
     assert (finding.effective, finding.reached, finding.expected) == ("mxfp4", 2 * layers, 2 * layers)
     assert parameter_count(packed) == parameter_count(dense)
     assert total_bytes(weight_tensors(packed)) == sum(one.nbytes for one in (*packed.parameters(), *packed.buffers()))

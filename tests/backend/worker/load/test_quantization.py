@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM,
 
 from tests.sabotage.small_models import bert, llama
 from tests.support.local_worker import LocalWorker
-from tests.support.proof import verify
+from tests.support.proof import claimed
 from tests.support.scripts import preamble
 from tests.support.sharded import ranks
 from tests.support.worker import SENTENCE
@@ -22,14 +22,14 @@ from tokendyno.backend.export.script import script
 from tokendyno.backend.messages import Finished, Generate, Progress
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
-from tokendyno.backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
 from tokendyno.backend.paths import PRESETS
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.predict.weights import weight_bytes
 from tokendyno.backend.worker.load import quantization
 from tokendyno.backend.worker.load.random_checkpoint import random_checkpoint
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.tensor_bytes import parameter_count, total_bytes, weight_tensors
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
 EACH_LIBRARY = ["none", "bnb-nf4", "torchao-int8", "quanto-int4"]
@@ -73,7 +73,7 @@ def test_quantized_pocket_runs_and_the_ledger_says_so(choice: str) -> None:
     assert before == found.memory.weights == weight_bytes(resolve("pocket"), "auto", found.plan.load.quantization)
     assert parameter_count(worker.model.model) == resolve("pocket").parameters
     seen = Observation(worker.model.model, None, found.plan)
-    assert [c.name for c in AXIS.choices if verify(AXIS, c.name, seen)] == [found.planned["quantization"]]
+    assert claimed(AXIS, seen) == {found.planned["quantization"]}
 
 
 @pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8"])
@@ -114,12 +114,12 @@ def test_mxfp4_is_dequantized_on_a_cpu_and_found_so(model: str) -> None:
     (proof,) = (f.proof for f in finished.findings if f.axis == "quantization")
     assert "8 of 8 mixtures have at most 8 magnitudes" in proof
     seen = Observation(worker.model.model, None, found.plan)
-    assert [c.name for c in AXIS.choices if verify(AXIS, c.name, seen)] == ["mxfp4-dequantized"]
+    assert claimed(AXIS, seen) == {"mxfp4-dequantized"}
     for layer in worker.model.model.model.layers:
         experts = layer.mlp.experts
         with torch.no_grad():
             experts.down_proj.mul_(1 + 0.01 * torch.rand_like(experts.down_proj))
-    assert [c.name for c in AXIS.choices if verify(AXIS, c.name, seen)] == ["none"], "the plan was believed"
+    assert claimed(AXIS, seen) == {"none"}, "the plan was believed"
 
 
 def test_dequantized_text_is_that_of_transformers() -> None:

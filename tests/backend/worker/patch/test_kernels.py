@@ -17,11 +17,12 @@ from tests.support.tiny_models import build
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, subject_of
-from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
+from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.plan import KernelsKind, LoadPlan, Plan
 from tokendyno.backend.worker.patch import kernels
 from tokendyno.backend.worker.patch.apply import put_in
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.witness import find
 
 MEGABLOCKS = "kernels-community/megablocks"
 MLP = """
@@ -82,7 +83,7 @@ def plan(kind: KernelsKind, folder: Path | str = "", compiled: bool = False) -> 
 
 
 def found(model: Any, load: LoadPlan | None = None) -> Any:
-    return AXIS.find(Observation(model, None, Plan(load or plan("off"))))
+    return find("kernels", Observation(model, None, Plan(load or plan("off"))))
 
 
 def logits(model: Any) -> torch.Tensor:

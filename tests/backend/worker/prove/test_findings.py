@@ -15,8 +15,9 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware import detect
 from tokendyno.backend.messages import Event, Finished, Generate, Progress, Started
 from tokendyno.backend.models import resolve
-from tokendyno.backend.optimizations import Observation, all_axes
+from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.plan import Plan
+from tokendyno.backend.worker.prove.observation import Observation
 
 torch = pytest.importorskip("torch")
 
@@ -70,7 +71,7 @@ def test_a_compiled_run_past_the_window_compiles_nothing_while_it_is_measured(wo
 
 
 def test_a_probe_that_fails_is_told_as_unknown_and_the_others_are_asked_all_the_same() -> None:
-    from tokendyno.backend.worker.prove.findings import find_all
+    from tokendyno.backend.worker.witness import find_all
 
     findings = find_all(Observation(object(), None, plan_of()))
     assert [f.axis for f in findings] == [axis.name for axis in all_axes()]

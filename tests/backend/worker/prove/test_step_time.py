@@ -3,8 +3,7 @@
 import pytest
 
 from tokendyno.backend.counts import StepPart, StepTime
-from tokendyno.backend.worker.prove.spans import Span, Spans
-from tokendyno.backend.worker.prove.step_time import Weights, part_of_name, step_time
+from tokendyno.backend.worker.prove.step_time import Span, Spans, Weights, part_of_name, step_time
 
 US = 1_000  # nanoseconds
 EXPERTS = Weights(frozenset({(8, 64, 192)}))

@@ -20,7 +20,7 @@ from tokendyno.backend.models.attention_support import NO_FLASH, NO_FLEX, NO_SDP
 from tokendyno.backend.models.families import ENCODERS
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.attention.axis import AXIS
+from tokendyno.backend.optimizations.axes.attention import AXIS
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.patch import attention

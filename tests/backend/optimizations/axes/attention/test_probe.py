@@ -12,16 +12,16 @@ from transformers import AutoConfig, AutoModel
 from tests.backend.worker.patch.test_kernels import package
 from tests.support.attention import ALLOWED, OFFLINE, verdicts
 from tests.support.machines import facts
-from tests.support.proof import verify
+from tests.support.proof import claimed
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, subject_of
-from tokendyno.backend.optimizations.axes.attention import probe
-from tokendyno.backend.optimizations.axes.attention.axis import AXIS
-from tokendyno.backend.optimizations.axes.attention.flash import HUB_FA2, HUB_FA3, taken
-from tokendyno.backend.optimizations.axes.attention.probe import Call
-from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.optimizations import subject_of
+from tokendyno.backend.optimizations.axes.attention import AXIS, HUB_FA2, HUB_FA3, taken
 from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.witness import find
+from tokendyno.backend.worker.witness.attention import ProbedCall, is_grouped, probed_calls
 
 PLAN = Plan(LoadPlan(ModelSource("random")))
 
@@ -30,7 +30,7 @@ PLAN = Plan(LoadPlan(ModelSource("random")))
 
 
 def claims(model: Any) -> set[str]:
-    return {choice.name for choice in AXIS.choices if verify(AXIS, choice.name, Observation(model, None, PLAN))}
+    return claimed(AXIS, Observation(model, None, PLAN))
 
 
 @pytest.mark.parametrize(("architecture", "name"), ALLOWED)
@@ -62,8 +62,8 @@ def test_a_switch_behind_the_plans_back_is_found_out_and_watching_leaves_nothing
 
 
 def test_the_experts_softmax_is_not_taken_for_attention() -> None:
-    finding = AXIS.find(Observation(tiny("gpt_oss"), None, PLAN))
-    assert {len(call.queries) for call in probe.calls(tiny("gpt_oss"))} == {4}, "batch, heads, queries, keys"
+    finding = find("attention", Observation(tiny("gpt_oss"), None, PLAN))
+    assert {len(call.queries) for call in probed_calls(tiny("gpt_oss"))} == {4}, "batch, heads, queries, keys"
     assert (finding.effective, "2 x softmax" in finding.proof) == (
         "eager",
         True,
@@ -87,7 +87,7 @@ TRACES = [
 @pytest.mark.parametrize(("kernels", "words"), TRACES)
 def test_the_proof_names_which_kernels_ran(kernels: list[str], words: str) -> None:
     trace = Trace(Counter(), Counter(kernels), Counter(), 4)
-    proof = AXIS.find(Observation(tiny("llama"), None, PLAN, trace=lambda: trace)).proof
+    proof = find("attention", Observation(tiny("llama"), None, PLAN, trace=lambda: trace)).proof
     assert f"4 tokens traced: {words}" in proof and ("softmax (" in proof) is words.startswith("softmax")
 
 
@@ -100,7 +100,7 @@ def test_on_a_cpu_the_proof_names_the_operator_of_the_run() -> None:
         model(torch.tensor([[5, 6, 7]]))
         return 1
 
-    proof = AXIS.find(Observation(model, None, PLAN, trace=lambda: trace(make, False))).proof
+    proof = find("attention", Observation(model, None, PLAN, trace=lambda: trace(make, False))).proof
     assert "sdpa: flash (4 x aten::_scaled_dot_product_flash_attention_for_cpu)" in proof
 
 
@@ -180,12 +180,12 @@ def test_the_rules_know_which_kernel_is_taken_and_the_proof_finds_it(
 @pytest.mark.parametrize(
     ("call", "heads", "grouped"),
     [
-        (Call("softmax", (2, 2, 2, 7)), 4, True),  # (B, KV heads, group, S)
-        (Call("softmax", (2, 4, 1, 7)), 4, False),  # a single new token, every head
-        (Call("sdpa", (2, 4, 1, 8), (2, 2, 7, 8), gqa=True), 4, True),
-        (Call("sdpa", (2, 4, 1, 8), (2, 4, 7, 8), gqa=True), 4, False),
-        (Call("sdpa", (2, 4, 1, 8), (2, 2, 7, 8)), 4, False),
+        (ProbedCall("softmax", (2, 2, 2, 7)), 4, True),  # (B, KV heads, group, S)
+        (ProbedCall("softmax", (2, 4, 1, 7)), 4, False),  # a single new token, every head
+        (ProbedCall("sdpa", (2, 4, 1, 8), (2, 2, 7, 8), gqa=True), 4, True),
+        (ProbedCall("sdpa", (2, 4, 1, 8), (2, 4, 7, 8), gqa=True), 4, False),
+        (ProbedCall("sdpa", (2, 4, 1, 8), (2, 2, 7, 8)), 4, False),
     ],
 )
-def test_grouped_heads_are_told_by_the_shapes_of_a_call(call: Call, heads: int, grouped: bool) -> None:
-    assert probe.grouped(call, Call("sdpa", (2, heads, 7, 8), (2, 2, 7, 8))) is grouped
+def test_grouped_heads_are_told_by_the_shapes_of_a_call(call: ProbedCall, heads: int, grouped: bool) -> None:
+    assert is_grouped(call, ProbedCall("sdpa", (2, heads, 7, 8), (2, 2, 7, 8))) is grouped

@@ -7,7 +7,7 @@ import pytest
 from tests.support.attention import ALLOWED, BARE, OFFLINE, REFUSALS, gpu, refused, verdicts
 from tests.support.machines import H200, facts
 from tests.support.tiny_models import tiny
-from tokendyno.backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
+from tokendyno.backend.optimizations.axes.attention import FA2, FA3, FA4, HUB_FA2, HUB_FA3
 
 # --- as transformers refuses ----------------------------------------------------------------------
 

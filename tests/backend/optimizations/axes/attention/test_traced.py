@@ -12,14 +12,12 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from tests.support.counted_models import COUNTED
 from tests.support.tiny_models import tiny
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.axes.attention import axis, probe, traced
-from tokendyno.backend.optimizations.axes.attention.axis import AXIS
-from tokendyno.backend.optimizations.axes.attention.flash import FA2, HUB_FA3
-from tokendyno.backend.optimizations.axes.attention.probe import Call
-from tokendyno.backend.optimizations.axes.attention.traced import Heads, calls
-from tokendyno.backend.optimizations.proof import REGION, Trace, compiled_calls
+from tokendyno.backend.optimizations.axes.attention import FA2, HUB_FA3
 from tokendyno.backend.plan import LoadPlan, Plan
+from tokendyno.backend.worker.prove.observation import Observation, compiled_calls
+from tokendyno.backend.worker.prove.profile import REGION, Trace
+from tokendyno.backend.worker.witness import attention, find
+from tokendyno.backend.worker.witness.attention import Heads, ProbedCall, _probed, attending_layers, traced_calls
 
 LAYERS, STEPS = 4, 4
 SDPA, SOFTMAX = "aten::scaled_dot_product_attention", "aten::softmax"
@@ -35,25 +33,25 @@ def trace(shapes: dict[Any, int], runtime: str = "", **ops: int) -> Trace:
 
 def found(monkeypatch: pytest.MonkeyPatch, probed: str, made: Trace) -> Any:
     """The finding where the short pass says `probed`."""
-    monkeypatch.setattr(probe, "effective", lambda seen: probed)
-    return AXIS.find(Observation(tiny("llama"), None, Plan(LoadPlan(ModelSource("random"))), lambda: made))
+    monkeypatch.setattr(attention, "effective_choice", lambda seen: probed)
+    return find("attention", Observation(tiny("llama"), None, Plan(LoadPlan(ModelSource("random"))), lambda: made))
 
 
 def test_softmax_is_of_attention_by_its_dimensions_and_grouped_by_its_heads() -> None:
     made = trace({(SOFTMAX, SCORES): 3, (SOFTMAX, GROUPED): 2, (SOFTMAX, ROUTER): 7})
-    counted = calls(made, Heads(4, 2))
+    counted = traced_calls(made, Heads(4, 2))
     assert (counted.eager, counted.grouped) == (3, 2)
-    assert calls(made, Heads(4, 4)).eager == 5
+    assert traced_calls(made, Heads(4, 4)).eager == 5
 
 
 def test_texts_and_heads_in_one_dimension_count_where_no_function_of_attention_is_called() -> None:
     made = trace({("aten::softmax", ((16, 5, 5),)): 3, ("aten::softmax", ((6, 5, 5),)): 2})
-    assert calls(made, Heads(8, 8), inline=True).eager == 3 and calls(made, Heads(8, 8)).eager == 0
+    assert traced_calls(made, Heads(8, 8), inline=True).eager == 3 and traced_calls(made, Heads(8, 8)).eager == 0
 
 
 def test_the_softmax_inside_of_sdpa_is_not_eager_attention() -> None:
     made = trace({(SDPA, NEW): 4, (SOFTMAX, SCORES): 4}, _scaled_dot_product_attention_math=4)
-    counted = calls(made, Heads(4, 2))
+    counted = traced_calls(made, Heads(4, 2))
     assert (counted.sdpa, counted.eager) == (4, 0)
 
 
@@ -116,28 +114,28 @@ def test_layers_that_read_the_keys_of_another_one_attend_too() -> None:
     model = AutoModelForCausalLM.from_config(config).eval()
     cache = model(input_ids=torch.tensor([[1, 2, 3]])).past_key_values
     assert len(cache.layers) == 2
-    assert traced.layers(Observation(model, cache, Plan(LoadPlan(ModelSource("random"))))) == 4
+    assert attending_layers(Observation(model, cache, Plan(LoadPlan(ModelSource("random"))))) == 4
 
 
 def test_kv_heads_count_as_repeated_for_a_single_new_token_only() -> None:
     """Of a prompt transformers repeats them where there is a mask, in whatever implementation."""
     long = ((1, 4, 5, 8), (1, 4, 5, 8))
     made = trace({(SDPA, long): 4, (SDPA, COPIED): 3, (SDPA, NEW): 2, (SDPA, ((4, 5, 1), (4, 4, 1))): 1})
-    assert calls(made, Heads(4, 2)).repeated == 3
-    assert calls(made, Heads(4, 4)).repeated == 0
+    assert traced_calls(made, Heads(4, 2)).repeated == 3
+    assert traced_calls(made, Heads(4, 4)).repeated == 0
 
 
 @pytest.mark.parametrize(
     ("few", "said"),
     [
-        (Call("sdpa", (1, 4, 1, 8), (1, 2, 9, 8), gqa=True), "with 4 query heads on 2 KV heads, not repeated"),
-        (Call("softmax", (1, 2, 2, 9)), "with 4 query heads on 2 KV heads, not repeated"),
-        (Call("softmax", (1, 4, 1, 9)), ""),
-        (Call("sdpa", (1, 4, 1, 8), (1, 2, 9, 8)), ""),  # broadcast, not told to group them
+        (ProbedCall("sdpa", (1, 4, 1, 8), (1, 2, 9, 8), gqa=True), "with 4 query heads on 2 KV heads, not repeated"),
+        (ProbedCall("softmax", (1, 2, 2, 9)), "with 4 query heads on 2 KV heads, not repeated"),
+        (ProbedCall("softmax", (1, 4, 1, 9)), ""),
+        (ProbedCall("sdpa", (1, 4, 1, 8), (1, 2, 9, 8)), ""),  # broadcast, not told to group them
     ],
 )
-def test_the_short_pass_tells_the_heads_of_grouped_calls(few: Call, said: str) -> None:
-    told = axis._probed([Call("sdpa", (1, 4, 5, 8), (1, 4, 5, 8)), few])
+def test_the_short_pass_tells_the_heads_of_grouped_calls(few: ProbedCall, said: str) -> None:
+    told = _probed([ProbedCall("sdpa", (1, 4, 5, 8), (1, 4, 5, 8)), few])
     assert told.endswith(said) and ("KV heads" in told) is bool(said)
 
 
@@ -155,6 +153,6 @@ def test_graphs_of_flex_attention_are_its_calls_and_other_graphs_are_not(monkeyp
     ]
     monkeypatch.setattr("torch._dynamo.utils.get_compilation_metrics", lambda: known)
     made = Trace(Counter({f"{REGION}0/0": 12, f"{REGION}1/0": 5}), Counter(), Counter(), STEPS)
-    assert calls(made, Heads(4, 2)).flex == 12
+    assert traced_calls(made, Heads(4, 2)).flex == 12
     assert compiled_calls(made) == {"1/0": 5}
-    assert calls(made, Heads(4, 2)).of("flex_attention") == 12 and calls(made, Heads(4, 2)).of(FA2) == 0
+    assert traced_calls(made, Heads(4, 2)).of("flex_attention") == 12 and traced_calls(made, Heads(4, 2)).of(FA2) == 0

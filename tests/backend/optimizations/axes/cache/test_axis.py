@@ -10,18 +10,21 @@ from transformers import DynamicCache, MllamaTextConfig, QuantizedCache, StaticC
 from transformers.cache_utils import DynamicLayer
 
 from tests.support.machines import H200, facts, settled
-from tests.support.proof import verify
+from tests.support.proof import claimed
 from tests.support.tiny_models import tiny
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, subject_of
-from tokendyno.backend.optimizations.axes.cache.axis import AXIS, _bits
-from tokendyno.backend.optimizations.tensor_bytes import inner_tensors, layer_bytes
+from tokendyno.backend.optimizations import subject_of
+from tokendyno.backend.optimizations.axes.cache import AXIS
 from tokendyno.backend.plan import CACHES, QUANTIZED_FP8, QUANTIZED_HQQ4, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.tensor_bytes import inner_tensors, layer_bytes
+from tokendyno.backend.worker.witness import find
+from tokendyno.backend.worker.witness.cache import _bits
 
 FULL, MIXED, SLIDING = "random:Qwen3-0.6B", "random:gpt-oss-20b", "random:Mistral-7B-v0.1"
 
@@ -83,7 +86,7 @@ def seen(cache: Any, model: Any, planned: str = "dynamic") -> Observation:
 
 
 def claims(found: Observation) -> set[str]:
-    return {choice.name for choice in AXIS.choices if verify(AXIS, choice.name, found)}
+    return claimed(AXIS, found)
 
 
 def filled(cache: Any, layers: int = 2, tokens: int = 12, size: int = 32) -> Any:
@@ -102,7 +105,7 @@ def test_a_quantized_cache_is_known_by_its_codes_whatever_was_planned(name: str,
     cache = filled(QuantizedCache(backend, model.config, nbits=bits))
     for planned in ("dynamic", "quantized-fp8", "quantized-hqq4"):
         assert claims(seen(cache, model, planned)) == ({name} if name else set())
-    proof = AXIS.find(seen(cache, model)).proof
+    proof = find("cache", seen(cache, model)).proof
     held = sum(map(layer_bytes, cache.layers))
     assert f"{held:,} bytes" in proof and f"{bits or 8} bits per element" in proof
 
@@ -122,7 +125,7 @@ def test_a_static_cache_in_8_bits_is_known_by_its_codes_and_scales() -> None:
         assert claims(seen(slots_of(False), model, planned)) == {"static"}
     cache.layers[0].keys = cache.layers[0].keys.float()
     cache.layers[1].value_scales.zero_()
-    found = AXIS.find(seen(cache, model, "static-fp8"))
+    found = find("cache", seen(cache, model, "static-fp8"))
     assert (found.effective, found.reached, found.expected) == ("static-fp8", 2, 4)
 
 
@@ -166,12 +169,12 @@ def test_a_layer_that_holds_no_token_is_missed(tokens: int | None) -> None:
     """Whether it has no tensors, or empty ones."""
     model = tiny("llama")
     cache = filled(DynamicCache(config=model.config), 4)
-    assert AXIS.find(seen(cache, model)).proof.endswith(" (no sliding layers: dynamic and unwindowed are the same)")
+    assert find("cache", seen(cache, model)).proof.endswith(" (no sliding layers: dynamic and unwindowed are the same)")
     empty = DynamicLayer()
     if tokens is not None:
         empty.update(*states(tokens))
     cache.layers[1] = empty
-    found = AXIS.find(seen(cache, model))
+    found = find("cache", seen(cache, model))
     assert (found.effective, found.reached, found.expected) == ("dynamic", 3, 4)
     assert found.proof.endswith("; 3 of 4 layers hold their tokens like that")
 
@@ -181,7 +184,7 @@ def test_a_text_leaves_layers_for_images_empty_which_is_not_against_it() -> None
     cache = DynamicCache(config=config)
     for layer in (0, 2, 3):
         cache.update(*states(12), layer)
-    found = AXIS.find(seen(cache, SimpleNamespace(config=config)))
+    found = find("cache", seen(cache, SimpleNamespace(config=config)))
     assert len(cache.layers) == 4 and (found.reached, found.expected) == (3, 3)
 
 
@@ -266,6 +269,6 @@ def test_kernels_read_8_bits_in_heads_of_a_power_of_two(head_dim: int, reads: bo
 def test_a_static_cache_that_moves_is_none_in_those_layers(name: str, moved: int, reached: int) -> None:
     model = tiny("llama")
     cache = StaticCache(model.config, 32) if name == "static" else DynamicCache(config=model.config)
-    found = AXIS.find(replace(seen(filled(cache, 4), model, name), counts=counts_of({"moved_layers": moved})))
+    found = find("cache", replace(seen(filled(cache, 4), model, name), counts=counts_of({"moved_layers": moved})))
     assert (found.effective, found.reached, found.expected) == (name, reached, 4)
     assert ("1 of 4 layers moved to other addresses" in found.proof) is (reached < 4)

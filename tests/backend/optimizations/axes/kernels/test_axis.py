@@ -16,14 +16,15 @@ from tests.support.tiny_models import build
 from tokendyno.backend.hardware import Machine, kernel_packages
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, subject_of
-from tokendyno.backend.optimizations.axes.kernels import axis
-from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
-from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers
-from tokendyno.backend.optimizations.axes.kernels.rules import NO_NORMS, may_replace
-from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.optimizations import subject_of
+from tokendyno.backend.optimizations.axes.kernels import AXIS, NO_NORMS, may_replace
 from tokendyno.backend.plan import STATIC, GeneratePlan, KernelsKind, LoadPlan, LoopKind, ParallelPlan, Plan
 from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.witness import find
+from tokendyno.backend.worker.witness import kernels as witness
+from tokendyno.backend.worker.witness.kernels import Layer, layers
 
 LLAMA, OSS = "random:Llama-3-8B", "random:gpt-oss-20b"
 
@@ -178,8 +179,8 @@ def observed(trace: Trace, device: str = "cpu", kind: KernelsKind = "local") -> 
 def replaced(monkeypatch: pytest.MonkeyPatch) -> list[Layer]:
     """What is found of the two layers; `ours` is the operator of their package."""
     found = [Layer("RMSNorm", "ours", "local", "package")] * 2
-    monkeypatch.setattr(axis, "layers", lambda model: iter(found))
-    monkeypatch.setattr(axis, "own_names", lambda packages: {"ours::norm"} if packages == {"package"} else set())
+    monkeypatch.setattr(witness, "layers", lambda model: iter(found))
+    monkeypatch.setattr(witness, "own_names", lambda packages: {"ours::norm"} if packages == {"package"} else set())
     monkeypatch.setattr(kernel_packages, "layers", lambda path, device: {"RMSNorm": Path("/k")})
     return found
 
@@ -228,13 +229,13 @@ def counted(ran: int, steps: int = 3, **kernels: int) -> Trace:
 def test_on_a_cpu_each_replaced_layer_calls_its_operator_in_each_pass(
     ran: int, reached: int, replaced: list[Layer]
 ) -> None:
-    found = AXIS.find(observed(counted(ran)))
+    found = find("kernels", observed(counted(ran)))
     assert (found.effective, found.reached, found.expected) == ("local", reached, 6)
 
 
 @pytest.mark.parametrize(("ran", "reached"), [(1, 2), (0, 0)])
 def test_on_a_gpu_layers_count_if_their_kernel_was_seen(ran: int, reached: int, replaced: list[Layer]) -> None:
-    found = AXIS.find(observed(counted(ran), device="cuda"))
+    found = find("kernels", observed(counted(ran), device="cuda"))
     assert (found.reached, found.expected) == (reached, 2)
 
 
@@ -243,25 +244,25 @@ def test_on_a_gpu_each_norm_launches_a_kernel_of_its_own_in_each_pass(
     kernels: int, whole: bool, silent: int, replaced: list[Layer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where kernels compute whole layers, in the prompt's pass."""
-    monkeypatch.setattr(axis, "own_names", lambda packages: {"ours::norm", "norm_kernel"})
+    monkeypatch.setattr(witness, "own_names", lambda packages: {"ours::norm", "norm_kernel"})
     if whole:
         replaced.append(Layer("DecoderLayerOfGemma", "ours", "local", "package"))
-    found = AXIS.find(observed(counted(6, norm_kernel_early=kernels - 1, norm_kernel=1), device="cuda"))
+    found = find("kernels", observed(counted(6, norm_kernel_early=kernels - 1, norm_kernel=1), device="cuda"))
     assert found.reached == len(replaced) - silent
 
 
 def test_a_layer_that_kept_the_models_code_is_missing(replaced: list[Layer]) -> None:
     replaced[1] = Layer("RMSNorm")
-    found = AXIS.find(observed(counted(3)))
+    found = find("kernels", observed(counted(3)))
     assert (found.reached, found.expected) == (3, 6) and "1 of 2 such layers have the model's own code" in found.proof
     replaced[0] = Layer("RMSNorm")
-    assert AXIS.find(observed(counted(0))).effective == "off"
+    assert find("kernels", observed(counted(0))).effective == "off"
 
 
 def test_a_layer_that_a_folder_offers_is_wanted_where_no_such_layer_was_replaced(replaced: list[Layer]) -> None:
     """From the Hub only what was replaced shows what its mapping offers."""
     replaced[:] = [Layer("Linear", "ours", "hub", "package"), Layer("RMSNorm")]
-    local, hub = (AXIS.find(observed(counted(3), kind=kind)) for kind in ("local", "hub"))
+    local, hub = (find("kernels", observed(counted(3), kind=kind)) for kind in ("local", "hub"))
     assert (local.expected, hub.expected) == (6, 3) and hub.effective == "hub"
 
 
@@ -280,18 +281,18 @@ def test_only_ranks_exchange_what_a_kernel_sums(
 
 
 def test_the_proof_names_what_ran_how_often_and_what_hides_the_steps(replaced: list[Layer]) -> None:
-    plain = AXIS.find(observed(counted(6))).proof
+    plain = find("kernels", observed(counted(6))).proof
     assert plain.endswith("2 x RMSNorm by ours; traced: 6 x ours::norm_default"), "and nothing of steps or of layers"
     hidden = replace(counted(2), runtime=Counter({"cudaGraphLaunch": 3}))
-    assert AXIS.find(observed(hidden)).proof.endswith("; decode steps ran in replayed CUDA graphs")
-    assert "traced" not in AXIS.find(observed(counted(0))).proof
+    assert find("kernels", observed(hidden)).proof.endswith("; decode steps ran in replayed CUDA graphs")
+    assert "traced" not in find("kernels", observed(counted(0))).proof
 
 
 def test_a_binary_of_the_hub_without_names_is_taken_at_its_word_on_a_gpu(
     replaced: list[Layer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may launch what has any name: the layers that have it count, and the proof says what it cannot show."""
-    monkeypatch.setattr(axis, "own_names", lambda packages: set())
+    monkeypatch.setattr(witness, "own_names", lambda packages: set())
     replaced[:] = [Layer("RMSNorm", "ours", "hub", "package")] * 2
-    found = AXIS.find(observed(counted(0), device="cuda", kind="hub"))
+    found = find("kernels", observed(counted(0), device="cuda", kind="hub"))
     assert (found.reached, found.expected) == (2, 2) and "the trace cannot show it" in found.proof

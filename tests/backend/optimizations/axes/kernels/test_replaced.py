@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from tokendyno.backend.optimizations.axes.kernels.replaced import Layer, layers
+from tokendyno.backend.worker.witness.kernels import Layer, layers
 
 
 def kind(of: str, **fields: Any) -> Any:

@@ -20,12 +20,14 @@ from tokendyno.backend.hardware import detect
 from tokendyno.backend.messages import Finished, Tokens
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation, all_axes
-from tokendyno.backend.optimizations.axes.loop.axis import LOOP_NAME, STEP_NAME
-from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.axes.loop import LOOP_NAME, STEP_NAME
 from tokendyno.backend.plan import STATIC, STATIC_FP8, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.witness import find
 
 AXIS = next(axis for axis in all_axes() if axis.name == "loop")
 OWN: dict[str, Any] = {"loop": "own", "cache": "static", "dtype": "float32"}
@@ -182,7 +184,9 @@ def test_steps_of_the_run_and_of_the_profile_are_counted_beside_a_prefill_each(
 ) -> None:
     plan = check(make_config("pocket", OWN), facts(), CPU, Workload(prompt="x")).plan
     trace = Trace(Counter({LOOP_NAME: 1, STEP_NAME: traced}), Counter(), Counter(), steps)
-    found = AXIS.find(Observation(object(), None, plan, lambda: trace, counts_of({"own_steps": own, "passes": passes})))
+    found = find(
+        "loop", Observation(object(), None, plan, lambda: trace, counts_of({"own_steps": own, "passes": passes}))
+    )
     assert (found.effective, found.reached, found.expected) == ("own", reached, passes - 1 + steps - 1)
     assert found.proof.startswith(f"a prefill and {own} steps of the custom decode loop in a run of {passes} passes")
 
@@ -190,5 +194,5 @@ def test_steps_of_the_run_and_of_the_profile_are_counted_beside_a_prefill_each(
 @pytest.mark.parametrize(("passes", "reached", "expected"), [(1, 1, 1), (5, 5, 5), (0, 0, 1)])
 def test_every_pass_without_a_step_of_our_loop_counts_for_generate(passes: int, reached: int, expected: int) -> None:
     plan = Plan(LoadPlan(ModelSource("random")))
-    seen = AXIS.find(Observation(None, None, plan, counts=counts_of({"passes": passes})))
+    seen = find("loop", Observation(None, None, plan, counts=counts_of({"passes": passes})))
     assert (seen.effective, seen.reached, seen.expected) == ("generate", reached, expected)

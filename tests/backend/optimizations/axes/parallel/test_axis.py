@@ -15,15 +15,15 @@ from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.axes.parallel import AXIS, proof
-from tokendyno.backend.optimizations.axes.parallel.axis import ranks_of
-from tokendyno.backend.optimizations.proof import Trace
+from tokendyno.backend.optimizations.axes.parallel import AXIS, ranks_of
 from tokendyno.backend.paths import PRESETS
 from tokendyno.backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
 from tokendyno.backend.predict.parallel import shard
 from tokendyno.backend.predict.weights import weight_bytes
 from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.witness import find, parallel
 
 MXFP4 = str(PRESETS / "models" / "pocket-mxfp4")
 MORE_CORES = replace(CPU, cores=8)
@@ -149,9 +149,11 @@ def test_each_kind_of_exchange_is_counted(
     plan = msgspec.structs.replace(
         plan, load=msgspec.structs.replace(plan.load, parallel=ParallelPlan("tensor", 2, 10, Exchanges(18, 1)))
     )
-    monkeypatch.setattr(proof, "_held", lambda model: proof._Held(10, 1, 2))
+    monkeypatch.setattr(parallel, "_held", lambda model: parallel._Held(10, 1, 2))
     trace = Trace(Counter(), Counter(), Counter(), 2, collectives=Counter(seen))
-    found = AXIS.find(Observation(None, None, plan, lambda: trace, RunCounts(), gather=lambda mine: [mine, mine]))
+    found = find(
+        "parallel", Observation(None, None, plan, lambda: trace, RunCounts(), gather=lambda mine: [mine, mine])
+    )
     assert (found.effective, found.expected) == ("tensor-2", 2 * 10 + passes * 19)
     assert found.expected is not None and found.reached == found.expected - missing
 

@@ -14,13 +14,13 @@ from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import RunCounts, StepTime
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.axes.parallel import AXIS, proof
-from tokendyno.backend.optimizations.axes.parallel.proof import _held as held_parts
-from tokendyno.backend.optimizations.proof import Trace
 from tokendyno.backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
 from tokendyno.backend.worker.patch.projections import fuse
 from tokendyno.backend.worker.patch.shards import SummedLinear
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.witness import find, parallel
+from tokendyno.backend.worker.witness.parallel import _held as held_parts
 
 LAYERS, PASSES = 4, 3
 
@@ -44,7 +44,7 @@ def found(model: Any, copies: int = PASSES) -> Any:
     device_map = ParallelPlan("device-map", devices=2, layers=LAYERS)
     plan = msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, parallel=device_map))
     trace = Trace(Counter(), Counter({"Memcpy PtoP (Device -> Device)": copies}), Counter(), PASSES)
-    return AXIS.find(Observation(model, None, plan, lambda: trace))
+    return find("parallel", Observation(model, None, plan, lambda: trace))
 
 
 def test_all_layers_lie_where_the_map_says_and_something_goes_from_one_device_to_the_other() -> None:
@@ -74,9 +74,11 @@ def test_a_pass_without_a_copy_is_missed_and_one_device_is_no_device_map() -> No
 
 def of_two_ranks(monkeypatch: pytest.MonkeyPatch, trace: Trace, ranks: int = 2, gathered: int = 2) -> Any:
     """The finding of an expert-parallel plan, where each process holds parts of 10 matrices."""
-    monkeypatch.setattr(proof, "_held", lambda model: proof._Held(10, 1, 2))
+    monkeypatch.setattr(parallel, "_held", lambda model: parallel._Held(10, 1, 2))
     load = LoadPlan(ModelSource("random"), parallel=ParallelPlan("expert", ranks, 10, Exchanges(18, 1)))
-    return AXIS.find(Observation(None, None, Plan(load), lambda: trace, RunCounts(), lambda mine: [mine] * gathered))
+    return find(
+        "parallel", Observation(None, None, Plan(load), lambda: trace, RunCounts(), lambda mine: [mine] * gathered)
+    )
 
 
 def exchanged(all_reduce: int = 18, steps: int = 1, **more: Any) -> Trace:

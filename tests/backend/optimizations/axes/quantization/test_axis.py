@@ -15,10 +15,12 @@ from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
 from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Observation
-from tokendyno.backend.optimizations.axes.quantization.axis import AXIS, _dense_experts, _kind, _magnitudes
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.witness import find
+from tokendyno.backend.worker.witness.quantization import _dense_experts, _magnitudes, kind_of
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -28,8 +30,8 @@ def test_what_the_checkpoint_had_packed_is_nones(tmp_path: Path) -> None:
     packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
     packed.save_pretrained(tmp_path)
     plan = judge(replace(facts("random:Qwen3-0.6B"), random=False, quantization="bitsandbytes")).plan
-    kept = AXIS.find(Observation(AutoModelForCausalLM.from_pretrained(tmp_path), None, plan))
-    made = AXIS.find(Observation(packed, None, plan))
+    kept = find("quantization", Observation(AutoModelForCausalLM.from_pretrained(tmp_path), None, plan))
+    made = find("quantization", Observation(packed, None, plan))
     assert (kept.effective, made.effective) == ("none", "bnb-nf4")
     assert "as the checkpoint holds them" in kept.proof and "matrices in bnb-nf4" in kept.proof
 
@@ -148,7 +150,7 @@ def test_experts_with_more_magnitudes_than_a_4_bit_float_are_not_from_mxfp4(magn
     weight = (torch.arange(64.0) % magnitudes).view(1, 64, 1)
     model = torch.nn.ModuleList([mixture(weight, "gate_up_proj_bias")])
     plan = Plan(LoadPlan(ModelSource("random"), quantization="mxfp4-dequantized"))
-    assert AXIS.find(Observation(model, None, plan)).effective == effective
+    assert find("quantization", Observation(model, None, plan)).effective == effective
 
 
 @pytest.mark.parametrize(("revision", "argument"), [("refs/pr/1", ', revision="refs/pr/1"'), ("", "")])
@@ -207,7 +209,7 @@ NF4_CODE, FP4_CODE = (-1.0, -0.6961928), (0.0, 0.0052083)
     ],
 )
 def test_a_weight_is_known_by_its_class_and_its_table(weight: Any, kind: str | None) -> None:
-    assert _kind(weight) == kind
+    assert kind_of(weight) == kind
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_a_weight_is_known_by_its_class_and_its_table(weight: Any, kind: str | N
 def test_a_packed_tensor_is_known_by_its_library_and_its_largest_part(library: str, dtype: Any, kind: str) -> None:
     parts = {"scale": torch.zeros(2), "data": torch.zeros(64, dtype=dtype), "zero": torch.zeros(2)}
     packed = fake("Packed", library, **parts, __tensor_flatten__=lambda self: (list(parts), None))
-    assert _kind(packed) == kind
+    assert kind_of(packed) == kind
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -237,7 +239,7 @@ def test_each_packed_matrix_is_counted() -> None:
         packed(torch.tensor([[1, 2, 3]]))  # on some CPUs weights are repacked then
     packed.beside = torch.nn.MultiheadAttention(8, 2)  # multiplies by its output matrix itself, which stays dense
     plan = Plan(LoadPlan(ModelSource("random"), quantization="bnb-nf4", packed=8))
-    intact = AXIS.find(Observation(packed, None, plan))
+    intact = find("quantization", Observation(packed, None, plan))
     assert (intact.effective, intact.reached, intact.expected) == ("bnb-nf4", 7, 7)
     assert intact.proof.startswith("7 of 7 matrices in bnb-nf4: ")
 
@@ -251,7 +253,7 @@ def test_the_plan_counts_the_matrices_that_will_be_packed(choice: str, packed: i
 def test_coarse_experts_were_dequantized_only_where_the_plan_has_mxfp4(planned: Any, effective: str) -> None:
     """Dense ones whose values happen to be few are none of a run that asked for no MXFP4."""
     model = torch.nn.ModuleList([mixture((torch.arange(64.0) % 8).view(1, 64, 1), "gate_up_proj_bias")])
-    found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization=planned))))
+    found = find("quantization", Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization=planned))))
     assert (found.effective, found.reached) == (effective, 1 if effective != "none" else None)
 
 
@@ -268,7 +270,7 @@ def test_of_experts_in_mxfp4_those_that_are_dense_are_missed(dense: int, counted
     beside = [mixture(torch.rand(2, 64, 3), "gate_up_proj_bias") for _ in range(dense)]
     model = torch.nn.ModuleList([packed(), packed(), torch.nn.Linear(4, 4), *beside])
     model.dtype = torch.float32
-    found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization="mxfp4"))))
+    found = find("quantization", Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization="mxfp4"))))
     assert (found.effective, found.reached, found.expected) == ("mxfp4", *counted)
     assert f"4 of {counted[1]} matrices in mxfp4: {2 * 2 * 2 * 4 * 17:,} bytes with scales" in found.proof
 
@@ -276,6 +278,6 @@ def test_of_experts_in_mxfp4_those_that_are_dense_are_missed(dense: int, counted
 def test_without_a_plan_for_it_packed_weights_are_named_and_not_counted() -> None:
     model, again = llama()
     packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
-    found = AXIS.find(Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
+    found = find("quantization", Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
     assert (found.effective, found.reached, found.expected) == ("bnb-nf4", None, None)
     assert found.proof.startswith("7 matrices in bnb-nf4: ")

@@ -5,8 +5,7 @@ import torch
 
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
-from tokendyno.backend.optimizations.axes.quantization.settings import COMPUTE_DTYPE, quantization_config, values_text
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS, COMPUTE_DTYPE, quantization_config, values_text
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 

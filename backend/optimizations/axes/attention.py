@@ -1,0 +1,451 @@
+"""Which implementation computes attention.
+
+FlashAttention: transformers substitutes Hub kernels for packages that are not installed, so every rule looks at the
+implementation that would actually be used.
+"""
+
+from collections.abc import Callable
+
+from tokendyno.backend.models.attention_support import NO_FLASH, NO_FLEX, NO_SDPA
+from tokendyno.backend.optimizations.base import (
+    REPOSITORY,
+    Choice,
+    Optimization,
+    Rule,
+    Subject,
+    blocked,
+    divided,
+    fallback,
+    load_with,
+    note,
+)
+from tokendyno.backend.optimizations.conditions import compiles, half_precision, kv_cache, needs_compiler, uses_own_loop
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.script.parts import Script
+
+FA2, FA3, FA4 = "flash_attention_2", "flash_attention_3", "flash_attention_4"
+HUB_FA2, HUB_FA3, HUB_FA4 = (f"kernels-community/{name}" for name in ("flash-attn2", "vllm-flash-attn3", "flash-attn4"))
+
+_PACKAGES = {FA2: "flash-attn", FA3: "flash-attn-3", FA4: "flash-attn-4"}
+_INSTEAD = {FA2: HUB_FA2, FA3: HUB_FA3, FA4: HUB_FA4}
+_TITLES = {
+    FA2: "FlashAttention 2",
+    FA3: "FlashAttention 3",
+    FA4: "FlashAttention 4",
+    HUB_FA2: f"The kernel {HUB_FA2}",
+    HUB_FA3: f"The kernel {HUB_FA3}",
+    HUB_FA4: f"The kernel {HUB_FA4}",
+}
+_FLASH = "transformers 5.22: modeling_flash_attention_utils.FLASH_ATTENTION_COMPATIBILITY_MATRIX"
+_CHECK = "transformers 5.22: PreTrainedModel._check_and_adjust_attn_implementation"
+_ANYWAY = (("attention", "auto"),)
+_NO_SINKS = (FA2, FA3, HUB_FA2)
+"""For a model with attention sinks, transformers takes `HUB_FA3` in place of these."""
+
+
+def taken(name: str, subject: Subject) -> str:
+    """The implementation that transformers uses when a FlashAttention choice is requested."""
+    if subject.facts.sinks and name in _NO_SINKS:
+        name = HUB_FA3  # GptOssPreTrainedModel._compatible_flash_implementations
+    package = _PACKAGES.get(name)
+    return _INSTEAD[name] if package and not subject.machine.has(package) else name
+
+
+def flash_rules(name: str) -> tuple[Rule, ...]:
+    """Rules of a FlashAttention choice, which cover its substitutes too."""
+    return (
+        *_unsupported(name),
+        *_out_of_reach(name),
+        *_replaced(name),
+        note(
+            compiles,
+            "FlashAttention cannot be traced: each call is a graph break in the compiled step.",
+            "transformers 5.22: GenerationMixin._valid_auto_compile_criteria",
+        ),
+    )
+
+
+def _repository(s: Subject) -> str:
+    """Of the choice that takes any; without its revision."""
+    return s.values.get("attention", {}).get("repository", "").partition("@")[0]
+
+
+ANY_HUB = (
+    blocked(
+        lambda s: not _repository(s),
+        "This takes any attention kernel of the Hub, and none is named. Write attention=org/name.",
+        _CHECK,
+        fix=_ANYWAY,
+    ),
+    blocked(
+        lambda s: bool(_repository(s)) and not s.machine.has("kernels"),
+        "Hub kernels are loaded by the package kernels, which is not installed: pip install kernels.",
+        _CHECK,
+        fix=_ANYWAY,
+    ),
+    blocked(
+        lambda s: bool(_repository(s)) and s.machine.hub_offline and _repository(s) not in s.machine.hub_kernels,
+        "This kernel is not in the Hub cache, and the Hub is offline (HF_HUB_OFFLINE). Point to a local copy with "
+        "LOCAL_KERNELS=org/name=/folder.",
+        _CHECK,
+        fix=_ANYWAY,
+    ),
+    note(
+        lambda s: bool(_repository(s)),
+        "Code of that repository runs here with your rights, as with allow_all_kernels=True. Whether its kernel fits "
+        "this GPU and model is seen when it is loaded.",
+        _CHECK,
+    ),
+)
+
+
+def _unsupported(name: str) -> tuple[Rule, ...]:
+    """What the device, the model or the number format refuses."""
+    return (
+        blocked(
+            lambda s: s.machine.device != "cuda",
+            f"{_TITLES[name]} runs on NVIDIA GPUs only.",
+            _FLASH,
+            fix=_ANYWAY,
+        ),
+        blocked(
+            lambda s: s.facts.architecture in NO_FLASH,
+            "transformers does not support FlashAttention for this architecture.",
+            "transformers 5.22: _supports_flash_attn of its class is not True",
+            fix=_ANYWAY,
+        ),
+        blocked(
+            lambda s: s.machine.device == "cuda" and not half_precision(s),
+            "FlashAttention supports float16 and bfloat16 only, and this arm uses another dtype.",
+            "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
+            fix=(("dtype", "bfloat16"),),
+        ),
+        blocked(
+            lambda s: s.machine.device == "cuda" and s.machine.capability < (8, 0),
+            "FlashAttention needs compute capability 8.0 (Ampere) or later.",
+            "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
+            fix=_ANYWAY,
+        ),
+        blocked(
+            lambda s: taken(name, s) == HUB_FA3 and s.machine.device == "cuda" and s.machine.capability[0] != 9,
+            f"{HUB_FA3} is built for Hopper (compute capability 9.0) only.",
+            "https://huggingface.co/kernels-community/vllm-flash-attn3",
+            fix=_ANYWAY,
+        ),
+        blocked(
+            lambda s: name == FA4 and s.machine.device == "cuda" and s.machine.capability < (9, 0),
+            "FlashAttention 4 needs compute capability 9.0 (Hopper) or later.",
+            f"{_FLASH}: cuda_min_major_version",
+            fix=_ANYWAY,
+        ),
+    )
+
+
+def _out_of_reach(name: str) -> tuple[Rule, ...]:
+    """Packages and kernels that are needed and not here."""
+    repositories = dict.fromkeys((_INSTEAD.get(name, name), *([HUB_FA3] if name in _NO_SINKS else [])))
+    also = f"the package {_PACKAGES[name]} is not installed, " if name in _PACKAGES else ""
+
+    def offline(repo: str) -> Callable[[Subject], bool]:
+        def missing(subject: Subject) -> bool:
+            needed = subject.machine.device == "cuda" and taken(name, subject) == repo
+            return needed and subject.machine.hub_offline and repo not in subject.machine.hub_kernels
+
+        return missing
+
+    return (
+        blocked(
+            lambda s: "/" in taken(name, s) and s.machine.device == "cuda" and not s.machine.has("kernels"),
+            "Hub kernels are loaded by the package kernels, which is not installed.",
+            _CHECK,
+            fix=_ANYWAY,
+        ),
+        *(
+            blocked(
+                offline(repo),
+                f"This needs the kernel {repo}: {also}it is not in the Hub cache, and the Hub is offline "
+                f"(HF_HUB_OFFLINE). Point to a local copy with LOCAL_KERNELS={repo}=/folder.",
+                _CHECK,
+                fix=_ANYWAY,
+            )
+            for repo in repositories
+        ),
+    )
+
+
+def _replaced(name: str) -> tuple[Rule, ...]:
+    """A fallback where another implementation is used instead."""
+    found = []
+    if name in _NO_SINKS:
+        found.append(
+            fallback(
+                lambda s: s.facts.sinks and s.machine.device == "cuda",
+                f"Only {HUB_FA3} and FlashAttention 4 support attention sinks; transformers uses {HUB_FA3} instead.",
+                "transformers 5.22: GptOssPreTrainedModel._compatible_flash_implementations",
+                becomes=HUB_FA3,
+                fix=(("attention", HUB_FA3),),
+            )
+        )
+    if name in (FA2, FA3):
+        found.append(
+            fallback(
+                lambda s: s.machine.device == "cuda" and not s.facts.sinks and taken(name, s) == _INSTEAD[name],
+                f"The package {_PACKAGES[name]} is not installed; transformers uses {_INSTEAD[name]} instead.",
+                _CHECK,
+                becomes=_INSTEAD[name],
+                fix=(("attention", _INSTEAD[name]),),
+            )
+        )
+    if name == FA4:
+        found.append(
+            note(
+                lambda s: s.machine.device == "cuda" and taken(name, s) == HUB_FA4,
+                f"The package flash-attn-4 is not installed; transformers uses the kernel {HUB_FA4} instead.",
+                _CHECK,
+            )
+        )
+    return tuple(found)
+
+
+_ANYWAY = (("attention", "auto"),)
+
+
+def without_sdpa(subject: Subject) -> bool:
+    """Whether transformers refuses sdpa for this model and defaults to eager attention."""
+    return subject.facts.lacks_sdpa
+
+
+_NO_SDPA_RULES = (
+    fallback(
+        lambda s: s.facts.sinks,
+        "This architecture has attention sinks, which PyTorch's scaled_dot_product_attention does not support; "
+        "transformers refuses sdpa for it, so eager attention runs instead.",
+        "transformers 5.22: GptOssPreTrainedModel._supports_sdpa is False",
+        becomes="eager",
+        fix=(("attention", "eager"),),
+    ),
+    fallback(
+        lambda s: not s.facts.sinks and s.facts.architecture in NO_SDPA,
+        "transformers does not support sdpa for this architecture, so eager attention runs instead.",
+        "transformers 5.22: _supports_sdpa of its class is not True",
+        becomes="eager",
+        fix=(("attention", "eager"),),
+    ),
+)
+
+SDPA_RULES = (
+    *_NO_SDPA_RULES,
+    note(
+        lambda s: (
+            not without_sdpa(s)
+            and s.facts.kind == "decoder"
+            and s.machine.device == "cuda"
+            and s.machine.capability[0] == 9
+            and half_precision(s)
+            and kv_cache(s).grows
+        ),
+        "On Hopper in half precision torch uses cuDNN attention, which builds a new plan for each sequence length "
+        "it has not seen: on an H200 a token took 38 to 66 ms, against 17 to 22 ms with eager attention or a static "
+        "cache.",
+        "lab/measurements.md: Every choice on one GPU",
+        fix=(("cache", "static"),),
+    ),
+)
+
+GQA_RULES = (
+    *_NO_SDPA_RULES,
+    blocked(
+        lambda s: s.facts.architecture == "falcon",
+        "Falcon's code chooses between attention classes of its own and takes no function from outside; its sdpa "
+        "broadcasts the single KV head as it is.",
+        "transformers 5.22: FALCON_ATTENTION_CLASSES",
+        fix=_ANYWAY,
+    ),
+    fallback(
+        lambda s: not without_sdpa(s) and s.facts.heads == s.facts.kv_heads,
+        "Every query head of this model has its own KV head (no grouped-query attention), so this is plain sdpa.",
+        "backend/worker/patch/attention.py: grouped_attention",
+        becomes="sdpa",
+        fix=(("attention", "sdpa"),),
+    ),
+    note(
+        lambda s: not without_sdpa(s) and kv_cache(s).grows,
+        "It helps only with an attention mask, which a static cache always has. A growing cache needs none unless "
+        "prompts are padded, and then transformers' sdpa uses grouped heads already.",
+        "transformers 5.22: integrations/sdpa_attention.use_gqa_in_sdpa",
+    ),
+)
+
+EAGER_RULES = (
+    blocked(
+        lambda s: not s.facts.sinks and "attention" in s.values,
+        "This model has no attention sinks that could be left out.",
+        "transformers 5.22: GptOssAttention.sinks",
+        fix=(("attention", "eager"),),
+    ),
+    note(
+        lambda s: s.facts.sinks and "attention" in s.values,
+        "sinks=off changes the model: it was trained with attention sinks, and writes other, often worse text without. "
+        "It shows what they are for, and is no optimization.",
+        "https://arxiv.org/abs/2309.17453",
+    ),
+)
+
+FLEX_RULES = (
+    blocked(
+        lambda s: s.machine.zero_gpu,
+        "flex_attention compiles its own kernel, and ZeroGPU has no torch.compile.",
+        "https://huggingface.co/docs/hub/spaces-zerogpu",
+        fix=_ANYWAY,
+    ),
+    needs_compiler(lambda s: True, _ANYWAY),
+    blocked(
+        lambda s: s.facts.architecture in NO_FLEX,
+        "transformers does not support flex_attention for this architecture.",
+        "transformers 5.22: _supports_flex_attn of its class is not True",
+        fix=_ANYWAY,
+    ),
+    blocked(
+        lambda s: s.facts.sinks and s.machine.device == "cpu",
+        "flex_attention does not support attention sinks on a CPU.",
+        "transformers 5.22: integrations/flex_attention.flex_attention_forward",
+        fix=_ANYWAY,
+    ),
+    blocked(
+        lambda s: "sliding" in s.facts.layer_kinds and s.machine.device == "cpu",
+        "On a CPU torch.compile generates C++ that does not build for a sliding-window mask (torch 2.13).",
+        "tests/backend/optimizations/axes/attention/test_axis.py",
+        fix=_ANYWAY,
+    ),
+    blocked(
+        lambda s: s.facts.kind == "decoder" and kv_cache(s).static and not uses_own_loop(s),
+        "With a static cache, which compilation needs, generate expects masks to be tensors, and flex_attention's "
+        "are not ('BlockMask' object has no attribute 'contiguous').",
+        "transformers 5.22: GenerationMixin.prepare_inputs_for_generation",
+        fix=(("cache", "dynamic"), ("compile", "off")),
+    ),
+    blocked(
+        lambda s: s.machine.device == "cuda" and s.facts.head_dim < 16,
+        "On a GPU flex_attention needs a head dimension of at least 16.",
+        "torch: torch/nn/attention/flex_attention.py",
+        fix=_ANYWAY,
+    ),
+    note(
+        lambda s: True,
+        "flex_attention always compiles its own kernel on the first passes, even with compile=off; the warm-up "
+        "includes that time.",
+        "transformers 5.22: integrations/flex_attention.WrappedFlexAttention",
+    ),
+)
+
+
+class Attention(Optimization):
+    name = "attention"
+    title = "Attention"
+    summary = "Implementation of the attention function."
+    default = "auto"
+    order = 20
+    leading = True
+    wishes = {"eager": "reference"}
+    aliases = {
+        "": ("attn_implementation", "set_attn_implementation"),
+        "sdpa": ("scaled_dot_product_attention",),
+        "flash_attention_2": ("fa2", "flash-attn"),
+        "flash_attention_3": ("fa3", "flash-attn"),
+        "flash_attention_4": ("fa4", "flash-attn"),
+        "kernels-community/flash-attn2": ("fa2", "flash-attn"),
+        "kernels-community/vllm-flash-attn3": ("fa3", "flash-attn"),
+    }
+    costs = {
+        "eager": "time and memory at long prompts",
+        "flex_attention": "time to compile",
+        "flash_attention_2": "a package to install",
+        "flash_attention_3": "a package to install",
+        "flash_attention_4": "a package to install",
+        "kernels-community/flash-attn2": "a download of binaries",
+        "kernels-community/vllm-flash-attn3": "a download of binaries",
+        "hub": "a download of strangers' binaries",
+    }
+    choices = (
+        Choice("auto", "auto", "The default of transformers: sdpa where the model supports it, else eager."),
+        Choice(
+            "eager",
+            "eager",
+            "Plain matrix products and a softmax, each a kernel of its own.",
+            EAGER_RULES,
+            values={"sinks": ("on", "off")},
+        ),
+        Choice(
+            "sdpa",
+            "sdpa",
+            "PyTorch's scaled_dot_product_attention: fused kernels where the device has them.",
+            SDPA_RULES,
+            loss=1,
+            combines=(("cache", "dynamic"),),
+        ),
+        Choice(
+            "sdpa-gqa",
+            "sdpa with GQA",
+            "sdpa with grouped-query attention in the kernel: keys and values are not repeated, even with a mask.",
+            GQA_RULES,
+        ),
+        Choice(
+            "flex_attention",
+            "flex_attention",
+            "PyTorch's attention with compiled masks and score modifications.",
+            FLEX_RULES,
+        ),
+        Choice(FA2, "FlashAttention 2", "The package flash-attn.", flash_rules(FA2)),
+        Choice(FA3, "FlashAttention 3", "The package flash-attn-3, for Hopper.", flash_rules(FA3)),
+        Choice(FA4, "FlashAttention 4", "The package flash-attn-4, for Hopper and Blackwell.", flash_rules(FA4)),
+        Choice(
+            HUB_FA2,
+            "FlashAttention 2, Hub kernel",
+            "FlashAttention 2 as prebuilt, from the Hub (kernels-community).",
+            flash_rules(HUB_FA2),
+        ),
+        Choice(
+            HUB_FA3,
+            "FlashAttention 3 with sinks, Hub kernel",
+            "vLLM's FlashAttention 3, which supports attention sinks; prebuilt, from the Hub (kernels-community).",
+            flash_rules(HUB_FA3),
+        ),
+        Choice(
+            "hub",
+            "any Hub kernel",
+            "Any attention kernel of the Hub: write attention=org/name. Its code runs here.",
+            ANY_HUB,
+            values={"repository": ("", REPOSITORY)},
+            example="hub:repository=org/attention",
+        ),
+    )
+
+    def resolve(self, name: str, subject: Subject) -> str:
+        if name == "auto":
+            return "eager" if without_sdpa(subject) else "sdpa"
+        return name
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        if name == self.resolve("auto", subject):
+            return plan
+        choice, values = divided(name)
+        return load_with(plan, attention=values.get("repository", choice), sinks=values.get("sinks") != "off")
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.load.attention is None:
+            return
+        script.load["attn_implementation"] = repr(plan.load.attention)
+        if not plan.load.sinks:
+            script.define("worker/patch/sinks.py", "drop_sinks")
+            script.patch.append("drop_sinks(model)  # another model than the one that was trained")
+        if plan.load.any_kernel and plan.load.source.kind == "random":
+            script.imports.add("from transformers.integrations import hub_kernels")
+            script.prepare.append("hub_kernels.ALLOW_ALL_KERNELS = True  # from_config takes no allow_all_kernels")
+        elif plan.load.any_kernel:
+            script.load["allow_all_kernels"] = "True"
+        if plan.load.attention == "sdpa-gqa":
+            script.define("worker/patch/attention.py", "register_grouped_attention")
+            script.prepare.append("register_grouped_attention()")
+
+
+AXIS = Attention()

@@ -1,0 +1,337 @@
+"""How the KV cache is stored, and where."""
+
+from typing import Any
+
+from tokendyno.backend.models.facts import CacheLayers
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, Subject, blocked, generate_with, note
+from tokendyno.backend.optimizations.conditions import asks_to_compile, half_precision, skips_compilation, uses_own_loop
+from tokendyno.backend.optimizations.whole_layers import WHOLE
+from tokendyno.backend.plan import CACHES, STATIC_FP8, CacheKind, Plan
+from tokendyno.backend.predict.kv import GROUP
+from tokendyno.backend.script.construct import Argument, Construct, Name
+from tokendyno.backend.script.parts import Script
+
+_DOCS = "https://huggingface.co/docs/transformers/kv_cache"
+_CODE = "transformers 5.22: cache_utils.py"
+
+_SAME_AS_DYNAMIC = note(
+    lambda s: "sliding" not in s.facts.layer_kinds,
+    "This model has no sliding-window layers, so this is the same as dynamic.",
+    _DOCS,
+)
+
+
+def _needs_gpu(instead: str) -> Rule:
+    return blocked(
+        lambda s: s.machine.device != "cuda",
+        "Offloading moves keys and values between a GPU and host memory, and this machine has no GPU.",
+        f"{_DOCS}#offloaded-cache",
+        fix=(("cache", instead),),
+    )
+
+
+_MOVES = note(
+    lambda s: s.machine.device == "cuda",
+    "Every step reads the whole cache from host memory: less GPU memory, slower decoding.",
+    f"{_DOCS}#offloaded-cache",
+)
+
+_STATIC = (
+    blocked(
+        lambda s: s.facts.kind == "decoder" and not s.facts.fits_static,
+        "transformers does not generate with a static cache for this architecture: it makes position biases for the "
+        "tokens so far alone, puts tokens of its own in front, or has no static form of its layers.",
+        "transformers 5.22: `generate` over a StaticCache without values (backend/counter/forms.py)",
+        fix=(("cache", "dynamic"),),
+    ),
+)
+_COMPILES_BY_ITSELF = note(
+    lambda s: (
+        s.decoder
+        and s.cuda
+        and s.choices["cuda_graphs"] != "manual"
+        and not (asks_to_compile(s) or uses_own_loop(s) or skips_compilation(s))
+    ),
+    "With a static cache on a GPU, generate compiles its forward pass by default (mode reduce-overhead). This arm gets "
+    "disable_compile=True, so that the cache alone is seen.",
+    "transformers 5.22: GenerationMixin._valid_auto_compile_criteria, CompileConfig.mode",
+    fix=(("compile", "reduce-overhead"),),
+)
+_OFFLOADED = (_needs_gpu("dynamic"), _MOVES)
+_OFFLOADED_STATIC = (
+    *_STATIC,
+    _needs_gpu("static"),
+    blocked(
+        lambda s: s.machine.device == "cuda" and s.facts.kind == "decoder" and s.facts.full_layers == 0,
+        "The offloaded static cache moves full-attention layers only, and this model has none: transformers fails "
+        "while looking for one.",
+        f"{_CODE}: Cache.prefetch",
+        fix=(("cache", "offloaded"),),
+    ),
+    blocked(
+        asks_to_compile,
+        "A compiled step holds the addresses of the cache's tensors, and offloading changes them at every step.",
+        f"{_CODE}: CacheLayerMixin.offload, StaticLayer.lazy_initialization",
+        fix=(("cache", "static"),),
+    ),
+    _MOVES,
+)
+
+
+def _has_state(layers: CacheLayers) -> bool:
+    """Whether something is kept that does not grow with the tokens, beside keys and values or in their place."""
+    return layers.kind == "fixed" or bool(layers.state_bytes or layers.state_elements)
+
+
+def _plain(instead: str, source: str) -> tuple[Rule, Rule]:
+    """Full attention in every layer, and nothing but keys and values of one size."""
+    return (
+        blocked(
+            lambda s: "sliding" in s.facts.layer_kinds,
+            "Quantized caches support full-attention layers only, and this model has sliding-window layers.",
+            source,
+            fix=(("cache", instead),),
+        ),
+        blocked(
+            lambda s: any(_has_state(layers) or not layers.even for layers in s.facts.counted_cache),
+            "This architecture keeps other things than keys and values of one size (latents, states of linear "
+            "attention), and what a quantized cache makes of them was not counted.",
+            f"{_CODE}: LinearAttentionLayer, DynamicIndexedLayer; MLA in models/deepseek_v3",
+            fix=(("cache", instead),),
+        ),
+    )
+
+
+_PLAIN = _plain("dynamic", f"{_CODE}: QuantizedCache")
+_UNWINDOWED = (
+    blocked(
+        lambda s: any(map(_has_state, s.facts.counted_cache)),
+        "A cache that does not know the config has no place for this architecture's states of linear attention.",
+        f"{_CODE}: DynamicCache without a config has DynamicLayers only",
+        fix=(("cache", "dynamic"),),
+    ),
+)
+_LOSSY = note(
+    lambda s: s.facts.kind == "decoder",
+    "Keys and values are rounded, so the text may differ from other caches.",
+    f"{_DOCS}#quantized-cache",
+)
+
+
+def _not_whole(s: Subject) -> bool:
+    return s.facts.kind == "decoder" and s.facts.kv_heads * s.facts.head_dim % GROUP != 0
+
+
+_GROUPS = note(
+    _not_whole,
+    f"Elements are quantized in groups of {GROUP}: with this head size some prompt lengths do not divide into whole "
+    f"groups and are refused. A multiple of {GROUP} tokens always does.",
+    "hqq 0.2: Quantizer.quantize; optimum-quanto 0.2: group",
+)
+
+
+def _needs(package: str) -> Rule:
+    return blocked(
+        lambda s: not s.machine.has(package),
+        f"This cache needs the package {package}, which is not installed. Install it (pip install {package}) or use "
+        "cache=quantized-fp8, which needs no package.",
+        f"{_DOCS}#quantized-cache",
+        fix=(("cache", "quantized-fp8"),),
+    )
+
+
+_UNPACKS = note(
+    lambda s: s.machine.has("optimum-quanto"),
+    "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
+    "which takes a minute and a C++ compiler, on a GPU many minutes and nvcc.",
+    "optimum-quanto 0.2: library/extensions; backend/worker/runners/cache.py",
+)
+
+_OWN_LOOP = blocked(
+    lambda s: s.decoder and not uses_own_loop(s),
+    "This cache is that of the custom decode loop; generate has quantized caches that grow.",
+    "backend/worker/loop/cache.py: StaticFp8SlotLayer",
+    fix=(("loop", "own"),),
+)
+_RANKS = blocked(
+    lambda s: s.choices["parallel"] != "off",
+    "The kernels of a layer that is split between GPUs do not read keys and values in 8 bits.",
+    "presets/kernels/matvec: shared_layer",
+    fix=(("cache", "static"),),
+)
+
+
+def _whole(s: Subject) -> bool:
+    """Whether kernels may compute this model's layers whole, as far as its matrices go."""
+    named = s.facts.architecture in WHOLE and s.choices["projections"] == "fused"
+    return named or s.facts.architecture in ("gpt2", "phi3")
+
+
+_DEQUANTIZES = note(
+    lambda s: s.facts.kind == "decoder" and not (s.choices["kernels"] == "local" and _whole(s)),
+    "Where kernels=local does not compute whole layers, each dequantizes its whole cache for each token: less memory, "
+    "slower decoding.",
+    "backend/worker/loop/cache.py: StaticFp8SlotLayer.update",
+)
+
+
+def _not_read(s: Subject) -> bool:
+    facts = s.facts
+    if s.choices["kernels"] != "local" or not s.decoder or not s.cuda:
+        return False
+    sizes = facts.head_dim in (32, 64, 128) and facts.heads < 16 * facts.kv_heads
+    return s.machine.capability < (8, 9) or not half_precision(s) or not sizes
+
+
+_NOT_READ = blocked(
+    _not_read,
+    "The attention of kernels=local reads 8 bits from compute capability 8.9 on, in models of 16 bits with "
+    "heads of 32, 64 or 128 numbers and fewer than 16 queries for each KV head.",
+    "presets/kernels/matvec: eight_bits.reads",
+    fix=(("cache", "static"),),
+)
+
+_STATIC_FP8 = (
+    *_STATIC,
+    _OWN_LOOP,
+    _RANKS,
+    *_plain("static", "backend/worker/loop/cache.py: StaticSlotCache"),
+    _NOT_READ,
+    _LOSSY,
+    _DEQUANTIZES,
+)
+_FP8 = (*_PLAIN, _LOSSY)
+_HQQ = (_needs("hqq"), *_PLAIN, _GROUPS, _LOSSY)
+_QUANTO = (_needs("optimum-quanto"), *_PLAIN, _GROUPS, _UNPACKS, _LOSSY)
+
+
+CONFIG, LENGTH = "config", "length"
+"""Names of the arguments that are the model's config, and the tokens that a static cache holds."""
+
+
+def cache_construct(cache: CacheKind) -> Construct:
+    """The class and its arguments."""
+    keywords: dict[str, Argument] = {}
+    if cache.quantized:
+        keywords = {"nbits": cache.bits} if cache.grouped else {}
+        return Construct("transformers", "QuantizedCache", (cache.backend, Name(CONFIG)), keywords)
+    if cache.windowed:
+        keywords["config"] = Name(CONFIG)
+    if cache.static:
+        keywords["max_cache_len"] = Name(LENGTH)
+    if cache.offloaded:
+        keywords["offloading"] = True
+    return Construct("transformers", "StaticCache" if cache.static else "DynamicCache", (), keywords)
+
+
+_PATCHES = {
+    "quanto": ("worker/patch/quanto.py", "unpack_with_torch"),
+    "fp8": ("worker/patch/fp8_cache.py", "saturate_fp8_cache"),
+}
+"""What the worker changes in the package that quantizes: file and function."""
+
+
+def keeps_latents(layer: Any) -> bool:
+    """Whether a cache layer keeps, in place of keys and values of all heads, what these are made from (MLA): a latent
+    vector of shape (B, 1, S, rank) and rotated keys of another width."""
+    keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
+    if keys is None or values is None or keys.dim() != 4 or values.dim() != 4:
+        return False
+    return bool(keys.shape[1] == values.shape[1] == 1 and keys.shape[-1] != values.shape[-1])
+
+
+class Cache(Optimization):
+    name = "cache"
+    title = "KV cache"
+    summary = "How keys and values of past tokens are stored."
+    default = "dynamic"
+    witness = "kv"
+    order = 30
+    leading = True
+    decoders_only = True
+    in_fit_table = True
+    aliases = {
+        "": ("cache_implementation", "past_key_values", "cache_config"),
+        "dynamic": ("DynamicCache(config=model.config)",),
+        "unwindowed": ("DynamicCache()", "sliding_window"),
+        "static": ("StaticCache", "max_cache_len"),
+        "offloaded": ("OffloadedCache", "DynamicCache(offloading=True)"),
+        "offloaded_static": ("OffloadedStaticCache", "StaticCache(offloading=True)"),
+        "quantized-fp8": ("QuantizedCache", "float8", "8-bit"),
+        "quantized-hqq4": ("QuantizedCache", "4bit", "4-bit"),
+        "quantized-quanto4": ("QuantizedCache", "4bit", "4-bit"),
+    }
+    renamed = {
+        "OffloadedCache": "past_key_values=DynamicCache(offloading=True)",
+        "OffloadedStaticCache": "past_key_values=StaticCache(offloading=True)",
+    }
+    wish = "context"
+    wishes = {"static": "faster", "unwindowed": "reference"}
+    costs = {
+        "static": "memory for the full length from the start",
+        "unwindowed": "memory that grows past the window",
+        "offloaded": "time: each layer is copied for each token",
+        "offloaded_static": "time: each layer is copied for each token",
+        "static-fp8": "little quality, and memory for the full length from the start",
+        "quantized-fp8": "little quality",
+        "quantized-hqq4": "some quality, and time",
+        "quantized-quanto4": "some quality, and time",
+    }
+    choices = (
+        Choice(
+            "dynamic", "dynamic", "Grows with each token; sliding-window layers keep window - 1 tokens.", loss=2
+        ),
+        Choice(
+            "unwindowed", "full (no sliding window)", "Grows with each token, and every layer keeps every token.",
+            (*_UNWINDOWED, _SAME_AS_DYNAMIC), tried_on_several_gpus=False,
+        ),
+        Choice(
+            "static", "static", "Allocated once at its full length: shapes stay fixed, so steps compile.",
+            (*_STATIC, _COMPILES_BY_ITSELF), loss=3,
+        ),
+        Choice(
+            "static-fp8", "static, fp8",
+            "Allocated once, 1 byte per element, with a scale for each token and head.",
+            _STATIC_FP8, loss=40, tried_on_several_gpus=False,
+        ),
+        Choice(
+            "offloaded", "offloaded", "Grows in host memory; only the current and the next layer are on the GPU.",
+            _OFFLOADED, loss=21, tried_on_several_gpus=False,
+        ),
+        Choice(
+            "offloaded_static", "offloaded, static",
+            "Allocated once in host memory; sliding-window layers, which are small, stay on the GPU.",
+            _OFFLOADED_STATIC, loss=22, tried_on_several_gpus=False,
+        ),
+        Choice(
+            "quantized-fp8", "quantized, fp8",
+            "1 byte per element, with one scale per layer, taken from the prompt; larger numbers are cut off.",
+            _FP8, loss=41, tried_on_several_gpus=False,
+        ),
+        Choice(
+            "quantized-hqq4", "quantized, hqq 4 bits",
+            "4 bits per element; the newest 127 tokens stay in full precision.",
+            _HQQ, loss=51, tried_on_several_gpus=False,
+        ),
+        Choice(
+            "quantized-quanto4", "quantized, quanto 4 bits",
+            "4 bits per element; the newest 127 tokens stay in full precision.",
+            _QUANTO, loss=52, tried_on_several_gpus=False,
+        ),
+    )  # fmt: skip
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        return generate_with(plan, cache=CACHES[name])
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.generate.cache not in (CACHES[self.default], STATIC_FP8):  # the loop writes its own
+            cache = cache_construct(plan.generate.cache)
+            script.imports.update(cache.imports())
+            script.cache = cache.source(**{CONFIG: "model.config", LENGTH: "MAX_LENGTH"})
+            if plan.generate.cache.backend in _PATCHES:
+                file, name = _PATCHES[plan.generate.cache.backend]
+                script.define(file, name)
+                script.patch.append(f"{name}()")
+
+
+AXIS = Cache()

@@ -1,3 +1,0 @@
-from tokendyno.backend.optimizations.axes.cache.axis import AXIS
-
-__all__ = ["AXIS"]

@@ -1,0 +1,322 @@
+"""Whether layers are replaced by kernels: none, those of the Hub, or those of a local folder."""
+
+import re
+from pathlib import Path
+from typing import cast
+
+from tokendyno.backend.hardware import kernel_packages
+from tokendyno.backend.models.families import ENCODERS
+from tokendyno.backend.optimizations import routed
+from tokendyno.backend.optimizations.base import (
+    LAYER_OF,
+    Choice,
+    Optimization,
+    Subject,
+    blocked,
+    divided,
+    fallback,
+    load_with,
+    note,
+)
+from tokendyno.backend.optimizations.conditions import (
+    compiles,
+    compute_dtype,
+    hub_kernel_layers,
+    hub_kernel_repositories,
+    runs_mxfp4,
+    runs_own_mxfp4,
+    uses_own_loop,
+)
+from tokendyno.backend.optimizations.whole_layers import WHOLE
+from tokendyno.backend.plan import KernelsKind, Plan
+from tokendyno.backend.script.parts import Script
+from tokendyno.backend.script.source import literal
+
+_MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
+NO_NORMS = frozenset(
+    {"gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4", "helium", "qwen3_5_text", "qwen3_next", "zamba2"}
+    | {"gpt2", "gpt_neox", "opt", "phi", "stablelm", "bert", *ENCODERS}
+)
+"""Architectures without an RMSNorm that a kernel can replace: the first have one that transformers does not offer to
+any (Gemma's adds 1 to its weight), the others LayerNorm."""
+ROWS = "DecoderLayerOfGPT2"
+"""The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
+
+
+def _near(subject: Subject) -> tuple[str, ...]:
+    return tuple(name for name in hub_kernel_repositories(subject) if name in subject.machine.hub_kernels)
+
+
+def _with_experts(s: Subject) -> bool:
+    """Whether whole layers have experts that kernels of ours compute."""
+    return s.choices["experts"] == "triton" or runs_own_mxfp4(s)
+
+
+def _fused_whole(s: Subject) -> bool:
+    return (
+        "DecoderLayer" in s.machine.kernel_layers
+        and s.facts.architecture in WHOLE
+        and (s.facts.architecture not in routed.WHOLE or _with_experts(s))
+        and (s.facts.architecture != "qwen2_moe" or s.choices["quantization"] == "none")  # its gate is read as dense
+        and uses_own_loop(s)
+        and (s.choices["projections"] == "fused" or _comes_joined(s))
+    )
+
+
+def _computes_heads(s: Subject) -> bool:
+    """Whether the kernel of attention has this size of heads and as many queries for each KV head: `ops.fits`."""
+    return s.facts.head_dim in (16, 32, 64, 128, 256) and s.facts.heads <= 16 * s.facts.kv_heads
+
+
+def _comes_joined(s: Subject) -> bool:
+    """Whether q, k and v are one matrix without being fused, and one that kernels read."""
+    read = s.choices["quantization"] == "none" or s.choices["quantization"].startswith("torchao")
+    return s.facts.architecture == "phi3" and s.facts.quantization is None and read
+
+
+def _left_packed(s: Subject) -> bool:
+    """Whether kernels would read packed weights, but not with a vector in this dtype."""
+    blocks = s.choices["quantization"].startswith(("bnb-nf4", "bnb-fp4"))
+    return blocks and s.choices["projections"] == "fused" and compute_dtype(s) == "float32"
+
+
+def _not_called(s: Subject) -> bool:
+    """Whether no kernel that comes with tokendyno would take a call of this model's layers."""
+    return not s.decoder and s.machine.kernels == str(kernel_packages.BUNDLED)
+
+
+def _without_norm(s: Subject) -> bool:
+    return s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS
+
+
+def whole_as_they_come(s: Subject) -> bool:
+    """Whether whole layers are replaced whose q, k and v are one matrix without being fused."""
+    return _by_rows(s) or (_comes_joined(s) and _fused_whole(s))
+
+
+def _by_rows(s: Subject) -> bool:
+    """Whether whole layers of GPT-2 are, whose matrices are stored by columns as they come."""
+    dense = s.choices["quantization"] == "none" and s.facts.quantization is None
+    return s.facts.architecture == "gpt2" and ROWS in s.machine.kernel_layers and uses_own_loop(s) and dense
+
+
+def may_replace(layer: str, s: Subject) -> bool:
+    """Whether a layer of a kernel folder can take the place of one of this model, as far as its name tells."""
+    if layer.startswith("DecoderLayer"):
+        if not _computes_heads(s):
+            return False
+        return layer == ROWS if _by_rows(s) else _fused_whole(s) and layer == WHOLE[s.facts.architecture].layer
+    if layer.startswith(("Summed", "Gathered")):  # of ranks
+        return s.choices["parallel"] != "off"
+    if layer == "StepEnd":
+        return uses_own_loop(s)
+    if layer == "OffsetRMSNorm" or layer.endswith("RotaryEmbedding"):  # offered where projections are fused
+        whole = WHOLE.get(s.facts.architecture)
+        joined = s.choices["projections"] == "fused" or whole_as_they_come(s)
+        return whole is not None and layer in (whole.rotary, whole.norm) and joined
+    return layer != "RMSNorm" or s.facts.architecture not in NO_NORMS
+
+
+_OFF = (("kernels", "off"),)
+_NO_PACKAGE = blocked(
+    lambda s: not s.machine.has("kernels"),
+    "The package kernels, which replaces layers with kernels, is not installed.",
+    "https://huggingface.co/docs/kernels",
+    fix=_OFF,
+)
+HUB_RULES = (
+    _NO_PACKAGE,
+    fallback(
+        lambda s: not hub_kernel_repositories(s),
+        "On a CPU use_kernels=True replaces no layer of this model: the only CPU kernels on the Hub are for "
+        "gpt-oss's experts.",
+        _MAPPING,
+        becomes="off",
+        fix=_OFF,
+    ),
+    blocked(
+        lambda s: bool(hub_kernel_repositories(s)) and s.machine.hub_offline and not _near(s),
+        "The Hub is offline (HF_HUB_OFFLINE), and none of the kernels that transformers would use for this model is "
+        "in the Hub cache. Point to local copies with LOCAL_KERNELS, or download them once while online.",
+        _MAPPING,
+        fix=_OFF,
+    ),
+    note(
+        lambda s: s.machine.hub_offline and 0 < len(_near(s)) < len(hub_kernel_repositories(s)),
+        "The Hub is offline (HF_HUB_OFFLINE): only kernels that are already cached are used.",
+        _MAPPING,
+    ),
+    blocked(
+        runs_mxfp4,
+        "With use_kernels transformers dequantizes MXFP4 weights to bfloat16: use_kernels is for weights in full "
+        "precision, and MXFP4 has its own kernels.",
+        "transformers 5.22: quantizers/quantizer_mxfp4.py",
+        fix=_OFF,
+    ),
+    note(
+        lambda s: s.machine.device == "cuda" and compiles(s),
+        "Kernels that torch.compile cannot trace are left out, such as those for RMSNorm and the rotary embedding.",
+        _MAPPING,
+    ),
+)
+
+
+def _mapped(s: Subject) -> set[str]:
+    """Repositories that were named, without revision and layer."""
+    return {re.split("[@:]", one)[0] for one in s.values.get("kernels", {}).values()}
+
+
+MAPPING_RULES = (
+    _NO_PACKAGE,
+    blocked(
+        lambda s: not _mapped(s),
+        "This maps layers to kernels of the Hub, and none is named. Write kernels=mapping:RMSNorm=org/name:Layer.",
+        _MAPPING,
+        fix=_OFF,
+    ),
+    blocked(
+        lambda s: s.machine.hub_offline and not _mapped(s) <= set(s.machine.hub_kernels),
+        "The Hub is offline (HF_HUB_OFFLINE), and a kernel of this mapping is not in its cache. Point to a local copy "
+        "with LOCAL_KERNELS=org/name=/folder.",
+        _MAPPING,
+        fix=_OFF,
+    ),
+    note(
+        lambda s: bool(_mapped(s)),
+        "Code of these repositories runs here with your rights, as with trust_remote_code=True.",
+        _MAPPING,
+    ),
+)
+LOCAL_RULES = (
+    _NO_PACKAGE,
+    note(
+        lambda s: _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s)),
+        "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
+        "where linear layers have 4 bits, or ranks share experts); the chosen attention computes prefill and whatever "
+        "is larger.",
+        "presets/kernels/matvec/build/torch-cuda/layers.py",
+    ),
+    note(
+        _left_packed,
+        "bitsandbytes' 4-bit weights are read by kernels with vectors in bfloat16 or float16 only; in float32 its own "
+        "code multiplies with them.",
+        "presets/kernels/matvec/build/torch-cuda/nibbles.py",
+        fix=(("dtype", "bfloat16"),),
+    ),
+    blocked(
+        lambda s: not s.machine.kernel_layers,
+        "No folder with kernels for this device was found. Set one with --kernels-dir or TOKENDYNO_KERNELS; it "
+        "contains kernel packages, each with build/torch-cpu or build/torch-cuda.",
+        "backend/hardware/kernel_packages.py",
+        fix=_OFF,
+    ),
+    blocked(
+        _not_called,
+        "The kernels that come with tokendyno multiply with the newest token of each text, or normalize as no encoder "
+        "does: in a pass of an encoder none of them would run.",
+        "presets/kernels/matvec/build/torch-cuda/ops.py: few",
+        fix=_OFF,
+    ),
+    blocked(
+        lambda s: _without_norm(s) and not _not_called(s),
+        "The kernel folder has RMSNorm only, and this architecture has no layer that it can replace.",
+        "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",
+        fix=_OFF,
+    ),
+)
+
+
+_LAYERS = ("RMSNorm", "MLP", "SiLU", "Linear", "MegaBlocksMoeMLP", "rotary_pos_emb")
+"""Layers that a mapping may name: those that models of transformers mark as replaceable, and torch.nn.Linear."""
+
+
+class Kernels(Optimization):
+    name = "kernels"
+    title = "Kernels"
+    summary = "Kernels that replace layers of the model, loaded by the package kernels."
+    default = "off"
+    off = "off"
+    order = 22
+    aliases = {"hub": ("use_kernels", "KernelConfig"), "local": ("KernelConfig", "LOCAL_KERNELS")}
+    costs = {"hub": "a download of binaries that run here"}
+    choices = (
+        Choice("off", "off", "No layers replaced: the model's own code."),
+        Choice(
+            "hub",
+            "from the Hub",
+            "use_kernels=True: layers are replaced by prebuilt kernels of kernels-community, binaries that run here.",
+            HUB_RULES,
+        ),
+        Choice(
+            "local",
+            "local folder",
+            "Layers are replaced by kernels of a local folder: yours if set, otherwise those shipped with tokendyno.",
+            LOCAL_RULES,
+        ),
+        Choice(
+            "mapping",
+            "your mapping",
+            "Any kernels of the Hub, as KernelConfig maps layers to them: kernels=mapping:RMSNorm=org/name:Layer.",
+            MAPPING_RULES,
+            values=dict.fromkeys(_LAYERS, ("", LAYER_OF)),
+            example="mapping:RMSNorm=org/norms:RMSNorm",
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        name, mapped = divided(name)
+        kind = cast(KernelsKind, name)
+        return load_with(
+            plan,
+            kernels=kind,
+            kernels_path=subject.machine.kernels if kind == "local" else "",
+            kernels_mapping=tuple(sorted(mapped.items())),
+            kernels_compiled=kind != "off" and compiles(subject),
+            kernels_rows=kind == "local" and whole_as_they_come(subject),
+        )
+
+    def details(self, plan: Plan, subject: Subject) -> str:
+        load = plan.load
+        if load.kernels == "hub":
+            by = ", ".join(f"{layer} by {repo}" for layer, repo in hub_kernel_layers(subject).items())
+            return f"transformers maps layers of this model to kernels of the Hub: {by}."
+        if load.kernels in ("off", "mapping"):
+            return ""
+        by_package: dict[str, list[str]] = {}
+        for layer, package in kernel_packages.layers(Path(load.kernels_path), load.device).items():
+            if may_replace(layer, subject):
+                by_package.setdefault(package.name, []).append(layer)
+        by = "; ".join(f"{', '.join(layers)} by {package}" for package, layers in by_package.items())
+        return f"The kernel folder has layers for this model: {by}." if by else ""
+
+    def write(self, script: Script, plan: Plan) -> None:
+        load = plan.load
+        if load.kernels == "off":
+            return
+        if load.kernels == "hub":
+            mode = "Mode.INFERENCE | Mode.TORCH_COMPILE" if load.kernels_compiled else "Mode.INFERENCE"
+            script.imports.add("from kernels import Mode")
+            script.patch.append(f"model.set_use_kernels(True, mode={mode})")
+            return
+        if load.kernels == "mapping":
+            script.define("worker/patch/kernels.py", "mapping_of", "replace_layers")
+            script.patch.append(literal(dict(load.kernels_mapping), "mapping = "))
+            script.patch.append(f"replace_layers(model, mapping_of(mapping, DEVICE), DEVICE, {load.kernels_compiled})")
+            return
+        packages = kernel_packages.layers(Path(load.kernels_path), load.device)
+        script.define("worker/patch/kernels.py", "local_mapping", "replace_layers")
+        script.patch.append(literal({name: str(package) for name, package in packages.items()}, "packages = "))
+        script.patch.append("mapping = local_mapping(packages, DEVICE)")
+        if "StepEnd" in packages and plan.generate.loop == "own":
+            script.define("worker/patch/kernels.py", "add_step_end")
+            script.patch.append("add_step_end(model)")
+        if load.parallel.ranks > 1 and "SummedLinear" in packages:
+            script.define("worker/patch/kernels.py", "add_exchanges")
+            script.patch.append("add_exchanges()")
+        if load.kernels_rows:
+            script.define("worker/patch/rows.py", "store_by_rows")
+            script.patch.append("store_by_rows(model)")
+        script.patch.append(f"replace_layers(model, mapping, DEVICE, compiled={load.kernels_compiled})")
+
+
+AXIS = Kernels()

@@ -1,3 +1,0 @@
-from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
-
-__all__ = ["AXIS"]

@@ -1,0 +1,389 @@
+"""Several devices share the model: ranks split each matrix or share whole experts out, or the layers of one process lie
+on several GPUs."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import mxfp4
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, load_with
+from tokendyno.backend.optimizations.conditions import runs_mxfp4, runs_own_mxfp4
+from tokendyno.backend.plan import ParallelKind, ParallelPlan, Plan
+from tokendyno.backend.predict import device_map
+from tokendyno.backend.predict.parallel import ACROSS_RANKS, SIZES, UNTRIED, check_sizes, exchanges, refusal, sharded
+from tokendyno.backend.script.parts import Script
+
+PLAIN = ("llama", "mistral", "qwen3")
+"""Architectures whose layers also run on plain tensors, as do those of gpt-oss beside experts of ours:
+`backend/worker/patch/shards.py`."""
+
+
+class Named(NamedTuple):
+    """What the name of a choice says: how, and over how many devices."""
+
+    kind: ParallelKind
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A choice of another axis that cannot run on several devices, with the reason and what to set instead."""
+
+    axis: str
+    allowed: tuple[str, ...]
+    reason: str
+
+
+RANKS = (
+    Conflict(
+        "kernels",
+        ("off",),
+        "Across ranks, kernels that replace layers are tried only as kernels=local, in a dense Llama, Mistral or Qwen "
+        "3 split with tensor parallelism and in gpt-oss with experts=triton, if the vocabulary divides evenly.",
+    ),
+    Conflict(
+        "experts",
+        ("auto", "eager", "grouped_mm", "batched_mm"),
+        "Our kernels for experts are tried across ranks with gpt-oss only.",
+    ),
+    Conflict(
+        "projections",
+        ("separate",),
+        "Across ranks, fused projections are tried only in a dense Llama, Mistral or Qwen 3 split with tensor "
+        "parallelism, and in gpt-oss with experts=triton.",
+    ),
+    Conflict(
+        "compile",
+        ("off",),
+        "torch.compile across ranks is tried only in its default mode, on the dense layers of Llama, Mistral and Qwen "
+        "3 as transformers splits them; not with experts, fused projections or kernels.",
+    ),
+    Conflict("speculation", ("off",), "Draft tokens across ranks are untried here."),
+    Conflict("batching", ("off",), "Many requests across ranks are untried here."),
+    Conflict("quantization", ACROSS_RANKS, UNTRIED),
+    Conflict(
+        "loading", ("device_map", "no-warmup"), "Each rank reads its own part of the weights onto its own device."
+    ),
+)
+"""Beside ranks."""
+
+SHARED_EXPERTS = (
+    Conflict(
+        "experts",
+        ("auto", "grouped_mm", "batched_mm", "triton"),
+        "The loop over experts of transformers 5.22 fails where a token's expert lies on another rank.",
+    ),
+    *RANKS,
+)
+"""Beside ranks that have whole experts each."""
+
+HUB_MXFP4 = Conflict(
+    "experts",
+    ("triton",),
+    "The Hub's kernels for MXFP4 compute all experts on one device: on ranks tokendyno's do (experts=triton).",
+)
+"""Beside ranks whose experts stay in MXFP4."""
+
+LAYERS = (
+    Conflict("loop", ("generate",), "The custom loop keeps its buffers on one GPU: it runs whole models only."),
+    Conflict("cuda_graphs", ("auto", "off"), "A step is captured on one GPU: layers on others would be left out."),
+    Conflict("compile", ("off",), "torch.compile of layers on several GPUs is untried here."),
+    Conflict("kernels", ("off",), "Kernels that replace layers are untried where these lie on several GPUs."),
+    Conflict(
+        "experts", ("auto", "eager", "grouped_mm", "batched_mm"), "Our kernels for experts know one GPU: untried here."
+    ),
+    Conflict("projections", ("separate",), "Fused matrices lose the hooks that move their inputs between GPUs."),
+    Conflict("cache", ("dynamic", "unwindowed", "static"), "This cache is untried where layers lie on several GPUs."),
+    Conflict("speculation", ("off",), "Draft tokens are untried where layers lie on several GPUs."),
+    Conflict("batching", ("off",), "Many requests are untried where layers lie on several GPUs."),
+    Conflict("quantization", ("none",), "Quantized weights on several GPUs are untried here."),
+    Conflict("loading", ("device_map",), "The layers are spread by a device map."),
+)
+"""Beside a device map over several GPUs."""
+
+
+def conflict_of(named: Named, subject: Subject) -> Conflict | None:
+    """The first choice of another axis that is in the way."""
+    if named.kind in ("tensor", "expert") and runs_mxfp4(subject) and not runs_own_mxfp4(subject):
+        return HUB_MXFP4
+    for one in {"device-map": LAYERS, "expert": SHARED_EXPERTS}.get(named.kind, RANKS):
+        if subject.choices[one.axis] not in one.allowed and not _on_parts(one.axis, named, subject):
+            return one
+    return None
+
+
+def uneven(named: Named, facts: ModelFacts) -> str:
+    """Why this model cannot be split into so many parts, with the numbers that it can be; "" if it can."""
+    if named.kind in ("off", "device-map"):
+        return ""
+    if named.kind == "expert" and not facts.experts:
+        return f"{facts.label} has no experts to share out."
+    try:
+        check_sizes(facts, named.devices, named.devices if named.kind == "expert" else 1)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def impossible(named: Named, subject: Subject) -> str:
+    """Why this model cannot be shared so on this machine, in a sentence or two; "" if it can."""
+    if named.kind == "device-map":
+        return _unplaced(named, subject)
+    facts, machine, ranks = subject.facts, subject.machine, named.devices
+    if machine.zero_gpu:
+        return "ZeroGPU lends one GPU to one process, and each rank is a process with a GPU of its own."
+    if found := uneven(named, facts):
+        return found
+    if facts.source.kind == "gguf":
+        return "A GGUF file is read whole by every rank: splitting it is untried here. Use the safetensors."
+    quantization = subject.choices["quantization"]
+    if "mxfp4" in (facts.quantization, quantization) and not runs_mxfp4(subject):
+        quantization = "mxfp4-dequantized"
+    if quantization.startswith("mxfp4") and not mxfp4.available(subject):
+        quantization = "none"  # that axis refuses it
+    if refused := refusal(facts, quantization, ranks, ranks if named.kind == "expert" else 1):
+        return refused
+    return _too_many(ranks, machine)
+
+
+def instead(named: Named, subject: Subject) -> str:
+    """The choice nearest to one that is impossible: fewer devices, or the other way to share; "off" without one."""
+    others: dict[ParallelKind, tuple[ParallelKind, ...]] = {"tensor": ("expert",), "expert": ("tensor",)}
+    for kind in (named.kind, *others.get(named.kind, ())):
+        for size in (size for size in reversed(SIZES) if size <= named.devices):
+            if not impossible(Named(kind, size), subject):
+                return f"{kind}-{size}"
+    return "off"
+
+
+def _too_many(ranks: int, machine: Machine) -> str:
+    """Why there are too few devices for so many ranks, on one machine or several; "" if there are enough."""
+    hosts, what = machine.hosts, "GPU" if machine.gpus else "CPU core"
+    if ranks % hosts:
+        return f"{ranks} ranks cannot be shared out evenly over {hosts} machines. Take a multiple of {hosts}."
+    if ranks // hosts <= machine.devices:
+        return ""
+    if hosts == 1:
+        return f"{ranks} ranks need {ranks} {what}s; this machine has {machine.devices}."
+    return f"{ranks} ranks on {hosts} machines need {ranks // hosts} {what}s on each; this one has {machine.devices}."
+
+
+def _unplaced(named: Named, subject: Subject) -> str:
+    """Why accelerate cannot spread the layers so."""
+    facts, gpus, devices = subject.facts, len(subject.machine.gpus), named.devices
+    if not subject.cuda:
+        return (
+            'device_map="auto" spreads layers over GPUs, and this machine has none: the whole model would lie in host '
+            "memory, as without it."
+        )
+    if subject.machine.hosts > 1:
+        return "A device map is that of one process, which has the GPUs of one machine."
+    if devices > gpus:
+        return f"A device map over {devices} GPUs needs {devices}; this machine has {gpus}."
+    if facts.quantization or facts.source.kind == "gguf":
+        return "How a packed checkpoint is spread over several GPUs is untried here."
+    counts = device_map.layers_by_device(facts, subject.choices["dtype"], devices)
+    if 0 in counts:
+        used = sum(map(bool, counts))
+        return (
+            f"accelerate fills GPUs one after the other, each beyond its share: {used} of {devices} would hold all "
+            f"{facts.layers} layers of {facts.label}."
+        )
+    return ""
+
+
+def _on_parts(axis: str, named: Named, subject: Subject) -> bool:
+    """Whether that choice works on parts: our kernels, of experts too, fused projections, torch.compile."""
+    if axis == "experts":
+        return not subject.facts.experts or (subject.choices[axis], subject.facts.architecture) == ("triton", "gpt_oss")
+    routed = subject.facts.architecture == "gpt_oss" and (
+        subject.choices["experts"] == "triton" or runs_own_mxfp4(subject)
+    )
+    if not routed and (named.kind != "tensor" or subject.facts.architecture not in PLAIN):
+        return False
+    if axis == "compile" and not routed:
+        as_it_comes = subject.choices["projections"] == "separate" and subject.choices["kernels"] == "off"
+        return as_it_comes and subject.choices["compile"] == "default"
+    even = subject.facts.vocab % named.devices == 0  # else the head stays a distributed tensor, which no kernel takes
+    return (axis, subject.choices[axis]) == ("projections", "fused") or (
+        (axis, subject.choices[axis]) == ("kernels", "local") and even
+    )
+
+
+_PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py; backend/worker/load/parallel.py"
+_MAPS = "transformers 5.22: integrations/accelerate.py; accelerate 1.15: utils/modeling.py, hooks.py"
+_SEEN = "tests/backend/executors/test_ranks.py; lab/measurements.md"
+COMPILED = (
+    "Each rank compiles the step for itself, exchanges included. Seen in float32 with a Llama over two processes, and "
+    "with Llama 3 8B and Qwen 3 0.6B over two H200s: one graph, no graph break, no recompilation, and the same greedy "
+    "text as one process without compilation. The ledger counts them."
+)
+
+
+OWN_PLAN = "transformers has no tensor-parallel plan for gpt-oss: DistributedConfig gets one of tokendyno, as tp_plan."
+
+
+def _named(name: str) -> Named:
+    kind, _, devices = name.rpartition("-")
+    match kind:
+        case "tensor" | "expert" | "device-map":
+            return Named(kind, int(devices))
+    return Named("off", 1)
+
+
+def ranks_of(choices: Mapping[str, str]) -> int:
+    """Processes that share the model of an arm with these choices; 1 without ranks."""
+    kind, devices = _named(choices.get("parallel", "off"))
+    return devices if kind in ("tensor", "expert") else 1
+
+
+def _choices() -> tuple[Choice, ...]:
+    found = [Choice("off", "off", "One process with one device has the whole model.")]
+    for ranks in SIZES:
+        summary = f"Each matrix is split over {ranks} ranks, which add up their parts twice in every layer."
+        found.append(Choice(f"tensor-{ranks}", f"tensor parallel, {ranks} ranks", summary))
+    for ranks in SIZES:
+        summary = f"Whole experts are shared out over {ranks} ranks, and all else is split as with tensor-{ranks}."
+        found.append(Choice(f"expert-{ranks}", f"expert parallel, {ranks} ranks", summary))
+    for gpus in SIZES:
+        summary = f'One process with device_map="auto": its layers lie on {gpus} GPUs, which work one after the other.'
+        found.append(Choice(f"device-map-{gpus}", f"device map, {gpus} GPUs", summary))
+    return tuple(found)
+
+
+class Parallel(Optimization):
+    name = "parallel"
+    title = "Several devices"
+    summary = "Whether one device has the whole model, or several share it: ranks that work together, or a device map."
+    default = "off"
+    off = "off"
+    witness = "weights"
+    order = 27
+    decoders_only = True
+    aliases = {
+        "": ("multi-gpu",),
+        **{f"tensor-{size}": ("tp_plan", "tp_size", "tensor parallelism", "DistributedConfig") for size in SIZES},
+        **{
+            f"expert-{size}": (
+                "ep_plan",
+                "ep_size",
+                "enable_expert_parallel",
+                "expert parallelism",
+                "DistributedConfig",
+            )
+            for size in SIZES
+        },
+        **{f"device-map-{size}": ("device_map", "max_memory", "accelerate", "balanced") for size in SIZES},
+    }
+    elsewhere = {
+        (
+            "sequential",
+            "balanced_low_0",
+        ): 'Of device_map only "auto" is offered, which is "balanced": "sequential" fills '
+        'one GPU before the next, and "balanced_low_0" leaves room on the first.',
+    }
+    renamed = {
+        "tp_plan": "distributed_config=DistributedConfig(tp_size=N)",
+        "tp_size": "distributed_config=DistributedConfig(tp_size=N)",
+        "enable_expert_parallel": "distributed_config=DistributedConfig(tp_size=N, ep_size=N)",
+    }
+    wishes = dict.fromkeys((f"device-map-{size}" for size in SIZES), "memory")
+    costs = dict.fromkeys(("tensor-2", "expert-2"), "an exchange between all ranks after each half of a layer") | {
+        "device-map-2": "copies between GPUs that wait for each other"
+    }
+    choices = _choices()
+
+    def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
+        if name == "off":
+            return []
+        named = _named(name)
+        source = _MAPS if named.kind == "device-map" else _PLANS
+        if reason := impossible(named, subject):
+            return [Verdict("blocked", self.name, reason, {self.name: instead(named, subject)}, source)]
+        if conflict := conflict_of(named, subject):
+            fix = {conflict.axis: conflict.allowed[0]}
+            return [Verdict("blocked", self.name, conflict.reason, fix, source)]
+        if named.kind == "device-map":
+            said = (
+                f"Memory is shared out, work is not: the layers lie on {named.devices} GPUs, which compute one after "
+                "the other. That makes room for a larger model, but a token takes no less time than on one GPU, and "
+                "what layers need of each other is copied between GPUs in every pass."
+            )
+            return [Verdict("note", self.name, said, {}, _MAPS)]
+        compiled = [] if subject.choices["compile"] == "off" else [Verdict("note", self.name, COMPILED, {}, _SEEN)]
+        if subject.facts.architecture == "gpt_oss":
+            compiled.append(Verdict("note", self.name, OWN_PLAN, {}, _PLANS))
+        if subject.cuda:
+            return compiled
+        whose = "the machines' cores" if subject.machine.hosts > 1 else "this CPU's cores"
+        said = (
+            f"Without a GPU, {named.devices} processes share {whose} and exchange through gloo. It shows "
+            "how the model is split, but is slower than one process. Parts are summed in another order, so greedy text "
+            "is the same only where rounding does not decide (in float32 nearly always)."
+        )
+        return [Verdict("note", self.name, said, {}, "lab/measurements.md"), *compiled]
+
+    def matters(self, facts: ModelFacts) -> bool:
+        return facts.kind == "decoder"
+
+    def resolve(self, name: str, subject: Subject) -> str:
+        """What cannot be split is refused, and nothing can be predicted for it."""
+        named = _named(name)
+        unplaced = named.kind == "device-map" and impossible(named, subject)
+        return "off" if unplaced or uneven(named, subject.facts) else name
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        kind, devices = _named(name)
+        match kind:
+            case "off":
+                return plan
+            case "device-map":
+                found = ParallelPlan(kind, devices=devices, layers=subject.facts.layers)
+            case _:
+                expert = devices if kind == "expert" else 1
+                facts, even = subject.facts, not uneven(_named(name), subject.facts)
+                found = ParallelPlan(kind, devices, hosts=subject.machine.hosts)
+                if even:
+                    counted = {"sharded": sharded(facts, devices, expert), "exchanges": exchanges(facts, devices)}
+                    found = msgspec.structs.replace(found, **counted)
+        return load_with(plan, parallel=found)
+
+    def write(self, script: Script, plan: Plan) -> None:
+        """Every rank runs the script: only the first prints."""
+        found = plan.load.parallel
+        if found.kind == "off":
+            return
+        if found.kind == "device-map":
+            script.load["device_map"] = '"auto"'
+            script.load["max_memory"] = f"{{i: torch.cuda.mem_get_info(i)[0] for i in range({found.devices})}}"
+            return
+        script.imports |= {"import os", "import sys"}
+        script.load.pop("device_map", None)
+        if plan.load.device == "cuda":
+            script.prepare.append('torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))')
+        script.prepare.append('rank = int(os.environ["RANK"])')
+        script.prepare.append("if rank:")
+        script.prepare.append('    sys.stdout = open(os.devnull, "w")')
+        script.define("worker/load/parallel.py", "distributed_config")
+        kind = json.loads(plan.load.source.config_json)["model_type"] if plan.load.source.config_json else ""
+        model_type = repr(kind) if kind else "AutoConfig.from_pretrained(MODEL).model_type"
+        script.load["distributed_config"] = f"distributed_config({model_type}, {found.tensor}, {found.expert})"
+        shared = f", ep_size={found.expert}, ep_plan=shared_experts(model_type)" if found.expert > 1 else ""
+        own = ", tp_plan=ATTENTION" if kind == "gpt_oss" else ""
+        script.shown["distributed_config"] = f"DistributedConfig(tp_size={found.tensor}{shared}{own})"
+        if plan.load.projections == "fused" or plan.load.kernels == "local":
+            script.define("worker/patch/shards.py", "make_local")
+            script.patch.insert(0, "make_local(model)")
+        if found.kind == "tensor":
+            script.define("worker/load/parallel.py", "add_biases_once")
+            script.patch.append("add_biases_once(model, rank)")
+
+
+AXIS = Parallel()

@@ -1,0 +1,122 @@
+"""What a witness may look at to find out what was in effect, and what several of them read from it."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from tokendyno.backend.counts import RunCounts
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.worker.prove.profile import NO_TRACE, REGION, Trace
+
+
+@dataclass(slots=True)
+class Observation:
+    """What the worker shows to each axis after a run.
+
+    cache    the `Cache` filled by the measured run; None for an encoder
+    plan     what was planned: context, never proof
+    gather   what every rank gives, by rank, where several run the model; returns once all have given theirs
+    """
+
+    model: Any
+    cache: Any
+    plan: Plan
+    trace: Callable[[], Trace] = lambda: NO_TRACE
+    counts: RunCounts = field(default_factory=RunCounts)
+    gather: Callable[[bytes], Sequence[bytes]] = lambda mine: [mine]
+
+
+def prompt_passes(observation: Observation) -> int:
+    """Passes in which a prompt is read as planned, in a profile as in the measured run."""
+    return max(1, observation.counts.prefill.planned_prompt_passes)
+
+
+def traced_passes(observation: Observation) -> int:
+    """Passes through the model that the profile saw."""
+    return max(1, observation.trace().steps) - 1 + prompt_passes(observation)
+
+
+def layers_without_own_keys(model: Any) -> int:
+    """Layers that attend to keys and values of another one, as Gemma 3n, Gemma 4 and Mistral Large 4 mark them."""
+    return sum(bool(getattr(module, "is_kv_shared_layer", False)) for module in model.modules())
+
+
+def hides(observation: Observation) -> str:
+    """Why operators of a decode step cannot be seen in the trace, as the end of a sentence; "" if all can be."""
+    trace = observation.trace()
+    if compiled_calls(trace):
+        return "in compiled code"
+    if any("GraphLaunch" in name for name in trace.runtime):
+        return "in replayed CUDA graphs"
+    if trace.matching("tokendyno_matvec", "::decoder_layer"):
+        return "in kernels that compute whole layers or products"
+    return ""
+
+
+def coverage(observation: Observation, seen: int, a_pass: int) -> tuple[int | None, int | None]:
+    """(reached, expected) calls, of which each pass should make `a_pass` and the trace shows `seen`.
+
+    Where passes are hidden, those of the prompt are visible all the same and must be complete; where all are (an
+    encoder, compiled as a whole), nothing was counted. More calls than expected do not make up for a pass without.
+    """
+    every = a_pass * traced_passes(observation)
+    if seen >= every or not hides(observation):
+        expected = every
+    elif seen:
+        expected = a_pass * prompt_passes(observation)
+    else:
+        return None, None
+    return min(seen, expected), expected
+
+
+_UNKNOWN = SimpleNamespace(co_name="", co_filename="")  # a graph of which nothing was recorded
+
+
+_PRODUCTS = frozenset(
+    {
+        "aten::mm",
+        "aten::addmm",
+        "aten::bmm",
+        "aten::baddbmm",
+        "aten::_int_mm",
+        "aten::_scaled_mm",
+        "aten::_grouped_mm",
+        "aten::_weight_int8pack_mm",
+        "aten::_weight_int4pack_mm",
+        "aten::scaled_dot_product_attention",
+    }
+)
+
+
+def products(ops: Counter[str]) -> int:
+    """Products of matrices among these operators; an attention counts once, unless it calls products."""
+    return sum(n for name, n in ops.items() if name in _PRODUCTS)
+
+
+def compiled_calls(trace: Trace) -> Counter[str]:
+    """Calls of compiled graphs by compile id, without those of flex_attention, which compiles itself."""
+    return regions(trace, lambda graph: "flex_attention" not in (graph.co_filename or ""))
+
+
+def regions(trace: Trace, wanted: Callable[[Any], bool]) -> Counter[str]:
+    """Calls of those compiled graphs, by compile id, that are `wanted` by what Dynamo recorded of them."""
+    found = Counter({name.removeprefix(REGION): n for name, n in trace.ops.items() if name.startswith(REGION)})
+    if not found:
+        return found
+    from torch._dynamo.utils import get_compilation_metrics
+
+    known = {str(graph.compile_id): wanted(graph) for graph in get_compilation_metrics()}
+    return Counter({name: n for name, n in found.items() if known.get(name, wanted(_UNKNOWN))})
+
+
+def symbolic_graphs(trace: Trace) -> tuple[list[str], int]:
+    """Graphs in the profile whose guards have symbolic shapes, and how many graphs there are."""
+    ran = compiled_calls(trace)
+    if not ran:
+        return [], 0
+    from torch._dynamo.utils import get_compilation_metrics
+
+    symbolic = {m.compile_id for m in get_compilation_metrics() if m.compile_id in ran and m.shape_env_guard_count}
+    return sorted(symbolic), len(ran)

@@ -1,0 +1,207 @@
+"""Bytes of weights and KV caches, counted from their tensors, whatever wraps them.
+
+No footprint API is trusted: `get_memory_footprint()` and `.dtype` report torchao and quanto weights as they were before
+quantization, and leave out the scales of bitsandbytes. A cache is counted without importing torch: whatever has
+`nbytes` and no inner tensors is a tensor.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from tokendyno.backend.optimizations.axes.cache import keeps_latents
+
+_SCALE_ATTRIBUTES = ("SCB", "CB", "quant_state")
+"""Where bitsandbytes keeps its scales: on the parameter, after the first step on the module's `state`."""
+
+
+# --- KV cache -------------------------------------------------------------------------------------
+
+
+def layer_bytes(layer: Any) -> int:
+    """Bytes of all that a cache layer keeps. Cheap enough to call for each token: plain tensors are not searched."""
+    keys = getattr(layer, "keys", None)  # a layer of linear attention has none
+    plain = 0 if keys is None else int(keys.nbytes + layer.values.nbytes)
+    plain += sum(int(tensor.nbytes) for part in extra_parts(layer) for tensor in inner_tensors(part))
+    return plain + sum(int(tensor.nbytes) for part in quantized_parts(layer) for tensor in inner_tensors(part))
+
+
+class HeldBytes(NamedTuple):
+    """Bytes of a cache by kind. `full` has all of the layers without a window: `latent`, `state` and `indexed` too."""
+
+    sliding: int
+    full: int
+    latent: int = 0
+    state: int = 0
+    indexed: int = 0
+
+
+def held_bytes(layers: Iterable[tuple[bool, Any, int]]) -> HeldBytes:
+    """Of cache layers, each with whether it has a window and how many are like it."""
+    sliding = full = latent = state = indexed = 0
+    for slides, layer, many in layers:
+        size = layer_bytes(layer) * many
+        if slides:
+            sliding += size
+            continue
+        states = _named_bytes(layer, "conv_states", "recurrent_states") * many
+        index = _named_bytes(layer, "indexer_keys") * many
+        full, state, indexed = full + size, state + states, indexed + index
+        latent += size - states - index if keeps_latents(layer) else 0
+    return HeldBytes(sliding, full, latent, state, indexed)
+
+
+def _named_bytes(layer: Any, *names: str) -> int:
+    parts = (getattr(layer, name, None) for name in names)
+    return sum(int(tensor.nbytes) for part in parts if part is not None for tensor in inner_tensors(part))
+
+
+def quantized_parts(layer: Any) -> list[Any]:
+    """Quantized keys and values of a cache layer; empty for a plain layer."""
+    parts = getattr(layer, "_quantized_keys", None), getattr(layer, "_quantized_values", None)
+    return [part for part in parts if part is not None]
+
+
+def keeps_tokens(layer: Any) -> bool:
+    """Whether a cache layer has keys and values; a layer of linear attention alone has a fixed state instead."""
+    return hasattr(layer, "keys")
+
+
+def extra_parts(layer: Any) -> list[Any]:
+    """What a cache layer keeps besides keys and values: states of linear attention, the keys of an indexer, scales."""
+    names = ("conv_states", "recurrent_states", "indexer_keys", "key_scales", "value_scales")
+    parts = (getattr(layer, name, None) for name in names)
+    return [part for part in parts if part is not None]
+
+
+def inner_tensors(part: Any) -> Iterator[Any]:
+    """The plain tensors inside a tensor subclass, a tuple or a dict: codes, scales and zero points."""
+    if isinstance(part, tuple | list):
+        for one in part:
+            yield from inner_tensors(one)
+    elif isinstance(part, dict):
+        yield from inner_tensors(list(part.values()))
+    elif hasattr(part, "__tensor_flatten__"):
+        yield from inner_tensors([getattr(part, name) for name in part.__tensor_flatten__()[0]])
+    elif hasattr(part, "nbytes"):
+        yield part
+
+
+def cache_tensors(cache: Any) -> Iterator[Any]:
+    """Every plain tensor of keys and values in a cache."""
+    for layer in cache.layers:
+        pair = [getattr(layer, "keys", None), getattr(layer, "values", None)]
+        yield from inner_tensors([*pair, *extra_parts(layer), *quantized_parts(layer)])
+
+
+def bytes_by_device(cache: Any) -> Counter[str]:
+    """Bytes of a cache's tensors by device type, such as "cpu" and "cuda"."""
+    found: Counter[str] = Counter()
+    for tensor in cache_tensors(cache):
+        found[tensor.device.type] += tensor.nbytes
+    return found
+
+
+def bytes_on(tensors: Any, index: int) -> int:
+    """Bytes of those tensors that lie on the GPU with that index."""
+    return sum(tensor.nbytes for tensor in tensors if tensor.device.type == "cuda" and tensor.device.index == index)
+
+
+def local_part(tensor: Any) -> Any:
+    """This rank's part of a tensor that is distributed; any other tensor itself."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def bnb_scales(holder: Any) -> list[Any]:
+    """Scales and lookup tables of a bitsandbytes weight, which are not parameters, of both levels."""
+    pending = [getattr(holder, name, None) for name in _SCALE_ATTRIBUTES]
+    found: list[Any] = []
+    while pending:
+        one = pending.pop()
+        if _is_tensor(one):
+            found.append(one)
+        elif type(one).__name__ == "QuantState":
+            pending += vars(one).values()
+    return found
+
+
+def triton_weights(module: Any) -> dict[str, list[Any]]:
+    """MXFP4 experts of gpt-oss by name, each [values, scales]: the Hub kernel's own objects, or parameters."""
+    found = _packed_weights(module)
+    for name, value in vars(module).items():
+        data = getattr(getattr(value, "storage", None), "data", None)
+        if not _is_tensor(value) and _is_tensor(data):
+            found[name] = [data, vars(module)[f"{name}_precision_config"].weight_scale.storage.data]
+    return found
+
+
+def _packed_weights(module: Any) -> dict[str, list[Any]]:
+    own = module._parameters
+    names = (name.removesuffix("_blocks") for name in own if name.endswith("_blocks"))
+    return {name: [own[f"{name}_blocks"], own[f"{name}_scales"]] for name in names if f"{name}_scales" in own}
+
+
+def weight_tensors(model: Any) -> Iterator[Any]:
+    """Plain tensors of all parameters and buffers with their scales; tensors that share memory come once."""
+    return (tensor for _, tensor in named_weight_tensors(model))
+
+
+def named_weight_tensors(model: Any) -> Iterator[tuple[str, Any]]:
+    """The same, each with the name of the parameter or buffer that it is part of."""
+    yielded: set[int] = set()
+    for path, module in model.named_modules():
+        for name, tensor in _own_tensors(module):
+            if tensor.numel() and tensor.data_ptr() not in yielded:
+                yielded.add(tensor.data_ptr())
+                yield f"{path}.{name}" if path else name, tensor
+
+
+def _own_tensors(module: Any) -> Iterator[tuple[str, Any]]:
+    """Those of one module alone, by their names in it."""
+    for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+        if tensor is not None:
+            yield from ((name, part) for part in (*inner_tensors(tensor), *bnb_scales(tensor)))
+    yield from (("weight", part) for part in bnb_scales(getattr(module, "state", None)))
+    for name, parts in triton_weights(module).items():
+        yield from ((name, local_part(part)) for part in parts)
+
+
+def parameter_count(model: Any) -> int:
+    """Parameters of a model, however few bytes hold them."""
+    mxfp4 = [parts for module in model.modules() for parts in triton_weights(module).values()]
+    total = sum(2 * int(values.numel()) for values, *_ in mxfp4)
+    packed = {id(part) for parts in mxfp4 for part in parts}
+    for weight in model.parameters():
+        if id(weight) not in packed:
+            state = getattr(weight, "quant_state", None)  # 4-bit weights: two parameters in one byte
+            total += weight.numel() if state is None else state.shape.numel()
+    return total
+
+
+def total_bytes(tensors: Any) -> int:
+    """Bytes of these tensors together."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)
+
+
+def has_packed_weights(model: Any) -> bool:
+    """Whether some parameters are no plain numbers: products with them may round the other factor, too."""
+    from torch import Tensor, nn
+
+    parts = map(local_part, model.parameters())
+    return any(type(one) not in (nn.Parameter, Tensor) or not one.is_floating_point() for one in parts)
+
+
+def computes_in_bfloat16(model: Any) -> bool:
+    """Whether products with 4-bit weights give numbers of bfloat16, whatever multiplies with them: so bitsandbytes
+    computes on a CPU with AVX512-BF16, for which it lays such weights out anew (0.50: nn/modules.py, Linear4bit)."""
+    states = (getattr(one, "quant_state", None) for one in model.parameters())
+    return any(getattr(state, "packing_format_for_cpu", False) for state in states)

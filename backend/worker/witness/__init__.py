@@ -1,0 +1,43 @@
+"""What was in effect: for each axis a module of its name, whose `find` tells it by effects and never by settings."""
+
+import importlib
+from collections.abc import Callable
+
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.optimizations import Optimization, all_axes
+from tokendyno.backend.worker.prove.observation import Observation
+
+
+def find(axis: str, observation: Observation) -> Finding:
+    """What the witness of that axis finds."""
+    found: Finding = importlib.import_module(f"{__name__}.{axis}").find(observation)
+    return found
+
+
+def find_all(observation: Observation, step: Callable[[float], None] = lambda fraction: None) -> list[Finding]:
+    """One finding for each axis; "unknown", with the error, where its witness fails. `step` gets the fraction done."""
+    found = []
+    for i, axis in enumerate(all_axes()):
+        step(i / len(all_axes()))
+        if reason := _nothing_to_choose(axis, observation):
+            found.append(Finding(axis.name, axis.default, reason, outcome="not_applicable"))
+            continue
+        try:
+            found.append(find(axis.name, observation))
+        except Exception as error:
+            found.append(Finding(axis.name, "unknown", f"the probe failed: {type(error).__name__}: {error}"[:300]))
+    return found
+
+
+def _nothing_to_choose(axis: Optimization, observation: Observation) -> str:
+    """Why an axis matters nothing to this run; "" where it does."""
+    counts = observation.counts
+    if axis.many_requests and not counts.requests.batch_requests:
+        return "one prompt: no other request shares the model"
+    if axis.in_pages and not counts.pages.paged_steps:
+        return "no step of continuous batching"
+    if axis.many_requests or not axis.decoders_only or observation.cache is not None:
+        return ""
+    if counts.pages.paged_steps:
+        return "continuous batching has a loop and a KV cache of its own: see batching"
+    return "nothing was decoded, and no KV cache is kept"

@@ -1,0 +1,412 @@
+"""Told by the calls of every layer in a trace of the run's own steps."""
+
+import contextlib
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.hardware.kernel_packages import PUBLISHER, local_overrides
+from tokendyno.backend.optimizations.axes.attention import AXIS
+from tokendyno.backend.optimizations.base import joined
+from tokendyno.backend.worker.prove.observation import (
+    Observation,
+    coverage,
+    hides,
+    layers_without_own_keys,
+    regions,
+    traced_passes,
+)
+from tokendyno.backend.worker.prove.profile import Trace
+
+_MARKS = {
+    "sdpa: flash": ("pytorch_flash::", "_scaled_dot_product_flash_attention"),
+    "sdpa: cuDNN": ("cudnn_generated", "_scaled_dot_product_cudnn_attention"),
+    "sdpa: memory-efficient": ("fmha_cutlass", "_scaled_dot_product_efficient_attention"),
+    "sdpa: math": ("_scaled_dot_product_attention_math",),
+    "our kernel": ("tokendyno_attention",),
+    "flex": ("flex_attention", "flex_decoding"),
+    "flash": (" flash::", "flash_fwd", "flashattnfwd", "FlashAttentionForward"),
+    "softmax": ("aten::softmax", "softmax_warp_forward", "cunn_SoftMax"),
+}
+"""Parts of operator and kernel names in a profile, by attention backend."""
+
+_NO_SINK = -1e4
+"""Beside any scores a sink below this has no share of the softmax: it is 0 in every number format."""
+
+_BY_HASHES = ("yoso",)
+"""Architectures whose layers sample attention by hashes of queries and keys: none of these functions is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedCall:
+    """A call of sdpa, softmax, flex_attention, FlashAttention or another kernel of the Hub ("kernel"), with shapes that
+    show how heads were grouped.
+
+    queries, keys  (B, heads, length, D); of a softmax `queries` is the shape of the scores, `keys` empty
+    gqa            of sdpa: it was told to group heads itself; a model with a single KV head broadcasts it without
+    taken          of FlashAttention and kernels: the choice, or the repository, that the function belongs to
+    """
+
+    function: str
+    queries: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
+    gqa: bool = False
+    taken: str = ""
+
+
+def find(observation: Observation) -> Finding:
+    """Counts in the trace which attention every layer called in every pass; a short pass tells what it does not."""
+    if observation.model.config.model_type in _BY_HASHES:
+        proof = "this architecture samples attention by hashes, by code of its own"
+        return Finding("attention", "eager", proof, outcome="not_applicable")
+    probed = probed_calls(observation.model)
+    name = effective_choice(probed)
+    if probed and probed[0].function == "kernel":
+        proof = f"the first layer's attention, which all layers fetch by one name, called {name}"
+        return Finding("attention", _choice_of(name, observation.plan.load.attention), proof)
+    trace, heads = observation.trace(), heads_of(observation.model)
+    calls = traced_calls(trace, heads, inline=not probed)
+    others, whole = calls.others(name), trace.matching("::decoder_layer").total()
+    if others and not calls.of(name) and not _is_flash(name):
+        name, others = max(others, key=others.__getitem__), Counter()
+    reached, expected = _counted(observation, calls.of(name), others.total(), name)
+    said = [_probed(probed), _traced(trace)]
+    if whole:
+        said.insert(0, f"{whole} decoder layers ran in a fused layer kernel with its own attention; otherwise")
+    if expected is not None:
+        said.append(f"{reached} of {expected} calls were {name}" + "".join(f", {n} {o}" for o, n in others.items()))
+    if hidden := hides(observation):
+        said.append(f"decode steps ran {hidden}, where calls of attention cannot be counted")
+    effective = _choice_of(name, observation.plan.load.attention)
+    if sinks := [one.max().item() for key, one in observation.model.named_parameters() if key.endswith(".sinks")]:
+        off = max(sinks) < _NO_SINK
+        said.append(f"{len(sinks)} layers with sinks, whose highest score is {max(sinks):.3g}")
+        effective = joined(effective, {"sinks": "off"}) if off else effective
+    return Finding("attention", effective, "; ".join(said), reached, expected)
+
+
+def _is_flash(name: str) -> bool:
+    """Whether its kernels are no operators of torch: packages of FlashAttention, and those of the Hub."""
+    return name.startswith("flash") or "/" in name
+
+
+def _choice_of(name: str, planned: str | None) -> str:
+    """The choice that a kernel of the Hub belongs to: one of its own, or that of any. A loaded kernel does not tell the
+    revision that was asked for."""
+    if "/" not in name or any(choice.name == name for choice in AXIS.choices):
+        return name
+    asked = planned if planned and planned.partition("@")[0] == name else name
+    return joined("hub", {"repository": asked})
+
+
+def _counted(observation: Observation, seen: int, others: int, name: str) -> tuple[int | None, int | None]:
+    """(reached, expected) calls of attention: every layer in every pass. Flash kernels are counted by their names."""
+    layers = attending_layers(observation)
+    passes = layers * traced_passes(observation)
+    if _is_flash(name) and (flash := flash_calls(observation.trace())):
+        return min(flash, passes), max(passes, min(flash, passes) + others)
+    if _is_flash(name) or (hides(observation) and not seen):
+        return (max(0, passes - others), passes) if others else (None, None)
+    reached, expected = coverage(observation, seen, layers)
+    if reached is None or expected is None:
+        return None, None
+    return reached, max(expected, reached + others)
+
+
+def _probed(calls: list[ProbedCall]) -> str:
+    """What the short pass called, with the head counts of grouped calls."""
+    counts = Counter(call.taken or call.function for call in calls)
+    prompt = next((call for call in calls if call.function == "sdpa"), None)
+    few = next((call for call in calls if prompt and is_grouped(call, prompt)), None)
+    shown = ", ".join(f"{n} x {name}" for name, n in counts.items()) or "no attention function"
+    if prompt is None or few is None:
+        return f"a short pass called {shown}"
+    keys = few.keys[1] if few.function == "sdpa" else few.queries[1]
+    return f"a short pass called {shown}, with {prompt.queries[1]} query heads on {keys} KV heads, not repeated"
+
+
+def _traced(trace: Trace) -> str:
+    """Attention kernels and operators in the trace, by backend."""
+    if not trace.steps:
+        return "no trace"
+    found: list[str] = []
+    for backend, marks in _MARKS.items():
+        names = trace.matching(*marks)
+        real: Counter[str] = Counter()
+        for name, n in names.items():
+            real[_short(name)] += n
+        if real and not (backend == "softmax" and found):
+            found.append(f"{backend} ({', '.join(f'{n} x {name}' for name, n in real.most_common(2))})")
+    return f"{trace.steps} tokens traced: " + (", ".join(found) or "no attention kernel visible in compiled code")
+
+
+def _short(name: str) -> str:
+    """A kernel's name without its return type and template parameters."""
+    return name.removeprefix("void ").split("<")[0].split("(")[0][:60]
+
+
+_SDPA = "aten::scaled_dot_product_attention"
+_FUSED = (
+    "aten::_scaled_dot_product_flash_attention_for_cpu",
+    "aten::_scaled_dot_product_flash_attention",
+    "aten::_scaled_dot_product_efficient_attention",
+    "aten::_scaled_dot_product_cudnn_attention",
+)
+_MATH = "aten::_scaled_dot_product_attention_math"
+_FLASH = ("flash_fwd", "flashattnfwd", "flashattentionforward")
+_NOT_FLASH = ("pytorch_flash", "combine", "prepare")
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """Query heads of a model, and the KV heads that they share."""
+
+    queries: int
+    keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCalls:
+    """Calls of attention in a trace.
+
+    sdpa      PyTorch's scaled_dot_product_attention
+    repeated  those of them, of a single new token, whose KV heads had been copied for each query head
+    grouped   softmax over scores (B, KV heads, group, S): products written out by groups of heads
+    eager     softmax over other scores of attention; a router's have fewer dimensions
+    """
+
+    sdpa: int
+    repeated: int
+    grouped: int
+    eager: int
+    flex: int
+
+    def of(self, choice: str) -> int:
+        """Calls that this choice makes; 0 for flash kernels, which are no operators of torch: see `flash_calls`."""
+        match choice:
+            case "sdpa":
+                return self.sdpa
+            case "sdpa-gqa":
+                return self.sdpa - self.repeated + self.grouped
+            case "flex_attention":
+                return self.flex
+            case "eager":
+                return self.eager + self.grouped
+        return 0
+
+    def others(self, choice: str) -> Counter[str]:
+        """Calls that another choice makes, by choice."""
+        found = Counter(sdpa=self.sdpa, eager=self.eager, flex_attention=self.flex)
+        match choice:
+            case "sdpa-gqa":
+                found["sdpa"] = self.repeated
+            case "eager":
+                found["eager"] = 0
+            case "sdpa":
+                found["eager"] += self.grouped
+        if choice != "sdpa-gqa":
+            found[choice] = 0
+        return +found
+
+
+def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCalls:
+    """Count them. Compiled code calls fused kernels without the operator in front; math is torch's own softmax.
+
+    inline: the layers' code calls no function of attention, so that scores may have texts and heads in one dimension.
+    """
+    sdpa = repeated = softmax = grouped = 0
+    for (name, shapes), n in trace.shapes.items():
+        if name == _SDPA:
+            sdpa += n
+            query, key = shapes[0], shapes[1]
+            one = len(query) == 4 and query[2] == 1
+            repeated += n * (one and key[1] == query[1] == heads.queries != heads.keys)
+        elif name == "aten::softmax" and len(shapes[0]) == 4:
+            _, first, second, _ = shapes[0]
+            mine = heads.keys < heads.queries and first == heads.keys and first * second == heads.queries
+            grouped, softmax = grouped + n * mine, softmax + n * (not mine)
+        elif name == "aten::softmax" and inline and len(shapes[0]) == 3:
+            softmax += n * (shapes[0][0] % heads.queries == 0)
+    fused = sum(trace.ops[name] for name in _FUSED)
+    flex = regions(trace, lambda graph: graph.co_name == "flex_attention").total()
+    return TracedCalls(max(sdpa, fused), repeated, grouped, max(0, softmax - trace.ops[_MATH]), flex)
+
+
+def flash_calls(trace: Trace) -> int:
+    """TracedCalls of FlashAttention 2, 3 or 4, by the one kernel of each that computes, in replayed graphs too."""
+    return sum(
+        n
+        for name, n in trace.kernels.items()
+        if any(mark in name.lower() for mark in _FLASH) and not any(mark in name.lower() for mark in _NOT_FLASH)
+    )
+
+
+def heads_of(model: Any) -> Heads:
+    """As the config says it."""
+    config = model.config.get_text_config(decoder=True)
+    queries = int(config.num_attention_heads)
+    return Heads(queries, int(getattr(config, "num_key_value_heads", None) or queries))
+
+
+def attending_layers(observation: Observation) -> int:
+    """Layers that attend: those whose keys the run cached, and those that take another one's; without a cache all."""
+    held = getattr(observation.cache, "layers", ())
+    if not held:
+        return int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
+    cached = sum(getattr(layer, "keys", None) is not None for layer in held)
+    return cached + layers_without_own_keys(observation.model)
+
+
+_PACKAGES = (
+    ("flash_attn.cute", "flash_attention_4"),
+    ("flash_attn_interface", "flash_attention_3"),
+    ("flash_attn.", "flash_attention_2"),
+    ("flash_attn", "flash_attention_2"),
+)
+
+
+def probed_calls(model: Any) -> list[ProbedCall]:
+    """Calls made by a masked pass over two tokens and, of a decoder, by a decode step, each up to the first one."""
+    seen: list[ProbedCall] = []
+    ids = torch.tensor([[1, 2], [1, 2]], device=model.device)
+    mask = torch.tensor([[0, 1], [1, 1]], device=model.device)
+    more = {"past_key_values": DynamicCache(config=model.config)} if model.can_generate() else {}
+    with contextlib.ExitStack() as stack, torch.inference_mode():
+        _watch(stack, seen)
+        _watch_kernel(stack, seen, model)
+        with contextlib.suppress(_Enough):
+            model(input_ids=ids, attention_mask=mask, **more)
+        if more:
+            with contextlib.suppress(_Enough):
+                model(input_ids=ids[:, :1], attention_mask=torch.cat([mask, mask[:, 1:]], 1), **more)
+    return seen
+
+
+def effective_choice(seen: list[ProbedCall]) -> str:
+    """The choice that makes such calls."""
+    by_function = {call.function: call for call in reversed(seen)}
+    if "kernel" in by_function:
+        return by_function["kernel"].taken
+    if "flash" in by_function:
+        return by_function["flash"].taken
+    if "flex_attention" in by_function:
+        return "flex_attention"
+    if "sdpa" in by_function:
+        return "sdpa-gqa" if any(is_grouped(call, by_function["sdpa"]) for call in seen) else "sdpa"
+    return "eager"
+
+
+def is_grouped(call: ProbedCall, prompt: ProbedCall) -> bool:
+    """Whether this call had fewer KV heads than query heads."""
+    if call.function == "sdpa":
+        return call.gqa and call.keys[1] < call.queries[1]
+    heads = prompt.queries[1]  # scores (B, K, G, S): products written out by groups
+    return call.function == "softmax" and call.queries[2] > 1 and call.queries[1] * call.queries[2] == heads
+
+
+class _Enough(Exception):
+    """Ends the pass early: enough is known, and the rest may compile something."""
+
+
+def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
+    import transformers.integrations.flash_attention as flash
+    import transformers.integrations.flex_attention as flex
+    import transformers.masking_utils as masks
+
+    def sdpa(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(ProbedCall("sdpa", tuple(query.shape), tuple(key.shape), bool(more.get("enable_gqa"))))
+        raise _Enough
+
+    def softmax(plain: Any, scores: Any, *rest: Any, **more: Any) -> Any:
+        if scores.dim() == 4:  # those of attention; a router's have 2
+            seen.append(ProbedCall("softmax", tuple(scores.shape)))
+            raise _Enough
+        return plain(scores, *rest, **more)
+
+    def flexible(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(ProbedCall("flex_attention", tuple(query.shape), tuple(key.shape)))
+        raise _Enough
+
+    def block_mask(plain: Any, *rest: Any, **more: Any) -> Any:
+        return plain(*rest, **{**more, "_compile": False})
+
+    def flashing(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+        plain(query, key, *rest, **more)  # loads the kernel whose name is asked for
+        seen.append(ProbedCall("flash", tuple(query.shape), tuple(key.shape), taken=_flash_taken()))
+        raise _Enough
+
+    stack.enter_context(_replaced(torch.nn.functional, "scaled_dot_product_attention", sdpa))
+    stack.enter_context(_replaced(torch.nn.functional, "softmax", softmax))
+    stack.enter_context(_replaced(flex, "compile_friendly_flex_attention", flexible))
+    stack.enter_context(_replaced(masks, "create_block_mask", block_mask))
+    stack.enter_context(_replaced(flash, "_flash_attention_forward", flashing))
+
+
+def _watch_kernel(stack: contextlib.ExitStack, seen: list[ProbedCall], model: Any) -> None:
+    """A kernel of the Hub with a function of its own: the one that the layers look up by the model's setting."""
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    name = str(model.config._attn_implementation)
+    function = ALL_ATTENTION_FUNCTIONS.get(name) if "/" in name else None
+    if function is None or not (taken := _repository_of(function)):
+        return
+
+    def called(layer: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(ProbedCall("kernel", tuple(query.shape), tuple(key.shape), taken=taken))
+        raise _Enough
+
+    ALL_ATTENTION_FUNCTIONS.register(name, called)
+    stack.callback(ALL_ATTENTION_FUNCTIONS.register, name, function)
+
+
+def _repository_of(function: Any) -> str:
+    """Of the Hub, of the loaded kernel that a function belongs to; "" for one of transformers' own."""
+    from kernels import get_loaded_kernels
+
+    module = str(getattr(function, "__module__", "")).split(".")[0]
+    for kernel in get_loaded_kernels():
+        if module == str(kernel.metadata.id):
+            return _repository(kernel)
+    return ""
+
+
+def _repository(kernel: Any) -> str:
+    """Of a loaded kernel; one from a folder does not tell it, but LOCAL_KERNELS does."""
+    if kernel.repo_info:
+        return str(kernel.repo_info.repo_id)
+    file = Path(kernel.module.__file__).resolve()
+    near = (repo for repo, folder in local_overrides().items() if file.is_relative_to(folder.resolve()))
+    return next(near, f"{PUBLISHER}/{kernel.metadata.name}")
+
+
+@contextlib.contextmanager
+def _replaced(module: Any, name: str, watcher: Callable[..., Any]) -> Iterator[None]:
+    """Temporarily replace `module.name` with `watcher`, which gets the original as its first argument."""
+    plain = getattr(module, name)
+    setattr(module, name, lambda *rest, **more: watcher(plain, *rest, **more))
+    try:
+        yield
+    finally:
+        setattr(module, name, plain)
+
+
+def _flash_taken() -> str:
+    """The choice that the FlashAttention function in use belongs to, told by its module."""
+    import transformers.modeling_flash_attention_utils as utils
+
+    module = str(getattr(utils._flash_varlen_fn or utils._flash_fn, "__module__", ""))
+    if "kernels" in sys.modules:
+        from kernels import get_loaded_kernels
+
+        for kernel in get_loaded_kernels():
+            if module.split(".")[0] == str(kernel.metadata.id):
+                name = _repository(kernel)
+                return "flash_attention_4" if name == f"{PUBLISHER}/flash-attn4" else name
+    return next((choice for start, choice in _PACKAGES if module.startswith(start)), f"flash ({module})")

@@ -1,0 +1,37 @@
+"""Told by cache hits, by the bytes of artefacts, and by the files of the worker's cache before and after."""
+
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.worker.prove.observation import Observation
+
+
+def find(observation: Observation) -> Finding:
+    """By what was counted since these settings were first used in this worker."""
+    counts = observation.counts.compilation
+    made = observation.plan.generate
+    if made.compile_mode is None or made.compile_values.backend != "inductor":
+        return Finding("compile_cache", "torch", "Inductor compiled nothing", outcome="not_applicable")
+    hits, misses = counts.fx_cache_hits, counts.fx_cache_misses
+    told = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s:.1f} s"
+    loaded, saved = counts.artefacts_loaded_bytes, counts.artefacts_saved_bytes
+    before, published = counts.cache_files_before, counts.cache_files_published
+    if not counts.own_code_files:
+        return Finding("compile_cache", "unknown", f"{told}; no generated code was loaded from this worker's own cache")
+    if counts.graphs and not hits and not misses:
+        return Finding(
+            "compile_cache", "unknown", f"{told}; torch looked for no graph in its cache: it is switched off"
+        )
+    if before or published:
+        shared, compiled = counts.cache_files_shared, counts.cache_files_compiled
+        told += (
+            f"; at the start the worker's cache held {before} of the {shared} files that workers share, and "
+            f"{published} of its {compiled} files are shared now"
+        )
+        return Finding("compile_cache", "torch", told, before + published, shared + compiled)
+    told += f"; the worker's cache was empty and holds {counts.own_code_files} files of generated code now"
+    if loaded:
+        told += f"; {loaded:,.0f} bytes of artefacts loaded: it took {counts.artefacts_cold_s or 0:.1f} s before"
+        return Finding("compile_cache", "artefacts", told, hits, hits + misses)
+    if saved:
+        told += f"; {saved:,.0f} bytes of artefacts saved for the next worker"
+        return Finding("compile_cache", "artefacts", told)
+    return Finding("compile_cache", "fresh" if misses and not hits else "unknown", told)

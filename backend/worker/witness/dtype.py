@@ -1,0 +1,123 @@
+"""Told by the format of every tensor of the weights and of the KV cache, and of products in a few extra tokens."""
+
+import copy
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.tensor_bytes import computes_in_bfloat16, keeps_tokens, local_part, quantized_parts
+
+
+def formats_of_products(observation: Observation) -> Counter[str]:
+    """Number formats of the traced products with a matrix as large as a plain linear layer's, but for those that have
+    the format of such a weight which the model's class has in float32. Products of compiled code, of kernels and of
+    packed weights do not show; routers, which some models compute in float32, are other modules."""
+    sizes: dict[tuple[int, ...], set[str]] = {}
+    kept = kept_in_float32(observation.model)
+    for name, module in observation.model.named_modules():
+        weight: Any = local_part(module.weight) if isinstance(module, torch.nn.Linear) else None
+        if type(weight) in (torch.nn.Parameter, torch.Tensor) and weight.is_floating_point():
+            formats = sizes.setdefault(tuple(weight.shape), set())
+            formats |= {"float32"} if f"{name}.weight" in kept else set()
+    found: Counter[str] = Counter()
+    for (shape, dtype), n in observation.trace().formats.items():
+        allowed = sizes.get(shape[::-1])  # a product takes it transposed
+        if allowed is not None and dtype not in allowed:
+            found[dtype] += n
+    return found
+
+
+def narrowed(device: str) -> str:
+    """The format to which torch may round the factors of float32 products: "tf32" or "bf16"; "" where it does not."""
+    backend: Any = torch.backends.cuda if device == "cuda" else torch.backends.mkldnn
+    found = str(backend.matmul.fp32_precision)
+    return found if found in ("tf32", "bf16") else ""
+
+
+def autocast(device: str) -> str:
+    """The format in which torch.autocast computes products on this device; "" where it is off."""
+    enabled = torch.is_autocast_enabled(device)
+    return str(torch.get_autocast_dtype(device)).removeprefix("torch.") if enabled else ""
+
+
+def kept_in_float32(model: Any) -> set[str]:
+    """Names of parameters that the model's class has or computes with in float32, whatever the dtype: it lists them
+    (`_keep_in_fp32_modules`), or builds them so, as Zamba does its `A_log`, and loading leaves them."""
+    listed = [*(getattr(model, "_keep_in_fp32_modules", None) or ())]
+    listed += getattr(model, "_keep_in_fp32_modules_strict", None) or ()
+    every = dict(model.named_parameters(remove_duplicate=False))
+    kept = {name for name in every if any(one in name for one in listed)}
+    wide = {name for name, one in every.items() if one.dtype == torch.float32}
+    if wide - kept and wide < every.keys() and hasattr(model, "_from_config"):
+        with torch.device("meta"):
+            narrow = type(model)._from_config(copy.deepcopy(model.config), dtype=torch.bfloat16)
+        kept |= {name for name, one in narrow.named_parameters(remove_duplicate=False) if one.dtype == torch.float32}
+    return kept
+
+
+def find(observation: Observation) -> Finding:
+    """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight; tensors
+    that the model's class has in float32, those that a quantization packs, and biases beside those, need not have
+    the planned format. Products whose factors torch may round do not count, nor do tensors that the checkpoint
+    lacks."""
+    sizes: Counter[str] = Counter()
+    tensors: Counter[str] = Counter()
+    exempt = kept_in_float32(observation.model) | set(_biases_of_packed(observation.model))
+    for name, own in observation.model.named_parameters():
+        parameter = local_part(own)  # of several ranks, this one's
+        if not parameter.is_floating_point() or hasattr(parameter, "__tensor_flatten__"):
+            continue  # quantized: its compute dtype is that of the other weights
+        dtype = str(parameter.dtype).removeprefix("torch.")
+        sizes[dtype] += parameter.numel() * parameter.element_size()
+        if dtype != "float32" or name not in exempt:
+            tensors[dtype] += 1
+    main, count = sizes.most_common()[0]
+    rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)
+    caches = Counter(str(held.dtype).removeprefix("torch.") for held in _plain_cache(observation.cache))
+    cached = "; KV cache: " + ", ".join(f"{n} tensors in {d}" for d, n in caches.items()) if caches else ""
+    tensors += caches
+    products = formats_of_products(observation)
+    tensors += products
+    multiplied = "; products: " + ", ".join(f"{n} in {d}" for d, n in products.items()) if products else ""
+    if main == "float32" and computes_in_bfloat16(observation.model):
+        multiplied += "; on this CPU bitsandbytes computes products with 4-bit weights in bfloat16"
+    other = narrowed(observation.plan.load.device) if main == "float32" and products[main] else ""
+    if other:
+        multiplied += f", where torch may round float32 factors to {other} (fp32_precision)"
+        tensors[main] -= products[main]
+        tensors[other] += products[main]
+    if cast := autocast(observation.plan.load.device):
+        multiplied += f"; autocast computes products in {cast}"
+        tensors[cast] += products[main]
+    drawn = observation.counts.load.drawn_tensors
+    if drawn:
+        multiplied += f"; {drawn:,} tensors are not in the checkpoint, and were drawn at random"
+    proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}"
+    return Finding("dtype", main, proof, tensors[main], tensors.total() + drawn)
+
+
+def _biases_of_packed(model: Any) -> Iterator[str]:
+    """Names of the biases of packed weights, such as MXFP4's experts, whose products are summed in float32. The weight
+    is a tensor of integers, or the kernels' own object, which is no tensor."""
+    for path, module in model.named_modules():
+        for name, _ in module.named_parameters(recurse=False):
+            weight = name.removesuffix("_bias")
+            if weight == name:
+                continue
+            packed = getattr(module, f"{weight}_blocks", None)
+            packed = getattr(module, weight, None) if packed is None else packed
+            is_float = getattr(packed, "is_floating_point", None)
+            if packed is not None and not (is_float and is_float()):
+                yield f"{path}.{name}" if path else name
+
+
+def _plain_cache(cache: Any) -> Iterator[Any]:
+    """Keys and values of all layers that are not quantized; numbers of 8 bits are."""
+    for layer in cache.layers if cache is not None else []:
+        if keeps_tokens(layer) and not quantized_parts(layer):
+            parts = (part for part in (layer.keys, layer.values) if part is not None and part.is_floating_point())
+            yield from (part for part in parts if part.element_size() > 1)

@@ -1,0 +1,72 @@
+"""Told by the operators and kernels of a few extra tokens: a grouped GEMM, copied weights, a loop over experts, or
+kernels of our own."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.worker.prove.observation import Observation, coverage, hides, prompt_passes, traced_passes
+from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.prove.tensor_bytes import local_part
+
+GROUPED_MM, FALLBACK, LOOP = "aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot"
+"""Operators of grouped experts, of what stands for them without such a kernel, and of a loop over experts."""
+
+_GROUPED_CALLS = 2  # of a layer in a pass: gate and up together, down
+
+_TRITON = "tokendyno_experts_"  # what the names of our kernels begin with; as many calls
+
+
+def _copies(trace: Trace, mixtures: Sequence[Any]) -> int:
+    """How often a mixture copied the weights of its tokens' experts: a tensor of three dimensions is indexed."""
+    matrices = [[tuple(local_part(one).shape) for one in mixture.parameters() if one.ndim == 3] for mixture in mixtures]
+    weights = {shape for shapes in matrices for shape in shapes}
+    copied = sum(n for (name, shapes), n in trace.shapes.items() if name == "aten::index" and shapes[0] in weights)
+    return copied // max(1, len(matrices[0]))
+
+
+def find(observation: Observation) -> Finding:
+    """Counts in the trace in which way each mixture computed its experts in each pass."""
+    mixtures = [module for module in observation.model.modules() if hasattr(module, "_is_expert_parallel")]
+    layers = len(mixtures)
+    if not layers:
+        nothing = "no module holds experts whose implementation can be chosen"
+        return Finding("experts", "auto", nothing, outcome="not_applicable")
+    trace, load = observation.trace(), observation.plan.load
+    calls = sum(trace.ops[name] for name in (GROUPED_MM, FALLBACK))
+    own = sum(n for name, n in trace.kernels.items() if name.startswith(_TRITON))
+    ways = Counter(
+        grouped_mm=calls // _GROUPED_CALLS,
+        batched_mm=_copies(trace, mixtures),
+        eager=trace.ops[LOOP],
+        triton=own // _GROUPED_CALLS,
+    )
+    way = max(ways, key=ways.__getitem__)
+    seen = ways[way]
+    if way == "triton":  # kernels are seen in replayed graphs and within whole layers too
+        every = layers * traced_passes(observation)
+        proof = f"{own} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
+        return Finding("experts", way, proof, min(seen, every), every)
+    if hidden := hides(observation):
+        replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
+        if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled
+            only_there = max(calls, replayed) <= _GROUPED_CALLS * layers * prompt_passes(observation)
+            way, seen = ("auto" if only_there else "grouped_mm"), ways["grouped_mm"]
+    elif load.device == "cuda" and load.experts is None and seen < layers * traced_passes(observation):
+        way = "auto"  # `generate` changes to batched_mm for decoding
+        seen = min(layers * prompt_passes(observation), ways["grouped_mm"]) + min(
+            layers * (trace.steps - 1), ways["batched_mm"]
+        )
+    elif load.device == "cuda" and load.experts is None and trace.steps == 1:
+        way = "auto"
+    reached, expected = coverage(observation, seen, layers)
+    if reached and expected and way != "auto":  # what was computed in two ways may have been used in either
+        reached = max(0, min(reached, expected - (ways.total() - ways[way])))
+    proof = (
+        f"{trace.steps} passes through {layers} mixtures: {calls} grouped GEMM calls, {ways['batched_mm']} batches "
+        f"of copied weights, {ways['eager']} loops over experts"
+    )
+    if hidden:
+        proof += f"; decode steps ran {hidden}"
+    return Finding("experts", way if seen else "auto", proof, reached or 0, expected or layers)

@@ -1,0 +1,34 @@
+"""Told by bytes: reserved by the allocator's warm-up, and moved from host memory."""
+
+from typing import Any
+
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.worker.prove.observation import Observation
+
+SEGMENT_BYTES = 20 << 20
+"""What torch's allocator reserves at once for tensors of 1 to 10 MiB (CUDACachingAllocator.cpp, kLargeBuffer)."""
+
+
+def find(observation: Observation) -> Finding:
+    """Where the choice makes no difference, the planned one is reported and the proof says so."""
+    planned = observation.plan.load.loading
+    if observation.plan.load.source.kind == "random":
+        same = "random weights are created on the device: all choices are the same"
+        return Finding("loading", planned, same, outcome="not_applicable")
+    if observation.plan.load.device == "cpu":
+        same = "nothing was moved to a device: all choices are the same"
+        return Finding("loading", planned, same, outcome="not_applicable")
+    counts = observation.counts.load
+    warmed, moved = counts.load_warmup_bytes, counts.load_moved_bytes
+    proof = f"the allocator's warm-up reserved {warmed:,} bytes; {moved:,} bytes were moved from host memory"
+    if planned == "device_map" and not warmed and not moved and 0 < _weight_bytes(observation.model) < SEGMENT_BYTES:
+        said = f"{proof}: the allocator had as much reserved already"
+        return Finding("loading", planned, said, outcome="not_applicable")
+    piecemeal = planned == "device_map" and not warmed and not observation.plan.load.reserves
+    if piecemeal:
+        proof += ", since of one block nothing could be given back once matrices are fused"
+    return Finding("loading", "plain" if moved else "device_map" if warmed or piecemeal else "no-warmup", proof)
+
+
+def _weight_bytes(model: Any) -> int:
+    return sum(one.numel() * one.element_size() for one in model.parameters()) if model is not None else 0
