@@ -213,7 +213,7 @@ def _seconds(events: list[Event], phase: str) -> float:
 def read_bytes(model: Any, work: Workload) -> float:
     """Bytes that one token must read: all weights (of an untied input embedding one row), and keys and values in the
     middle of the run, at 2 bytes per element."""
-    from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
+    from tokendyno.backend.worker.prove.tensor_bytes import total_bytes, weight_tensors
 
     total = total_bytes(weight_tensors(model))
     table, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
