@@ -6,7 +6,6 @@ the command line all come from that declaration; what was in effect is told by t
 """
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -68,6 +67,7 @@ class Subject:
 
 
 When = Callable[[Subject], bool]
+Fix = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ class Rule:
     """If `when` holds for a subject, the choice gets a verdict with this reason.
 
     becomes   with level "fallback": the choice that will run instead
-    fix       changes that resolve it, as (axis, choice)
+    fix       changes that resolve it, as (axis, choice); None: of a fallback to take what will run instead, else the
+              default of the rule's own axis
     """
 
     level: Level
@@ -83,20 +84,20 @@ class Rule:
     reason: str
     source: str
     becomes: str = ""
-    fix: tuple[tuple[str, str], ...] = ()
+    fix: Fix | None = None
 
 
-def blocked(when: When, reason: str, source: str, fix: tuple[tuple[str, str], ...]) -> Rule:
+def blocked(when: When, reason: str, source: str, fix: Fix | None = None) -> Rule:
     """A rule that refuses the choice."""
     return Rule("blocked", when, reason, source, fix=fix)
 
 
-def fallback(when: When, reason: str, source: str, becomes: str, fix: tuple[tuple[str, str], ...] = ()) -> Rule:
+def fallback(when: When, reason: str, source: str, becomes: str, fix: Fix | None = None) -> Rule:
     """A rule by which another choice runs instead."""
     return Rule("fallback", when, reason, source, becomes, fix)
 
 
-def note(when: When, reason: str, source: str, fix: tuple[tuple[str, str], ...] = ()) -> Rule:
+def note(when: When, reason: str, source: str, fix: Fix = ()) -> Rule:
     """A rule that only says something."""
     return Rule("note", when, reason, source, fix=fix)
 
@@ -141,9 +142,10 @@ def joined(name: str, values: Mapping[str, str]) -> str:
     return name + ":" * bool(values) + ";".join(f"{key}={values[key]}" for key in sorted(values))
 
 
-class Optimization(ABC):
+class Optimization:
     """Base of every axis.
 
+    sets           the field of the plan that is the choice's name, such as "load.loading"; "": `edit` says more
     off            the choice with which nothing is done, so that there is nothing to prove; "" if there is none
     witness        measured bytes that must agree with the prediction if the choice is in effect; "" if none do
     order          place among the axes; those that edit the load come before those that edit the generation
@@ -162,6 +164,7 @@ class Optimization(ABC):
     title: str
     summary: str
     default: str
+    sets: str = ""
     off: str = ""
     witness: Witness | Literal[""] = ""
     choices: tuple[Choice, ...]
@@ -196,11 +199,15 @@ class Optimization(ABC):
         loss = self.choice(name).loss
         return MOST_LOSS if loss is None else loss
 
+    def fix_of(self, rule: Rule) -> dict[str, str]:
+        """Changes that resolve it."""
+        return {self.name: rule.becomes or self.default} if rule.fix is None else dict(rule.fix)
+
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
         """The verdicts of that choice's rules that hold for the subject. Where some can only be answered by another
         choice, what would have to change beside this one is left out: it would not help, and contradict them."""
         found = [
-            Verdict(rule.level, self.name, rule.reason, dict(rule.fix), rule.source, rule.becomes)
+            Verdict(rule.level, self.name, rule.reason, self.fix_of(rule), rule.source, rule.becomes)
             for rule in self.choice(name).rules
             if rule.when(subject)
         ]
@@ -216,11 +223,12 @@ class Optimization(ABC):
         """What a plan's choice comes to, as a sentence; "" where its name says all. `subject` has planned choices."""
         return ""
 
-    @abstractmethod
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         """The plan with that choice in it."""
+        part, field = self.sets.split(".")
+        return {"load": load_with, "generate": generate_with, "batch": Plan.batched}[part](plan, **{field: name})
 
-    def write(self, script: Script, plan: Plan) -> None:  # noqa: B027
+    def write(self, script: Script, plan: Plan) -> None:
         """Add this axis's part of the plan to the exported script; nothing if it is the default."""
 
 

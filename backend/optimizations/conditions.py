@@ -17,14 +17,13 @@ UNCOMPILED_LIBRARIES = ("bitsandbytes", "quanto")
 """Quantization libraries whose models `generate` does not compile (`HfQuantizer.is_compileable`)."""
 
 
-def needs_compiler(when: When, fix: tuple[tuple[str, str], ...]) -> Rule:
+def needs_compiler(when: When) -> Rule:
     """Refuses what compiles where nothing can be compiled."""
     return blocked(
         lambda s: bool(s.machine.no_compiler) and when(s),
         "torch.compile needs a compiler (C++ on a CPU, C on a GPU) and Python's headers, and one of them is not here: "
         f"install it {INSTALL}. The variables CXX and CC name another compiler.",
         "torch 2.13: _inductor/cpp_builder.py, get_cpp_compiler; Triton 3.6: runtime/build.py",
-        fix,
     )
 
 

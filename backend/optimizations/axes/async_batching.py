@@ -10,7 +10,6 @@ _RULES = (
         lambda s: not s.cuda,
         "Asynchronous batching needs CUDA streams, and so an NVIDIA GPU.",
         f"{PAGED}/input_outputs.py: ContinuousBatchingAsyncIOs",
-        (("async_batching", "off"),),
     ),
 )
 

@@ -38,7 +38,6 @@ _TITLES = {
 }
 _FLASH = "transformers 5.22: modeling_flash_attention_utils.FLASH_ATTENTION_COMPATIBILITY_MATRIX"
 _CHECK = "transformers 5.22: PreTrainedModel._check_and_adjust_attn_implementation"
-_ANYWAY = (("attention", "auto"),)
 _NO_SINKS = (FA2, FA3, HUB_FA2)
 """For a model with attention sinks, transformers takes `HUB_FA3` in place of these."""
 
@@ -75,20 +74,17 @@ ANY_HUB = (
         lambda s: not _repository(s),
         "This takes any attention kernel of the Hub, and none is named. Write attention=org/name.",
         _CHECK,
-        fix=_ANYWAY,
     ),
     blocked(
         lambda s: bool(_repository(s)) and not s.machine.has("kernels"),
         "Hub kernels are loaded by the package kernels, which is not installed: pip install kernels.",
         _CHECK,
-        fix=_ANYWAY,
     ),
     blocked(
         lambda s: bool(_repository(s)) and s.machine.hub_offline and _repository(s) not in s.machine.hub_kernels,
         "This kernel is not in the Hub cache, and the Hub is offline (HF_HUB_OFFLINE). Point to a local copy with "
         "LOCAL_KERNELS=org/name=/folder.",
         _CHECK,
-        fix=_ANYWAY,
     ),
     note(
         lambda s: bool(_repository(s)),
@@ -102,17 +98,11 @@ ANY_HUB = (
 def _unsupported(name: str) -> tuple[Rule, ...]:
     """What the device, the model or the number format refuses."""
     return (
-        blocked(
-            lambda s: s.machine.device != "cuda",
-            f"{_TITLES[name]} runs on NVIDIA GPUs only.",
-            _FLASH,
-            fix=_ANYWAY,
-        ),
+        blocked(lambda s: s.machine.device != "cuda", f"{_TITLES[name]} runs on NVIDIA GPUs only.", _FLASH),
         blocked(
             lambda s: s.facts.architecture in NO_FLASH,
             "transformers does not support FlashAttention for this architecture.",
             "transformers 5.22: _supports_flash_attn of its class is not True",
-            fix=_ANYWAY,
         ),
         blocked(
             lambda s: s.machine.device == "cuda" and not half_precision(s),
@@ -124,19 +114,16 @@ def _unsupported(name: str) -> tuple[Rule, ...]:
             lambda s: s.machine.device == "cuda" and s.machine.capability < (8, 0),
             "FlashAttention needs compute capability 8.0 (Ampere) or later.",
             "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
-            fix=_ANYWAY,
         ),
         blocked(
             lambda s: taken(name, s) == HUB_FA3 and s.machine.device == "cuda" and s.machine.capability[0] != 9,
             f"{HUB_FA3} is built for Hopper (compute capability 9.0) only.",
             "https://huggingface.co/kernels-community/vllm-flash-attn3",
-            fix=_ANYWAY,
         ),
         blocked(
             lambda s: name == FA4 and s.machine.device == "cuda" and s.machine.capability < (9, 0),
             "FlashAttention 4 needs compute capability 9.0 (Hopper) or later.",
             f"{_FLASH}: cuda_min_major_version",
-            fix=_ANYWAY,
         ),
     )
 
@@ -158,7 +145,6 @@ def _out_of_reach(name: str) -> tuple[Rule, ...]:
             lambda s: "/" in taken(name, s) and s.machine.device == "cuda" and not s.machine.has("kernels"),
             "Hub kernels are loaded by the package kernels, which is not installed.",
             _CHECK,
-            fix=_ANYWAY,
         ),
         *(
             blocked(
@@ -166,7 +152,6 @@ def _out_of_reach(name: str) -> tuple[Rule, ...]:
                 f"This needs the kernel {repo}: {also}it is not in the Hub cache, and the Hub is offline "
                 f"(HF_HUB_OFFLINE). Point to a local copy with LOCAL_KERNELS={repo}=/folder.",
                 _CHECK,
-                fix=_ANYWAY,
             )
             for repo in repositories
         ),
@@ -183,7 +168,6 @@ def _replaced(name: str) -> tuple[Rule, ...]:
                 f"Only {HUB_FA3} and FlashAttention 4 support attention sinks; transformers uses {HUB_FA3} instead.",
                 "transformers 5.22: GptOssPreTrainedModel._compatible_flash_implementations",
                 becomes=HUB_FA3,
-                fix=(("attention", HUB_FA3),),
             )
         )
     if name in (FA2, FA3):
@@ -193,7 +177,6 @@ def _replaced(name: str) -> tuple[Rule, ...]:
                 f"The package {_PACKAGES[name]} is not installed; transformers uses {_INSTEAD[name]} instead.",
                 _CHECK,
                 becomes=_INSTEAD[name],
-                fix=(("attention", _INSTEAD[name]),),
             )
         )
     if name == FA4:
@@ -205,9 +188,6 @@ def _replaced(name: str) -> tuple[Rule, ...]:
             )
         )
     return tuple(found)
-
-
-_ANYWAY = (("attention", "auto"),)
 
 
 def without_sdpa(subject: Subject) -> bool:
@@ -222,14 +202,12 @@ _NO_SDPA_RULES = (
         "transformers refuses sdpa for it, so eager attention runs instead.",
         "transformers 5.22: GptOssPreTrainedModel._supports_sdpa is False",
         becomes="eager",
-        fix=(("attention", "eager"),),
     ),
     fallback(
         lambda s: not s.facts.sinks and s.facts.architecture in NO_SDPA,
         "transformers does not support sdpa for this architecture, so eager attention runs instead.",
         "transformers 5.22: _supports_sdpa of its class is not True",
         becomes="eager",
-        fix=(("attention", "eager"),),
     ),
 )
 
@@ -259,14 +237,12 @@ GQA_RULES = (
         "Falcon's code chooses between attention classes of its own and takes no function from outside; its sdpa "
         "broadcasts the single KV head as it is.",
         "transformers 5.22: FALCON_ATTENTION_CLASSES",
-        fix=_ANYWAY,
     ),
     fallback(
         lambda s: not without_sdpa(s) and s.facts.heads == s.facts.kv_heads,
         "Every query head of this model has its own KV head (no grouped-query attention), so this is plain sdpa.",
         "backend/worker/patch/attention.py: grouped_attention",
         becomes="sdpa",
-        fix=(("attention", "sdpa"),),
     ),
     note(
         lambda s: not without_sdpa(s) and kv_cache(s).grows,
@@ -296,26 +272,22 @@ FLEX_RULES = (
         lambda s: s.machine.zero_gpu,
         "flex_attention compiles its own kernel, and ZeroGPU has no torch.compile.",
         "https://huggingface.co/docs/hub/spaces-zerogpu",
-        fix=_ANYWAY,
     ),
-    needs_compiler(lambda s: True, _ANYWAY),
+    needs_compiler(lambda s: True),
     blocked(
         lambda s: s.facts.architecture in NO_FLEX,
         "transformers does not support flex_attention for this architecture.",
         "transformers 5.22: _supports_flex_attn of its class is not True",
-        fix=_ANYWAY,
     ),
     blocked(
         lambda s: s.facts.sinks and s.machine.device == "cpu",
         "flex_attention does not support attention sinks on a CPU.",
         "transformers 5.22: integrations/flex_attention.flex_attention_forward",
-        fix=_ANYWAY,
     ),
     blocked(
         lambda s: "sliding" in s.facts.layer_kinds and s.machine.device == "cpu",
         "On a CPU torch.compile generates C++ that does not build for a sliding-window mask (torch 2.13).",
         "tests/backend/optimizations/axes/attention/test_axis.py",
-        fix=_ANYWAY,
     ),
     blocked(
         lambda s: s.facts.kind == "decoder" and kv_cache(s).static and not uses_own_loop(s),
@@ -328,7 +300,6 @@ FLEX_RULES = (
         lambda s: s.machine.device == "cuda" and s.facts.head_dim < 16,
         "On a GPU flex_attention needs a head dimension of at least 16.",
         "torch: torch/nn/attention/flex_attention.py",
-        fix=_ANYWAY,
     ),
     note(
         lambda s: True,

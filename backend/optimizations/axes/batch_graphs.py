@@ -6,12 +6,7 @@ from tokendyno.backend.plan import Plan
 
 _RULES = (
     only_continuous("these graphs"),
-    blocked(
-        lambda s: not s.cuda,
-        "CUDA graphs need an NVIDIA GPU.",
-        f"{PAGED}/model_runner.py",
-        (("batch_graphs", "off"),),
-    ),
+    blocked(lambda s: not s.cuda, "CUDA graphs need an NVIDIA GPU.", f"{PAGED}/model_runner.py"),
     blocked(
         lambda s: s.cuda and not experts_settled(s) and s.choices["experts"] == "eager",
         "The loop over experts asks on the host which were routed to, which a CUDA graph cannot contain.",

@@ -1,8 +1,7 @@
 """In which order static batches are formed from the requests that have arrived."""
 
-from tokendyno.backend.optimizations.base import Choice, ManyRequests, Subject, blocked, note
+from tokendyno.backend.optimizations.base import Choice, ManyRequests, blocked, note
 from tokendyno.backend.optimizations.conditions import batches_statically
-from tokendyno.backend.plan import Plan
 
 _STATIC = "backend/worker/runners/static_batch.py"
 _SORTED = (
@@ -26,14 +25,12 @@ class BatchOrder(ManyRequests):
     title = "Order of batches"
     summary = "The order in which static batches are formed from the requests that have arrived."
     default = "arrival"
+    sets = "batch.order"
     order = 62
     choices = (
         Choice("arrival", "arrival", "First come, first served."),
         Choice("sorted", "sorted by length", "Short outputs first, so that rows of a batch end together.", _SORTED),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return plan.batched(order="sorted" if name == "sorted" else "arrival")
 
 
 AXIS = BatchOrder()

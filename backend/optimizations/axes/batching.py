@@ -1,7 +1,5 @@
 """How many requests share the model: one after the other, in static batches, or by continuous batching."""
 
-from typing import Literal, cast
-
 from tokendyno.backend.optimizations.base import Choice, ManyRequests, Subject, blocked, note
 from tokendyno.backend.optimizations.conditions import attention_in_use, drafts, kv_cache, uses_own_loop
 from tokendyno.backend.plan import Plan
@@ -97,6 +95,7 @@ class Batching(ManyRequests):
     title = "Batching"
     summary = "How many requests share the model (`tokendyno batch`)."
     default = "off"
+    sets = "batch.kind"
     off = "off"
     witness = "kv"
     order = 60
@@ -123,10 +122,6 @@ class Batching(ManyRequests):
 
     def details(self, plan: Plan, subject: Subject) -> str:
         return FOR_EVALUATION if plan.generate.batch.continuous else ""
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        kind = cast(Literal["off", "static", "continuous"], name)
-        return plan.batched(kind=kind)
 
 
 AXIS = Batching()

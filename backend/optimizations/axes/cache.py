@@ -42,7 +42,6 @@ _STATIC = (
         "transformers does not generate with a static cache for this architecture: it makes position biases for the "
         "tokens so far alone, puts tokens of its own in front, or has no static form of its layers.",
         "transformers 5.22: `generate` over a StaticCache without values (backend/counter/forms.py)",
-        fix=(("cache", "dynamic"),),
     ),
 )
 _COMPILES_BY_ITSELF = note(
@@ -108,7 +107,6 @@ _UNWINDOWED = (
         lambda s: any(map(_has_state, s.facts.counted_cache)),
         "A cache that does not know the config has no place for this architecture's states of linear attention.",
         f"{_CODE}: DynamicCache without a config has DynamicLayers only",
-        fix=(("cache", "dynamic"),),
     ),
 )
 _LOSSY = note(

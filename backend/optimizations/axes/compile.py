@@ -24,7 +24,6 @@ _ZERO_GPU = blocked(
     lambda s: s.machine.zero_gpu,
     "ZeroGPU has no torch.compile: its GPU is lent for seconds at a time, to a process that is not kept.",
     "https://huggingface.co/docs/hub/spaces-zerogpu",
-    (("compile", "off"),),
 )
 _LOOP_NEEDS_STATIC = blocked(
     lambda s: s.decoder and uses_own_loop(s) and not kv_cache(s).fixed,
@@ -53,7 +52,7 @@ _RECOMPILES = note(
     "cache is compiled once. The ledger counts the recompilations.",
     "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
 )
-_NO_COMPILER = needs_compiler(lambda s: not skips_compilation(s), (("compile", "off"),))
+_NO_COMPILER = needs_compiler(lambda s: not skips_compilation(s))
 _VALUES_IN_GENERATE = blocked(
     lambda s: s.decoder and uses_own_loop(s) and "compile" in s.values,
     "fullgraph, backend, dynamic and options are what generate hands to torch.compile, and graph_break breaks what it "
@@ -121,14 +120,12 @@ _SKIPPED = fallback(
     "compilation.",
     "transformers 5.22: GenerationMixin._valid_auto_compile_criteria, HfQuantizer.is_compileable",
     becomes="off",
-    fix=(("compile", "off"),),
 )
 _LIKE_DEFAULT = fallback(
     lambda s: s.machine.device != "cuda" and not skips_compilation(s),
     "On a CPU there are no CUDA graphs and no kernels to autotune: this mode generates the same code as default.",
     "tests/backend/worker/compiler/test_ledger.py: the generated code of all modes is the same",
     becomes="default",
-    fix=(("compile", "default"),),
 )
 _MODULE_CODE = "torch 2.13: OptimizedModule.__getattr__; transformers 5.22: GenerationMixin._sample"
 _MODULE_RULES = (

@@ -1,12 +1,11 @@
 """Where compiled code is cached: torch's caches on disk, an empty one, or saved artefacts."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
 from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation
-from tokendyno.backend.plan import CompileCacheKind, Plan
+from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
 _DOCS = "https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html"
-_KINDS: dict[str, CompileCacheKind] = {"torch": "torch", "fresh": "fresh", "artefacts": "artefacts"}
 
 
 _RULES = (
@@ -15,7 +14,6 @@ _RULES = (
         skips_compilation,
         "generate does not compile a model quantized like this, so there is nothing to cache.",
         "backend/optimizations/axes/compile.py: skipped",
-        fix=(("compile_cache", "torch"),),
     ),
 )
 _PICKLES = note(
@@ -31,6 +29,7 @@ class CompileCache(Optimization):
     title = "Compile cache"
     summary = "Where compiled code is cached; the cold compile time depends on it."
     default = "torch"
+    sets = "generate.compile_cache"
     order = 48
     aliases = {"": ("TORCHINDUCTOR_CACHE_DIR",), "artefacts": ("save_cache_artifacts", "load_cache_artifacts")}
     wish = "start"
@@ -55,9 +54,6 @@ class CompileCache(Optimization):
             (*_RULES, _PICKLES),
         ),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return generate_with(plan, compile_cache=_KINDS[name])
 
     def write(self, script: Script, plan: Plan) -> None:
         kind = plan.generate.compile_cache

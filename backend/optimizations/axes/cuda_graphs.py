@@ -9,20 +9,14 @@ from tokendyno.backend.optimizations.conditions import (
     skips_compilation,
     uses_own_loop,
 )
-from tokendyno.backend.plan import GraphsKind, Plan
+from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 _CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
-_KINDS: dict[str, GraphsKind] = {"off": "off", "compile": "compile", "manual": "manual"}
 
 
-_NEEDS_CUDA = blocked(
-    lambda s: s.machine.device != "cuda",
-    "CUDA graphs need a CUDA device.",
-    _CAPTURE,
-    fix=(("cuda_graphs", "auto"),),
-)
+_NEEDS_CUDA = blocked(lambda s: s.machine.device != "cuda", "CUDA graphs need a CUDA device.", _CAPTURE)
 _OFF_RULES = (
     blocked(
         lambda s: replays_graphs(s) and s.choices["compile"] == "reduce-overhead",
@@ -43,7 +37,6 @@ _COMPILE_RULES = (
         lambda s: s.machine.device == "cuda" and skips_compilation(s),
         "generate does not compile a model quantized like this, so torch.compile cannot capture CUDA graphs.",
         "backend/optimizations/axes/compile.py: skipped",
-        fix=(("cuda_graphs", "auto"),),
     ),
     blocked(
         lambda s: (
@@ -111,7 +104,6 @@ _MANUAL_RULES = (
         "transformers' own code of this architecture asks the device for numbers at each step, or copies some to it, "
         "and a step that synchronizes cannot be captured.",
         "transformers 5.22: a decode step without values (backend/counter/forms.py: slot_step)",
-        fix=(("cuda_graphs", "auto"),),
     ),
     blocked(
         lambda s: s.machine.device == "cuda" and s.choices["experts"] == "eager" and not experts_settled(s),
@@ -156,7 +148,7 @@ class CudaGraphs(Optimization):
         return name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        kind: GraphsKind = "auto" if name == self.resolve("auto", subject) else _KINDS[name]
+        kind = "auto" if name == self.resolve("auto", subject) else name
         return generate_with(plan, cuda_graphs=kind)
 
     def write(self, script: Script, plan: Plan) -> None:

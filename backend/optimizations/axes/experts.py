@@ -33,7 +33,7 @@ GROUPED = "grouped_mm_kept"
 
 
 def _settles(when: object, reason: str, source: str) -> Rule:
-    return fallback(when, reason, source, becomes="auto", fix=(("experts", "auto"),))  # type: ignore[arg-type]
+    return fallback(when, reason, source, becomes="auto")  # type: ignore[arg-type]
 
 
 _ALWAYS = (
@@ -56,7 +56,7 @@ _ALWAYS = (
 
 
 def _refused(when: When, reason: str, source: str = "presets/kernels/matvec/build/torch-cuda/experts.py") -> Rule:
-    return blocked(lambda s: s.facts.experts > 0 and when(s), reason, source, (("experts", "auto"),))
+    return blocked(lambda s: s.facts.experts > 0 and when(s), reason, source)
 
 
 _TRITON_RULES = (
@@ -96,11 +96,7 @@ class Experts(Optimization):
         "triton": "a second at the first token, to compile the kernels",
     }
     choices = (
-        Choice(
-            "auto",
-            "auto",
-            "The default of transformers: grouped_mm, and on a GPU batched_mm for decoding.",
-        ),
+        Choice("auto", "auto", "The default of transformers: grouped_mm, and on a GPU batched_mm for decoding."),
         Choice(
             "eager",
             "eager",

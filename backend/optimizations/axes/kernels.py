@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import cast
 
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.families import ENCODERS
@@ -28,7 +27,7 @@ from tokendyno.backend.optimizations.conditions import (
     uses_own_loop,
 )
 from tokendyno.backend.optimizations.whole_layers import WHOLE
-from tokendyno.backend.plan import KernelsKind, Plan
+from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import literal
 
@@ -117,12 +116,10 @@ def may_replace(layer: str, s: Subject) -> bool:
     return layer != "RMSNorm" or s.facts.architecture not in NO_NORMS
 
 
-_OFF = (("kernels", "off"),)
 _NO_PACKAGE = blocked(
     lambda s: not s.machine.has("kernels"),
     "The package kernels, which replaces layers with kernels, is not installed.",
     "https://huggingface.co/docs/kernels",
-    fix=_OFF,
 )
 HUB_RULES = (
     _NO_PACKAGE,
@@ -132,14 +129,12 @@ HUB_RULES = (
         "gpt-oss's experts.",
         _MAPPING,
         becomes="off",
-        fix=_OFF,
     ),
     blocked(
         lambda s: bool(hub_kernel_repositories(s)) and s.machine.hub_offline and not _near(s),
         "The Hub is offline (HF_HUB_OFFLINE), and none of the kernels that transformers would use for this model is "
         "in the Hub cache. Point to local copies with LOCAL_KERNELS, or download them once while online.",
         _MAPPING,
-        fix=_OFF,
     ),
     note(
         lambda s: s.machine.hub_offline and 0 < len(_near(s)) < len(hub_kernel_repositories(s)),
@@ -151,7 +146,6 @@ HUB_RULES = (
         "With use_kernels transformers dequantizes MXFP4 weights to bfloat16: use_kernels is for weights in full "
         "precision, and MXFP4 has its own kernels.",
         "transformers 5.22: quantizers/quantizer_mxfp4.py",
-        fix=_OFF,
     ),
     note(
         lambda s: s.machine.device == "cuda" and compiles(s),
@@ -172,14 +166,12 @@ MAPPING_RULES = (
         lambda s: not _mapped(s),
         "This maps layers to kernels of the Hub, and none is named. Write kernels=mapping:RMSNorm=org/name:Layer.",
         _MAPPING,
-        fix=_OFF,
     ),
     blocked(
         lambda s: s.machine.hub_offline and not _mapped(s) <= set(s.machine.hub_kernels),
         "The Hub is offline (HF_HUB_OFFLINE), and a kernel of this mapping is not in its cache. Point to a local copy "
         "with LOCAL_KERNELS=org/name=/folder.",
         _MAPPING,
-        fix=_OFF,
     ),
     note(
         lambda s: bool(_mapped(s)),
@@ -208,20 +200,17 @@ LOCAL_RULES = (
         "No folder with kernels for this device was found. Set one with --kernels-dir or TOKENDYNO_KERNELS; it "
         "contains kernel packages, each with build/torch-cpu or build/torch-cuda.",
         "backend/hardware/kernel_packages.py",
-        fix=_OFF,
     ),
     blocked(
         _not_called,
         "The kernels that come with tokendyno multiply with the newest token of each text, or normalize as no encoder "
         "does: in a pass of an encoder none of them would run.",
         "presets/kernels/matvec/build/torch-cuda/ops.py: few",
-        fix=_OFF,
     ),
     blocked(
         lambda s: _without_norm(s) and not _not_called(s),
         "The kernel folder has RMSNorm only, and this architecture has no layer that it can replace.",
         "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",
-        fix=_OFF,
     ),
 )
 
@@ -265,14 +254,13 @@ class Kernels(Optimization):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         name, mapped = divided(name)
-        kind = cast(KernelsKind, name)
         return load_with(
             plan,
-            kernels=kind,
-            kernels_path=subject.machine.kernels if kind == "local" else "",
+            kernels=name,
+            kernels_path=subject.machine.kernels if name == "local" else "",
             kernels_mapping=tuple(sorted(mapped.items())),
-            kernels_compiled=kind != "off" and compiles(subject),
-            kernels_rows=kind == "local" and whole_as_they_come(subject),
+            kernels_compiled=name != "off" and compiles(subject),
+            kernels_rows=name == "local" and whole_as_they_come(subject),
         )
 
     def details(self, plan: Plan, subject: Subject) -> str:

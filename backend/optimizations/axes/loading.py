@@ -1,12 +1,11 @@
 """How weights get from files to the device."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, load_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
 from tokendyno.backend.optimizations.conditions import quantization_library
-from tokendyno.backend.plan import LoadingKind, Plan
+from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
 _CODE = "transformers 5.22: modeling_utils.py"
-_KINDS: dict[str, LoadingKind] = {"device_map": "device_map", "no-warmup": "no-warmup", "plain": "plain"}
 
 _NO_FILES = note(
     lambda s: s.facts.random,
@@ -22,7 +21,6 @@ _PLACED_ANYWAY = blocked(
     lambda s: s.machine.device == "cuda" and quantization_library(s) == "bitsandbytes",
     "bitsandbytes always puts weights on the GPU while they are read.",
     "transformers 5.22: quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py, update_device_map",
-    fix=(("loading", "device_map"),),
 )
 _PIECEMEAL = note(
     lambda s: s.cuda and s.choices["projections"] == "fused" and not s.facts.random,
@@ -37,6 +35,7 @@ class Loading(Optimization):
     title = "Loading"
     summary = "How weights get from files to the device: it changes load time and peak host memory."
     default = "device_map"
+    sets = "load.loading"
     order = 5
     aliases = {"": ("low_cpu_mem_usage",)}
     renamed = {"low_cpu_mem_usage": "ignored, since it always loads so"}
@@ -63,9 +62,6 @@ class Loading(Optimization):
             (_NO_FILES, _NO_GPU, _PLACED_ANYWAY),
         ),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return load_with(plan, loading=_KINDS[name])
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.device == "cpu" or plan.load.source.kind == "random":

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, Subject, blocked, generate_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
 from tokendyno.backend.optimizations.conditions import drafts, kv_cache
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -22,46 +22,41 @@ def slot_masks(config: Any, full: Any, sliding: Any) -> Any:
     return masks | dict.fromkeys(("linear_attention", "conv"))  # a new token is never padding
 
 
-def _blocked(when: object, reason: str, source: str, **fix: str) -> Rule:
-    return blocked(when, reason, source, fix=tuple(fix.items()))  # type: ignore[arg-type]
-
-
 _RULES = (
-    _blocked(
+    blocked(
         lambda s: s.facts.kind == "decoder" and not kv_cache(s).fixed,
         "The custom decode loop needs tensors with fixed addresses, and so a static cache: a growing, offloaded "
         "or quantized cache of transformers allocates at every step.",
         f"{_OWN}: Step",
-        cache="static",
+        (("cache", "static"),),
     ),
-    _blocked(
+    blocked(
         lambda s: not s.facts.sinks and s.choices["attention"] not in _MASKED,
         "The custom decode loop passes attention a 4D mask over the slots of the cache, which flash kernels and "
         "flex_attention do not accept.",
         "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
-        attention="sdpa",
+        (("attention", "sdpa"),),
     ),
-    _blocked(
+    blocked(
         lambda s: s.facts.sinks and s.choices["attention"] not in _MASKED,
         "The custom decode loop passes attention a 4D mask over the slots of the cache, which flash kernels and "
         "flex_attention do not accept.",
         "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
-        attention="eager",
+        (("attention", "eager"),),
     ),
-    _blocked(
+    blocked(
         lambda s: not s.facts.fits_slots,
         "The custom decode loop keeps keys and values of full attention and of sliding windows of one size, and states "
         "beside them. This model keeps something else (an index, states alone), attends in chunks, or asks where in "
         "the cache a token lies, and slots are in no order.",
         "transformers 5.22: cache_utils.py, STATIC_LAYER_TYPE_MAPPING; backend/counter/forms.py: slot_step",
-        loop="generate",
     ),
-    _blocked(
+    blocked(
         drafts,
         "The custom decode loop generates one token per step; it cannot verify several draft tokens or roll back "
         "rejected ones.",
         f"{_OWN}: Step",
-        speculation="off",
+        (("speculation", "off"),),
     ),
     note(
         lambda s: s.facts.kind == "decoder",
@@ -78,6 +73,7 @@ class Loop(Optimization):
     title = "Decode loop"
     summary = "Which loop generates tokens: transformers' generate, or a custom one with fixed tensor addresses."
     default = "generate"
+    sets = "generate.loop"
     order = 44
     decoders_only = True
     costs = {"own": "a static cache"}
@@ -90,10 +86,6 @@ class Loop(Optimization):
             _RULES,
         ),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        loop = "own" if name == "own" else "generate"
-        return generate_with(plan, loop=loop)
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.generate.loop != "own":

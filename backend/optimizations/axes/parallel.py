@@ -287,7 +287,7 @@ class Parallel(Optimization):
             "sequential",
             "balanced_low_0",
         ): 'Of device_map only "auto" is offered, which is "balanced": "sequential" fills '
-        'one GPU before the next, and "balanced_low_0" leaves room on the first.',
+        'one GPU before the next, and "balanced_low_0" leaves room on the first.'
     }
     renamed = {
         "tp_plan": "distributed_config=DistributedConfig(tp_size=N)",

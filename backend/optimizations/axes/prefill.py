@@ -32,7 +32,6 @@ _OTHER_LAYERS = blocked(
     "Other than in one pass as it comes or captured, a prompt is tried on layers with full and with sliding attention "
     "only, and this model has others.",
     "tests/backend/optimizations/axes/test_prefill.py",
-    (("prefill", "whole"),),
 )
 _UNTRIED = (
     blocked(
@@ -45,13 +44,11 @@ _UNTRIED = (
         batches_continuously,
         "Continuous batching cuts prompts by itself: set batch_tokens.",
         "transformers 5.22: generation/continuous_batching/scheduler.py",
-        (("prefill", "whole"),),
     ),
     blocked(
         batches_statically,
         "What a static batch gave the model is counted where a prompt is read in one pass.",
         "backend/worker/runners/static_batch.py: _note_input",
-        (("prefill", "whole"),),
     ),
 )
 _CHUNKS = (
@@ -96,12 +93,7 @@ _CHUNKS = (
 
 
 _CAPTURED = (
-    blocked(
-        lambda s: not s.cuda,
-        "CUDA graphs need a CUDA device.",
-        _CAPTURE,
-        (("prefill", "whole"),),
-    ),
+    blocked(lambda s: not s.cuda, "CUDA graphs need a CUDA device.", _CAPTURE),
     blocked(
         lambda s: s.cuda and s.decoder and s.choices["cuda_graphs"] != "manual",
         "A pass over the prompt is captured only beside a captured step of the custom decode loop, whose cache does "
@@ -113,7 +105,6 @@ _CAPTURED = (
         lambda s: s.cuda and s.decoder and s.facts.experts > 0,
         "Captured passes over a prompt are untried with experts, whose share of it differs from prompt to prompt.",
         "tests/gpu/test_prefill.py",
-        (("prefill", "whole"),),
     ),
     *_UNTRIED,
     note(
@@ -142,7 +133,6 @@ _COMPILED = (
         lambda s: s.decoder and s.facts.experts > 0,
         "A compiled pass over a prompt is untried with experts.",
         "tests/gpu/test_prefill.py",
-        (("prefill", "whole"),),
     ),
     _OTHER_LAYERS,
     *_UNTRIED,

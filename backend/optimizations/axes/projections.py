@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, load_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, note
 from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -35,6 +35,7 @@ class Projections(Optimization):
     title = "Projections"
     summary = "Whether q, k, v and gate, up are separate matrices or one matrix for each group."
     default = "separate"
+    sets = "load.projections"
     off = "separate"
     order = 26
     aliases = {"fused": ("qkv",)}
@@ -51,21 +52,18 @@ class Projections(Optimization):
                     "This architecture already has q, k and v in one matrix, and no gate or one fused with up: "
                     "nothing is left to fuse.",
                     "transformers 5.22: GPT2Attention.c_attn, Phi3Attention.qkv_proj; fused by a test",
-                    fix=(("projections", "separate"),),
                 ),
                 blocked(
                     lambda s: s.facts.shared_inputs == 0 and s.facts.architecture not in _WHOLE,
                     "No linear layers that this model's text passes through have an input in common and names like "
                     "those of Llama or BERT: there is nothing to fuse.",
                     "counted in the model that transformers builds",
-                    fix=(("projections", "separate"),),
                 ),
                 blocked(
                     lambda s: s.facts.architecture in ("zamba", "zamba2"),
                     "Several layers of this architecture are one block with the same matrices, which would be copied "
                     "for each.",
                     "transformers 5.22: Zamba2Model, _tied_weights_keys",
-                    fix=(("projections", "separate"),),
                 ),
                 blocked(
                     lambda s: (
@@ -75,21 +73,18 @@ class Projections(Optimization):
                     "Matrices that are quantized like this cannot be concatenated. Dense ones, torchao's 8-bit rows "
                     "and 4-bit tiles, and what tokendyno quantizes with bitsandbytes to 4 bits can.",
                     _SOURCE,
-                    fix=(("projections", "separate"),),
                 ),
                 blocked(
                     lambda s: s.choices["quantization"] in _BLOCKS and s.machine.device != "cuda",
                     "On a CPU bitsandbytes rearranges each of its 4-bit matrices for its own kernels; they are "
                     "concatenated on a GPU only.",
                     "bitsandbytes 0.50: nn/modules.py, Linear4bit.forward",
-                    fix=(("projections", "separate"),),
                 ),
                 blocked(
                     _across,
                     "In this model a block of bitsandbytes' 4-bit weights with one scale, or of scales that share one, "
                     "has numbers of two rows or of two matrices, which cannot be concatenated then.",
                     "backend/worker/patch/four_bits.py, joinable_4bit",
-                    fix=(("projections", "separate"),),
                 ),
                 note(
                     lambda s: s.facts.architecture not in (*_KNOWN, *_WHOLE) and s.facts.shared_inputs != 0,
@@ -102,10 +97,6 @@ class Projections(Optimization):
 
     def matters(self, facts: Any) -> bool:
         return facts.architecture not in _WHOLE and facts.shared_inputs != 0
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        projections = "fused" if name == "fused" else "separate"
-        return load_with(plan, projections=projections)
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.projections == "fused":

@@ -1,8 +1,7 @@
 """Who comes first when a step of continuous batching cannot take everybody."""
 
-from tokendyno.backend.optimizations.base import Choice, ManyRequests, Subject
+from tokendyno.backend.optimizations.base import Choice, ManyRequests
 from tokendyno.backend.optimizations.conditions import only_continuous
-from tokendyno.backend.plan import Plan
 
 _RULES = (only_continuous("this scheduler"),)
 
@@ -12,6 +11,7 @@ class Scheduler(ManyRequests):
     title = "Scheduler"
     summary = "Who comes first when a step of continuous batching cannot take everybody."
     default = "fifo"
+    sets = "batch.scheduler"
     in_pages = True
     order = 68
     aliases = {"": ("scheduler_type",)}
@@ -24,9 +24,6 @@ class Scheduler(ManyRequests):
             _RULES,
         ),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return plan.batched(scheduler="prefill_first" if name == "prefill_first" else "fifo")
 
 
 AXIS = Scheduler()

@@ -1,14 +1,13 @@
 """Which sequence lengths the model sees: exact, padded, or symbolic."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
 from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation, uses_own_loop
-from tokendyno.backend.plan import GRAPH_MODES, Plan, ShapesKind
+from tokendyno.backend.plan import GRAPH_MODES, Plan
 from tokendyno.backend.predict.lengths import LAST_DOUBLED, PADDED
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import quoted
 
 _GUIDE = "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html"
-_KINDS: dict[str, ShapesKind] = {"exact": "exact", "padded": "padded", "buckets": "buckets", "dynamic": "dynamic"}
 
 _NO_FLEX = blocked(
     lambda s: s.machine.device == "cpu" and s.choices["attention"] == "flex_attention",
@@ -17,9 +16,7 @@ _NO_FLEX = blocked(
     fix=(("attention", "auto"),),
 )
 _ONLY_WASTE = note(
-    lambda s: not compiles(s),
-    "Nothing is compiled, so padding saves no recompilation and only costs time.",
-    _GUIDE,
+    lambda s: not compiles(s), "Nothing is compiled, so padding saves no recompilation and only costs time.", _GUIDE
 )
 _PADDING = (_NO_FLEX, _ONLY_WASTE)
 
@@ -30,7 +27,6 @@ _DYNAMIC = (
         skips_compilation,
         "generate does not compile a model quantized like this, so there are no symbolic shapes.",
         "backend/optimizations/axes/compile.py: skipped",
-        fix=(("shapes", "exact"),),
     ),
     blocked(
         lambda s: uses_own_loop(s),
@@ -51,6 +47,7 @@ class Shapes(Optimization):
     title = "Shapes"
     summary = "Lengths of prompt and static cache: fewer distinct lengths mean fewer recompilations and more padding."
     default = "exact"
+    sets = "generate.shapes"
     off = "exact"
     witness = "kv"
     order = 46
@@ -77,9 +74,6 @@ class Shapes(Optimization):
         ),
         Choice("dynamic", "dynamic", "Compiled once with symbolic shapes: one graph for all lengths.", _DYNAMIC),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return generate_with(plan, shapes=_KINDS[name])
 
     def write(self, script: Script, plan: Plan) -> None:
         kind = plan.generate.shapes

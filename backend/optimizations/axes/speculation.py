@@ -26,13 +26,11 @@ _RULES = (
         "This architecture keeps a state, from which rejected draft tokens cannot be taken out again: transformers "
         "refuses it.",
         "transformers 5.22: generation/utils.py, _is_stateful",
-        fix=(("speculation", "off"),),
     ),
     blocked(
         lambda s: s.facts.architecture == "prophetnet",
         "ProphetNet reads one token a step where it has a cache, so several drafts cannot be verified together.",
         "transformers 5.22: models/prophetnet/modeling_prophetnet.py, ProphetNetDecoder.forward",
-        fix=(("speculation", "off"),),
     ),
     blocked(
         lambda s: kv_cache(s).static,
@@ -52,7 +50,6 @@ _RULES = (
         lambda s: s.batch_size > 1,
         "Sequences in a batch would accept different numbers of draft tokens: transformers supports batch size 1 only.",
         _CODE,
-        fix=(("speculation", "off"),),
     ),
     note(
         lambda s: s.facts.kind == "decoder",

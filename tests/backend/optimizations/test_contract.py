@@ -156,7 +156,7 @@ def test_its_rules_say_why_by_what_source_and_point_at_real_choices(axis: Optimi
             assert (rule.level == "fallback") == bool(rule.becomes)
             if rule.becomes:
                 assert axis.choice(rule.becomes)
-            for name, fix in rule.fix:
+            for name, fix in axis.fix_of(rule).items():
                 assert by_name[name].choice(fix)
 
 

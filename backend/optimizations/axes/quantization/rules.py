@@ -10,7 +10,6 @@ from tokendyno.backend.predict.quantized import INT4_GROUP
 
 _MERGE = "transformers 5.22: quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs raises ValueError"
 _GGUF = "transformers 5.22: quantizers/auto.py, get_hf_quantizer raises ValueError"
-_NONE = (("quantization", "none"),)
 
 
 # --- all libraries --------------------------------------------------------------------------------
@@ -20,13 +19,11 @@ _QUANTIZED_ALREADY = (
         lambda s: s.facts.quantization is not None,
         "This checkpoint is already quantized, and transformers refuses to quantize it in another way.",
         _MERGE,
-        _NONE,
     ),
     blocked(
         lambda s: s.facts.source.kind == "gguf",
         "transformers does not quantize GGUF files again. Use the model's safetensors.",
         _GGUF,
-        _NONE,
     ),
 )
 
@@ -36,7 +33,6 @@ def _missing(package: str) -> Rule:
         lambda s: not s.machine.has(package),
         f"{package} is not installed: pip install 'tokendyno[quantization]', or {package} alone.",
         f"https://pypi.org/project/{package}/",
-        _NONE,
     )
 
 
@@ -131,7 +127,6 @@ _SHARED_BLOCKS = blocked(
     lambda s: s.facts.architecture in ("zamba", "zamba2"),
     "Layers of this architecture share blocks, and transformers quantizes no weights that are shared.",
     "transformers 5.22: quantizers/base.py, get_keys_to_not_convert; seen with torchao",
-    (("quantization", "none"),),
 )
 _TRANSPOSED = blocked(
     lambda s: s.facts.architecture == "falcon",
@@ -188,7 +183,6 @@ BNB_4BIT = (
         lambda s: s.machine.device == "cuda" and s.machine.capability < (6, 0),
         "bitsandbytes' 4-bit weights need a GPU of compute capability 6.0 (Pascal) or later.",
         _BNB_DOCS,
-        _NONE,
     ),
     blocked(
         lambda s: _repacked(s) and any(m.rows % 32 or m.columns % 64 for m in s.facts.matrices if m.kind in _BNB_KINDS),
@@ -214,7 +208,6 @@ def bnb_double(single: str) -> tuple[Rule, ...]:
             "scales: double quantization is undone before the first token.",
             "bitsandbytes 0.50: functional.py, _convert_weight_packed_for_cpu",
             becomes=single,
-            fix=(("quantization", single),),
         ),
     )
 
@@ -306,18 +299,13 @@ QUANTO_INT4 = (
 )
 
 
-_NONE = (("quantization", "none"),)
 _VALIDATE = "transformers 5.22: quantizers/quantizer_mxfp4.py, validate_environment"
 _DEQUANTIZES = "transformers dequantizes the weights to bfloat16"
 
 
 def _falls_back(obstacle: When, reason: str, source: str = _VALIDATE) -> Rule:
     return fallback(
-        lambda s: mxfp4.available(s) and obstacle(s) and not mxfp4.own(s),
-        reason,
-        source,
-        becomes="mxfp4-dequantized",
-        fix=(("quantization", "mxfp4-dequantized"),),
+        lambda s: mxfp4.available(s) and obstacle(s) and not mxfp4.own(s), reason, source, becomes="mxfp4-dequantized"
     )
 
 
@@ -364,6 +352,7 @@ MXFP4_CHECKPOINT = (
         "GGUF weights are dequantized while they are loaded: memory and speed are those of the dense model.",
         "transformers 5.22: quantizers/quantizer_gguf.py, dequantize=True",
         becomes="none",
+        fix=(),
     ),
 )
 
@@ -372,20 +361,17 @@ _DENSE_GPT_OSS = blocked(
     "These weights are dense, and what transformers quantizes on the fly fails at the first step. Use a checkpoint "
     "in MXFP4, such as openai/gpt-oss-20b.",
     "transformers 5.22: integrations/mxfp4.py, Mxfp4Quantize leaves the packed shape; run on one H200",
-    _NONE,
 )
 _NOT_GPT_OSS = blocked(
     lambda s: s.facts.architecture != "gpt_oss",
     "MXFP4 is supported for the experts of gpt-oss only.",
     "transformers 5.22: integrations/mxfp4.py, replace_with_mxfp4_linear",
-    _NONE,
 )
 
 _ODD_BLOCKS = blocked(
     lambda s: mxfp4.available(s) and any(m.columns % 32 for m in s.facts.matrices if m.kind == "expert"),
     "MXFP4 quantizes blocks of 32 weights, and the width of this model's experts is not a multiple of 32.",
     "OCP Microscaling Formats v1.0, table 1",
-    _NONE,
 )
 
 MXFP4 = (_NOT_GPT_OSS, _DENSE_GPT_OSS, _ODD_BLOCKS, *_NATIVE, _STANDS_IN, _OTHER_DTYPE)
@@ -396,6 +382,5 @@ DEQUANTIZED = (
         lambda s: not mxfp4.available(s),
         "There is nothing to dequantize: this checkpoint has no MXFP4 weights.",
         "transformers 5.22: quantizers/auto.py, get_hf_quantizer",
-        _NONE,
     ),
 )
