@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.support.machines import CPU, GIB, GPU_PACKAGES, H200, facts
@@ -11,6 +12,7 @@ from tokendyno.backend.hardware import Gpu, Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.attention import AXIS, FA2, FA3, FA4, HUB_FA2, HUB_FA3
+from tokendyno.backend.worker.patch import attention
 
 FLASH = (FA2, FA3, FA4, HUB_FA2, HUB_FA3)
 BARE = replace(H200, packages=tuple((n, v) for n, v in GPU_PACKAGES.items() if not n.startswith("flash")))
@@ -59,3 +61,15 @@ ALLOWED = [
     if (architecture, name) not in {(r[0], r[1]) for r in REFUSALS}
     and (architecture, name) != ("gpt_oss", "flex_attention")
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered() -> None:
+    attention.register_grouped_attention()
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)

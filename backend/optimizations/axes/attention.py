@@ -287,7 +287,7 @@ FLEX_RULES = (
     blocked(
         lambda s: "sliding" in s.facts.layer_kinds and s.machine.device == "cpu",
         "On a CPU torch.compile generates C++ that does not build for a sliding-window mask (torch 2.13).",
-        "tests/backend/optimizations/axes/attention/test_axis.py",
+        "tests/backend/optimizations/axes/test_attention.py",
     ),
     blocked(
         lambda s: s.facts.kind == "decoder" and kv_cache(s).static and not uses_own_loop(s),

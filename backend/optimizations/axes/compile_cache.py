@@ -13,7 +13,7 @@ _RULES = (
     blocked(
         skips_compilation,
         "generate does not compile a model quantized like this, so there is nothing to cache.",
-        "backend/optimizations/axes/compile.py: skipped",
+        "backend/optimizations/conditions.py: skips_compilation",
     ),
 )
 _PICKLES = note(

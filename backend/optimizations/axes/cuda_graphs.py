@@ -36,7 +36,7 @@ _COMPILE_RULES = (
     blocked(
         lambda s: s.machine.device == "cuda" and skips_compilation(s),
         "generate does not compile a model quantized like this, so torch.compile cannot capture CUDA graphs.",
-        "backend/optimizations/axes/compile.py: skipped",
+        "backend/optimizations/conditions.py: skips_compilation",
     ),
     blocked(
         lambda s: (

@@ -37,7 +37,7 @@ _UNTRIED = (
     blocked(
         lambda s: s.choices["parallel"] != "off",
         "Other than in one pass a prompt is untried on several devices.",
-        "backend/optimizations/axes/parallel/proof.py: exchanges are counted by the passes of a profile",
+        "backend/worker/witness/parallel.py: exchanges are counted by the passes of a profile",
         (("parallel", "off"),),
     ),
     blocked(

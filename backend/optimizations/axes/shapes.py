@@ -26,7 +26,7 @@ _DYNAMIC = (
     blocked(
         skips_compilation,
         "generate does not compile a model quantized like this, so there are no symbolic shapes.",
-        "backend/optimizations/axes/compile.py: skipped",
+        "backend/optimizations/conditions.py: skips_compilation",
     ),
     blocked(
         lambda s: uses_own_loop(s),

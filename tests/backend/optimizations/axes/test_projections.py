@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.backend.worker.prove.test_findings import found, run, workers  # noqa: F401
+from tests.backend.worker.witness.test_findings import found, run, workers  # noqa: F401
 from tests.support.machines import H200, facts, settled
 from tests.support.proof import claimed
 from tests.support.scripts import preamble

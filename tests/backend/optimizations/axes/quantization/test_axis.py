@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,26 +13,10 @@ from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
 from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
+from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations.axes.quantization.axis import AXIS, COMPUTE_DTYPE, quantization_config, values_text
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
-from tokendyno.backend.worker.prove.observation import Observation
-from tokendyno.backend.worker.witness import find
-from tokendyno.backend.worker.witness.quantization import _dense_experts, _magnitudes, kind_of
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_what_the_checkpoint_had_packed_is_nones(tmp_path: Path) -> None:
-    """Beside the same weights packed while they are loaded."""
-    model, again = llama()
-    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
-    packed.save_pretrained(tmp_path)
-    plan = judge(replace(facts("random:Qwen3-0.6B"), random=False, quantization="bitsandbytes")).plan
-    kept = find("quantization", Observation(AutoModelForCausalLM.from_pretrained(tmp_path), None, plan))
-    made = find("quantization", Observation(packed, None, plan))
-    assert (kept.effective, made.effective) == ("none", "bnb-nf4")
-    assert "as the checkpoint holds them" in kept.proof and "matrices in bnb-nf4" in kept.proof
-
 
 # --- the same, asked of transformers --------------------------------------------------------------
 
@@ -110,49 +92,6 @@ def test_four_bits_on_this_cpu_need_even_sizes(width: int, fits: bool) -> None:
             packed(torch.tensor([[1, 2, 3]]))
 
 
-def mixture(weight: torch.Tensor, *names: str) -> Any:
-    """A module whose parameters are `down_proj` and others of these names."""
-    module = torch.nn.Module()
-    module.register_parameter("down_proj", torch.nn.Parameter(weight))
-    for name in names:
-        module.register_parameter(name, torch.nn.Parameter(torch.zeros(1)))
-    return module
-
-
-def test_experts_are_told_by_their_dimensions_and_their_bias() -> None:
-    stacked, flat = torch.zeros(2, 64, 3), torch.zeros(2, 64)
-    model = torch.nn.ModuleList(
-        [
-            mixture(stacked, "gate_up_proj_bias"),
-            mixture(stacked),
-            mixture(flat, "gate_up_proj_bias"),
-            torch.nn.Linear(2, 2),
-        ]
-    )
-    assert [weight.shape for weight in _dense_experts(model)] == [stacked.shape]
-
-
-def test_magnitudes_are_counted_in_blocks_of_32_along_the_inputs() -> None:
-    """Of the last expert; what is left beyond whole blocks is not looked at, and a sign makes no other magnitude."""
-    weight = torch.zeros(2, 70, 5)
-    assert _magnitudes(weight) == 1
-    weight[0] = torch.rand(70, 5)
-    weight[1, 64:] = torch.rand(6, 5)
-    assert _magnitudes(weight) == 1
-    weight[1, :4, 2] = torch.tensor([1.0, -1.0, 2.0, 3.0])  # and 0
-    assert _magnitudes(weight) == 4
-    weight[1, 32:38, 2] = torch.arange(10.0, 16.0)
-    assert _magnitudes(weight) == 7
-
-
-@pytest.mark.parametrize(("magnitudes", "effective"), [(8, "mxfp4-dequantized"), (9, "none")])
-def test_experts_with_more_magnitudes_than_a_4_bit_float_are_not_from_mxfp4(magnitudes: int, effective: str) -> None:
-    weight = (torch.arange(64.0) % magnitudes).view(1, 64, 1)
-    model = torch.nn.ModuleList([mixture(weight, "gate_up_proj_bias")])
-    plan = Plan(LoadPlan(ModelSource("random"), quantization="mxfp4-dequantized"))
-    assert find("quantization", Observation(model, None, plan)).effective == effective
-
-
 @pytest.mark.parametrize(("revision", "argument"), [("refs/pr/1", ', revision="refs/pr/1"'), ("", "")])
 def test_a_script_reads_the_dtype_of_the_revision_that_it_loads(revision: str, argument: str) -> None:
     script = Script()
@@ -183,65 +122,7 @@ def test_a_script_loads_where_and_as_the_plan_says(
     assert ("cast_experts(model)" in script.patch) is casts
 
 
-def fake(name: str, module: str = __name__, **fields: Any) -> Any:
-    return type(name, (), {"__module__": module, **fields})()
-
-
-def state(code: tuple[float, ...], **more: Any) -> Any:
-    return SimpleNamespace(code=torch.tensor(code), **more)
-
-
-NF4_CODE, FP4_CODE = (-1.0, -0.6961928), (0.0, 0.0052083)
 """The first two of the 16 values (bitsandbytes 0.50: functional.get_4bit_type)."""
-
-
-@pytest.mark.parametrize(
-    ("weight", "kind"),
-    [
-        (fake("Int8Params", dtype=torch.int8), "bnb-int8"),
-        (fake("Int8Params", dtype=torch.bfloat16), None),  # on the CPU until it is moved
-        (fake("Params4bit", quant_state=None), None),
-        (fake("Params4bit", quant_state=state(NF4_CODE)), "bnb-nf4"),
-        (fake("Params4bit", quant_state=state(FP4_CODE)), "bnb-fp4"),
-        (fake("Params4bit", quant_state=state(NF4_CODE, state2=object())), "bnb-nf4-double"),
-        (fake("Params4bit", quant_state=state(FP4_CODE, state2=object())), "bnb-fp4-double"),
-        (torch.zeros(4), None),
-    ],
-)
-def test_a_weight_is_known_by_its_class_and_its_table(weight: Any, kind: str | None) -> None:
-    assert kind_of(weight) == kind
-
-
-@pytest.mark.parametrize(
-    ("library", "dtype", "kind"),
-    [
-        ("torchao.quantization.linear", torch.int8, "torchao-int8"),
-        ("torchao.float8", torch.float8_e4m3fn, "torchao-fp8"),
-        ("torchao.prototype", torch.int32, "torchao-int4"),
-        ("torchao.prototype", torch.uint8, "torchao-int4"),
-        ("optimum.quanto.tensor", torch.int8, "quanto-int8"),
-        ("optimum.quanto.tensor", torch.int16, "quanto-int4"),
-        ("else.where", torch.int8, "unknown-int8"),
-        ("torchao.new", torch.int64, "torchao-torch.int64"),
-    ],
-)
-def test_a_packed_tensor_is_known_by_its_library_and_its_largest_part(library: str, dtype: Any, kind: str) -> None:
-    parts = {"scale": torch.zeros(2), "data": torch.zeros(64, dtype=dtype), "zero": torch.zeros(2)}
-    packed = fake("Packed", library, **parts, __tensor_flatten__=lambda self: (list(parts), None))
-    assert kind_of(packed) == kind
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_each_packed_matrix_is_counted() -> None:
-    model, again = llama()
-    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
-    with torch.inference_mode():
-        packed(torch.tensor([[1, 2, 3]]))  # on some CPUs weights are repacked then
-    packed.beside = torch.nn.MultiheadAttention(8, 2)  # multiplies by its output matrix itself, which stays dense
-    plan = Plan(LoadPlan(ModelSource("random"), quantization="bnb-nf4", packed=8))
-    intact = find("quantization", Observation(packed, None, plan))
-    assert (intact.effective, intact.reached, intact.expected) == ("bnb-nf4", 7, 7)
-    assert intact.proof.startswith("7 of 7 matrices in bnb-nf4: ")
 
 
 @pytest.mark.parametrize(("choice", "packed"), [("none", 0), ("bnb-nf4", 28 * 7)])
@@ -249,35 +130,70 @@ def test_the_plan_counts_the_matrices_that_will_be_packed(choice: str, packed: i
     assert judge(facts("random:Qwen3-0.6B"), quantization=choice).plan.load.packed == packed
 
 
-@pytest.mark.parametrize(("planned", "effective"), [("mxfp4", "mxfp4-dequantized"), ("none", "none")])
-def test_coarse_experts_were_dequantized_only_where_the_plan_has_mxfp4(planned: Any, effective: str) -> None:
-    """Dense ones whose values happen to be few are none of a run that asked for no MXFP4."""
-    model = torch.nn.ModuleList([mixture((torch.arange(64.0) % 8).view(1, 64, 1), "gate_up_proj_bias")])
-    found = find("quantization", Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization=planned))))
-    assert (found.effective, found.reached) == (effective, 1 if effective != "none" else None)
+SETTINGS = {
+    "none": "",
+    "bnb-int8": "BitsAndBytesConfig(load_in_8bit=True)",
+    "bnb-nf4": 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.float16)',
+    "bnb-nf4-double": 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", '
+    "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.float16)",
+    "bnb-fp4": 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="fp4", bnb_4bit_compute_dtype=torch.float16)',
+    "bnb-fp4-double": 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="fp4", '
+    "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.float16)",
+    "torchao-int8": "TorchAoConfig(Int8WeightOnlyConfig(set_inductor_config=False))",
+    "torchao-fp8": "TorchAoConfig(Float8WeightOnlyConfig(set_inductor_config=False))",
+    "torchao-int4": 'TorchAoConfig(Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d", '
+    "set_inductor_config=False))",
+    "quanto-int8": 'QuantoConfig(weights="int8")',
+    "quanto-int4": 'QuantoConfig(weights="int4")',
+    "mxfp4": "Mxfp4Config()",
+    "mxfp4-dequantized": "Mxfp4Config(dequantize=True)",
+}
 
 
-@pytest.mark.parametrize(("dense", "counted"), [(0, (4, 4)), (1, (4, 5))])
-def test_of_experts_in_mxfp4_those_that_are_dense_are_missed(dense: int, counted: tuple[int, int]) -> None:
-    def packed() -> Any:
-        module = torch.nn.Module()
-        for name in ("gate_up_proj", "down_proj"):
-            for part, width in (("blocks", 16), ("scales", 1)):
-                codes = torch.nn.Parameter(torch.zeros(2, 4, width, dtype=torch.uint8), requires_grad=False)
-                module.register_parameter(f"{name}_{part}", codes)
-        return module
-
-    beside = [mixture(torch.rand(2, 64, 3), "gate_up_proj_bias") for _ in range(dense)]
-    model = torch.nn.ModuleList([packed(), packed(), torch.nn.Linear(4, 4), *beside])
-    model.dtype = torch.float32
-    found = find("quantization", Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization="mxfp4"))))
-    assert (found.effective, found.reached, found.expected) == ("mxfp4", *counted)
-    assert f"4 of {counted[1]} matrices in mxfp4: {2 * 2 * 2 * 4 * 17:,} bytes with scales" in found.proof
+def prepared(name: str, source: ModelSource) -> Script:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(source, device="cuda", dtype="float16", quantization=name)))
+    return script
 
 
-def test_without_a_plan_for_it_packed_weights_are_named_and_not_counted() -> None:
-    model, again = llama()
-    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
-    found = find("quantization", Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
-    assert (found.effective, found.reached, found.expected) == ("bnb-nf4", None, None)
-    assert found.proof.startswith("7 matrices in bnb-nf4: ")
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_script_quantizes_with_these_settings(name: str) -> None:
+    script = prepared(name, ModelSource("folder", path="/m"))
+    said = "".join("".join(script.prepare).split()).replace(",)", ")")
+    wanted = "".join(SETTINGS[name].split())
+    assert said == (f"quantization_config={wanted}" if wanted else "")
+    assert ("quantization_config" in script.load) is bool(wanted)
+
+
+@pytest.mark.parametrize("name", [name for name in SETTINGS if name not in ("none", "mxfp4-dequantized")])
+def test_values_are_those_of_the_library_given_or_not(name: str) -> None:
+    load = LoadPlan(ModelSource("folder", path="/m"), device="cuda", quantization=name)
+    built, text = quantization_config(load), values_text(load, "float16")
+    assert built is not None and "output head" in text
+    config = built.build(**{COMPUTE_DTYPE: torch.float16})
+    config = getattr(config, "quant_type", config)
+    values = dict(one.split("=") for one in text.split(";")[0].split(", "))
+    assert values and values == {one: str(getattr(config, one)).removeprefix("torch.") for one in values}
+
+
+def test_every_choice_has_its_settings() -> None:
+    assert list(SETTINGS) == [one.name for axis in all_axes() if axis.name == "quantization" for one in axis.choices]
+
+
+def test_a_gguf_file_is_dequantized_whatever_kernels_the_hub_has() -> None:
+    script = prepared("none", ModelSource("gguf", path="/m.gguf"))
+    assert script.prepare == ["quantization_config = GgufConfig(dequantize=True)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "random"),
+    [
+        ("mxfp4", "random", True),
+        ("mxfp4-dequantized", "random", True),
+        ("mxfp4", "folder", False),
+        ("bnb-int8", "random", False),
+    ],
+)
+def test_only_random_experts_are_made_in_mxfp4(name: str, kind: str, random: bool) -> None:
+    script = prepared(name, ModelSource(kind, path="/m", config_json="{}"))  # type: ignore[arg-type]
+    assert ("experts" in script.state) is random and bool(script.empty) is random

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.backend.worker.prove.test_findings import found, run, workers  # noqa: F401
+from tests.backend.worker.witness.test_findings import found, run, workers  # noqa: F401
 from tests.support.decode_loop import NEW, Told, greedy, own, prompt
 from tests.support.machines import CPU, H200, facts
 from tests.support.scripts import preamble
