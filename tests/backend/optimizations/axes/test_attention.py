@@ -90,11 +90,6 @@ def planned(name: str | None) -> Plan:
     return Plan(LoadPlan(ModelSource("random"), attention=name))
 
 
-def test_a_script_names_the_implementation(script: Script) -> None:
-    AXIS.write(script, planned("eager"))
-    assert (script.load, script.definitions) == ({"attn_implementation": "'eager'"}, [])
-
-
 def test_a_script_carries_the_workers_own_function_with_it(script: Script) -> None:
     AXIS.write(script, planned("sdpa-gqa"))
     assert script.definitions == [("worker/patch/attention.py", "register_grouped_attention")]

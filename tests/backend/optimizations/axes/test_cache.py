@@ -85,14 +85,6 @@ def test_the_script_makes_the_same_cache(kind: str, written: str) -> None:
     assert len(script.imports) == bool(written)
 
 
-@pytest.mark.parametrize("kind", CACHES)
-def test_a_script_changes_what_the_worker_changes(kind: str) -> None:
-    script = Script()
-    AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(CACHES[kind])))
-    made = {"quantized-quanto4": ["unpack_with_torch()"], "quantized-fp8": ["saturate_fp8_cache()"]}.get(kind, [])
-    assert script.patch == made and len(script.definitions) == len(made)
-
-
 @pytest.mark.parametrize(
     ("layers", "quantized", "unwindowed"),
     [

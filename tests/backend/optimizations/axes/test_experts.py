@@ -12,15 +12,13 @@ from transformers import AutoConfig
 from transformers.activations import SiLUActivation
 from transformers.integrations import moe
 
-from tests.support.machines import CPU, H200, MACHINES, facts
+from tests.support.machines import CPU, H200, facts
 from tests.support.proof import claimed
-from tests.support.scripts import preamble
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import routed, subject_of
 from tokendyno.backend.optimizations.axes.experts import AXIS, GROUPED
 from tokendyno.backend.plan import LoadPlan, Plan
-from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.patch.apply import set_experts
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import ShapedCall, Trace, trace
@@ -201,38 +199,6 @@ def test_with_guesses_auto_is_grouped_mm_on_a_gpu_too() -> None:
     assert "_optimize_model_for_decode" not in inspect.getsource(GenerationMixin._assisted_decoding)
 
 
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-@pytest.mark.parametrize("way", WAYS)
-def test_a_script_sets_what_the_plan_sets(way: str, machine: Any) -> None:
-    bare = Plan(LoadPlan(ModelSource("random")))
-    plan = AXIS.edit(bare, way, subject_of(facts(), machine, {}))
-    script = Script()
-    AXIS.write(script, plan)
-    if plan == bare:
-        assert script == Script()
-        return
-    made, wanted = build("gpt_oss"), build("gpt_oss")
-    exec("\n".join([preamble(script), *script.patch]), {"model": made})
-    set_experts(wanted, way)
-    assert made.get_experts_implementation() == wanted.get_experts_implementation()
-
-
-@pytest.mark.parametrize(
-    ("kind", "quantization", "packed"),
-    [
-        ("random", "none", False),
-        ("random", "mxfp4", True),
-        ("folder", "mxfp4", True),
-        ("folder", "mxfp4-dequantized", False),
-    ],
-)
-def test_a_script_of_our_kernels_reads_packed_experts_as_they_lie(kind: Any, quantization: Any, packed: bool) -> None:
-    script = Script()
-    AXIS.write(script, Plan(LoadPlan(ModelSource(kind), experts="triton", quantization=quantization)))
-    assert ("read_packed(True)" in script.prepare) is packed
-    assert script.patch[0].startswith("use_triton(model, ")
-
-
 @pytest.mark.parametrize(("asked", "found"), [(None, "auto"), ("grouped_mm", "grouped_mm")])
 def test_a_single_pass_on_a_gpu_is_grouped_for_auto_too(asked: str | None, found: str) -> None:
     model = tiny("gpt_oss")
@@ -263,9 +229,3 @@ def test_rows_prove_nothing_where_no_way_of_computing_them_was_seen() -> None:
     assert (hidden.effective, hidden.reached, hidden.expected) == ("auto", 0, LAYERS)
     assert hidden.proof.endswith("; decode steps ran in replayed CUDA graphs")
     assert "decode steps" not in find("experts", rows(5)).proof
-
-
-def test_our_kernels_are_put_in_before_layers_are_replaced() -> None:
-    script = Script(patch=["replace_layers(model)"])
-    AXIS.write(script, Plan(LoadPlan(ModelSource("folder"), experts="triton")))
-    assert script.patch[0].startswith("use_triton(model, ") and script.patch[1:] == ["replace_layers(model)"]

@@ -114,12 +114,6 @@ def planned(**load: Any) -> Plan:
     return Plan(LoadPlan(ModelSource("random"), **load))
 
 
-def test_a_script_asks_transformers_for_the_hubs_kernels() -> None:
-    script = Script()
-    AXIS.write(script, planned(kernels="hub", kernels_compiled=True))
-    assert script.patch == ["model.set_use_kernels(True, mode=Mode.INFERENCE | Mode.TORCH_COMPILE)"]
-
-
 def test_a_script_puts_the_layers_of_a_folder_in() -> None:
     script = Script()
     AXIS.write(script, planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED)))

@@ -74,25 +74,3 @@ def test_what_makes_no_difference_is_called_as_planned(way: LoadingKind) -> None
             "loading", Observation(None, None, same, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0}))
         )
         assert finding.effective == way and "all choices are the same" in finding.proof
-
-
-@pytest.mark.parametrize(
-    ("way", "device", "line"),
-    [
-        ("device_map", "cuda", ""),
-        ("no-warmup", "cuda", "modeling_utils.caching_allocator_warmup = lambda *args: None"),
-        ("plain", "cuda", "model.to(DEVICE)"),
-        ("plain", "cpu", ""),
-    ],
-)
-def test_the_script_loads_the_same_way(way: LoadingKind, device: str, line: str) -> None:
-    script = Script(load={"device_map": "DEVICE"})
-    AXIS.write(script, plan(way, device))
-    assert [*script.prepare, *script.patch] == ([line] if line else [])
-    assert ("device_map" in script.load) is (line != "model.to(DEVICE)")
-
-
-def test_a_model_is_moved_before_anything_is_changed_in_it() -> None:
-    script = Script(load={"device_map": "DEVICE"}, patch=["fuse(model)"])
-    AXIS.write(script, plan("plain"))
-    assert script.patch == ["model.to(DEVICE)", "fuse(model)"]

@@ -210,16 +210,6 @@ def test_a_device_map_is_refused_with_the_reason(
     assert says in refusal(model, machine, parallel="device-map-2", **beside)[0]
 
 
-def test_the_script_of_a_device_map_is_plain_from_pretrained() -> None:
-    checked = check(
-        make_config("Llama-3-8B", {"parallel": "device-map-2"}), facts("Llama-3-8B"), EIGHT, Workload(prompt="Once")
-    )
-    script = Script(load={"device_map": "DEVICE"})
-    AXIS.write(script, checked.plan)
-    assert script.load["device_map"] == '"auto"' and "range(2)" in script.load["max_memory"]
-    assert not script.imports and not script.patch
-
-
 @pytest.mark.parametrize(
     ("load", "made", "biases"),
     [

@@ -18,7 +18,6 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.prefill import AXIS, SIZES
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
-from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.compiler.limit import recompile_limit_kept
 from tokendyno.backend.worker.prompt.padding import pad
 from tokendyno.backend.worker.prompt.prompt import Prompt
@@ -97,30 +96,6 @@ def test_it_is_found_by_what_it_is_for(words: str) -> None:
     for one in entries:
         assert one.state == "runs"
         assert words in f"{one.group} {one.title} {one.summary} {one.words}".lower()
-
-
-@pytest.mark.parametrize(
-    ("choices", "keyword", "loop"),
-    [
-        ({}, None, ""),
-        ({"prefill": "chunks-512"}, "512", ""),
-        (OWN | {"prefill": "chunks-2048"}, None, "DecodeLoop(model, pad, eos, prefill_chunk=2048)"),
-        (OWN, None, "DecodeLoop(model, pad, eos)"),
-        (CAPTURED | {"prefill": "captured"}, None, "DecodeLoop(model, pad, eos, cuda_graph=True, prefill_graphs=True)"),
-        (
-            OWN | {"compile": "default", "prefill": "compiled"},
-            None,
-            'DecodeLoop(model, pad, eos, compile_mode="default", prefill_compiled=True)',
-        ),
-    ],
-)
-def test_a_script_reads_in_the_same_way(choices: dict[str, str], keyword: str | None, loop: str) -> None:
-    from tokendyno.backend.optimizations.axes.loop import AXIS as LOOP
-
-    script, plan = Script(), settled(facts(), choices, H200).plan
-    LOOP.write(script, plan)
-    AXIS.write(script, plan)
-    assert (script.generate.get("prefill_chunk_size"), script.loop) == (keyword, loop)
 
 
 # --- the text stays ---------------------------------------------------------------------------------------------------

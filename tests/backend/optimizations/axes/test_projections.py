@@ -210,12 +210,6 @@ def test_packed_matrices_whose_products_show_no_shape_are_counted_in_the_model()
     assert traced(model).reached == 7, "what does show counts"
 
 
-def test_matrices_are_fused_before_layers_are_replaced() -> None:
-    script = Script(patch=["replace_layers(model)"])
-    AXIS.write(script, Plan(LoadPlan(ModelSource("random"), projections="fused")))
-    assert script.patch == ["fuse(model)", "replace_layers(model)"]
-
-
 @pytest.mark.parametrize(("whole", "apart", "reached"), [(0, 0, None), (0, 3, 0), (8, 0, 8), (8, 3, 7), (8, 24, 0)])
 def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_hidden(
     whole: int, apart: int, reached: int | None

@@ -14,9 +14,8 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.shapes import AXIS
-from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan, ShapesKind
+from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan, ShapesKind
 from tokendyno.backend.predict.lengths import cache_places, rounded
-from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.prompt.padding import pad, padding_counts
 from tokendyno.backend.worker.prompt.prompt import Prompt
 from tokendyno.backend.worker.prove.observation import Observation
@@ -195,11 +194,3 @@ def test_where_lengths_come_to_the_same_the_planned_one_counts(
         finding = find("shapes", seen(planned, positions, padding, places))
         assert (finding.effective == planned) is (planned in same)
         assert ("are the same here" in finding.proof) is (planned in same and len(same) > 1)
-
-
-def test_the_script_pads_the_same_way() -> None:
-    for kind in ("padded", "buckets"):
-        script = Script(cache="StaticCache(config=model.config, max_cache_len=MAX_LENGTH)")
-        AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, shapes=kind)))
-        assert f'rounded("{kind}", MAX_LENGTH)' in script.cache and any(f'rounded("{kind}"' in x for x in script.inputs)
-        assert script.definitions == [("predict/lengths.py", "rounded")]

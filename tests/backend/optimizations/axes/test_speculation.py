@@ -18,7 +18,6 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.speculation import AXIS, LOOKUP_TOKENS, STATEFUL
 from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan
-from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
 from tokendyno.backend.worker.witness import find
@@ -99,13 +98,6 @@ def test_it_is_proved_by_what_was_looked_up_and_not_by_the_plan() -> None:
     assert off.counts(24, 24) == Drafts()
     assert find("speculation", seen(RunCounts(drafts=off.counts(24, 24)))).effective == "off"
     assert claimed(AXIS, seen(RunCounts())) == {"off"}
-
-
-def test_the_script_asks_for_as_many_tokens() -> None:
-    on, off = Script(), Script()
-    AXIS.write(on, PLAN)
-    AXIS.write(off, Plan(PLAN.load))
-    assert (on.generate, off.generate) == ({"prompt_lookup_num_tokens": "5"}, {})
 
 
 @pytest.mark.parametrize(

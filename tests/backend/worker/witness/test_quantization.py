@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,9 +28,6 @@ def test_what_the_checkpoint_had_packed_is_nones(tmp_path: Path) -> None:
     made = find("quantization", Observation(packed, None, plan))
     assert (kept.effective, made.effective) == ("none", "bnb-nf4")
     assert "as the checkpoint holds them" in kept.proof and "matrices in bnb-nf4" in kept.proof
-
-
-NF4_CODE, FP4_CODE = (-1.0, -0.6961928), (0.0, 0.0052083)
 
 
 def mixture(weight: torch.Tensor, *names: str) -> Any:
@@ -79,27 +75,6 @@ def test_experts_with_more_magnitudes_than_a_4_bit_float_are_not_from_mxfp4(magn
 
 def fake(name: str, module: str = __name__, **fields: Any) -> Any:
     return type(name, (), {"__module__": module, **fields})()
-
-
-def state(code: tuple[float, ...], **more: Any) -> Any:
-    return SimpleNamespace(code=torch.tensor(code), **more)
-
-
-@pytest.mark.parametrize(
-    ("weight", "kind"),
-    [
-        (fake("Int8Params", dtype=torch.int8), "bnb-int8"),
-        (fake("Int8Params", dtype=torch.bfloat16), None),  # on the CPU until it is moved
-        (fake("Params4bit", quant_state=None), None),
-        (fake("Params4bit", quant_state=state(NF4_CODE)), "bnb-nf4"),
-        (fake("Params4bit", quant_state=state(FP4_CODE)), "bnb-fp4"),
-        (fake("Params4bit", quant_state=state(NF4_CODE, state2=object())), "bnb-nf4-double"),
-        (fake("Params4bit", quant_state=state(FP4_CODE, state2=object())), "bnb-fp4-double"),
-        (torch.zeros(4), None),
-    ],
-)
-def test_a_weight_is_known_by_its_class_and_its_table(weight: Any, kind: str | None) -> None:
-    assert kind_of(weight) == kind
 
 
 @pytest.mark.parametrize(
