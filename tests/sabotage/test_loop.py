@@ -10,8 +10,7 @@ import torch
 from tests.sabotage.saboteur import Patch, table, tests_of
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.step import Step
-from tokendyno.backend.worker.runners import choice as runners
-from tokendyno.backend.worker.runners.loop import LoopRunner
+from tokendyno.backend.worker.runners import course
 
 
 @contextmanager
@@ -53,15 +52,15 @@ def aside(every: int) -> Patch:
     return broken
 
 
-def the_other_runner() -> Any:
-    return mock.patch.object(runners, "GenerateRunner", LoopRunner)
+def the_other_loop() -> Any:
+    return mock.patch.object(course, "GenerateCall", course.OwnLoop)
 
 
 SABOTEURS = table(
     "loop",
     {
         "own": {"removed": removed, "half of the steps": aside(2), "one step in five": aside(5)},
-        "generate": {"the custom loop": the_other_runner},
+        "generate": {"the custom loop": the_other_loop},
     },
     {"cache": "static"},
 )

@@ -60,6 +60,17 @@ def compile_config(plan: GeneratePlan) -> CompileConfig | None:
     return config
 
 
+@contextlib.contextmanager
+def recompile_limit_kept() -> Iterator[None]:
+    """Keeps Dynamo's limit of recompilations, which transformers raises for good where a prompt is read in chunks
+    (5.22: generation/utils.py, `_prefill`): later runs give up after as many as any other."""
+    limit = torch._dynamo.config.recompile_limit
+    try:
+        yield
+    finally:
+        torch._dynamo.config.recompile_limit = limit
+
+
 def _graphs_in_this_thread() -> None:
     """torch 2.11 keeps Inductor's CUDA graphs by thread, and asserts in any but the one that imported their module."""
     from torch._inductor import cudagraph_trees

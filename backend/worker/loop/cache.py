@@ -26,6 +26,120 @@ from transformers.cache_utils import (
 from tokendyno.backend.errors import InputError
 
 
+class StaticSlotCache(StaticCache):  # type: ignore[misc]
+    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn;
+    `undo`: how many decode steps `rollback` can undo at most.
+
+    full, sliding   the slots shared by the layers of that kind, None where there are none
+    additive        number format of masks that attention adds; None: it takes boolean ones
+    counters        int64, on the device, incremented after every step: the current slot of both, and `step`
+    """
+
+    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:
+        super().__init__(config=config, max_cache_len=max_cache_len)
+        self.length, self.eight_bits, self.undo = max_cache_len, eight_bits, undo
+        self._overwritten: list[Overwritten] = []
+        self.additive: Any = None
+        self.counters: Any = None
+        self.sizes: Any = None
+        self.full: LayerSlots | None = None
+        self.sliding: LayerSlots | None = None
+        for i, layer in enumerate(self.layers):
+            self.layers[i] = self._own(layer)
+
+    def _own(self, layer: Any) -> Any:
+        """What takes the place of a layer of transformers' static cache."""
+        kind = type(layer)
+        if kind is LinearAttentionLayer:
+            return StateLayer(layer.number_of_states)
+        if self.eight_bits and kind is not StaticLayer:
+            raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
+        if kind in (StaticLayer, LinearAttentionAndStaticFullAttentionLayer):
+            self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
+            if kind is StaticLayer:
+                return (StaticFp8SlotLayer if self.eight_bits else StaticSlotLayer)(self.full)
+            return HybridSlotLayer(self.full, layer.number_of_states)
+        if kind not in (StaticSlidingWindowLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):
+            raise InputError(
+                f"The custom decode loop does not support cache layers of class {kind.__name__}. Use loop=generate."
+            )
+        self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
+        if self.sliding.size != layer.max_cache_len:
+            raise InputError(
+                "The custom decode loop supports one sliding-window size; this model has two. Use loop=generate."
+            )
+        if kind is StaticSlidingWindowLayer:
+            return RingSlotLayer(self.sliding)
+        return HybridRingSlotLayer(self.sliding, layer.number_of_states)
+
+    @property
+    def slots(self) -> "list[LayerSlots]":
+        """Those of full attention and of the sliding window, as far as the model has them."""
+        return [slots for slots in (self.full, self.sliding) if slots is not None]
+
+    @property
+    def step(self) -> Any:
+        """(1,) int64, on the device: decode steps since the prompt."""
+        return self.counters[2:]
+
+    def reset(self) -> None:
+        super().reset()
+        for slots in self.slots:
+            slots.decoding = False
+
+    def begin(self, mask: Any) -> None:
+        """The prompt, with `mask` (B, P), is in the cache: the next update is a decode step."""
+        if self.counters is None:
+            sizes = [slots.size if slots is not None else 1 for slots in (self.full, self.sliding)]
+            self.counters = torch.zeros(3, dtype=torch.long, device=mask.device)
+            self.sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
+            for tensor in (self.counters, self.sizes):
+                torch._dynamo.mark_static_address(tensor)
+        self.counters.zero_()
+        for slots in self.slots:
+            slots.begin(mask)
+            slots.decoding = True
+        if self.undo and not self._overwritten:
+            self._overwritten = list(self._may_be_overwritten())
+
+    def replayed(self, tokens: int) -> None:
+        """A captured pass read a prompt of so many tokens: the next update is a decode step."""
+        for layer in self.layers:
+            layer.replayed(tokens)
+        for slots in self.slots:
+            slots.decoding = True
+
+    def advance(self) -> None:
+        """After a decode step."""
+        self.counters.add_(1).remainder_(self.sizes)
+
+    def keep(self) -> None:
+        """Before a decode step: what it may overwrite, if it may be undone."""
+        for one in self._overwritten:
+            one.keep(self.step)
+
+    def _may_be_overwritten(self) -> "Iterator[Overwritten]":
+        """What a decode step may overwrite beside slots that were not filled."""
+        for slots in self.slots:
+            yield Overwritten(self.undo, slots.filled, slots, 1, ahead=1)  # the end of a step counts the next one
+        for layer in self.layers:
+            if isinstance(layer, StaticSlidingWindowLayer):
+                yield from (Overwritten(self.undo, tensor, layer.slots, 2) for tensor in (layer.keys, layer.values))
+            for states in (getattr(layer, "conv_states", {}), getattr(layer, "recurrent_states", {})):
+                yield from (Overwritten(self.undo, one) for one in states.values() if one is not None)
+
+    def rollback(self, steps: int) -> None:
+        """Undo the last decode steps, at most `undo` of them, as if they had never been taken. ValueError if more."""
+        if not 0 <= steps <= min(self.undo, int(self.step)):
+            raise ValueError(f"{steps} steps cannot be undone: {int(self.step)} were taken, and {self.undo} are kept.")
+        for _ in range(steps):
+            self.counters.sub_(1).remainder_(self.sizes)
+            for one in self._overwritten:
+                one.restore(self.step)
+        for slots in self.slots:
+            slots.add()
+
+
 class LayerSlots:
     """The slots of all layers that hold `size` tokens: which are filled, and which one the next token is written to.
 
@@ -36,7 +150,7 @@ class LayerSlots:
     decoding  whether the layers write one token at `current`, or a prompt as in transformers
     """
 
-    def __init__(self, cache: "StaticSlotCache", number: int, size: int) -> None:
+    def __init__(self, cache: StaticSlotCache, number: int, size: int) -> None:
         self._cache, self._number, self.size = cache, number, size
         self.decoding = False
         self.filled: Any = None
@@ -134,49 +248,6 @@ class StaticSlotLayer(SlotLayer, StaticLayer):  # type: ignore[misc]
         self.slots = slots
 
 
-FP8_LARGEST, FP8_LEAST = 448.0, 1e-12
-"""The largest number of float8_e4m3fn, and what a head without larger numbers is scaled by."""
-
-
-def to_fp8(states: Any) -> tuple[Any, Any]:
-    """States (B, heads, tokens, head size) -> float8_e4m3fn, and the scale of each token and head, float32."""
-    scales = states.float().abs().amax(-1).clamp(min=FP8_LEAST) / FP8_LARGEST
-    return (states.float() / scales[..., None]).to(torch.float8_e4m3fn), scales
-
-
-class StaticFp8SlotLayer(StaticSlotLayer):
-    """Full attention to keys and values in 8 bits; `key_scales`, `value_scales`: (B, heads, slots) float32."""
-
-    key_scales: Any
-    value_scales: Any
-
-    def lazy_initialization(self, key_states: Any, value_states: Any) -> None:
-        super().lazy_initialization(*(one[..., :1, :].to(torch.float8_e4m3fn) for one in (key_states, value_states)))
-        self.dtype = key_states.dtype
-        self.key_scales, self.value_scales = (
-            torch.zeros(one.shape[:3], dtype=torch.float32, device=self.device) for one in (self.keys, self.values)
-        )
-        for scales in (self.key_scales, self.value_scales):
-            torch._dynamo.mark_static_address(scales)
-
-    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
-        if self.slots.decoding:
-            places = self.slots.current
-        else:
-            tokens, self.empty = key_states.shape[2], False
-            places = torch.arange(tokens, device=self.device) + self.cumulative_length
-            self.cumulative_length.add_(tokens)
-        held = (self.keys, self.key_scales), (self.values, self.value_scales)
-        for (codes, scales), states in zip(held, (key_states, value_states), strict=True):
-            new, of_new = to_fp8(states)
-            codes.view(torch.uint8).index_copy_(2, places, new.view(torch.uint8))
-            scales.index_copy_(2, places, of_new)
-        keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in held)
-        return keys, values
-
-
 class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
     """A sliding window as a ring buffer."""
 
@@ -226,6 +297,49 @@ class HybridRingSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticSliding
         self.cumulative_length_int = tokens
 
 
+FP8_LARGEST, FP8_LEAST = 448.0, 1e-12
+"""The largest number of float8_e4m3fn, and what a head without larger numbers is scaled by."""
+
+
+def to_fp8(states: Any) -> tuple[Any, Any]:
+    """States (B, heads, tokens, head size) -> float8_e4m3fn, and the scale of each token and head, float32."""
+    scales = states.float().abs().amax(-1).clamp(min=FP8_LEAST) / FP8_LARGEST
+    return (states.float() / scales[..., None]).to(torch.float8_e4m3fn), scales
+
+
+class StaticFp8SlotLayer(StaticSlotLayer):
+    """Full attention to keys and values in 8 bits; `key_scales`, `value_scales`: (B, heads, slots) float32."""
+
+    key_scales: Any
+    value_scales: Any
+
+    def lazy_initialization(self, key_states: Any, value_states: Any) -> None:
+        super().lazy_initialization(*(one[..., :1, :].to(torch.float8_e4m3fn) for one in (key_states, value_states)))
+        self.dtype = key_states.dtype
+        self.key_scales, self.value_scales = (
+            torch.zeros(one.shape[:3], dtype=torch.float32, device=self.device) for one in (self.keys, self.values)
+        )
+        for scales in (self.key_scales, self.value_scales):
+            torch._dynamo.mark_static_address(scales)
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        if self.slots.decoding:
+            places = self.slots.current
+        else:
+            tokens, self.empty = key_states.shape[2], False
+            places = torch.arange(tokens, device=self.device) + self.cumulative_length
+            self.cumulative_length.add_(tokens)
+        held = (self.keys, self.key_scales), (self.values, self.value_scales)
+        for (codes, scales), states in zip(held, (key_states, value_states), strict=True):
+            new, of_new = to_fp8(states)
+            codes.view(torch.uint8).index_copy_(2, places, new.view(torch.uint8))
+            scales.index_copy_(2, places, of_new)
+        keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in held)
+        return keys, values
+
+
 class Overwritten:
     """What the last decode steps found in a tensor before they overwrote it: along `dim` in the current slot of
     `slots`, or so many ahead; without slots in all of it, which takes `steps` times as much memory."""
@@ -252,117 +366,3 @@ class Overwritten:
             self._tensor.copy_(kept)
         else:
             self._tensor.index_copy_(self._dim, self._place(self._slots), kept)
-
-
-class StaticSlotCache(StaticCache):  # type: ignore[misc]
-    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn;
-    `undo`: how many decode steps `rollback` can undo at most.
-
-    full, sliding   the slots shared by the layers of that kind, None where there are none
-    additive        number format of masks that attention adds; None: it takes boolean ones
-    counters        int64, on the device, incremented after every step: the current slot of both, and `step`
-    """
-
-    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:
-        super().__init__(config=config, max_cache_len=max_cache_len)
-        self.length, self.eight_bits, self.undo = max_cache_len, eight_bits, undo
-        self._overwritten: list[Overwritten] = []
-        self.additive: Any = None
-        self.counters: Any = None
-        self.sizes: Any = None
-        self.full: LayerSlots | None = None
-        self.sliding: LayerSlots | None = None
-        for i, layer in enumerate(self.layers):
-            self.layers[i] = self._own(layer)
-
-    def _own(self, layer: Any) -> Any:
-        """What takes the place of a layer of transformers' static cache."""
-        kind = type(layer)
-        if kind is LinearAttentionLayer:
-            return StateLayer(layer.number_of_states)
-        if self.eight_bits and kind is not StaticLayer:
-            raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
-        if kind in (StaticLayer, LinearAttentionAndStaticFullAttentionLayer):
-            self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
-            if kind is StaticLayer:
-                return (StaticFp8SlotLayer if self.eight_bits else StaticSlotLayer)(self.full)
-            return HybridSlotLayer(self.full, layer.number_of_states)
-        if kind not in (StaticSlidingWindowLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):
-            raise InputError(
-                f"The custom decode loop does not support cache layers of class {kind.__name__}. Use loop=generate."
-            )
-        self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
-        if self.sliding.size != layer.max_cache_len:
-            raise InputError(
-                "The custom decode loop supports one sliding-window size; this model has two. Use loop=generate."
-            )
-        if kind is StaticSlidingWindowLayer:
-            return RingSlotLayer(self.sliding)
-        return HybridRingSlotLayer(self.sliding, layer.number_of_states)
-
-    @property
-    def slots(self) -> list[LayerSlots]:
-        """Those of full attention and of the sliding window, as far as the model has them."""
-        return [slots for slots in (self.full, self.sliding) if slots is not None]
-
-    def begin(self, mask: Any) -> None:
-        """The prompt, with `mask` (B, P), is in the cache: the next update is a decode step."""
-        if self.counters is None:
-            sizes = [slots.size if slots is not None else 1 for slots in (self.full, self.sliding)]
-            self.counters = torch.zeros(3, dtype=torch.long, device=mask.device)
-            self.sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
-            for tensor in (self.counters, self.sizes):
-                torch._dynamo.mark_static_address(tensor)
-        self.counters.zero_()
-        for slots in self.slots:
-            slots.begin(mask)
-            slots.decoding = True
-        if self.undo and not self._overwritten:
-            self._overwritten = list(self._may_be_overwritten())
-
-    def _may_be_overwritten(self) -> Iterator[Overwritten]:
-        """What a decode step may overwrite beside slots that were not filled."""
-        for slots in self.slots:
-            yield Overwritten(self.undo, slots.filled, slots, 1, ahead=1)  # the end of a step counts the next one
-        for layer in self.layers:
-            if isinstance(layer, StaticSlidingWindowLayer):
-                yield from (Overwritten(self.undo, tensor, layer.slots, 2) for tensor in (layer.keys, layer.values))
-            for states in (getattr(layer, "conv_states", {}), getattr(layer, "recurrent_states", {})):
-                yield from (Overwritten(self.undo, one) for one in states.values() if one is not None)
-
-    def keep(self) -> None:
-        """Before a decode step: what it may overwrite, if it may be undone."""
-        for one in self._overwritten:
-            one.keep(self.step)
-
-    def rollback(self, steps: int) -> None:
-        """Undo the last decode steps, at most `undo` of them, as if they had never been taken. ValueError if more."""
-        if not 0 <= steps <= min(self.undo, int(self.step)):
-            raise ValueError(f"{steps} steps cannot be undone: {int(self.step)} were taken, and {self.undo} are kept.")
-        for _ in range(steps):
-            self.counters.sub_(1).remainder_(self.sizes)
-            for one in self._overwritten:
-                one.restore(self.step)
-        for slots in self.slots:
-            slots.add()
-
-    def replayed(self, tokens: int) -> None:
-        """A captured pass read a prompt of so many tokens: the next update is a decode step."""
-        for layer in self.layers:
-            layer.replayed(tokens)
-        for slots in self.slots:
-            slots.decoding = True
-
-    @property
-    def step(self) -> Any:
-        """(1,) int64, on the device: decode steps since the prompt."""
-        return self.counters[2:]
-
-    def advance(self) -> None:
-        """After a decode step."""
-        self.counters.add_(1).remainder_(self.sizes)
-
-    def reset(self) -> None:
-        super().reset()
-        for slots in self.slots:
-            slots.decoding = False

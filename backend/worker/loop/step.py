@@ -1,4 +1,9 @@
-"""One decode step on tensors that never move, so that it can be compiled whole or captured as a CUDA graph."""
+"""A decode step on tensors that never move, so that it can be compiled whole or captured as a CUDA graph.
+
+In running order: `begin` reads the prompt and appends the first token, and each call takes a step: the model reads the
+newest token, the next one is chosen from its logits, all counters advance, and the token is appended. Shapes: B texts,
+a prompt of P tokens, L slots in the cache, V words in the vocabulary.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +24,171 @@ from tokendyno.backend.worker.vocabulary import scored_ids
 MAX_EOS = 8
 STEP_END = "tokendyno_step_end"
 """Attribute of a model that holds its `StepEnd`, where a kernel replaces it."""
+
+
+class Step:
+    """Everything that one decode step reads and writes, in place.
+
+    positions  (B, 1) the position of the newest token in each row's text
+    out        (L, B) all new ids so far, one row per step
+    scores     (L, B) float32: what each of these ids scored; NaN where a row of logits had NaN
+    done       (B,) rows that have ended: they continue as padding, as in `generate`. A batch of one ends when the host
+               sees the EOS, and does not use this
+    turns      (1,) int32 zero, in which a kernel counts its finished programs
+    given      tokens that are given instead of chosen; None: they are chosen
+    likely     log-probabilities of what is chosen; None: nobody asked
+    chunk      tokens of the prompt in one pass; 0: all of them
+    prompts    reads a prompt by a pass that was compiled or captured for its length; None: the model's own code does
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        cache: StaticSlotCache,
+        batch_size: int,
+        sampling: Sampling,
+        pad: int,
+        given: bool = False,
+        chunk: int = 0,
+        likely: int = 0,
+    ) -> None:
+        self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
+        self._config = model.config.get_text_config(decoder=True)
+        cache.additive = model.dtype if _additive_mask(self._config) else None
+        self._end, self._chunk = step_end_of(model), chunk
+        device = model.device
+
+        def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Any:
+            tensor = torch.zeros(*shape, dtype=dtype, device=device)
+            torch._dynamo.mark_static_address(tensor)
+            return tensor
+
+        self.token, self.positions = zeros(batch_size, 1), zeros(batch_size, 1)
+        self.out = zeros(cache.length, batch_size)
+        self.scores = zeros(cache.length, batch_size, dtype=torch.float32)
+        self.done, self.eos, self.seed = zeros(batch_size, dtype=torch.bool), zeros(MAX_EOS), zeros(1)
+        self.turns = zeros(1, dtype=torch.int32)
+        self.given = Given(cache.length, scored_ids(model), model.dtype, device) if given else None
+        self.likely = Likely(cache.length, likely, device) if likely else None
+        self.advance: Callable[[], None] = self._advance
+        self.prompts: Callable[..., Any] | None = None
+        self.calls = 0
+
+    # --- the prompt --------------------------------------------------------------------------------
+
+    def begin(self, input_ids: Any, attention_mask: Any, seed: int, eos: list[int], replay: bool = True) -> None:
+        """Read the prompt (B, P) and choose the first token. `replay`: by a pass that was made for it, if any are."""
+        self.seed.fill_(seed)
+        self.eos.fill_(-1)
+        if eos:
+            self.eos[: len(eos)] = torch.tensor(eos, device=self.eos.device)
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if self.prompts is None or not replay:
+            self._begin(self._read, **inputs)
+        else:
+            self.prompts(**without_idle_mask(inputs))
+            self.cache.replayed(input_ids.shape[1])
+
+    def _begin(self, read: Callable[..., Any], input_ids: Any, attention_mask: Any = None) -> None:
+        """What the device does of it. Without a mask (B, P) nothing is padded."""
+        self.cache.reset()
+        filled = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        positions = (filled.cumsum(-1) - 1).clamp(min=0)  # (B, P): of each token in its text
+        logits = read(input_ids, attention_mask, positions)  # (B, V), of the last token
+        self.cache.begin(filled)
+        self.positions.copy_(positions[:, -1:] + 1)
+        self.done.zero_()
+        self.append(self._chosen(logits), logits)
+
+    def _read(self, input_ids: Any, attention_mask: Any, positions: Any) -> Any:
+        """Logits (B, V) of the prompt's last tokens; all shapes (B, P). Chunks attend to the cache."""
+        logits, begin = None, 0
+        for ids in input_ids.split(self._chunk or input_ids.shape[1], -1):
+            end = begin + ids.shape[1]
+            mask = None if attention_mask is None else attention_mask[:, :end]
+            logits = self._model(
+                input_ids=ids,
+                attention_mask=mask,
+                position_ids=positions[:, begin:end],
+                past_key_values=self.cache,
+                use_cache=True,
+                logits_to_keep=1,
+            ).logits[:, -1]
+            begin = end
+        return logits
+
+    def make_prompts(self, compile_mode: str | None, captured: bool) -> None:
+        """From now on prompts have passes of their own. One was read, so that no memory of the cache is a graph's."""
+        read: Callable[..., Any] = self._read
+        if compile_mode is not None:
+            read = torch.compile(read, mode=compile_mode, dynamic=False)
+
+        def begin(**inputs: Any) -> None:
+            self._begin(read, **inputs)
+
+        self.prompts = CapturedPasses(begin) if captured else begin
+
+    # --- a step ------------------------------------------------------------------------------------
+
+    def __call__(self) -> None:
+        with record_function(STEP_NAME):
+            self.advance()
+        self.calls += 1
+
+    def _advance(self) -> None:
+        """What the device does of a step."""
+        self.cache.keep()
+        logits = self._model(
+            input_ids=self.token,  # (B, 1)
+            attention_mask=self._masks(),  # (B, 1, 1, L), one for each kind of layer
+            position_ids=self.positions,  # (B, 1)
+            past_key_values=self.cache,
+            use_cache=True,
+        ).logits[:, -1]  # (B, V)
+        if self._sampling.temperature == 0 and self.given is None and self.likely is None:
+            self._end(logits, self)
+        else:
+            self.advance_slots()
+            self.append(self._chosen(logits), logits)
+
+    def _masks(self) -> Any:
+        """Masks (B, 1, 1, slots)."""
+        full, sliding = (None if slots is None else slots.mask for slots in (self.cache.full, self.cache.sliding))
+        return slot_masks(self._config, full, sliding)
+
+    def _chosen(self, logits: Any) -> Any:
+        """The next ids (B,), from logits (B, V)."""
+        if self.given is not None:
+            return self.given.choose(logits, self.cache.step)
+        return sample(logits, self._sampling, self.seed, self.cache.step)
+
+    def advance_slots(self) -> None:
+        """Advance to the next slot and position."""
+        self.cache.advance()
+        self.positions.add_(1)
+
+    def append(self, ids: Any, logits: Any) -> None:
+        """Ids (B,), chosen from logits (B, V), become the newest tokens, or padding in rows that are done."""
+        self.scores.index_copy_(0, self.cache.step, logits.gather(1, ids[:, None]).T.float())
+        if self.likely is not None:
+            self.likely.keep(self.cache.step, ids, logits)
+        if len(ids) > 1:
+            ids = torch.where(self.done, self.pad, ids)
+            self.done.logical_or_((ids[:, None] == self.eos).any(-1))
+        self.out.index_copy_(0, self.cache.step, ids[None])
+        self.token.copy_(ids[:, None])
+        for slots in self.cache.slots:
+            slots.fill()
+
+    # --- around the steps --------------------------------------------------------------------------
+
+    def rewind(self) -> None:
+        """Return to the first slot, so that warm-up steps stay inside the cache. The mask is wrong until `begin`."""
+        self.cache.counters.zero_()
+
+    def decoding(self) -> Any:
+        """Around the steps: experts in the implementation that `generate` uses while it decodes."""
+        return self._model._optimize_model_for_decode()
 
 
 class StepEnd(nn.Module):  # type: ignore[misc]
@@ -76,164 +246,6 @@ class Likely:
         found = nats.topk(self.most)
         self.ids.index_copy_(0, step, found.indices)
         self.nats.index_copy_(0, step, torch.cat([nats.gather(1, chosen[:, None]), found.values], 1))
-
-
-class Step:
-    """Everything that one decode step reads and writes, in place.
-
-    positions  (B, 1) the position of the newest token in each row's text
-    out        (L, B) all new ids so far, one row per step
-    scores     (L, B) float32: what each of these ids scored; NaN where a row of logits had NaN
-    done       (B,) rows that have ended: they continue as padding, as in `generate`. A batch of one ends when the host
-               sees the EOS, and does not use this
-    turns      (1,) int32 zero, in which a kernel counts its finished programs
-    given      tokens that are given instead of chosen; None: they are chosen
-    likely     log-probabilities of what is chosen; None: nobody asked
-    chunk      tokens of the prompt in one pass; 0: all of them
-    prompts    reads a prompt by a pass that was compiled or captured for its length; None: the model's own code does
-    """
-
-    def __init__(
-        self,
-        model: Any,
-        cache: StaticSlotCache,
-        batch_size: int,
-        sampling: Sampling,
-        pad: int,
-        given: bool = False,
-        chunk: int = 0,
-        likely: int = 0,
-    ) -> None:
-        self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
-        self._config = model.config.get_text_config(decoder=True)
-        cache.additive = model.dtype if _additive_mask(self._config) else None
-        self._end, self._chunk = step_end_of(model), chunk
-        device = model.device
-
-        def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Any:
-            tensor = torch.zeros(*shape, dtype=dtype, device=device)
-            torch._dynamo.mark_static_address(tensor)
-            return tensor
-
-        self.token, self.positions = zeros(batch_size, 1), zeros(batch_size, 1)
-        self.out = zeros(cache.length, batch_size)
-        self.scores = zeros(cache.length, batch_size, dtype=torch.float32)
-        self.done, self.eos, self.seed = zeros(batch_size, dtype=torch.bool), zeros(MAX_EOS), zeros(1)
-        self.turns = zeros(1, dtype=torch.int32)
-        self.given = Given(cache.length, scored_ids(model), model.dtype, device) if given else None
-        self.likely = Likely(cache.length, likely, device) if likely else None
-        self.advance: Callable[[], None] = self._advance
-        self.prompts: Callable[..., Any] | None = None
-        self.calls = 0
-
-    def begin(self, input_ids: Any, attention_mask: Any, seed: int, eos: list[int], replay: bool = True) -> None:
-        """Read the prompt (B, P) and choose the first token. `replay`: by a pass that was made for it, if any are."""
-        self.seed.fill_(seed)
-        self.eos.fill_(-1)
-        if eos:
-            self.eos[: len(eos)] = torch.tensor(eos, device=self.eos.device)
-        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
-        if self.prompts is None or not replay:
-            self._begin(self._read, **inputs)
-        else:
-            self.prompts(**without_idle_mask(inputs))
-            self.cache.replayed(input_ids.shape[1])
-
-    def make_prompts(self, compile_mode: str | None, captured: bool) -> None:
-        """From now on prompts have passes of their own. One was read, so that no memory of the cache is a graph's."""
-        read: Callable[..., Any] = self._read
-        if compile_mode is not None:
-            read = torch.compile(read, mode=compile_mode, dynamic=False)
-
-        def begin(**inputs: Any) -> None:
-            self._begin(read, **inputs)
-
-        self.prompts = CapturedPasses(begin) if captured else begin
-
-    def _begin(self, read: Callable[..., Any], input_ids: Any, attention_mask: Any = None) -> None:
-        """What the device does of it. Without a mask (B, P) nothing is padded."""
-        self.cache.reset()
-        filled = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        positions = (filled.cumsum(-1) - 1).clamp(min=0)
-        logits = read(input_ids, attention_mask, positions)
-        self.cache.begin(filled)
-        self.positions.copy_(positions[:, -1:] + 1)
-        self.done.zero_()
-        self.append(self._chosen(logits), logits)
-
-    def _read(self, input_ids: Any, attention_mask: Any, positions: Any) -> Any:
-        """Logits (B, V) of the prompt's last tokens; all shapes (B, P). Chunks attend to the cache."""
-        logits, begin = None, 0
-        for ids in input_ids.split(self._chunk or input_ids.shape[1], -1):
-            end = begin + ids.shape[1]
-            mask = None if attention_mask is None else attention_mask[:, :end]
-            logits = self._model(
-                input_ids=ids,
-                attention_mask=mask,
-                position_ids=positions[:, begin:end],
-                past_key_values=self.cache,
-                use_cache=True,
-                logits_to_keep=1,
-            ).logits[:, -1]
-            begin = end
-        return logits
-
-    def _chosen(self, logits: Any) -> Any:
-        """The next ids (B,), from logits (B, V)."""
-        if self.given is not None:
-            return self.given.choose(logits, self.cache.step)
-        return sample(logits, self._sampling, self.seed, self.cache.step)
-
-    def rewind(self) -> None:
-        """Return to the first slot, so that warm-up steps stay inside the cache. The mask is wrong until `begin`."""
-        self.cache.counters.zero_()
-
-    def decoding(self) -> Any:
-        """Around the steps: experts in the implementation that `generate` uses while it decodes."""
-        return self._model._optimize_model_for_decode()
-
-    def __call__(self) -> None:
-        with record_function(STEP_NAME):
-            self.advance()
-        self.calls += 1
-
-    def _advance(self) -> None:
-        self.cache.keep()
-        logits = self._model(
-            input_ids=self.token,
-            attention_mask=self._masks(),
-            position_ids=self.positions,
-            past_key_values=self.cache,
-            use_cache=True,
-        ).logits[:, -1]
-        if self._sampling.temperature == 0 and self.given is None and self.likely is None:
-            self._end(logits, self)
-        else:
-            self.advance_slots()
-            self.append(self._chosen(logits), logits)
-
-    def advance_slots(self) -> None:
-        """Advance to the next slot and position."""
-        self.cache.advance()
-        self.positions.add_(1)
-
-    def append(self, ids: Any, logits: Any) -> None:
-        """Ids (B,), chosen from logits (B, V), become the newest tokens, or padding in rows that are done."""
-        self.scores.index_copy_(0, self.cache.step, logits.gather(1, ids[:, None]).T.float())
-        if self.likely is not None:
-            self.likely.keep(self.cache.step, ids, logits)
-        if len(ids) > 1:
-            ids = torch.where(self.done, self.pad, ids)
-            self.done.logical_or_((ids[:, None] == self.eos).any(-1))
-        self.out.index_copy_(0, self.cache.step, ids[None])
-        self.token.copy_(ids[:, None])
-        for slots in self.cache.slots:
-            slots.fill()
-
-    def _masks(self) -> Any:
-        """Masks (B, 1, 1, slots)."""
-        full, sliding = (None if slots is None else slots.mask for slots in (self.cache.full, self.cache.sliding))
-        return slot_masks(self._config, full, sliding)
 
 
 def _additive_mask(config: Any) -> bool:

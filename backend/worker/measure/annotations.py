@@ -33,7 +33,8 @@ class Window:
 
 
 class Annotations:
-    """Those of one run. `generated`: how many tokens exist, which is the index of the token being generated."""
+    """Those of one run, collected while entered. `generated`: how many tokens exist, which is the index of the token
+    being generated."""
 
     def __init__(self, generated: Callable[[], int], window: Window | None = None, cuda: bool = False) -> None:
         self._generated, self._cuda = generated, cuda
@@ -47,15 +48,16 @@ class Annotations:
         self._checked, self._allocated = 0, self._segments()
         self._watching: Any = None
 
-    def start(self, begin_s: float) -> None:
-        """Begin; `begin_s`: what `time.perf_counter` said at time 0 of the run."""
-        self._begin_s = begin_s
+    def __enter__(self) -> "Annotations":
+        """Time 0 of the run is now."""
+        self._begin_s = time.perf_counter()
         self._watching = watching(self._compile_begins, self._compile_ends)
         self._watching.__enter__()
         gc.callbacks.append(self._collects)
+        return self
 
-    def stop(self) -> None:
-        """End; everything that is left to take is complete now."""
+    def __exit__(self, *exc: object) -> None:
+        """Everything that is left to take is complete now."""
         gc.callbacks.remove(self._collects)
         self._watching.__exit__(None, None, None)
         now_s = time.perf_counter() - self._begin_s

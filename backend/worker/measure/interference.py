@@ -123,7 +123,7 @@ class CpuProbe:
 
 
 class Watch:
-    """The thread. `take` returns annotations whose end was seen; their token is unknown here and 0."""
+    """While entered, a thread that asks the probes. The token of what it finds is unknown here and 0."""
 
     def __init__(self, probes: Sequence[Probe], every_s: float = CHECK_EVERY_S) -> None:
         self._probes, self._every_s = list(probes), every_s
@@ -133,21 +133,22 @@ class Watch:
         self._begin_s = 0.0
         self._thread = threading.Thread(target=self._work, name="watch", daemon=True)
 
-    def start(self, begin_s: float) -> None:
-        """Begin; `begin_s`: what `time.perf_counter` said at time 0 of the run."""
-        self._begin_s = begin_s
+    def __enter__(self) -> "Watch":
+        """Time 0 of the run is now."""
+        self._begin_s = time.perf_counter()
         self._each("begin")
         self._thread.start()
+        return self
 
-    def stop(self) -> None:
-        """Check once more and end; every annotation is complete now."""
+    def __exit__(self, *exc: object) -> None:
+        """Checks once more: every annotation is complete now."""
         self._stop.set()
         self._thread.join()
         self._check()
         self._close(set())
 
     def take(self) -> list[Annotation]:
-        """Annotations that were not taken yet."""
+        """Annotations whose end was seen, and that were not taken yet."""
         return [self._found.popleft() for _ in range(len(self._found))]
 
     def figures(self) -> Machine:

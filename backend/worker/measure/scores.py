@@ -2,7 +2,7 @@
 
 import os
 import time
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from transformers import LogitsProcessor
@@ -10,15 +10,6 @@ from transformers import LogitsProcessor
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Scored
 from tokendyno.backend.worker.channel import Steps
-
-
-class Takes(Protocol):
-    """Is told what each token of a given text, `ids`, would be chosen from."""
-
-    ids: list[int]
-
-    def take(self, position: int, logits: Any) -> None:
-        """Logits (V,) of the token at that position."""
 
 
 class Scores:
@@ -95,7 +86,7 @@ class GivenText(LogitsProcessor):  # type: ignore[misc]
     start  tokens before the first one, padding included
     """
 
-    def __init__(self, scores: Takes, start: int) -> None:
+    def __init__(self, scores: Scores, start: int) -> None:
         self._scores, self._start = scores, start
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:

@@ -66,3 +66,9 @@ class Caches:
                 f"{numbers} numbers each do not divide evenly into groups. Use a prompt length that is a multiple of "
                 f"{GROUP} tokens (--prompt-tokens), or cache=quantized-fp8."
             )
+
+
+def cached_tokens(cache: Any) -> int:
+    """Tokens that a cache has seen, as its layers count them: a window may hold fewer."""
+    growing = (layer for layer in cache.layers if hasattr(layer, "get_seq_length"))  # linear attention counts no tokens
+    return max((int(layer.get_seq_length()) for layer in growing), default=0)

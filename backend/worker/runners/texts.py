@@ -28,7 +28,7 @@ from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.measure.finite import BestScores, NotFinite, watch_pages
 from tokendyno.backend.worker.prompt.prompt import read_prompt
 from tokendyno.backend.worker.runners.continuous import MOST_IDLE_STEPS, close_manager, new_manager
-from tokendyno.backend.worker.runners.told import Told
+from tokendyno.backend.worker.runners.streaming import Token
 from tokendyno.backend.worker.vocabulary import scored_ids
 
 
@@ -40,7 +40,7 @@ class Text:
     """
 
     job: Generate
-    tell_one: Callable[[Told], object]
+    tell_one: Callable[[Token], object]
     stop: Callable[[], bool]
     ends: Collection[int]
     done: "Future[None]" = field(default_factory=Future)
@@ -173,7 +173,7 @@ class Texts:
                 continue
             for token in output.generated_tokens[text.told :]:
                 text.told += 1
-                text.tell_one(Told(token))
+                text.tell_one(Token(token))
             if output.is_finished():
                 ended.append((self._running.pop(output.request_id).done, output.error))
         try:

@@ -6,9 +6,11 @@ kernels, other masks and one more graph. A prompt almost as long as the window g
 itself, which has to get as far.
 """
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -105,3 +107,21 @@ class WarmUp:
             warmup_first_s=first_s,
             warmup_last_s=last_s,
         )
+
+
+@contextlib.contextmanager
+def timed_captures() -> Iterator[list[float]]:
+    """Yields a list, to which the seconds of each capture of a CUDA graph are added, whoever captures it."""
+    took_s, begun_s = list[float](), dict[int, float]()
+    begin, end = torch.cuda.CUDAGraph.capture_begin, torch.cuda.CUDAGraph.capture_end
+
+    def capture_begin(graph: Any, *args: Any, **more: Any) -> None:
+        begun_s[id(graph)] = time.perf_counter()
+        begin(graph, *args, **more)
+
+    def capture_end(graph: Any) -> None:
+        end(graph)
+        took_s.append(time.perf_counter() - begun_s.pop(id(graph), time.perf_counter()))
+
+    with mock.patch.multiple(torch.cuda.CUDAGraph, capture_begin=capture_begin, capture_end=capture_end):
+        yield took_s

@@ -10,6 +10,7 @@ import pytest
 from tests.sabotage.small_models import llama, mistral
 from tests.support.compiling import own_folder
 from tests.support.local_worker import LocalWorker
+from tests.support.tiny_models import tiny
 from tests.support.worker import SENTENCE
 from tokendyno.backend import paths
 from tokendyno.backend.arms.check import check
@@ -27,7 +28,7 @@ torch = pytest.importorskip("torch")
 
 from torch._dynamo.utils import CompilationMetrics  # noqa: E402
 
-from tokendyno.backend.worker.compiler.ledger import Compiling, graphs_of  # noqa: E402
+from tokendyno.backend.worker.compiler.ledger import Compiling, graphs_of, recompile_limit_kept  # noqa: E402
 
 COMPILED: dict[str, Any] = {"cache": "static", "compile": "default"}
 slow, full = pytest.mark.slow, pytest.mark.full
@@ -224,7 +225,7 @@ def test_artefacts_are_saved_and_loaded_again_with_the_seconds_that_it_took_befo
     (file,) = (caches / "artefacts").glob("*.bin")
     assert file.stat().st_mode & 0o777 == 0o600 and file.stat().st_size == saved.saved_bytes
 
-    bench.worker.runner._compiling.settings = None  # as in another worker: nothing is left of it in this process
+    bench.worker.runner.session.compiling.settings = None  # as in another worker: nothing is left of it in this process
     second = bench.run(**COMPILED, compile_cache="artefacts")
     found = ledger(second)
     assert (found.hits, found.misses) == (1, 0)
@@ -235,7 +236,20 @@ def test_artefacts_are_saved_and_loaded_again_with_the_seconds_that_it_took_befo
     assert "artefact" not in "".join(bench.told(Started)[0].notes)
 
     file.write_bytes(b"rubbish")
-    bench.worker.runner._compiling.settings = None
+    bench.worker.runner.session.compiling.settings = None
     third = bench.run(**COMPILED, compile_cache="artefacts")
     assert ledger(third).misses == 1 and ledger(third).saved_bytes > 1000, "saved anew"
     assert "ignored" in bench.told(Started)[0].notes[-1]
+
+
+def test_generate_raises_the_limit_and_it_is_put_back() -> None:
+    ids, before = torch.tensor([[5, 6, 7, 8, 9]]), 5
+    with torch._dynamo.config.patch(recompile_limit=before):  # a monkeypatch would take it away for good
+        with recompile_limit_kept():
+            tiny("llama").generate(ids, max_new_tokens=2, do_sample=False, eos_token_id=None, prefill_chunk_size=2)
+            assert torch._dynamo.config.recompile_limit == 64 != before, "transformers no longer raises it"
+        assert torch._dynamo.config.recompile_limit == before
+        with pytest.raises(ValueError, match="as it is"), recompile_limit_kept():
+            torch._dynamo.config.recompile_limit = 3
+            raise ValueError("as it is")
+        assert torch._dynamo.config.recompile_limit == before

@@ -60,12 +60,9 @@ def test_it_stops_when_the_meter_says_so() -> None:
 
 
 def test_a_single_token_needs_no_decode_step() -> None:
-    counts: dict[str, float] = {}
-    model = tiny("llama")
-    asked = prompt(5)
-    out = own(model, asked, 1, loop=DecodeLoop(model, 0, [], counts=counts))
-    assert torch.equal(out, greedy(model, asked, 1))
-    assert counts["own_steps"] == 0
+    model, asked = tiny("llama"), prompt(5)
+    loop = DecodeLoop(model, 0, [])
+    assert torch.equal(own(model, asked, 1, loop=loop), greedy(model, asked, 1)) and loop.steps == 0
 
 
 def test_the_same_seed_gives_the_same_text_and_another_seed_another() -> None:

@@ -222,13 +222,9 @@ EVERY_S = 0.02
 
 
 def watched(probe: Any, looks: int) -> list[Annotation]:
-    import time
-
-    watch = Watch([probe], EVERY_S)
-    watch.start(time.perf_counter())
-    for _ in range(looks):
-        probe.seen.acquire()
-    watch.stop()
+    with Watch([probe], EVERY_S) as watch:
+        for _ in range(looks):
+            probe.seen.acquire()
     return watch.take()
 
 
@@ -248,8 +244,7 @@ def test_a_probe_that_may_not_look_is_left_out_and_the_others_go_on() -> None:
         def check(self) -> list[Cause]:
             raise PermissionError("/proc is closed")
 
-    watch = Watch([Closed([]), Says([HOT])])
-    watch.start(0.0)
-    watch.stop()
+    with Watch([Closed([]), Says([HOT])]) as watch:
+        pass
     assert [mark.kind for mark in watch.take()] == ["throttle"]
     assert watch.figures() == Machine(power_w=1.0)

@@ -140,14 +140,14 @@ def test_a_cancelled_run_ends_after_the_step_in_flight_and_says_so_of_every_requ
 ) -> None:
     def stop(event: object) -> None:
         if isinstance(event, Steps):
-            worker.runner.cancelled.set()
+            worker.runner.session.cancelled.set()
 
     worker.act = stop
     try:
         served = Served(worker, drawn(Draw(6, (5, 9), (200, 200)), 1, ROWS), kind=kind)
     finally:
         worker.act = lambda event: None
-        worker.runner.cancelled.clear()
+        worker.runner.session.cancelled.clear()
     assert served.finished.reason == "cancelled"
     assert served.finished.findings == []
     assert [row.reason for row in served.batch.requests.values()] == ["cancelled"] * 6

@@ -21,7 +21,7 @@ from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.worker.errors import explain
 from tokendyno.backend.worker.measure.finite import NotFinite
-from tokendyno.backend.worker.runners.choice import runner_for
+from tokendyno.backend.worker.runners.course import course_for
 
 OWN = {"cache": "static", "loop": "own"}
 WAYS: list[tuple[dict[str, str], float]] = [
@@ -138,7 +138,7 @@ def test_a_run_that_was_stopped_is_stopped(worker: LocalWorker) -> None:
             stopped.set()
         return torch.full_like(output, math.nan)
 
-    runner = runner_for(worker.model, job({}).plan, worker.channel, stopped)
+    runner = course_for(worker.model, job({}).plan, worker.channel, stopped)
     worker.events.clear()
     with changed(worker.model.model.model.norm, stop):
         runner.run(job({}))
@@ -159,7 +159,7 @@ TEXT = " ".join([SENTENCE] * 3)
 @pytest.mark.parametrize("ways", [{}, OWN])
 def test_a_given_text_is_scored_by_finite_numbers_only(worker: LocalWorker, ways: dict[str, str]) -> None:
     plan = job(ways).plan
-    runner = runner_for(worker.model, plan, worker.channel)
+    runner = course_for(worker.model, plan, worker.channel)
     runner.score(Score(plan, TEXT, 9, 20))
     with (
         changed(worker.model.model.model.norm, lambda call, out: torch.full_like(out, math.nan)),

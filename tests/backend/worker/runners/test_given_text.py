@@ -11,7 +11,7 @@ from tests.support.local_worker import LocalWorker
 from tests.support.worker import plan_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Score, Scored
-from tokendyno.backend.worker.runners.choice import runner_for
+from tokendyno.backend.worker.runners.course import course_for
 
 CONTEXT, POSITIONS = 9, 36
 TEXT = (
@@ -37,7 +37,7 @@ class Reader:
         self, ways: dict[str, str], text: str = TEXT, keep: str = "", against: str = "", context: int = CONTEXT
     ) -> Scored:
         plan = plan_of(**{"dtype": "float32"} | ways)
-        runner = runner_for(self.worker.model, plan, self.worker.channel, last=self.worker.runner)
+        runner = course_for(self.worker.model, plan, self.worker.channel, last=self.worker.runner)
         self.worker.runner = runner
         self.worker.events.clear()
         runner.score(Score(plan, text, context, POSITIONS, keep, against))
