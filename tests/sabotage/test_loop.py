@@ -11,6 +11,7 @@ from tests.sabotage.saboteur import Patch, table, tests_of
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.step import Step
 from tokendyno.backend.worker.runners import course
+from tokendyno.backend.worker.runners.own_loop import OwnLoop
 
 
 @contextmanager
@@ -53,7 +54,7 @@ def aside(every: int) -> Patch:
 
 
 def the_other_loop() -> Any:
-    return mock.patch.object(course, "GenerateCall", course.OwnLoop)
+    return mock.patch.object(course, "GenerateCall", OwnLoop)
 
 
 SABOTEURS = table(

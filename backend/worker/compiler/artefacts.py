@@ -36,9 +36,9 @@ class Taken:
 
 def key_of(plan: Plan, batch_size: int, length: int) -> str:
     """Key of these settings, shapes, versions and this device. `length`: slots of a static cache."""
-    found = hardware.versions()
+    installed = hardware.versions()
     device = torch.cuda.get_device_name() if plan.load.device == "cuda" else hardware.detect().cpu
-    versions = [str(torch.__version__), found.get("transformers", ""), found.get("triton", "")]
+    versions = [str(torch.__version__), installed.get("transformers", ""), installed.get("triton", "")]
     settings = msgspec.json.encode([plan.load, plan.generate, batch_size, length, device, versions])
     return hashlib.sha256(settings).hexdigest()[:24]
 
@@ -63,10 +63,10 @@ def take(key: str) -> Taken:
 
 def save(key: str, cold_s: float) -> int:
     """Save what was compiled since the last `forget`; returns the bytes, 0 if torch has nothing to save."""
-    found = torch.compiler.save_cache_artifacts()
-    if found is None:
+    artefacts = torch.compiler.save_cache_artifacts()
+    if artefacts is None:
         return 0
-    data = found[0]
+    data = artefacts[0]
     folder = paths.private_folder("artefacts")
     for name, content in ((f"{key}.bin", data), (f"{key}.json", msgspec.json.encode(Saved(cold_s)))):
         write_whole(folder / name, content, PRIVATE)

@@ -51,7 +51,7 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         """What takes the place of a layer of transformers' static cache."""
         kind = type(layer)
         if kind is LinearAttentionLayer:
-            return StateLayer(layer.number_of_states)
+            return layer  # its states take no slots, and transformers updates them in place
         if self.eight_bits and kind is not StaticLayer:
             raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
         if kind in (StaticLayer, LinearAttentionAndStaticFullAttentionLayer):
@@ -103,9 +103,15 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
             self._overwritten = list(self._may_be_overwritten())
 
     def replayed(self, tokens: int) -> None:
-        """A captured pass read a prompt of so many tokens: the next update is a decode step."""
+        """A captured pass read a prompt of so many tokens: what the host would have noted meanwhile."""
         for layer in self.layers:
-            layer.replayed(tokens)
+            if isinstance(layer, SlotLayer):
+                layer.empty = False
+            if isinstance(layer, StaticSlidingWindowLayer):
+                layer.cumulative_length_int = tokens
+            if isinstance(layer, LinearAttentionLayer):
+                made = [i for i, done in layer.is_conv_states_initialized.items() if done]
+                layer.has_previous_state.update(dict.fromkeys(made, True))
         for slots in self.slots:
             slots.decoding = True
 
@@ -225,10 +231,6 @@ class SlotLayer:
         super().reset()  # type: ignore[misc]
         self.empty = True
 
-    def replayed(self, tokens: int) -> None:
-        """A captured pass wrote a prompt of so many tokens: what the host would have noted meanwhile."""
-        self.empty = False
-
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Shapes (B, heads, tokens, head size); returns the keys and values to attend to."""
         if not self.slots.decoding:
@@ -255,46 +257,21 @@ class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
         super().__init__(max_cache_len=slots.size, sliding_window=slots.size)
         self.slots = slots
 
-    def replayed(self, tokens: int) -> None:
-        """The host counts the tokens of a window too."""
-        super().replayed(tokens)
-        self.cumulative_length_int = tokens
 
-
-class StateLayer(LinearAttentionLayer):  # type: ignore[misc]
-    """States of linear attention or of convolutions, which transformers updates in place and which take no slots; none
-    in a layer that keeps nothing."""
-
-    def replayed(self, tokens: int) -> None:
-        """The host notes that there are states."""
-        self.has_previous_state.update({i: True for i, made in self.is_conv_states_initialized.items() if made})
-
-
-class HybridSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticFullAttentionLayer):  # type: ignore[misc]
-    """Full attention beside such states."""
+class HybridSlotLayer(SlotLayer, LinearAttentionAndStaticFullAttentionLayer):  # type: ignore[misc]
+    """Full attention beside states of linear attention or of convolutions."""
 
     def __init__(self, slots: LayerSlots, states: int) -> None:
         LinearAttentionAndStaticFullAttentionLayer.__init__(self, slots.size, states)
         self.slots = slots
 
-    def replayed(self, tokens: int) -> None:
-        """What both kinds note."""
-        SlotLayer.replayed(self, tokens)
-        StateLayer.replayed(self, tokens)
 
-
-class HybridRingSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):  # type: ignore[misc]
+class HybridRingSlotLayer(SlotLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):  # type: ignore[misc]
     """A sliding window beside such states."""
 
     def __init__(self, slots: LayerSlots, states: int) -> None:
         LinearAttentionAndStaticSlidingWindowAttentionLayer.__init__(self, slots.size, slots.size, states)
         self.slots = slots
-
-    def replayed(self, tokens: int) -> None:
-        """What both kinds note."""
-        SlotLayer.replayed(self, tokens)
-        StateLayer.replayed(self, tokens)
-        self.cumulative_length_int = tokens
 
 
 FP8_LARGEST, FP8_LEAST = 448.0, 1e-12
@@ -331,12 +308,12 @@ class StaticFp8SlotLayer(StaticSlotLayer):
             tokens, self.empty = key_states.shape[2], False
             places = torch.arange(tokens, device=self.device) + self.cumulative_length
             self.cumulative_length.add_(tokens)
-        held = (self.keys, self.key_scales), (self.values, self.value_scales)
-        for (codes, scales), states in zip(held, (key_states, value_states), strict=True):
+        stored = (self.keys, self.key_scales), (self.values, self.value_scales)
+        for (codes, scales), states in zip(stored, (key_states, value_states), strict=True):
             new, of_new = to_fp8(states)
             codes.view(torch.uint8).index_copy_(2, places, new.view(torch.uint8))
             scales.index_copy_(2, places, of_new)
-        keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in held)
+        keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in stored)
         return keys, values
 
 
@@ -346,23 +323,23 @@ class Overwritten:
 
     def __init__(self, steps: int, tensor: Any, slots: LayerSlots | None = None, dim: int = 0, ahead: int = 0) -> None:
         self._tensor, self._slots, self._dim, self._ahead = tensor, slots, dim, ahead
-        found = self._found()
-        self._kept = found.new_empty((steps, *found.shape))
+        now = self._now()
+        self._saved = now.new_empty((steps, *now.shape))
 
     def _place(self, slots: LayerSlots) -> Any:
         return (slots.current + self._ahead) % slots.size
 
-    def _found(self) -> Any:
+    def _now(self) -> Any:
         return self._tensor if self._slots is None else self._tensor.index_select(self._dim, self._place(self._slots))
 
     def keep(self, step: Any) -> None:
         """Before that step, (1,) int64."""
-        self._kept.index_copy_(0, step % len(self._kept), self._found()[None])
+        self._saved.index_copy_(0, step % len(self._saved), self._now()[None])
 
     def restore(self, step: Any) -> None:
         """As it was before that step, to which the counters have returned."""
-        kept = self._kept.index_select(0, step % len(self._kept))[0]
+        saved = self._saved.index_select(0, step % len(self._saved))[0]
         if self._slots is None:
-            self._tensor.copy_(kept)
+            self._tensor.copy_(saved)
         else:
-            self._tensor.index_copy_(self._dim, self._place(self._slots), kept)
+            self._tensor.index_copy_(self._dim, self._place(self._slots), saved)

@@ -203,8 +203,8 @@ class StepEnd(nn.Module):  # type: ignore[misc]
 
 def step_end_of(model: Any) -> StepEnd:
     """The model's own, possibly with a kernel in it, else a plain one."""
-    found: StepEnd | None = getattr(model, STEP_END, None)
-    return StepEnd() if found is None else found
+    end: StepEnd | None = getattr(model, STEP_END, None)
+    return StepEnd() if end is None else end
 
 
 class Given:
@@ -243,9 +243,9 @@ class Likely:
     def keep(self, step: Any, chosen: Any, logits: Any) -> None:
         """Of this step (1,): the chosen id (1,), and the logits (1, V) that it was chosen from."""
         nats = logits.float().log_softmax(-1)
-        found = nats.topk(self.most)
-        self.ids.index_copy_(0, step, found.indices)
-        self.nats.index_copy_(0, step, torch.cat([nats.gather(1, chosen[:, None]), found.values], 1))
+        best = nats.topk(self.most)
+        self.ids.index_copy_(0, step, best.indices)
+        self.nats.index_copy_(0, step, torch.cat([nats.gather(1, chosen[:, None]), best.values], 1))
 
 
 def _additive_mask(config: Any) -> bool:

@@ -199,11 +199,11 @@ def of_rank(weight_bytes: int, kv_bytes: int, sampler: Sampler) -> RankMemory:
 
 def of_devices(model: Any, cache: Any, sampler: Sampler) -> list[RankMemory]:
     """What each GPU holds over which the layers of this process are spread."""
-    weights, cached, found = list(weight_tensors(model)), list(cache_tensors(cache)), []
+    weights, cached, devices = list(weight_tensors(model)), list(cache_tensors(cache)), []
     for index, history in enumerate([sampler.history, *sampler.beside]):
-        held = bytes_on(weights, index), bytes_on(cached, index), max(size for _, size in history)
-        found.append(RankMemory(*held, *_columns(history), of="device"))
-    return found
+        sizes = bytes_on(weights, index), bytes_on(cached, index), max(size for _, size in history)
+        devices.append(RankMemory(*sizes, *_columns(history), of="device"))
+    return devices
 
 
 def _columns(history: Sequence[tuple[float, int]]) -> tuple[list[float], list[int]]:

@@ -6,6 +6,7 @@ another thread on another stream. The custom loop reads a token a few steps afte
 as soon as a step is in the stream, and calls `tell` with it once the token is read and known to count.
 """
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +16,32 @@ from transformers import StoppingCriteria
 from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
 
 from tokendyno.backend.optimizations.tensor_bytes import HeldBytes, held_bytes, layer_bytes
-from tokendyno.backend.worker.measure.clock import clock_of
 
 COUNT_ALL_EVERY = 64
+
+
+class HostClock:
+    """`time.perf_counter`."""
+
+    def now(self) -> Any:
+        return time.perf_counter()
+
+    def between(self, begin: Any, end: Any) -> float:
+        """Seconds."""
+        return float(end - begin)
+
+
+class CudaClock(HostClock):
+    """Events in the current stream, recorded without waiting: the measured path is never synchronized. An event has its
+    time once the device gets there."""
+
+    def now(self) -> Any:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, begin: Any, end: Any) -> float:
+        return float(begin.elapsed_time(end)) / 1e3
 
 
 @dataclass(slots=True)
@@ -62,7 +86,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
     ) -> None:
         self.rows: list[TokenRow] = []
         self.steps = self.launched = 0
-        self._clock, self._cuda = clock_of(cuda), cuda
+        self._clock, self._cuda = CudaClock() if cuda else HostClock(), cuda
         if cuda:
             self.clock = "CUDA events"
         self._length = prompt_tokens
@@ -85,8 +109,8 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished."""
         event = self._clock.now()
         new = self._new(input_ids)
-        held = self._cache_bytes(), self._sampler.latest
-        self.rows.extend([TokenRow(event, token, *held) for token in input_ids[0, -new:].tolist()])
+        sizes = self._cache_bytes(), self._sampler.latest
+        self.rows.extend([TokenRow(event, token, *sizes) for token in input_ids[0, -new:].tolist()])
         return self._end if self._stop() else self._go
 
     # --- told by the custom loop: see `loop.TokenMeter` -------------------------------------------
@@ -190,8 +214,8 @@ class CudaMeter(Meter):
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         event = self._clock.now()
         new = self._new(input_ids)
-        held = self._cache_bytes(), self._sampler.latest
-        self.rows.extend([TokenRow(event, 0, *held) for _ in range(new)])
+        sizes = self._cache_bytes(), self._sampler.latest
+        self.rows.extend([TokenRow(event, 0, *sizes) for _ in range(new)])
         self._newest = (len(self.rows), input_ids)
         return self._end if self._stop() else self._go
 
@@ -207,8 +231,8 @@ class CudaMeter(Meter):
         count, ids = self._read
         offset = ids.shape[1] - count
         with torch.cuda.stream(self._aside):
-            found: list[int] = ids[0, offset + first : offset + end].tolist()
-        return found
+            read: list[int] = ids[0, offset + first : offset + end].tolist()
+        return read
 
 
 class PassMeter(Meter):

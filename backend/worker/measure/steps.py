@@ -51,13 +51,13 @@ class StepLog:
 
     clock = "host clock after the step"
 
-    def __init__(self, arrivals: Sequence[float]) -> None:
+    def __init__(self, arrivals_s: Sequence[float]) -> None:
         self.rows: list[StepRow] = []
         self.waits: list[tuple[float, int, WaitReason]] = []
         self.moves: list[tuple[int, int, int, int]] = []
         self.ends: list[tuple[int, float, EndReason]] = []
-        self.ids: list[list[int]] = [[] for _ in arrivals]
-        self._arrivals = arrivals
+        self.ids: list[list[int]] = [[] for _ in arrivals_s]
+        self._arrivals_s = arrivals_s
         self._arrived = 0
         self._entered: set[int] = set()
         self._ended: set[int] = set()
@@ -82,7 +82,7 @@ class StepLog:
 
     def arrived(self, now_s: float) -> int:
         """How many requests have arrived by now: the first so many."""
-        while self._arrived < len(self._arrivals) and self._arrivals[self._arrived] <= now_s:
+        while self._arrived < len(self._arrivals_s) and self._arrivals_s[self._arrived] <= now_s:
             self._arrived += 1
         return self._arrived
 
@@ -122,7 +122,7 @@ class StepLog:
     @property
     def unfinished(self) -> list[int]:
         """Requests that have not ended."""
-        return [i for i in range(len(self._arrivals)) if i not in self._ended]
+        return [i for i in range(len(self._arrivals_s)) if i not in self._ended]
 
     def useful_tokens(self) -> int:
         """Tokens that requests asked for and got."""

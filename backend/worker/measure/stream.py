@@ -164,12 +164,12 @@ def latencies_s(t_s: Sequence[float], last_s: float, prefill: bool) -> list[floa
     token and the sum is the elapsed time. The first token of a run has the time to first token; tokens of the same
     step have none.
     """
-    found: list[float] = []
+    latencies: list[float] = []
     for now_s, group in itertools.groupby(t_s):
         many = len(list(group))
-        if prefill and not found:
-            found += [now_s - last_s, *[0.0] * (many - 1)]
+        if prefill and not latencies:
+            latencies += [now_s - last_s, *[0.0] * (many - 1)]
         else:
-            found += [(now_s - last_s) / many] * many
+            latencies += [(now_s - last_s) / many] * many
         last_s = now_s
-    return found
+    return latencies

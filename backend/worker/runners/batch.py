@@ -56,10 +56,10 @@ class Requests:
             useful_tokens=log.useful_tokens(),
             padding_tokens=sum(row.padding for row in log.rows),
         )
-        found = counts.RunCounts(requests=requests, passes=counts.Passes(passes=len(log.rows)))
-        found.prompt = padding_counts(run.task.prompt, run.task.prompt.tokens)
+        counted = counts.RunCounts(requests=requests, passes=counts.Passes(passes=len(log.rows)))
+        counted.prompt = padding_counts(run.task.prompt, run.task.prompt.tokens)
         ttft_s = next((row.end_s for row in log.rows if any(part.made >= 0 for part in row.parts)), 0.0)
-        return Outcome("", ttft_s, [step for step in range(log.launched) if step not in prompts], found)
+        return Outcome("", ttft_s, [step for step in range(log.launched) if step not in prompts], counted)
 
     def tokens(self, run: Measured) -> Finding:
         """Whether those are right of the first request and of the one with most, as far as one pass takes them."""

@@ -18,7 +18,7 @@ from tokendyno.backend.predict.pages import pages_needed, pages_of
 from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.measure.finite import watch_pages
 from tokendyno.backend.worker.measure.memory import Sampler
-from tokendyno.backend.worker.measure.steps import StepLog, StepStreamer
+from tokendyno.backend.worker.measure.steps import StepLog
 from tokendyno.backend.worker.prompt.prompt import Prompt
 from tokendyno.backend.worker.prompt.requests import Asked
 from tokendyno.backend.worker.prove.profile import mark_step
@@ -38,9 +38,6 @@ class ContinuousBatches:
     These are the calls that the manager's own thread makes (`ContinuousBatchingManager._generation_loop_body`), so an
     error reaches us with its cause, a cancel takes effect after the step, and nothing is read while it changes.
     """
-
-    equal_steps = False
-    streamer = StepStreamer
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -30,6 +30,8 @@ from tokendyno.backend.worker.measure.annotations import Annotations
 from tokendyno.backend.worker.measure.finite import NotFinite
 from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_devices, of_rank
 from tokendyno.backend.worker.measure.scores import Reading, Scores
+from tokendyno.backend.worker.measure.steps import StepStreamer
+from tokendyno.backend.worker.measure.stream import Streamer
 from tokendyno.backend.worker.prove.detach import detach
 from tokendyno.backend.worker.prove.findings import find_all
 from tokendyno.backend.worker.prove.profile import trace
@@ -64,7 +66,7 @@ class Course:
         devices = range(1, plan.parallel.devices)
         self._beside = [MemoryMeter(plan.device, shared_process, index) for index in devices]
         self._residue = ResidueMeter(self._memory, own_process=not shared_process)
-        self._kept: Measured | None = None  # the latest run, until it is proved or another begins
+        self._unproved: Measured | None = None  # the latest run, until it is proved or another begins
 
     def run(self, job: Generate) -> None:
         """Warm up if asked and needed, run once, verify if asked, and send everything up to `Finished`. InputError
@@ -75,9 +77,9 @@ class Course:
 
     def prove(self) -> None:
         """Send `Proved`: what was in effect in the latest run, whose Generate said `keep`."""
-        if self._kept is None:
+        if self._unproved is None:
             raise RuntimeError("Prove was sent, and no run was kept for it")
-        run, self._kept = self._kept, None
+        run, self._unproved = self._unproved, None
         before = self._residue.settled()
         proof = witness(self.session, self.generation, run)
         self.session.graph_calls.rest()
@@ -93,10 +95,10 @@ class Course:
         ids = torch.tensor([[*self._decoding.prompt_ids, *token_ids]], device=model.plan.device)
         with torch.inference_mode():
             logits = model.model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[0, -1].float()
-        found = logits.topk(2)
-        likeliest = found.indices.tolist()
+        best = logits.topk(2)
+        likeliest = best.indices.tolist()
         texts = [model.tokenizer.decode([token]) for token in likeliest]
-        self.session.channel.send(Probed(len(token_ids), likeliest, texts, found.values.tolist()))
+        self.session.channel.send(Probed(len(token_ids), likeliest, texts, best.values.tolist()))
 
     def score(self, job: Score) -> None:
         """Send `Scored`: everything is as in a run, but for the choice of the next token. InputError where this model
@@ -113,7 +115,7 @@ class Course:
             if session.cancelled.is_set():
                 raise InputError("Stopped.")
             session.best.check()
-        left = self._residue.left_bytes(lambda: decoding.kept_cache)
+        left = self._residue.left_bytes(lambda: decoding.fixed_cache)
         session.channel.send(msgspec.structs.replace(scores.scored(), left_bytes=left))
 
     @property
@@ -126,7 +128,7 @@ class Course:
 
     def make_ready(self, task: Task) -> list[str]:
         """Compile as the job asks and warm up; returns notes for the user."""
-        self._kept = None
+        self._unproved = None
         session, job = self.session, task.job
         settings = session.compiling.settings
         notes = session.compiling.begin(job.plan, job.batch_size, task.length or task.prompt.tokens)
@@ -139,7 +141,7 @@ class Course:
             with session.graph_calls:
                 self._warm_up(task)
                 self._refuse_noise()
-                if self._residue.level_due and not session.cancelled.is_set():
+                if self._residue.level_first and not session.cancelled.is_set():
                     self._begin_level(task)
         return notes
 
@@ -161,11 +163,11 @@ class Course:
         self._memory.empty()
         self._note_clean(task)
         self.generation.repeat(task, REFILL_STEPS)
-        self._residue.level_due = False
+        self._residue.level_first = False
 
     def _note_clean(self, task: Task) -> None:
         """What the process holds before it runs anything; the first time counts."""
-        if self._residue.clean_due:
+        if self._residue.wants_clean:
             cache = self.generation.cache(task)
             self.generation.meter(task, cache, Sampler(self._memory))  # what the clock of every run takes is no residue
             self._residue.note_clean(cache)
@@ -178,7 +180,7 @@ class Course:
             self.session.best.check()
         except NotFinite:
             self.session.graph_calls.rest()
-            self._residue.level_due = self._residue.own_process
+            self._residue.level_first = self._residue.own_process
             raise
 
     # --- measure ----------------------------------------------------------------------------------
@@ -194,7 +196,8 @@ class Course:
             session.channel.send(Started(tokens, job.batch_size, new, notes, places))
             annotations = Annotations(lambda: len(meter.rows), task.window, session.cuda)
             tokenizer = None if session.model.encoder else session.model.tokenizer
-            streamer = generation.streamer(meter, sampler, tokenizer, session.channel, annotations)
+            sender = Streamer if job.traffic is None else StepStreamer
+            streamer: Any = sender(meter, sampler, tokenizer, session.channel, annotations)
             session.graph_calls.begin(lambda: meter.launched)
             session.best.forget()
             with session.channel.phasing("run"), DraftCounter() as drafts, session.graph_calls:
@@ -244,7 +247,7 @@ class Course:
         ranks = self._shares(run)
         session.best.forget()
         if job.keep and not (proving or cancelled):
-            self._kept = run
+            self._unproved = run
         else:
             session.graph_calls.rest()
         if proving or cancelled:
@@ -314,7 +317,7 @@ def witness(session: Session, generation: Generation, run: Measured) -> Proof:
         no_step = f"the trace failed: {type(error).__name__}: {error}"[:300]
         return Proof(findings, None, no_step, code, Traced(profiler_attached=_attached(session)))
     traced = Traced(profiler_attached=_attached(session))
-    if seen.step is not None and seen.step.gpu and generation.equal_steps:
+    if seen.step is not None and seen.step.gpu and run.task.job.traffic is None:  # those of many requests differ
         idle_s = sum(seen.step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
         traced = msgspec.structs.replace(traced, step_busy_s=seen.step.seconds - idle_s)
     return Proof(findings, seen.step, seen.no_step, code, traced)

@@ -20,7 +20,6 @@ from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
-from tokendyno.backend.worker.measure.stream import Streamer
 from tokendyno.backend.worker.prompt.padding import pad, padding_counts
 from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from tokendyno.backend.worker.prove.passes import PassCounter
@@ -60,9 +59,6 @@ class Decoding:
 
     prompt_ids  of the latest run, without padding
     """
-
-    equal_steps = True
-    streamer = Streamer
 
     def __init__(self, session: Session, loop: TokenLoop) -> None:
         self._session, self._model, self.loop = session, session.model, loop
@@ -122,9 +118,9 @@ class Decoding:
         return self._caches.make(task.job.plan.generate, task.prompt.batch_size, task.length)
 
     @property
-    def kept_cache(self) -> Any:
+    def fixed_cache(self) -> Any:
         """The static cache that the next run may use too; None without one."""
-        return self._caches.kept
+        return self._caches.cached
 
     # --- unmeasured -------------------------------------------------------------------------------
 
@@ -191,7 +187,7 @@ class Decoding:
     def outcome(self, run: Measured) -> Outcome:
         job, meter, streamed = run.task.job, run.meter, run.streamer.text
         assert self._passes is not None
-        found = counts.RunCounts(
+        counted = counts.RunCounts(
             prompt=padding_counts(run.task.prompt, self.loop.prompt_positions(run.cache, len(meter.rows))),
             drafts=self._drafts(run),
             passes=counts.Passes(
@@ -202,27 +198,27 @@ class Decoding:
             ),
         )
         if self._passes.read:
-            found.prefill = self._passes.counts()
+            counted.prefill = self._passes.counts()
         replays, matrices = self._session.graph_calls.of_prompt()
         if self.loop.keeps_step and (replays or matrices):
-            found.prefill = msgspec.structs.replace(
-                found.prefill, prompt_replays=replays, prompt_compiled_matrices=matrices
+            counted.prefill = msgspec.structs.replace(
+                counted.prefill, prompt_replays=replays, prompt_compiled_matrices=matrices
             )
         text = self._model.tokenizer.decode(run.streamer.ids, skip_special_tokens=True)
         return Outcome(
             text if text.startswith(streamed) else streamed,  # viewers already show what was streamed
             meter.seconds(meter.rows[0]) if meter.rows else 0.0,
             range(1, meter.launched),
-            found,
+            counted,
             "eos" if len(run.streamer.ids) < job.max_new_tokens else "length",
         )
 
     def _drafts(self, run: Measured) -> counts.Drafts:
         """Those that were proposed and accepted, and in a greedy text that is proved, those that should have been."""
         job, lengths, ids = run.task.job, run.drafts.lengths, run.streamer.ids
-        found = run.drafts.counts(len(ids), run.meter.steps)
+        counted = run.drafts.counts(len(ids), run.meter.steps)
         if not job.prove or not lengths or job.temperature:  # filters of sampling keep drafts out
-            return found
+            return counted
         prompt = run.task.prompt.ids[0].tolist()
         text = (
             [*prompt, *ids],
@@ -231,7 +227,7 @@ class Decoding:
             len(prompt) + job.max_new_tokens,
             () if job.ignore_eos else self._model.eos,
         )
-        return msgspec.structs.replace(found, due_drafts=drafts_due(*text), due_accepted=accepted_due(*text))
+        return msgspec.structs.replace(counted, due_drafts=drafts_due(*text), due_accepted=accepted_due(*text))
 
     def tokens(self, run: Measured) -> Finding:
         """Of the first text of a batch, and of the first that parts from it."""
@@ -241,12 +237,12 @@ class Decoding:
             begin = run.task.prompt.tokens
             others = self._texts[:, begin : begin + len(ids)].tolist()
             eos = () if job.ignore_eos else self._model.eos
-            texts += [one for one in (_to_its_end(ids, eos) for ids in others) if one not in texts][:1]
+            texts += [one for one in (_up_to_eos(ids, eos) for ids in others) if one not in texts][:1]
         every = [Text(self.prompt_ids, one) for one in texts]
         return find_tokens(self._model.model, job.plan, job.temperature > 0, every)
 
 
-def _to_its_end(ids: list[int], eos: Collection[int]) -> list[int]:
+def _up_to_eos(ids: list[int], eos: Collection[int]) -> list[int]:
     """Without the padding behind a token that ends the text."""
     end = next((place + 1 for place, one in enumerate(ids) if one in eos), len(ids))
     return ids[:end]

@@ -23,7 +23,6 @@ from tokendyno.backend.worker.compiler.ledger import compile_config
 from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import PassMeter
-from tokendyno.backend.worker.measure.stream import Streamer
 from tokendyno.backend.worker.prompt.padding import pad, padding_counts
 from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from tokendyno.backend.worker.prove.profile import mark_step
@@ -33,9 +32,6 @@ from tokendyno.backend.worker.runners.generation import Measured, Outcome, Sessi
 
 class ForwardPasses:
     """A `Generation` of passes; `max_new_tokens` is the number of them."""
-
-    equal_steps = True
-    streamer = Streamer
 
     def __init__(self, session: Session) -> None:
         self._session, self._model = session, session.model

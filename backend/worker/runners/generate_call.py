@@ -8,7 +8,7 @@ from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteria
 
 from tokendyno.backend.messages import Generate
 from tokendyno.backend.plan import GeneratePlan
-from tokendyno.backend.worker.compiler.ledger import compile_config, recompile_limit_kept
+from tokendyno.backend.worker.compiler.ledger import compile_config, restoring_recompile_limit
 from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import CudaMeter, Meter
@@ -35,7 +35,7 @@ class GenerateCall:
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
         plan, best = task.job.plan.generate, self._session.best
         drafts = best_of_drafts(best, task.prompt.tokens) if plan.prompt_lookup else contextlib.nullcontext()
-        chunks = recompile_limit_kept() if plan.prefill_chunk else contextlib.nullcontext()
+        chunks = restoring_recompile_limit() if plan.prefill_chunk else contextlib.nullcontext()
         whole_model = self._session.compiling.whole_model(plan)
         with torch.inference_mode(), symbolic_sizes(plan.shapes), whole_model, drafts, chunks:
             return self._generating(plan).generate(
@@ -80,14 +80,14 @@ class GenerateCall:
 
     def _choosing(self, task: Task) -> LogitsProcessorList:
         """What sees the scores of each step: nothing where several tokens are chosen at once."""
-        start, found = task.prompt.tokens, LogitsProcessorList()
+        start, processors = task.prompt.tokens, LogitsProcessorList()
         if task.given is not None or not task.job.plan.generate.prompt_lookup:
-            found.append(BestOfEach(self._session.best, start, task.job.temperature > 0))
+            processors.append(BestOfEach(self._session.best, start, task.job.temperature > 0))
         if task.given is not None:
-            found.append(GivenText(task.given, start))
+            processors.append(GivenText(task.given, start))
         if task.along is not None and task.along.processor is not None:
-            found.append(task.along.processor)
-        return found
+            processors.append(task.along.processor)
+        return processors
 
     def prompt_positions(self, cache: Any, generated: int) -> int:
         """Those of the cache that were not generated; the last token is never cached."""

@@ -113,14 +113,7 @@ class Outcome:
 
 
 class Generation(Protocol):
-    """Generates in one way, on the model of its session.
-
-    equal_steps  whether a traced step stands for all: those of many requests differ
-    streamer     the class of what sends the rows of its meter
-    """
-
-    equal_steps: bool
-    streamer: Any
+    """Generates in one way, on the model of its session."""
 
     def prepare(self, job: Generate) -> Task:
         """Read and pad the prompt. InputError if it does not fit."""

@@ -21,13 +21,13 @@ class ResidueMeter:
 
     def __init__(self, memory: MemoryMeter, own_process: bool) -> None:
         self._memory = memory
-        self.own_process = self.level_due = own_process
+        self.own_process = self.level_first = own_process
         self._clean: int | None = None  # bytes before the first measured run, without caches
 
     @property
-    def clean_due(self) -> bool:
+    def wants_clean(self) -> bool:
         """Whether `note_clean` is still to be called."""
-        return self.level_due and self._clean is None
+        return self.level_first and self._clean is None
 
     def note_clean(self, cache: Any) -> None:
         """The process has run nothing yet, or what it ran was given back; it holds that empty cache."""
@@ -39,7 +39,7 @@ class ResidueMeter:
 
     def left_bytes(self, cache: Callable[[], Any]) -> int | None:
         """What was left so far, without that cache, which the next run uses too; None where nobody can tell."""
-        self.level_due = self.own_process
+        self.level_first = self.own_process
         if not self.own_process or self._clean is None:
             return None
         return self._memory.settled() - self.cache_bytes(cache()) - self._clean

@@ -15,9 +15,9 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Generate
 from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.predict.lengths import rounded
-from tokendyno.backend.worker.measure.clock import clock_of
 from tokendyno.backend.worker.measure.memory import Sampler
-from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow, StepStreamer
+from tokendyno.backend.worker.measure.meter import CudaClock, HostClock
+from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
 from tokendyno.backend.worker.prompt.prompt import Prompt
 from tokendyno.backend.worker.prompt.requests import Asked
 from tokendyno.backend.worker.runners.batch import Requests, most_of
@@ -27,9 +27,6 @@ from tokendyno.backend.worker.runners.generation import Measured, Outcome, Sessi
 
 class StaticBatches:
     """A `Generation` of batches by either loop. With `batching=off` each request is a batch of its own."""
-
-    equal_steps = False
-    streamer = StepStreamer
 
     def __init__(self, session: Session, loop: TokenLoop) -> None:
         self._session, self._loop = session, loop
@@ -73,9 +70,9 @@ class StaticBatches:
         job, log, left = run.task.job, run.meter, list(self._requests.every)
         while left and not self._session.cancelled.is_set():
             self._requests.sleep_until(log, left[0].arrival_s)
-            here = [one for one in left if one.number < log.arrived(log.now_s())]
-            if here:
-                batch = choose(job, here)
+            arrived = [one for one in left if one.number < log.arrived(log.now_s())]
+            if arrived:
+                batch = choose(job, arrived)
                 self._run_batch(run, batch)
                 left = [one for one in left if one not in batch]
         self._requests.end_cancelled(log)
@@ -94,10 +91,10 @@ class StaticBatches:
 
     def outcome(self, run: Measured) -> Outcome:
         outcome, pairs, seen = self._requests.outcome(run), self._pairs(run.meter), self._received
-        found = outcome.counts
-        found.prompt = counts.Prompt(positions=seen.width, padding=seen.width - seen.longest)
-        found.passes = msgspec.structs.replace(found.passes, own_steps=self._loop.own_steps)
-        found.static = counts.StaticBatches(
+        counted = outcome.counts
+        counted.prompt = counts.Prompt(positions=seen.width, padding=seen.width - seen.longest)
+        counted.passes = msgspec.structs.replace(counted.passes, own_steps=self._loop.own_steps)
+        counted.static = counts.StaticBatches(
             batches=self._batches,
             rows_seen=seen.rows,
             padding_seen=seen.padding,
@@ -129,18 +126,18 @@ class _Received:
         self._shapes = shapes
         self.rows = self.padding = self.width = self.longest = 0
         self._filled = 0  # rows of the batch under way that hold a request
-        self._due = False  # the next pass reads the prompts of a batch, of one token or many
+        self._first_pass = False  # the next pass reads the prompts of a batch, of one token or many
 
     def begin(self, filled: int) -> None:
         """The next pass is the first of a batch of so many requests."""
-        self._filled, self._due = filled, True
+        self._filled, self._first_pass = filled, True
 
     def note(self, model: Any, args: Any, kwargs: Any) -> None:
         """Called before each pass of the model."""
         ids = kwargs.get("input_ids")
-        if ids is None or not self._due:
+        if ids is None or not self._first_pass:
             return
-        self._due = False
+        self._first_pass = False
         self.rows += min(self._filled, int(ids.shape[0]))
         real = real_tokens(kwargs)
         if real is not None:
@@ -172,11 +169,11 @@ def rows_of(job: Generate) -> int:
     return job.batch_size if job.plan.generate.batch.kind != "off" else 1
 
 
-def choose(job: Generate, here: list[Asked]) -> list[Asked]:
+def choose(job: Generate, arrived: list[Asked]) -> list[Asked]:
     """The next batch among requests that have arrived; sorted: those with the fewest new tokens first."""
     if job.plan.generate.batch.order == "sorted":
-        here = sorted(here, key=lambda one: (one.max_new_tokens, len(one.ids), one.number))
-    return here[: rows_of(job)]
+        arrived = sorted(arrived, key=lambda one: (one.max_new_tokens, len(one.ids), one.number))
+    return arrived[: rows_of(job)]
 
 
 class BatchMeter(StoppingCriteria):  # type: ignore[misc]
@@ -193,7 +190,7 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         self._done: tuple[bool, ...] = ()
         self._answer: Any = None
         self._device = task.prompt.ids.device
-        self._clock = clock_of(self._device.type == "cuda")
+        self._clock = CudaClock() if self._device.type == "cuda" else HostClock()
         self._origin_s = self._begin_s = log.now_s()
         self._origin = self.event()
         log.ahead = 0  # what an earlier batch launched and nobody waited for

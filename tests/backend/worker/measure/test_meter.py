@@ -55,9 +55,9 @@ def test_a_static_cache_stays_and_a_growing_one_does_not() -> None:
     ],
 )
 def test_a_step_is_shared_by_its_tokens(t_s: list[float], last_s: float, prefill: bool, expected: list[float]) -> None:
-    found = latencies_s(t_s, last_s, prefill)
-    assert found == pytest.approx(expected)
-    assert sum(found) == pytest.approx(t_s[-1] - last_s if t_s else 0)
+    latencies = latencies_s(t_s, last_s, prefill)
+    assert latencies == pytest.approx(expected)
+    assert sum(latencies) == pytest.approx(t_s[-1] - last_s if t_s else 0)
 
 
 def metered(lengths: list[int], prompt_tokens: int, cache: Any = None) -> Meter:

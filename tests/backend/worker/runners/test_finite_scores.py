@@ -235,8 +235,8 @@ def test_a_pass_of_an_encoder_that_breaks_fails_the_run(element: int | None) -> 
 def test_a_checkpoint_beyond_float16_fails_that_arm_and_says_what_to_do(warm_bench: Bench, tmp_path: Path) -> None:
     """All weights are finite in float16; the scores are not."""
     folder = changed_copy(tmp_path / "model", {"model.norm.weight": lambda weight: weight.mul_(3e4)})
-    asked = request({"dtype": "bfloat16"}, {"dtype": "float16"}, model=str(folder))
-    run = warm_bench.wait(warm_bench.submit(asked), 120)
+    compared = request({"dtype": "bfloat16"}, {"dtype": "float16"}, model=str(folder))
+    run = warm_bench.wait(warm_bench.submit(compared), 120)
     assert run.status == "failed"
     assert run.message.startswith("Arm B failed during ")
     assert "The scores of token 0 (counted from 0) are not a number (NaN). float16 ends at 65,504" in run.message

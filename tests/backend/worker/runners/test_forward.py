@@ -149,9 +149,9 @@ def test_weights_in_a_folder_are_those_of_the_passes(name: str, tmp_path: Path) 
     saved = BertForMaskedLM(BertConfig.from_pretrained(name.removeprefix("random:")))
     saved.save_pretrained(tmp_path / "tiny")
     byte_tokenizer(300).save_pretrained(tmp_path / "tiny")
-    found = Encoder(str(tmp_path / "tiny"))
-    assert found.passes().reason == "length"
-    loaded = found.model.model.encoder.layer[1].output.dense.weight
+    loaded_encoder = Encoder(str(tmp_path / "tiny"))
+    assert loaded_encoder.passes().reason == "length"
+    loaded = loaded_encoder.model.model.encoder.layer[1].output.dense.weight
     assert torch.equal(loaded, saved.bert.encoder.layer[1].output.dense.weight)
 
 
