@@ -97,32 +97,33 @@ class DecodeLoop:
     def _step_for(
         self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, sampling: Sampling, given: bool, likely: int
     ) -> Step:
+        """The step that is kept, or a new one: compiled, then captured once the prompt was read, so that no memory of
+        the cache is a graph's."""
         key = (id(cache), len(input_ids), sampling, given, likely)
         if self._step is None or key != self._key:
-            self._step = None
-            self._step = Step(
-                self._model, cache, len(input_ids), sampling, self._pad, given, self._prefill_chunk, likely
-            )
-            self._key = key
+            self._step = None  # frees the last one and its graph
+            step = Step(self._model, cache, len(input_ids), sampling, self._pad, given, self._prefill_chunk, likely)
+            self._step, self._key = step, key
             if self._compile_mode is not None:
-                self._step.advance = torch.compile(self._step.advance, mode=self._compile_mode, dynamic=False)
+                step.advance = torch.compile(step.advance, mode=self._compile_mode, dynamic=False)
             mode = self._compile_mode if self._prefill_compiled else None
             graphs = self._cuda_graph and self._prefill_graphs
             if self._cuda_graph or mode:
-                self._step.begin(input_ids, attention_mask, 0, [])
+                step.begin(input_ids, attention_mask, 0, [])
             if self._cuda_graph:
-                with self._step.decoding():
-                    self._step.advance = capture(self._step.advance, self._step.rewind)
+                with step.decoding():
+                    step.advance = capture(step.advance, step.rewind)
                 self.captures += 1
             if mode or graphs:
-                self._step.make_prompts(mode, graphs)
+                step.make_prompts(mode, graphs)
         return self._step
 
     def _run(self, step: Step, copy: HostCopy, max_new_tokens: int, eos: list[int], meter: TokenMeter) -> Any:
+        """Launch steps and read their tokens, up to `ahead` of them later. Returns the new ids (B, generated)."""
         ahead = STEPS_AHEAD if step.out.is_cuda else 1
-        waiting: deque[Any] = deque([meter.event()])
-        copy.send(0, waiting[-1])
-        running = set(range(step.out.shape[1]))
+        waiting: deque[Any] = deque([meter.event()])  # an event for each token that was launched and not read
+        copy.send(0, waiting[-1])  # `begin` has chosen the first
+        running = set(range(step.out.shape[1]))  # rows
         launched, read, calls = 1, 0, step.calls  # tokens, and steps of earlier runs
         with step.decoding():
             while running and read < max_new_tokens:

@@ -6,8 +6,8 @@ another thread on another stream. The custom loop reads a token a few steps afte
 as soon as a step is in the stream, and calls `tell` with it once the token is read and known to count.
 """
 
+import operator
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,8 +68,6 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
     clock          how times are taken, for the user
     launched       steps whose work was given to the device; more than `steps` where tokens are read late
     stop           asked at each token: True ends the generation with this token
-    moved          layers of the cache whose tensors were found at another address than at first: all layers of a
-                   growing cache
     """
 
     clock = "host clock after the step"
@@ -95,8 +93,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self._end = torch.ones(batch_size, dtype=torch.bool)
         self._alike: list[tuple[bool, Any, int]] | None = None
         self._uneven, self._counted_at = False, 0
-        self._addresses: dict[int, tuple[int, int]] = {}
-        self.moved: set[int] = set()
+        self._first_places: list[tuple[int, int] | None] = []
         self.begin: Any = None
 
     def start(self) -> None:
@@ -149,30 +146,20 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         the first two tokens and then every 64 tokens; a cache with uneven layers is counted whole from there on.
         """
         n = len(self.rows)
-        self._note_addresses(n)
+        self._first_places = self._first_places or self._places()
         if self._alike is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
             self._counted_at = n
             return self._count_all()
         return held_bytes(self._alike)
 
-    def _note_addresses(self, n: int) -> None:
-        """Of all layers for the first two tokens, then of one layer for two tokens in turn."""
-        layers = range(len(self._cache.layers))
-        self._compare(layers if n < 2 or not layers else (n // 2 % len(layers),))
+    def _places(self) -> list[tuple[int, int] | None]:
+        """Where the tensors of each layer lie; None for a layer without keys and values."""
+        pairs = [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in self._cache.layers]
+        return [None if k is None or v is None else (k.data_ptr(), v.data_ptr()) for k, v in pairs]
 
     def moved_layers(self) -> int:
-        """How many layers have moved when the run has ended, at which all of them are looked at once more."""
-        if self._cache is not None and self._addresses:
-            self._compare(range(len(self._cache.layers)))
-        return len(self.moved)
-
-    def _compare(self, layers: Iterable[int]) -> None:
-        for i in layers:
-            keys, values = (getattr(self._cache.layers[i], name, None) for name in ("keys", "values"))
-            if keys is not None and values is not None:
-                address = keys.data_ptr(), values.data_ptr()
-                if self._addresses.setdefault(i, address) != address:
-                    self.moved.add(i)
+        """How many layers of the cache lie elsewhere than after the first token: all layers of a growing one."""
+        return sum(map(operator.ne, self._first_places, self._places())) if self._cache is not None else 0
 
     def _count_all(self) -> HeldBytes:
         groups: dict[tuple[bool, type], list[Any]] = {}

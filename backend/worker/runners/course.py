@@ -308,8 +308,9 @@ def witness(session: Session, generation: Generation, run: Measured) -> Proof:
         own_group().exchange,
     )
     with session.channel.phasing("prove") as steps:
+        findings = find_all(observation, steps.step)
         tokens = generation.tokens(run)
-        findings = [*find_all(observation, steps.step), *([tokens] if tokens else [])]
+        findings += [tokens] if tokens else []
     code = session.compiling.generated.code() if run.counts.compilation.graphs else []
     try:
         seen = observation.trace()

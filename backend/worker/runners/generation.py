@@ -49,7 +49,7 @@ class Session:
 
 
 class Along(Protocol):
-    """Takes the tokens of a text as they come, and nothing is measured.
+    """Takes the tokens of a text as they come, which nobody measures.
 
     likely      how many of the likeliest tokens it wants of each
     processor   what has to see the scores of `generate` for that
@@ -71,6 +71,7 @@ class Task:
     most    of many requests: the longest prompt, the most new tokens, places of a cache for both
     window  when a sliding window fills up during the run
     given   takes the scores of a text that is given to the model; None where it chooses
+    along   takes the tokens as they come, in place of a meter
     """
 
     job: Generate
