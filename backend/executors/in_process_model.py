@@ -29,8 +29,8 @@ from tokendyno.backend.runs.run import Run
 if TYPE_CHECKING:
     from tokendyno.backend.worker.load.loader import LoadedModel
     from tokendyno.backend.worker.measure.stream import Pieces
+    from tokendyno.backend.worker.runners.streaming import Token
     from tokendyno.backend.worker.runners.texts import Texts
-    from tokendyno.backend.worker.runners.told import Told
     from tokendyno.backend.worker.serve import Worker
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ class InProcessModel:
     def tell(
         self,
         job: Generate,
-        tell_one: "Callable[[Told], object]",
+        tell_one: "Callable[[Token], object]",
         stop: Callable[[], bool],
         ends: Collection[int],
         likely: int,
@@ -132,12 +132,9 @@ class InProcessModel:
             return stop() or _THREAD.ending.is_set()
 
         def generate() -> None:
-            from tokendyno.backend.worker.runners.decode import GenerateRunner
-            from tokendyno.backend.worker.runners.told import Teller
+            from tokendyno.backend.worker.runners.streaming import stream
 
-            runner = self._ready().take_runner(job.plan)
-            assert isinstance(runner, GenerateRunner)
-            runner.tell(job, lambda prompt: Teller(prompt.ids, tell_one, ending, ends, likely, runner.likeliest))
+            stream(self._ready().take_runner(job.plan), job, tell_one, ending, ends, likely)
 
         return self._do(generate)
 

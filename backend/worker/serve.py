@@ -34,8 +34,7 @@ from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.load.loader import LoadedModel, load
 from tokendyno.backend.worker.load.unread import announce
 from tokendyno.backend.worker.prove.tensor_bytes import parameter_count
-from tokendyno.backend.worker.runners.base import Runner
-from tokendyno.backend.worker.runners.choice import runner_for
+from tokendyno.backend.worker.runners.course import Course, course_for
 
 IMPORT_S = time.perf_counter() - _BEGIN_S
 """Seconds of the imports above; almost nothing where another thread of this process had done them before."""
@@ -47,7 +46,7 @@ class Worker:
     def __init__(self, channel: Channel, cancelled: threading.Event, shared_process: bool) -> None:
         self._channel, self._cancelled, self._shared_process = channel, cancelled, shared_process
         self.model: LoadedModel | None = None
-        self._runner: Runner | None = None
+        self._runner: Course | None = None
         self._key = ""
         self._weight_bytes = 0  # as loaded: bitsandbytes lays 4-bit weights out anew at a CPU's first step
 
@@ -65,16 +64,16 @@ class Worker:
             case Probe():
                 self._latest_runner().probe(command.token_ids)
 
-    def _latest_runner(self) -> Runner:
+    def _latest_runner(self) -> Course:
         if self._runner is None:
             raise RuntimeError("A command that follows a Generate was sent before it")
         return self._runner
 
-    def take_runner(self, plan: Plan, many: bool = False) -> Runner:
+    def take_runner(self, plan: Plan, many: bool = False) -> Course:
         """The runner of a plan, whose model is loaded. `many`: it serves many requests."""
         if self.model is None or plan.load_key != self._key:
             raise RuntimeError("A run was asked for before its Load")
-        self._runner = runner_for(
+        self._runner = course_for(
             self.model, plan, self._channel, self._cancelled, self._shared_process, self._runner, many
         )
         return self._runner

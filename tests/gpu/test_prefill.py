@@ -19,7 +19,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.patch import attention
-from tokendyno.backend.worker.runners.decode import cached_tokens
+from tokendyno.backend.worker.runners.cache import cached_tokens
 from tools.bench.gpu.bench_cli import tell
 from tools.bench.gpu.every import perform
 
@@ -98,7 +98,7 @@ def test_captured_prompts_give_the_text_of_generate(architecture: str, attention
     model = build(architecture, attention_name, "float32", "cuda")
     for batch in (1, 3):
         cache = StaticSlotCache(model.config, 60)
-        loop = DecodeLoop(model, 0, [], None, True, {}, prefill_graphs=True)
+        loop = DecodeLoop(model, 0, [], None, True, prefill_graphs=True)
         for tokens, padded in ((20, 0), (5, 0), (20, 4), (WINDOW, 0), (5, 0), (20, 0), (20, 7)):
             asked = prompt(tokens, batch, padded if batch > 1 else 0)
             with torch.inference_mode():
@@ -115,7 +115,7 @@ def test_a_captured_prompt_without_padding_takes_the_kernels_of_an_eager_one(att
     seen = []
     for graphs in (False, True):
         cache = StaticSlotCache(model.config, 60)
-        loop = DecodeLoop(model, 0, [], None, True, {}, prefill_graphs=graphs)
+        loop = DecodeLoop(model, 0, [], None, True, prefill_graphs=graphs)
         asked = prompt(40)
         with torch.inference_mode():
             for _ in range(2):

@@ -48,7 +48,7 @@ def test_captured_greedy_text_is_that_of_generate(architecture: str) -> None:
         made = Maker(model, 60)
         for asked in (prompt(5, batch), prompt(WINDOW, batch), prompt(20, batch, padded=4 if batch > 1 else 0)):
             assert torch.equal(made(asked), greedy(model, asked))
-        assert made.counts["graph_captures"] == 1
+        assert made.loop.captures == 1
 
 
 @pytest.mark.parametrize("architecture", ["lfm2", "qwen3_5_text", "falcon_h1", "bamba"])
@@ -56,7 +56,7 @@ def test_captured_prompts_give_the_text_of_generate(architecture: str) -> None:
     model = built(architecture)
     for batch in (1, 3):
         cache = StaticSlotCache(model.config, 60)
-        loop = DecodeLoop(model, 0, [], None, True, {}, prefill_graphs=True)
+        loop = DecodeLoop(model, 0, [], None, True, prefill_graphs=True)
         for tokens, padded in ((20, 0), (5, 0), (20, 4), (1, 0), (5, 0), (20, 7)):
             asked = prompt(tokens, batch, padded if batch > 1 else 0)
             with torch.inference_mode():

@@ -9,7 +9,8 @@ from transformers import ContinuousBatchingConfig
 
 from tests.sabotage.saboteur import Patch, table, tests_of
 from tokendyno.backend.traffic.draw import Draw
-from tokendyno.backend.worker.runners import choice, continuous, static_batch
+from tokendyno.backend.worker.runners import continuous, course, static_batch
+from tokendyno.backend.worker.runners.generate_call import GenerateCall
 
 REQUESTS = (Draw(6, (30, 60), (3, 9)), 1, 3)
 LONG = (Draw(5, (60, 90), (3, 6)), 1, 3)
@@ -34,7 +35,9 @@ def set_up_with(**settings: Any) -> Patch:
 
 
 def other_runner() -> Any:
-    return mock.patch.object(choice, "ContinuousRunner", static_batch.StaticRunner)
+    return mock.patch.object(
+        course, "ContinuousBatches", lambda session: static_batch.StaticBatches(session, GenerateCall(session))
+    )
 
 
 ONE_ROW = {"one row a batch": chosen(lambda here: here[:1])}

@@ -10,8 +10,8 @@ import torch
 from tests.sabotage.saboteur import Patch, table, tests_of
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.step import Step
-from tokendyno.backend.worker.runners import choice as runners
-from tokendyno.backend.worker.runners.loop import LoopRunner
+from tokendyno.backend.worker.runners import course
+from tokendyno.backend.worker.runners.own_loop import OwnLoop
 
 
 @contextmanager
@@ -53,15 +53,15 @@ def aside(every: int) -> Patch:
     return broken
 
 
-def the_other_runner() -> Any:
-    return mock.patch.object(runners, "GenerateRunner", LoopRunner)
+def the_other_loop() -> Any:
+    return mock.patch.object(course, "GenerateCall", OwnLoop)
 
 
 SABOTEURS = table(
     "loop",
     {
         "own": {"removed": removed, "half of the steps": aside(2), "one step in five": aside(5)},
-        "generate": {"the custom loop": the_other_runner},
+        "generate": {"the custom loop": the_other_loop},
     },
     {"cache": "static"},
 )

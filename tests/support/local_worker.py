@@ -26,10 +26,10 @@ class LocalWorker:
 
     def run(self, job: Generate) -> Finished:
         """Forget earlier events, run with the runner that the plan needs, and return the last event."""
-        from tokendyno.backend.worker.runners.choice import runner_for
+        from tokendyno.backend.worker.runners.course import course_for
 
         self.events.clear()
-        self.runner = runner_for(self.model, job.plan, self.channel, last=self.runner, many=job.traffic is not None)
+        self.runner = course_for(self.model, job.plan, self.channel, last=self.runner, many=job.traffic is not None)
         self.runner.run(job)
         finished = self.events[-1]
         assert isinstance(finished, Finished)

@@ -156,8 +156,7 @@ def measure(row: Row, work: Workload) -> Row:
     """Load, warm up, run `work.repeats` times. `error` says why an arm was refused or failed."""
     from tokendyno.backend.worker.channel import QueueChannel
     from tokendyno.backend.worker.load.loader import LoadedModel, load
-    from tokendyno.backend.worker.runners.base import Runner
-    from tokendyno.backend.worker.runners.choice import runner_for
+    from tokendyno.backend.worker.runners.course import Course, course_for
 
     events: list[Event] = []
     channel = QueueChannel(events.append)
@@ -167,11 +166,11 @@ def measure(row: Row, work: Workload) -> Row:
         return row
     tokens = work.prompt_tokens, work.max_new_tokens
     job = Generate(checked.plan, "", *tokens, 1, work.temperature, 0, True, warmup=True, top_k=work.top_k)
-    runner: Runner | None = None
+    runner: Course | None = None
     model: LoadedModel | None = None
     try:
         model = load(checked.plan.load, channel)
-        runner = runner_for(model, checked.plan, channel)
+        runner = course_for(model, checked.plan, channel)
         for repeat in range(work.repeats):
             events.clear()
             runner.run(msgspec.structs.replace(job, prove=repeat == work.repeats - 1))  # as the app does

@@ -48,7 +48,7 @@ _UNTRIED = (
     blocked(
         batches_statically,
         "What a static batch gave the model is counted where a prompt is read in one pass.",
-        "backend/worker/runners/static_batch.py: _note_input",
+        "backend/worker/runners/static_batch.py: _Received",
     ),
 )
 _CHUNKS = (

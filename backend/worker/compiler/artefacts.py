@@ -18,15 +18,11 @@ from tokendyno.backend.errors import UNDECODABLE
 from tokendyno.backend.files.whole import PRIVATE, write_whole
 from tokendyno.backend.plan import Plan
 
-_MOST_BYTES = 4 << 30
-
 
 class Saved(msgspec.Struct, frozen=True):
     """Stored beside a file of artefacts. `cold_s`: the compile phase of the run that saved it, without artefacts."""
 
     cold_s: float
-    bytes: int
-    sha256: str
 
 
 @dataclass(slots=True)
@@ -40,11 +36,11 @@ class Taken:
 
 def key_of(plan: Plan, batch_size: int, length: int) -> str:
     """Key of these settings, shapes, versions and this device. `length`: slots of a static cache."""
-    found = hardware.versions()
+    installed = hardware.versions()
     device = torch.cuda.get_device_name() if plan.load.device == "cuda" else hardware.detect().cpu
-    versions = [str(torch.__version__), found.get("transformers", ""), found.get("triton", "")]
-    told = msgspec.json.encode([plan.load, plan.generate, batch_size, length, device, versions])
-    return hashlib.sha256(told).hexdigest()[:24]
+    versions = [str(torch.__version__), installed.get("transformers", ""), installed.get("triton", "")]
+    settings = msgspec.json.encode([plan.load, plan.generate, batch_size, length, device, versions])
+    return hashlib.sha256(settings).hexdigest()[:24]
 
 
 def take(key: str) -> Taken:
@@ -67,13 +63,12 @@ def take(key: str) -> Taken:
 
 def save(key: str, cold_s: float) -> int:
     """Save what was compiled since the last `forget`; returns the bytes, 0 if torch has nothing to save."""
-    found = torch.compiler.save_cache_artifacts()
-    if found is None:
+    artefacts = torch.compiler.save_cache_artifacts()
+    if artefacts is None:
         return 0
-    data = found[0]
+    data = artefacts[0]
     folder = paths.private_folder("artefacts")
-    beside = msgspec.json.encode(Saved(cold_s, len(data), hashlib.sha256(data).hexdigest()))
-    for name, content in ((f"{key}.bin", data), (f"{key}.json", beside)):
+    for name, content in ((f"{key}.bin", data), (f"{key}.json", msgspec.json.encode(Saved(cold_s)))):
         write_whole(folder / name, content, PRIVATE)
     return len(data)
 
@@ -91,13 +86,7 @@ def _read(path: Path) -> tuple[Saved, bytes]:
     for one in (path, beside):
         if one.is_symlink() or not paths.is_private(one):
             raise ValueError("other users can write to it")
-    saved = msgspec.json.decode(beside.read_bytes(), type=Saved)
-    if not saved.bytes == path.stat().st_size <= _MOST_BYTES:
-        raise ValueError("its size differs from the recorded one")
-    data = path.read_bytes()
-    if hashlib.sha256(data).hexdigest() != saved.sha256:
-        raise ValueError("its content differs from what was saved")
-    return saved, data
+    return msgspec.json.decode(beside.read_bytes(), type=Saved), path.read_bytes()
 
 
 def _ignored(path: Path, why: str) -> Taken:

@@ -32,20 +32,20 @@ class Generated:
         from torch._inductor import config
         from torch._inductor.output_code import CompiledFxGraph
 
-        plain = CompiledFxGraph.post_compile
+        original = CompiledFxGraph.post_compile
 
         def post_compile(graph: Any, *args: Any, **kwargs: Any) -> Any:
             self._graphs += 1
             self._with_options += all(getattr(config, name) == on for name, on in options)
             number = str(CompileContext.current_compile_id() or "")
             self._code.setdefault(str(graph.cache_key), (number, graph.source_code or ""))
-            return plain(graph, *args, **kwargs)
+            return original(graph, *args, **kwargs)
 
         CompiledFxGraph.post_compile = post_compile
         try:
             yield
         finally:
-            CompiledFxGraph.post_compile = plain
+            CompiledFxGraph.post_compile = original
 
     @property
     def graphs(self) -> tuple[int, int]:
@@ -54,10 +54,10 @@ class Generated:
 
     def code(self) -> list[GraphCode]:
         """Of each graph, in the order of compiling, without the folders of this machine."""
-        found, left = [], MOST_BYTES
+        graphs, left = [], MOST_BYTES
         for number, text in self._code.values():
             text = _PATH.sub("", text)
             fits = len(text) <= left
             left -= len(text) * fits
-            found.append(GraphCode(number, len(text), gzip.compress(text.encode(), mtime=0) if fits else b""))
-        return found
+            graphs.append(GraphCode(number, len(text), gzip.compress(text.encode(), mtime=0) if fits else b""))
+        return graphs

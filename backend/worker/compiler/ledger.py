@@ -60,29 +60,39 @@ def compile_config(plan: GeneratePlan) -> CompileConfig | None:
     return config
 
 
+@contextlib.contextmanager
+def restoring_recompile_limit() -> Iterator[None]:
+    """Keeps Dynamo's limit of recompilations, which transformers raises for good where a prompt is read in chunks
+    (5.22: generation/utils.py, `_prefill`): later runs give up after as many as any other."""
+    limit = torch._dynamo.config.recompile_limit
+    try:
+        yield
+    finally:
+        torch._dynamo.config.recompile_limit = limit
+
+
 def _graphs_in_this_thread() -> None:
     """torch 2.11 keeps Inductor's CUDA graphs by thread, and asserts in any but the one that imported their module."""
     from torch._inductor import cudagraph_trees
 
-    mine = cudagraph_trees.local
-    if not hasattr(mine, "tree_manager_containers"):
-        mine.tree_manager_containers = {}
-        mine.tree_manager_locks = defaultdict(threading.Lock)
+    local = cudagraph_trees.local
+    if not hasattr(local, "tree_manager_containers"):
+        local.tree_manager_containers = {}
+        local.tree_manager_locks = defaultdict(threading.Lock)
 
 
 class Compiling:
     """torch.compile for one loaded model. Totals of the ledger go into `counts`, for the axes.
 
-    cache_s         seconds spent on filling the compile cache of this process, and on sharing what it holds
-    tuned_kernels   Triton kernels whose generated source says max-autotune
-    own_code_files  files of generated code loaded from the compile cache of this process alone
-    generated       the code of the graphs
+    cache_s    seconds spent on filling the compile cache of this process, and on sharing what it holds
+    settings   change when everything that was compiled and warmed up before is reset
+    generated  the code of the graphs
     """
 
     def __init__(self, model: Any, counts: RunCounts) -> None:
         self._model, self._counts = model, counts
         self.cache_s = 0.0
-        self.settings: Any = None  # changes when everything compiled and warmed up before is reset
+        self.settings: Any = None
         self.generated = Generated()
         self._broken: Any = None  # a graph break on purpose, which can be removed
         self._options: tuple[tuple[str, bool], ...] | None = None  # of Inductor; None where it compiles nothing
@@ -132,7 +142,7 @@ class Compiling:
         return [taken.note] if taken.note else []
 
     def _use_cache(self, kind: CompileCacheKind) -> None:
-        with self._kept_time():
+        with self._timed():
             filled = own_cache.use(kind)
         self._cache, self._published = kind, None
         self._count(
@@ -143,7 +153,7 @@ class Compiling:
         )
 
     @contextlib.contextmanager
-    def _kept_time(self) -> Iterator[None]:
+    def _timed(self) -> Iterator[None]:
         begin_s = time.perf_counter()
         yield
         self.cache_s += time.perf_counter() - begin_s
@@ -153,7 +163,7 @@ class Compiling:
         now = _Start.now()
         if self._cache is None or self._published == (now, self._cache):
             return
-        with self._kept_time():
+        with self._timed():
             published, compiled = own_cache.publish(self._cache)
         self._published = now, self._cache
         self._count(cache_files_published=published, cache_files_compiled=compiled)
@@ -232,7 +242,7 @@ class Compiling:
         skips[_UNKNOWN_SKIP] += now.skips - self._start.skips - skips.total()
         cache = now.cache - self._start.cache
         graphs = graphs_of(every)
-        found = replace(
+        compiled = replace(
             self._new if self._start == _Start() else Compiled(0.0, [], {}, {}, 0, 0, 0),
             graphs=graphs,
             breaks=_placed(now.breaks - self._start.breaks) | failed,
@@ -243,22 +253,22 @@ class Compiling:
         )
         (tuned, own), (inductor, with_options) = _generated(), self.generated.graphs
         self._count(
-            compile_cold_s=found.cold_s,
-            graphs=len(found.graphs),
-            graph_breaks=sum(found.breaks.values()),
-            recompiles=sum(1 for graph in found.graphs if graph.guard),
-            cudagraph_skips=sum(found.skips.values()),
-            fx_cache_hits=found.hits,
-            fx_cache_misses=found.misses,
-            artefacts_loaded_bytes=found.loaded_bytes,
-            artefacts_saved_bytes=found.saved_bytes,
-            artefacts_cold_s=found.cold_before_s,
+            compile_cold_s=compiled.cold_s,
+            graphs=len(compiled.graphs),
+            graph_breaks=sum(compiled.breaks.values()),
+            recompiles=sum(1 for graph in compiled.graphs if graph.guard),
+            cudagraph_skips=sum(compiled.skips.values()),
+            fx_cache_hits=compiled.hits,
+            fx_cache_misses=compiled.misses,
+            artefacts_loaded_bytes=compiled.loaded_bytes,
+            artefacts_saved_bytes=compiled.saved_bytes,
+            artefacts_cold_s=compiled.cold_before_s,
             tuned_kernels=tuned,
             own_code_files=own,
             inductor_graphs=inductor,
             option_graphs=with_options,
         )
-        return found if found.graphs else None
+        return compiled if compiled.graphs else None
 
 
 def _placed(breaks: Counter[str]) -> dict[str, int]:
@@ -293,7 +303,7 @@ def graphs_of(records: Sequence[CompilationMetrics]) -> list[CompiledGraph]:
     for record in records:
         if record.is_runtime:
             tuned_us[str(record.compile_id)] += record.runtime_triton_autotune_time_us or 0
-    found = []
+    graphs = []
     for record in records:
         if record.is_runtime or record.fail_type:
             continue
@@ -307,8 +317,8 @@ def graphs_of(records: Sequence[CompilationMetrics]) -> list[CompiledGraph]:
             inside_s + tuned_us.pop(str(record.compile_id), 0) / 1e6,
         )
         stages_s = dict(zip(STAGES, seconds, strict=True))
-        found.append(CompiledGraph(whole_s, guard(record.recompile_reason), str(record.compile_id or ""), stages_s))
-    return found
+        graphs.append(CompiledGraph(whole_s, guard(record.recompile_reason), str(record.compile_id or ""), stages_s))
+    return graphs
 
 
 def _generated() -> tuple[int, int]:

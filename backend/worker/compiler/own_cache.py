@@ -93,7 +93,7 @@ def publish(kind: CompileCacheKind) -> tuple[int, int]:
     Returns how many compiled files of this process are there now, and how many there should be.
     """
     folder, shared = paths.scratch_folder(os.getpid()), paths.private_folder("compiled")
-    found = every = 0
+    published = compiled = 0
     for path in _files(folder):
         part, target = path.relative_to(folder).parts[0], shared / path.relative_to(folder)
         if part != HEADERS and kind != "torch":
@@ -102,9 +102,9 @@ def publish(kind: CompileCacheKind) -> tuple[int, int]:
             with path.open("rb") as file:
                 os.fsync(file.fileno())  # so that a power cut leaves it whole or absent
             _link(path, target)
-        found += part != HEADERS and target.exists()
-        every += part != HEADERS
-    return found, every
+        published += part != HEADERS and target.exists()
+        compiled += part != HEADERS
+    return published, compiled
 
 
 def is_torn(path: Path) -> bool:

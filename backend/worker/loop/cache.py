@@ -26,6 +26,126 @@ from transformers.cache_utils import (
 from tokendyno.backend.errors import InputError
 
 
+class StaticSlotCache(StaticCache):  # type: ignore[misc]
+    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn;
+    `undo`: how many decode steps `rollback` can undo at most.
+
+    full, sliding   the slots shared by the layers of that kind, None where there are none
+    additive        number format of masks that attention adds; None: it takes boolean ones
+    counters        int64, on the device, incremented after every step: the current slot of both, and `step`
+    """
+
+    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:
+        super().__init__(config=config, max_cache_len=max_cache_len)
+        self.length, self.eight_bits, self.undo = max_cache_len, eight_bits, undo
+        self._overwritten: list[Overwritten] = []
+        self.additive: Any = None
+        self.counters: Any = None
+        self.sizes: Any = None
+        self.full: LayerSlots | None = None
+        self.sliding: LayerSlots | None = None
+        for i, layer in enumerate(self.layers):
+            self.layers[i] = self._own(layer)
+
+    def _own(self, layer: Any) -> Any:
+        """What takes the place of a layer of transformers' static cache."""
+        kind = type(layer)
+        if kind is LinearAttentionLayer:
+            return layer  # its states take no slots, and transformers updates them in place
+        if self.eight_bits and kind is not StaticLayer:
+            raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
+        if kind in (StaticLayer, LinearAttentionAndStaticFullAttentionLayer):
+            self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
+            if kind is StaticLayer:
+                return (StaticFp8SlotLayer if self.eight_bits else StaticSlotLayer)(self.full)
+            return HybridSlotLayer(self.full, layer.number_of_states)
+        if kind not in (StaticSlidingWindowLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):
+            raise InputError(
+                f"The custom decode loop does not support cache layers of class {kind.__name__}. Use loop=generate."
+            )
+        self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
+        if self.sliding.size != layer.max_cache_len:
+            raise InputError(
+                "The custom decode loop supports one sliding-window size; this model has two. Use loop=generate."
+            )
+        if kind is StaticSlidingWindowLayer:
+            return RingSlotLayer(self.sliding)
+        return HybridRingSlotLayer(self.sliding, layer.number_of_states)
+
+    @property
+    def slots(self) -> "list[LayerSlots]":
+        """Those of full attention and of the sliding window, as far as the model has them."""
+        return [slots for slots in (self.full, self.sliding) if slots is not None]
+
+    @property
+    def step(self) -> Any:
+        """(1,) int64, on the device: decode steps since the prompt."""
+        return self.counters[2:]
+
+    def reset(self) -> None:
+        super().reset()
+        for slots in self.slots:
+            slots.decoding = False
+
+    def begin(self, mask: Any) -> None:
+        """The prompt, with `mask` (B, P), is in the cache: the next update is a decode step."""
+        if self.counters is None:
+            sizes = [slots.size if slots is not None else 1 for slots in (self.full, self.sliding)]
+            self.counters = torch.zeros(3, dtype=torch.long, device=mask.device)
+            self.sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
+            for tensor in (self.counters, self.sizes):
+                torch._dynamo.mark_static_address(tensor)
+        self.counters.zero_()
+        for slots in self.slots:
+            slots.begin(mask)
+            slots.decoding = True
+        if self.undo and not self._overwritten:
+            self._overwritten = list(self._may_be_overwritten())
+
+    def replayed(self, tokens: int) -> None:
+        """A captured pass read a prompt of so many tokens: what the host would have noted meanwhile."""
+        for layer in self.layers:
+            if isinstance(layer, SlotLayer):
+                layer.empty = False
+            if isinstance(layer, StaticSlidingWindowLayer):
+                layer.cumulative_length_int = tokens
+            if isinstance(layer, LinearAttentionLayer):
+                made = [i for i, done in layer.is_conv_states_initialized.items() if done]
+                layer.has_previous_state.update(dict.fromkeys(made, True))
+        for slots in self.slots:
+            slots.decoding = True
+
+    def advance(self) -> None:
+        """After a decode step."""
+        self.counters.add_(1).remainder_(self.sizes)
+
+    def keep(self) -> None:
+        """Before a decode step: what it may overwrite, if it may be undone."""
+        for one in self._overwritten:
+            one.keep(self.step)
+
+    def _may_be_overwritten(self) -> "Iterator[Overwritten]":
+        """What a decode step may overwrite beside slots that were not filled."""
+        for slots in self.slots:
+            yield Overwritten(self.undo, slots.filled, slots, 1, ahead=1)  # the end of a step counts the next one
+        for layer in self.layers:
+            if isinstance(layer, StaticSlidingWindowLayer):
+                yield from (Overwritten(self.undo, tensor, layer.slots, 2) for tensor in (layer.keys, layer.values))
+            for states in (getattr(layer, "conv_states", {}), getattr(layer, "recurrent_states", {})):
+                yield from (Overwritten(self.undo, one) for one in states.values() if one is not None)
+
+    def rollback(self, steps: int) -> None:
+        """Undo the last decode steps, at most `undo` of them, as if they had never been taken. ValueError if more."""
+        if not 0 <= steps <= min(self.undo, int(self.step)):
+            raise ValueError(f"{steps} steps cannot be undone: {int(self.step)} were taken, and {self.undo} are kept.")
+        for _ in range(steps):
+            self.counters.sub_(1).remainder_(self.sizes)
+            for one in self._overwritten:
+                one.restore(self.step)
+        for slots in self.slots:
+            slots.add()
+
+
 class LayerSlots:
     """The slots of all layers that hold `size` tokens: which are filled, and which one the next token is written to.
 
@@ -36,7 +156,7 @@ class LayerSlots:
     decoding  whether the layers write one token at `current`, or a prompt as in transformers
     """
 
-    def __init__(self, cache: "StaticSlotCache", number: int, size: int) -> None:
+    def __init__(self, cache: StaticSlotCache, number: int, size: int) -> None:
         self._cache, self._number, self.size = cache, number, size
         self.decoding = False
         self.filled: Any = None
@@ -111,10 +231,6 @@ class SlotLayer:
         super().reset()  # type: ignore[misc]
         self.empty = True
 
-    def replayed(self, tokens: int) -> None:
-        """A captured pass wrote a prompt of so many tokens: what the host would have noted meanwhile."""
-        self.empty = False
-
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Shapes (B, heads, tokens, head size); returns the keys and values to attend to."""
         if not self.slots.decoding:
@@ -131,6 +247,30 @@ class StaticSlotLayer(SlotLayer, StaticLayer):  # type: ignore[misc]
 
     def __init__(self, slots: LayerSlots) -> None:
         super().__init__(max_cache_len=slots.size)
+        self.slots = slots
+
+
+class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
+    """A sliding window as a ring buffer."""
+
+    def __init__(self, slots: LayerSlots) -> None:
+        super().__init__(max_cache_len=slots.size, sliding_window=slots.size)
+        self.slots = slots
+
+
+class HybridSlotLayer(SlotLayer, LinearAttentionAndStaticFullAttentionLayer):  # type: ignore[misc]
+    """Full attention beside states of linear attention or of convolutions."""
+
+    def __init__(self, slots: LayerSlots, states: int) -> None:
+        LinearAttentionAndStaticFullAttentionLayer.__init__(self, slots.size, states)
+        self.slots = slots
+
+
+class HybridRingSlotLayer(SlotLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):  # type: ignore[misc]
+    """A sliding window beside such states."""
+
+    def __init__(self, slots: LayerSlots, states: int) -> None:
+        LinearAttentionAndStaticSlidingWindowAttentionLayer.__init__(self, slots.size, slots.size, states)
         self.slots = slots
 
 
@@ -168,62 +308,13 @@ class StaticFp8SlotLayer(StaticSlotLayer):
             tokens, self.empty = key_states.shape[2], False
             places = torch.arange(tokens, device=self.device) + self.cumulative_length
             self.cumulative_length.add_(tokens)
-        held = (self.keys, self.key_scales), (self.values, self.value_scales)
-        for (codes, scales), states in zip(held, (key_states, value_states), strict=True):
+        stored = (self.keys, self.key_scales), (self.values, self.value_scales)
+        for (codes, scales), states in zip(stored, (key_states, value_states), strict=True):
             new, of_new = to_fp8(states)
             codes.view(torch.uint8).index_copy_(2, places, new.view(torch.uint8))
             scales.index_copy_(2, places, of_new)
-        keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in held)
+        keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in stored)
         return keys, values
-
-
-class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
-    """A sliding window as a ring buffer."""
-
-    def __init__(self, slots: LayerSlots) -> None:
-        super().__init__(max_cache_len=slots.size, sliding_window=slots.size)
-        self.slots = slots
-
-    def replayed(self, tokens: int) -> None:
-        """The host counts the tokens of a window too."""
-        super().replayed(tokens)
-        self.cumulative_length_int = tokens
-
-
-class StateLayer(LinearAttentionLayer):  # type: ignore[misc]
-    """States of linear attention or of convolutions, which transformers updates in place and which take no slots; none
-    in a layer that keeps nothing."""
-
-    def replayed(self, tokens: int) -> None:
-        """The host notes that there are states."""
-        self.has_previous_state.update({i: True for i, made in self.is_conv_states_initialized.items() if made})
-
-
-class HybridSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticFullAttentionLayer):  # type: ignore[misc]
-    """Full attention beside such states."""
-
-    def __init__(self, slots: LayerSlots, states: int) -> None:
-        LinearAttentionAndStaticFullAttentionLayer.__init__(self, slots.size, states)
-        self.slots = slots
-
-    def replayed(self, tokens: int) -> None:
-        """What both kinds note."""
-        SlotLayer.replayed(self, tokens)
-        StateLayer.replayed(self, tokens)
-
-
-class HybridRingSlotLayer(SlotLayer, StateLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):  # type: ignore[misc]
-    """A sliding window beside such states."""
-
-    def __init__(self, slots: LayerSlots, states: int) -> None:
-        LinearAttentionAndStaticSlidingWindowAttentionLayer.__init__(self, slots.size, slots.size, states)
-        self.slots = slots
-
-    def replayed(self, tokens: int) -> None:
-        """What both kinds note."""
-        SlotLayer.replayed(self, tokens)
-        StateLayer.replayed(self, tokens)
-        self.cumulative_length_int = tokens
 
 
 class Overwritten:
@@ -232,137 +323,23 @@ class Overwritten:
 
     def __init__(self, steps: int, tensor: Any, slots: LayerSlots | None = None, dim: int = 0, ahead: int = 0) -> None:
         self._tensor, self._slots, self._dim, self._ahead = tensor, slots, dim, ahead
-        found = self._found()
-        self._kept = found.new_empty((steps, *found.shape))
+        now = self._now()
+        self._saved = now.new_empty((steps, *now.shape))
 
     def _place(self, slots: LayerSlots) -> Any:
         return (slots.current + self._ahead) % slots.size
 
-    def _found(self) -> Any:
+    def _now(self) -> Any:
         return self._tensor if self._slots is None else self._tensor.index_select(self._dim, self._place(self._slots))
 
     def keep(self, step: Any) -> None:
         """Before that step, (1,) int64."""
-        self._kept.index_copy_(0, step % len(self._kept), self._found()[None])
+        self._saved.index_copy_(0, step % len(self._saved), self._now()[None])
 
     def restore(self, step: Any) -> None:
         """As it was before that step, to which the counters have returned."""
-        kept = self._kept.index_select(0, step % len(self._kept))[0]
+        saved = self._saved.index_select(0, step % len(self._saved))[0]
         if self._slots is None:
-            self._tensor.copy_(kept)
+            self._tensor.copy_(saved)
         else:
-            self._tensor.index_copy_(self._dim, self._place(self._slots), kept)
-
-
-class StaticSlotCache(StaticCache):  # type: ignore[misc]
-    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn;
-    `undo`: how many decode steps `rollback` can undo at most.
-
-    full, sliding   the slots shared by the layers of that kind, None where there are none
-    additive        number format of masks that attention adds; None: it takes boolean ones
-    counters        int64, on the device, incremented after every step: the current slot of both, and `step`
-    """
-
-    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:
-        super().__init__(config=config, max_cache_len=max_cache_len)
-        self.length, self.eight_bits, self.undo = max_cache_len, eight_bits, undo
-        self._overwritten: list[Overwritten] = []
-        self.additive: Any = None
-        self.counters: Any = None
-        self.sizes: Any = None
-        self.full: LayerSlots | None = None
-        self.sliding: LayerSlots | None = None
-        for i, layer in enumerate(self.layers):
-            self.layers[i] = self._own(layer)
-
-    def _own(self, layer: Any) -> Any:
-        """What takes the place of a layer of transformers' static cache."""
-        kind = type(layer)
-        if kind is LinearAttentionLayer:
-            return StateLayer(layer.number_of_states)
-        if self.eight_bits and kind is not StaticLayer:
-            raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
-        if kind in (StaticLayer, LinearAttentionAndStaticFullAttentionLayer):
-            self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
-            if kind is StaticLayer:
-                return (StaticFp8SlotLayer if self.eight_bits else StaticSlotLayer)(self.full)
-            return HybridSlotLayer(self.full, layer.number_of_states)
-        if kind not in (StaticSlidingWindowLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):
-            raise InputError(
-                f"The custom decode loop does not support cache layers of class {kind.__name__}. Use loop=generate."
-            )
-        self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
-        if self.sliding.size != layer.max_cache_len:
-            raise InputError(
-                "The custom decode loop supports one sliding-window size; this model has two. Use loop=generate."
-            )
-        if kind is StaticSlidingWindowLayer:
-            return RingSlotLayer(self.sliding)
-        return HybridRingSlotLayer(self.sliding, layer.number_of_states)
-
-    @property
-    def slots(self) -> list[LayerSlots]:
-        """Those of full attention and of the sliding window, as far as the model has them."""
-        return [slots for slots in (self.full, self.sliding) if slots is not None]
-
-    def begin(self, mask: Any) -> None:
-        """The prompt, with `mask` (B, P), is in the cache: the next update is a decode step."""
-        if self.counters is None:
-            sizes = [slots.size if slots is not None else 1 for slots in (self.full, self.sliding)]
-            self.counters = torch.zeros(3, dtype=torch.long, device=mask.device)
-            self.sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
-            for tensor in (self.counters, self.sizes):
-                torch._dynamo.mark_static_address(tensor)
-        self.counters.zero_()
-        for slots in self.slots:
-            slots.begin(mask)
-            slots.decoding = True
-        if self.undo and not self._overwritten:
-            self._overwritten = list(self._may_be_overwritten())
-
-    def _may_be_overwritten(self) -> Iterator[Overwritten]:
-        """What a decode step may overwrite beside slots that were not filled."""
-        for slots in self.slots:
-            yield Overwritten(self.undo, slots.filled, slots, 1, ahead=1)  # the end of a step counts the next one
-        for layer in self.layers:
-            if isinstance(layer, StaticSlidingWindowLayer):
-                yield from (Overwritten(self.undo, tensor, layer.slots, 2) for tensor in (layer.keys, layer.values))
-            for states in (getattr(layer, "conv_states", {}), getattr(layer, "recurrent_states", {})):
-                yield from (Overwritten(self.undo, one) for one in states.values() if one is not None)
-
-    def keep(self) -> None:
-        """Before a decode step: what it may overwrite, if it may be undone."""
-        for one in self._overwritten:
-            one.keep(self.step)
-
-    def rollback(self, steps: int) -> None:
-        """Undo the last decode steps, at most `undo` of them, as if they had never been taken. ValueError if more."""
-        if not 0 <= steps <= min(self.undo, int(self.step)):
-            raise ValueError(f"{steps} steps cannot be undone: {int(self.step)} were taken, and {self.undo} are kept.")
-        for _ in range(steps):
-            self.counters.sub_(1).remainder_(self.sizes)
-            for one in self._overwritten:
-                one.restore(self.step)
-        for slots in self.slots:
-            slots.add()
-
-    def replayed(self, tokens: int) -> None:
-        """A captured pass read a prompt of so many tokens: the next update is a decode step."""
-        for layer in self.layers:
-            layer.replayed(tokens)
-        for slots in self.slots:
-            slots.decoding = True
-
-    @property
-    def step(self) -> Any:
-        """(1,) int64, on the device: decode steps since the prompt."""
-        return self.counters[2:]
-
-    def advance(self) -> None:
-        """After a decode step."""
-        self.counters.add_(1).remainder_(self.sizes)
-
-    def reset(self) -> None:
-        super().reset()
-        for slots in self.slots:
-            slots.decoding = False
+            self._tensor.index_copy_(self._dim, self._place(self._slots), saved)

@@ -5,7 +5,6 @@ running. So an EOS is noticed a few tokens late, and what was generated after it
 """
 
 from collections import deque
-from collections.abc import MutableMapping
 from typing import Any, Protocol
 
 import torch
@@ -39,7 +38,6 @@ class DecodeLoop:
     """The loop of one model. Keeps its last step, compiled and captured, for the next run of the same kind.
 
     pad, eos      the id of padding; the ids that end a text
-    counts        where own_steps and graph_captures are counted
     prefill_chunk  tokens of the prompt in one pass; 0: all of them
     prefill_graphs  with `cuda_graph`, capture the pass over the prompt too, once for each length
     prefill_compiled  with a `compile_mode`, compile it too, for each length
@@ -52,7 +50,6 @@ class DecodeLoop:
         eos: list[int],
         compile_mode: str | None = None,
         cuda_graph: bool = False,
-        counts: MutableMapping[str, float] | None = None,
         prefill_chunk: int = 0,
         prefill_graphs: bool = False,
         prefill_compiled: bool = False,
@@ -60,10 +57,9 @@ class DecodeLoop:
         self._model, self._pad, self._eos = model, pad, eos
         self._compile_mode, self._cuda_graph, self._prefill_chunk = compile_mode, cuda_graph, prefill_chunk
         self._prefill_graphs, self._prefill_compiled = prefill_graphs, prefill_compiled
-        self._counts: MutableMapping[str, float] = {} if counts is None else counts
         self._key: Any = None
         self._step: Step | None = None
-        self._generated = 0
+        self._generated = self.steps = self.captures = 0
 
     def generate(
         self,
@@ -98,51 +94,36 @@ class DecodeLoop:
             new_ids = self._run(step, copy, max_new_tokens, eos, meter)
         return torch.cat([input_ids, new_ids], 1)
 
-    def scores(self) -> Any:
-        """What each new token of the latest run scored: (generated, B) float32, a copy."""
-        assert self._step is not None
-        return self._step.scores[: self._generated].clone()
-
-    def given_logits(self) -> Any:
-        """Logits (N, V) of the latest run whose N tokens were given."""
-        assert self._step is not None and self._step.given is not None
-        return self._step.given.logits[: self._step.given.count]
-
-    def likeliest(self, token: int) -> tuple[list[int], list[float]]:
-        """Of a token that was told, while `likely` were kept: the ids of the likeliest, and the log-probabilities of
-        itself and of them."""
-        assert self._step is not None and self._step.likely is not None
-        return self._step.likely.ids[token].tolist(), self._step.likely.nats[token].tolist()
-
     def _step_for(
         self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, sampling: Sampling, given: bool, likely: int
     ) -> Step:
+        """The step that is kept, or a new one: compiled, then captured once the prompt was read, so that no memory of
+        the cache is a graph's."""
         key = (id(cache), len(input_ids), sampling, given, likely)
         if self._step is None or key != self._key:
-            self._step = None
-            self._step = Step(
-                self._model, cache, len(input_ids), sampling, self._pad, given, self._prefill_chunk, likely
-            )
-            self._key = key
+            self._step = None  # frees the last one and its graph
+            step = Step(self._model, cache, len(input_ids), sampling, self._pad, given, self._prefill_chunk, likely)
+            self._step, self._key = step, key
             if self._compile_mode is not None:
-                self._step.advance = torch.compile(self._step.advance, mode=self._compile_mode, dynamic=False)
+                step.advance = torch.compile(step.advance, mode=self._compile_mode, dynamic=False)
             mode = self._compile_mode if self._prefill_compiled else None
             graphs = self._cuda_graph and self._prefill_graphs
             if self._cuda_graph or mode:
-                self._step.begin(input_ids, attention_mask, 0, [])
+                step.begin(input_ids, attention_mask, 0, [])
             if self._cuda_graph:
-                with self._step.decoding():
-                    self._step.advance = capture(self._step.advance, self._step.rewind)
-                self._counts["graph_captures"] = self._counts.get("graph_captures", 0) + 1
+                with step.decoding():
+                    step.advance = capture(step.advance, step.rewind)
+                self.captures += 1
             if mode or graphs:
-                self._step.make_prompts(mode, graphs)
+                step.make_prompts(mode, graphs)
         return self._step
 
     def _run(self, step: Step, copy: HostCopy, max_new_tokens: int, eos: list[int], meter: TokenMeter) -> Any:
+        """Launch steps and read their tokens, up to `ahead` of them later. Returns the new ids (B, generated)."""
         ahead = STEPS_AHEAD if step.out.is_cuda else 1
-        waiting: deque[Any] = deque([meter.event()])
-        copy.send(0, waiting[-1])
-        running = set(range(step.out.shape[1]))
+        waiting: deque[Any] = deque([meter.event()])  # an event for each token that was launched and not read
+        copy.send(0, waiting[-1])  # `begin` has chosen the first
+        running = set(range(step.out.shape[1]))  # rows
         launched, read, calls = 1, 0, step.calls  # tokens, and steps of earlier runs
         with step.decoding():
             while running and read < max_new_tokens:
@@ -157,6 +138,23 @@ class DecodeLoop:
                 running = {row for row in running if ids[row] not in eos}
                 if meter.stopping():
                     break
-        self._counts["own_steps"] = self._counts.get("own_steps", 0) + step.calls - calls
-        self._generated = read
+        self._generated, self.steps = read, step.calls - calls
         return step.out[:read].T.clone()
+
+    # --- what the latest run left -------------------------------------------------------------------
+
+    def scores(self) -> Any:
+        """What each new token of the latest run scored: (generated, B) float32, a copy."""
+        assert self._step is not None
+        return self._step.scores[: self._generated].clone()
+
+    def given_logits(self) -> Any:
+        """Logits (N, V) of the latest run, whose N new tokens were given."""
+        assert self._step is not None and self._step.given is not None
+        return self._step.given.logits[: self._generated]
+
+    def likeliest(self, token: int) -> tuple[list[int], list[float]]:
+        """Of a token that was told, while `likely` were kept: the ids of the likeliest, and the log-probabilities of
+        itself and of them."""
+        assert self._step is not None and self._step.likely is not None
+        return self._step.likely.ids[token].tolist(), self._step.likely.nats[token].tolist()

@@ -1,4 +1,9 @@
-"""One decode step on tensors that never move, so that it can be compiled whole or captured as a CUDA graph."""
+"""A decode step on tensors that never move, so that it can be compiled whole or captured as a CUDA graph.
+
+In running order: `begin` reads the prompt and appends the first token, and each call takes a step: the model reads the
+newest token, the next one is chosen from its logits, all counters advance, and the token is appended. Shapes: B texts,
+a prompt of P tokens, L slots in the cache, V words in the vocabulary.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,63 +23,6 @@ from tokendyno.backend.worker.vocabulary import scored_ids
 MAX_EOS = 8
 STEP_END = "tokendyno_step_end"
 """Attribute of a model that holds its `StepEnd`, where a kernel replaces it."""
-
-
-class StepEnd(nn.Module):  # type: ignore[misc]
-    """Ends a greedy step: a module, so that a kernel can replace it like a layer of the model. It has no weights and
-    returns nothing: it writes into the tensors of the step."""
-
-    def forward(self, logits: Any, step: "Step") -> None:
-        """Take the most likely tokens of logits (B, V), and advance to the next slot."""
-        step.advance_slots()
-        step.append(logits.argmax(-1), logits)  # no float32 needed: rounding has made its ties already
-
-
-def step_end_of(model: Any) -> StepEnd:
-    """The model's own, possibly with a kernel in it, else a plain one."""
-    found: StepEnd | None = getattr(model, STEP_END, None)
-    return StepEnd() if found is None else found
-
-
-class Given:
-    """The tokens that a step takes instead of choosing, and the logits that it would have chosen from; both stay where
-    they are. ids: (L,); logits: (L, V), of a batch of one; count: how many were given."""
-
-    def __init__(self, length: int, vocabulary: int, dtype: Any, device: Any) -> None:
-        self.ids = torch.zeros(length, dtype=torch.long, device=device)
-        self.logits = torch.zeros(length, vocabulary, dtype=dtype, device=device)
-        for tensor in (self.ids, self.logits):
-            torch._dynamo.mark_static_address(tensor)
-        self.count = 0
-
-    def fill(self, ids: list[int]) -> None:
-        """The tokens of the next run, which may be fewer than there are places."""
-        self.count = len(ids)
-        self.ids[: self.count] = torch.tensor(ids, device=self.ids.device)
-
-    def choose(self, logits: Any, step: Any) -> Any:
-        """The id (1,) of this step, which is kept with its logits (1, V)."""
-        self.logits.index_copy_(0, step, logits.to(self.logits.dtype))
-        return self.ids[step]
-
-
-class Likely:
-    """Log-probabilities (nats) of the tokens that a step chose and of the `most` likeliest, of a batch of one; the
-    tensors stay where they are. ids: (L, most); nats: (L, 1 + most), the chosen token's first."""
-
-    def __init__(self, length: int, most: int, device: Any) -> None:
-        self.most = most
-        self.ids = torch.zeros(length, most, dtype=torch.long, device=device)
-        self.nats = torch.zeros(length, 1 + most, dtype=torch.float32, device=device)
-        for tensor in (self.ids, self.nats):
-            torch._dynamo.mark_static_address(tensor)
-
-    def keep(self, step: Any, chosen: Any, logits: Any) -> None:
-        """Of this step (1,): the chosen id (1,), and the logits (1, V) that it was chosen from."""
-        nats = logits.float().log_softmax(-1)
-        found = nats.topk(self.most)
-        self.ids.index_copy_(0, step, found.indices)
-        self.nats.index_copy_(0, step, torch.cat([nats.gather(1, chosen[:, None]), found.values], 1))
 
 
 class Step:
@@ -125,6 +73,8 @@ class Step:
         self.prompts: Callable[..., Any] | None = None
         self.calls = 0
 
+    # --- the prompt --------------------------------------------------------------------------------
+
     def begin(self, input_ids: Any, attention_mask: Any, seed: int, eos: list[int], replay: bool = True) -> None:
         """Read the prompt (B, P) and choose the first token. `replay`: by a pass that was made for it, if any are."""
         self.seed.fill_(seed)
@@ -138,23 +88,12 @@ class Step:
             self.prompts(**without_idle_mask(inputs))
             self.cache.replayed(input_ids.shape[1])
 
-    def make_prompts(self, compile_mode: str | None, captured: bool) -> None:
-        """From now on prompts have passes of their own. One was read, so that no memory of the cache is a graph's."""
-        read: Callable[..., Any] = self._read
-        if compile_mode is not None:
-            read = torch.compile(read, mode=compile_mode, dynamic=False)
-
-        def begin(**inputs: Any) -> None:
-            self._begin(read, **inputs)
-
-        self.prompts = CapturedPasses(begin) if captured else begin
-
     def _begin(self, read: Callable[..., Any], input_ids: Any, attention_mask: Any = None) -> None:
         """What the device does of it. Without a mask (B, P) nothing is padded."""
         self.cache.reset()
         filled = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        positions = (filled.cumsum(-1) - 1).clamp(min=0)
-        logits = read(input_ids, attention_mask, positions)
+        positions = (filled.cumsum(-1) - 1).clamp(min=0)  # (B, P): of each token in its text
+        logits = read(input_ids, attention_mask, positions)  # (B, V), of the last token
         self.cache.begin(filled)
         self.positions.copy_(positions[:, -1:] + 1)
         self.done.zero_()
@@ -177,19 +116,18 @@ class Step:
             begin = end
         return logits
 
-    def _chosen(self, logits: Any) -> Any:
-        """The next ids (B,), from logits (B, V)."""
-        if self.given is not None:
-            return self.given.choose(logits, self.cache.step)
-        return sample(logits, self._sampling, self.seed, self.cache.step)
+    def make_prompts(self, compile_mode: str | None, captured: bool) -> None:
+        """From now on prompts have passes of their own. One was read, so that no memory of the cache is a graph's."""
+        read: Callable[..., Any] = self._read
+        if compile_mode is not None:
+            read = torch.compile(read, mode=compile_mode, dynamic=False)
 
-    def rewind(self) -> None:
-        """Return to the first slot, so that warm-up steps stay inside the cache. The mask is wrong until `begin`."""
-        self.cache.counters.zero_()
+        def begin(**inputs: Any) -> None:
+            self._begin(read, **inputs)
 
-    def decoding(self) -> Any:
-        """Around the steps: experts in the implementation that `generate` uses while it decodes."""
-        return self._model._optimize_model_for_decode()
+        self.prompts = CapturedPasses(begin) if captured else begin
+
+    # --- a step ------------------------------------------------------------------------------------
 
     def __call__(self) -> None:
         with record_function(STEP_NAME):
@@ -197,19 +135,31 @@ class Step:
         self.calls += 1
 
     def _advance(self) -> None:
+        """What the device does of a step."""
         self.cache.keep()
         logits = self._model(
-            input_ids=self.token,
-            attention_mask=self._masks(),
-            position_ids=self.positions,
+            input_ids=self.token,  # (B, 1)
+            attention_mask=self._masks(),  # (B, 1, 1, L), one for each kind of layer
+            position_ids=self.positions,  # (B, 1)
             past_key_values=self.cache,
             use_cache=True,
-        ).logits[:, -1]
+        ).logits[:, -1]  # (B, V)
         if self._sampling.temperature == 0 and self.given is None and self.likely is None:
             self._end(logits, self)
         else:
             self.advance_slots()
             self.append(self._chosen(logits), logits)
+
+    def _masks(self) -> Any:
+        """Masks (B, 1, 1, slots)."""
+        full, sliding = (None if slots is None else slots.mask for slots in (self.cache.full, self.cache.sliding))
+        return slot_masks(self._config, full, sliding)
+
+    def _chosen(self, logits: Any) -> Any:
+        """The next ids (B,), from logits (B, V)."""
+        if self.given is not None:
+            return self.given.choose(logits, self.cache.step)
+        return sample(logits, self._sampling, self.seed, self.cache.step)
 
     def advance_slots(self) -> None:
         """Advance to the next slot and position."""
@@ -229,10 +179,72 @@ class Step:
         for slots in self.cache.slots:
             slots.fill()
 
-    def _masks(self) -> Any:
-        """Masks (B, 1, 1, slots)."""
-        full, sliding = (None if slots is None else slots.mask for slots in (self.cache.full, self.cache.sliding))
-        return slot_masks(self._config, full, sliding)
+    # --- around the steps --------------------------------------------------------------------------
+
+    def rewind(self) -> None:
+        """Return to the first slot, so that warm-up steps stay inside the cache. The mask is wrong until `begin`."""
+        self.cache.counters.zero_()
+
+    def decoding(self) -> Any:
+        """Around the steps: experts in the implementation that `generate` uses while it decodes."""
+        return self._model._optimize_model_for_decode()
+
+
+class StepEnd(nn.Module):  # type: ignore[misc]
+    """Ends a greedy step: a module, so that a kernel can replace it like a layer of the model. It has no weights and
+    returns nothing: it writes into the tensors of the step."""
+
+    def forward(self, logits: Any, step: "Step") -> None:
+        """Take the most likely tokens of logits (B, V), and advance to the next slot."""
+        step.advance_slots()
+        step.append(logits.argmax(-1), logits)  # no float32 needed: rounding has made its ties already
+
+
+def step_end_of(model: Any) -> StepEnd:
+    """The model's own, possibly with a kernel in it, else a plain one."""
+    end: StepEnd | None = getattr(model, STEP_END, None)
+    return StepEnd() if end is None else end
+
+
+class Given:
+    """The tokens that a step takes instead of choosing, and the logits that it would have chosen from; both stay where
+    they are. ids: (L,); logits: (L, V), of a batch of one; count: how many were given."""
+
+    def __init__(self, length: int, vocabulary: int, dtype: Any, device: Any) -> None:
+        self.ids = torch.zeros(length, dtype=torch.long, device=device)
+        self.logits = torch.zeros(length, vocabulary, dtype=dtype, device=device)
+        for tensor in (self.ids, self.logits):
+            torch._dynamo.mark_static_address(tensor)
+        self.count = 0
+
+    def fill(self, ids: list[int]) -> None:
+        """The tokens of the next run, which may be fewer than there are places."""
+        self.count = len(ids)
+        self.ids[: self.count] = torch.tensor(ids, device=self.ids.device)
+
+    def choose(self, logits: Any, step: Any) -> Any:
+        """The id (1,) of this step, which is kept with its logits (1, V)."""
+        self.logits.index_copy_(0, step, logits.to(self.logits.dtype))
+        return self.ids[step]
+
+
+class Likely:
+    """Log-probabilities (nats) of the tokens that a step chose and of the `most` likeliest, of a batch of one; the
+    tensors stay where they are. ids: (L, most); nats: (L, 1 + most), the chosen token's first."""
+
+    def __init__(self, length: int, most: int, device: Any) -> None:
+        self.most = most
+        self.ids = torch.zeros(length, most, dtype=torch.long, device=device)
+        self.nats = torch.zeros(length, 1 + most, dtype=torch.float32, device=device)
+        for tensor in (self.ids, self.nats):
+            torch._dynamo.mark_static_address(tensor)
+
+    def keep(self, step: Any, chosen: Any, logits: Any) -> None:
+        """Of this step (1,): the chosen id (1,), and the logits (1, V) that it was chosen from."""
+        nats = logits.float().log_softmax(-1)
+        best = nats.topk(self.most)
+        self.ids.index_copy_(0, step, best.indices)
+        self.nats.index_copy_(0, step, torch.cat([nats.gather(1, chosen[:, None]), best.values], 1))
 
 
 def _additive_mask(config: Any) -> bool:

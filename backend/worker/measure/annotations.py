@@ -33,12 +33,13 @@ class Window:
 
 
 class Annotations:
-    """Those of one run. `generated`: how many tokens exist, which is the index of the token being generated."""
+    """Those of one run, collected while entered. `generated`: how many tokens exist, which is the index of the token
+    being generated."""
 
     def __init__(self, generated: Callable[[], int], window: Window | None = None, cuda: bool = False) -> None:
         self._generated, self._cuda = generated, cuda
         self._window = window if window is not None and window.token > 0 else None
-        self._found: deque[Annotation] = deque()
+        self._marks: deque[Annotation] = deque()
         self._pauses: deque[Annotation] = deque()
         self._counted: Counter[AnnotationKind] = Counter()
         self._compiled: dict[str, tuple[int, float, float]] = {}  # compile id -> token, begin, seconds
@@ -47,22 +48,23 @@ class Annotations:
         self._checked, self._allocated = 0, self._segments()
         self._watching: Any = None
 
-    def start(self, begin_s: float) -> None:
-        """Begin; `begin_s`: what `time.perf_counter` said at time 0 of the run."""
-        self._begin_s = begin_s
+    def __enter__(self) -> "Annotations":
+        """Time 0 of the run is now."""
+        self._begin_s = time.perf_counter()
         self._watching = watching(self._compile_begins, self._compile_ends)
         self._watching.__enter__()
         gc.callbacks.append(self._collects)
+        return self
 
-    def stop(self) -> None:
-        """End; everything that is left to take is complete now."""
+    def __exit__(self, *exc: object) -> None:
+        """Everything that is left to take is complete now."""
         gc.callbacks.remove(self._collects)
         self._watching.__exit__(None, None, None)
         now_s = time.perf_counter() - self._begin_s
         for kind, count in self._counted.items():
             if count > MAX_OF_A_KIND:
                 text = f"{count - MAX_OF_A_KIND:,} more of this kind are not shown"
-                self._found.append(Annotation(kind, max(0, self._generated() - 1), now_s, 0.0, text))
+                self._marks.append(Annotation(kind, max(0, self._generated() - 1), now_s, 0.0, text))
 
     def add(
         self, kind: AnnotationKind, seconds: float, text: str, token: int | None = None, t_s: float | None = None
@@ -71,7 +73,7 @@ class Annotations:
         self._counted[kind] += 1
         if self._counted[kind] <= MAX_OF_A_KIND:
             now_s = time.perf_counter() - self._begin_s if t_s is None else t_s
-            self._found.append(Annotation(kind, self._generated() if token is None else token, now_s, seconds, text))
+            self._marks.append(Annotation(kind, self._generated() if token is None else token, now_s, seconds, text))
 
     def take(self, times_s: Sequence[float]) -> list[Annotation]:
         """Annotations that were not taken yet. `times_s`: when each of the tokens sent so far existed."""
@@ -81,7 +83,7 @@ class Annotations:
         if self._window is not None and self._window.token < len(times_s):
             self.add("window", 0.0, self._window.text, self._window.token, times_s[self._window.token])
             self._window = None
-        return [self._found.popleft() for _ in range(len(self._found))]
+        return [self._marks.popleft() for _ in range(len(self._marks))]
 
     # --- on the measured path ---------------------------------------------------------------------
 

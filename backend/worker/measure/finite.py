@@ -37,29 +37,29 @@ class BestScores:
 
     def __init__(self, dtype: torch.dtype) -> None:
         self._dtype = dtype
-        self._kept: list[tuple[Any, Where]] = []
+        self._scores: list[tuple[Any, Where]] = []
 
     def take(self, best: Any, where: Where) -> None:
         """Keep scores, a float32 tensor of any shape on one device, which nobody may write to any more."""
         if best.device.type != "cpu" or not bool(best.isfinite().all()):
-            self._kept.append((best, where))
+            self._scores.append((best, where))
 
     def forget(self) -> None:
         """What was kept is of no run that counts."""
-        self._kept.clear()
+        self._scores.clear()
 
     def check(self) -> None:
         """Wait for the device, and forget what was kept. NotFinite if one of the scores is no finite number."""
-        kept = self._kept
-        self._kept = []
-        if not kept:
+        taken = self._scores
+        self._scores = []
+        if not taken:
             return
-        values = torch.cat([best.flatten() for best, _ in kept]).cpu()
+        values = torch.cat([best.flatten() for best, _ in taken]).cpu()
         broken = values.isfinite().logical_not().nonzero()
         if not len(broken):
             return
         place = first = int(broken[0])
-        for best, where in kept:
+        for best, where in taken:
             if place < best.numel():
                 raise NotFinite(f"The scores of {where(place)} are {_kind(float(values[first]))}.", self._advice())
             place -= best.numel()
@@ -83,39 +83,39 @@ def of_rows(first: int, rows: int, place: int) -> str:
 class BestOfEach(LogitsProcessor):  # type: ignore[misc]
     """Keeps the best score of each row that `generate` chooses from.
 
-    sampled  probabilities are drawn from: on CUDA such a draw from NaN would end the process before anything was told
+    sampled  probabilities are drawn from: on CUDA such a draw from NaN would end the process before anything was said
     """
 
-    def __init__(self, found: BestScores, start: int, sampled: bool) -> None:
-        self._found, self._start, self._sampled = found, start, sampled
+    def __init__(self, best: BestScores, start: int, sampled: bool) -> None:
+        self._best, self._start, self._sampled = best, start, sampled
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Shapes: input_ids (B, length so far), scores (B, V) float32."""
         rows, length = input_ids.shape
-        self._found.take(scores.amax(-1), functools.partial(of_rows, length - self._start, rows))
+        self._best.take(scores.amax(-1), functools.partial(of_rows, length - self._start, rows))
         return torch.nan_to_num_(scores, nan=0.0, posinf=0.0) if self._sampled else scores
 
 
 @contextlib.contextmanager
-def best_of_drafts(found: BestScores, start: int) -> Iterator[None]:
+def best_of_drafts(best: BestScores, start: int) -> Iterator[None]:
     """While entered, keeps the best score of each token that a step with drafts came to. A processor would be called
     for each draft token and not for each step. `start`: tokens of the prompt."""
-    plain = PromptLookupCandidateGenerator.update_candidate_strategy
+    original = PromptLookupCandidateGenerator.update_candidate_strategy
 
     def update(self: Any, input_ids: Any, scores: Any, num_matches: int) -> Any:
         """Shapes: input_ids (1, length with the new tokens), scores (1, drafts + 1, V)."""
         new = num_matches + 1
-        found.take(scores[:, :new].amax(-1), functools.partial(of_rows, input_ids.shape[1] - new - start, 1))
-        return plain(self, input_ids, scores, num_matches)
+        best.take(scores[:, :new].amax(-1), functools.partial(of_rows, input_ids.shape[1] - new - start, 1))
+        return original(self, input_ids, scores, num_matches)
 
     PromptLookupCandidateGenerator.update_candidate_strategy = update
     try:
         yield
     finally:
-        PromptLookupCandidateGenerator.update_candidate_strategy = plain
+        PromptLookupCandidateGenerator.update_candidate_strategy = original
 
 
-def watch_pages(processor: Any, found: BestScores) -> None:
+def watch_pages(processor: Any, best: BestScores) -> None:
     """Keep the best scores of all that this processor of continuous batching chooses from.
 
     Its steps may be captured, and padded with rows that are nobody's: each step writes into a tensor that lies still,
@@ -123,14 +123,14 @@ def watch_pages(processor: Any, found: BestScores) -> None:
     """
     io, runner = processor.inputs_and_outputs, processor.model_runner
     sample, read = runner._sample, io.prepare_batch_update
-    kept: dict[int, Any] = {}  # by the address that the step's ids are written to, which steps under way do not share
+    by_address: dict[int, Any] = {}  # where a step's ids are written to, which steps under way do not share
 
     def sampling(scores: Any, output_ids: Any) -> None:
         """Shapes: scores (1, rows, V), output_ids (1 or 2, most rows)."""
         sample(scores, output_ids)
-        best = kept.get(output_ids.data_ptr())
+        best = by_address.get(output_ids.data_ptr())
         if best is None:
-            best = kept[output_ids.data_ptr()] = torch.zeros(output_ids.shape[1], device=scores.device)
+            best = by_address[output_ids.data_ptr()] = torch.zeros(output_ids.shape[1], device=scores.device)
         best[: scores.shape[1]].copy_(scores[0].amax(-1))
 
     def reading() -> Any:
@@ -138,11 +138,11 @@ def watch_pages(processor: Any, found: BestScores) -> None:
         answer = read()
         states = [future.state for future in answer[0] if future.has_new_token]
         going_on = [row for row, state in enumerate(states) if state.status.name not in ("FINISHED", "PENDING")]
-        if going_on and address in kept:
+        if going_on and address in by_address:
             rows = slice(len(states)) if len(going_on) == len(states) else going_on
             names = [(int(states[row].request_id), len(states[row].generated_tokens)) for row in going_on]
             with stream_context(io.compute_stream):
-                found.take(kept[address][rows].clone(), functools.partial(_of_requests, names))
+                best.take(by_address[address][rows].clone(), functools.partial(_of_requests, names))
         return answer
 
     runner._sample = sampling

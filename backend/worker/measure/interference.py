@@ -68,14 +68,14 @@ class GpuProbe:
         return causes + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in others or []]
 
     def figures(self) -> dict[str, float]:
-        found = {name: sum(values) / len(values) for name, values in self._read.items()}
+        figures = {name: sum(values) / len(values) for name, values in self._read.items()}
         if "temperature_c" in self._read:
-            found["temperature_c"] = max(self._read["temperature_c"])
+            figures["temperature_c"] = max(self._read["temperature_c"])
         if "sm_clock_mhz" in self._read:
-            found["sm_clock_low_mhz"] = min(self._read["sm_clock_mhz"])
+            figures["sm_clock_low_mhz"] = min(self._read["sm_clock_mhz"])
         if self._spent_j is not None:
-            found["energy_j"] = self._spent_j
-        return found | {name: sum(answers) / len(answers) for name, answers in self._answers.items()}
+            figures["energy_j"] = self._spent_j
+        return figures | {name: sum(answers) / len(answers) for name, answers in self._answers.items()}
 
 
 class CpuProbe:
@@ -123,37 +123,38 @@ class CpuProbe:
 
 
 class Watch:
-    """The thread. `take` returns annotations whose end was seen; their token is unknown here and 0."""
+    """While entered, a thread that asks the probes. The token of what it finds is unknown here and 0."""
 
     def __init__(self, probes: Sequence[Probe], every_s: float = CHECK_EVERY_S) -> None:
         self._probes, self._every_s = list(probes), every_s
         self._open: dict[Cause, float] = {}
-        self._found: deque[Annotation] = deque()
+        self._marks: deque[Annotation] = deque()
         self._stop = threading.Event()
         self._begin_s = 0.0
         self._thread = threading.Thread(target=self._work, name="watch", daemon=True)
 
-    def start(self, begin_s: float) -> None:
-        """Begin; `begin_s`: what `time.perf_counter` said at time 0 of the run."""
-        self._begin_s = begin_s
+    def __enter__(self) -> "Watch":
+        """Time 0 of the run is now."""
+        self._begin_s = time.perf_counter()
         self._each("begin")
         self._thread.start()
+        return self
 
-    def stop(self) -> None:
-        """Check once more and end; every annotation is complete now."""
+    def __exit__(self, *exc: object) -> None:
+        """Checks once more: every annotation is complete now."""
         self._stop.set()
         self._thread.join()
         self._check()
         self._close(set())
 
     def take(self) -> list[Annotation]:
-        """Annotations that were not taken yet."""
-        return [self._found.popleft() for _ in range(len(self._found))]
+        """Annotations whose end was seen, and that were not taken yet."""
+        return [self._marks.popleft() for _ in range(len(self._marks))]
 
     def figures(self) -> Machine:
         """All probes' figures of the run."""
-        found = {name: value for probe in self._probes for name, value in probe.figures().items()}
-        return msgspec.convert(found, Machine)
+        figures = {name: value for probe in self._probes for name, value in probe.figures().items()}
+        return msgspec.convert(figures, Machine)
 
     def _work(self) -> None:
         while not self._stop.wait(self._every_s):
@@ -168,16 +169,16 @@ class Watch:
 
     def _each(self, what: Literal["begin", "check"]) -> list[Any]:
         """Ask every probe; one that the system refuses (/proc is closed) is left out from then on."""
-        found = []
+        answers = []
         for probe in list(self._probes):
             try:
-                found.append(getattr(probe, what)())
+                answers.append(getattr(probe, what)())
             except (OSError, psutil.Error):
                 self._probes.remove(probe)
-        return found
+        return answers
 
     def _close(self, still: set[Cause]) -> None:
         now_s = time.perf_counter() - self._begin_s
         for cause in [cause for cause in self._open if cause not in still]:
             begin_s = self._open.pop(cause)
-            self._found.append(Annotation(cause[0], 0, begin_s, max(0.0, now_s - begin_s), cause[1]))
+            self._marks.append(Annotation(cause[0], 0, begin_s, max(0.0, now_s - begin_s), cause[1]))

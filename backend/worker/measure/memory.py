@@ -8,15 +8,20 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
+import torch
 
 from tokendyno.backend.counts import Memory, RunCounts
-from tokendyno.backend.messages import Annotation
+from tokendyno.backend.messages import Annotation, RankMemory
 from tokendyno.backend.worker.measure.interference import CpuProbe, GpuProbe, Watch
 from tokendyno.backend.worker.measure.nvml import Nvml, open_nvml
+from tokendyno.backend.worker.prove.tensor_bytes import bytes_on, cache_tensors, weight_tensors
 
 SAMPLE_EVERY_S = 0.1
+SENT_SAMPLES = 200
+"""About as many memory samples of each rank or device are sent with a run."""
 
 
 class MemoryMeter:
@@ -55,8 +60,6 @@ class MemoryMeter:
         """Give back to the system what earlier runs no longer use, on the GPU too. The next steps allocate anew."""
         _give_back()
         if self.device == "cuda":
-            import torch
-
             torch.cuda.empty_cache()
 
     def begin_peak(self) -> None:
@@ -71,8 +74,6 @@ class MemoryMeter:
         return int(self._process.memory_info().rss)
 
     def _use_nvml(self) -> None:
-        import torch
-
         def allocator() -> int:
             return int(torch.cuda.memory_reserved(self.index))
 
@@ -112,11 +113,13 @@ def _give_back() -> None:
 
 
 class Sampler:
-    """A thread that reads a meter every 0.1 s between `start` and `stop`, and those of further devices with it.
+    """While entered, a thread that reads a meter every 0.1 s, and those of further devices with it. A `Watch` beside it
+    looks for interference.
 
-    `latest` is the newest reading, `history` all of them, `peak` the highest, or on a CPU the kernel's own, which
-    misses nothing in between; `take` returns the samples since the last take as (seconds since `start`, bytes).
-    `beside` has the samples of each further device. A `Watch` beside it looks for interference.
+    latest   the newest reading
+    peak     the highest, or on a CPU the kernel's own, which misses nothing in between
+    history  all of them: (seconds since it was entered, bytes)
+    beside   those of each further device
     """
 
     def __init__(self, meter: MemoryMeter, others: Sequence[MemoryMeter] = ()) -> None:
@@ -131,21 +134,25 @@ class Sampler:
         self._watch = Watch([CpuProbe(), *([GpuProbe(meter.gpu)] if meter.gpu is not None else [])])
         self._thread = threading.Thread(target=self._work, name="memory", daemon=True)
 
-    def start(self) -> None:
-        """Begin; time 0 is now."""
+    def __enter__(self) -> "Sampler":
+        """Time 0 is now, and peaks begin anew."""
+        if self._meter.device == "cuda":
+            torch.cuda.synchronize()
+            torch.cuda.reset_peak_memory_stats()
         self._begin_s = time.perf_counter()
         self._meter.begin_peak()
         self._read()
-        self._watch.start(self._begin_s)
+        self._watch.__enter__()
         self._thread.start()
+        return self
 
-    def stop(self) -> None:
-        """Take a last sample and end."""
+    def __exit__(self, *exc: object) -> None:
+        """With a last sample."""
         self._stop.set()
         self._thread.join()
         self._read()
         self.peak = max(self.peak, self._meter.peak())
-        self._watch.stop()
+        self._watch.__exit__(*exc)
 
     def take(self) -> list[tuple[float, int]]:
         """Samples that were not taken yet."""
@@ -160,8 +167,6 @@ class Sampler:
         the probes."""
         memory = Memory(process_now_bytes=self.latest)
         if self._meter.device == "cuda":
-            import torch
-
             memory = Memory(
                 process_now_bytes=self.latest,
                 allocator_now_bytes=torch.cuda.memory_allocated(),
@@ -182,3 +187,26 @@ class Sampler:
         self.history.append(sample)
         for meter, history in zip(self._others, self.beside, strict=True):
             history.append((time.perf_counter() - self._begin_s, meter.read()))
+
+
+# --- several ranks or devices -------------------------------------------------------------------------
+
+
+def of_rank(weight_bytes: int, kv_bytes: int, sampler: Sampler) -> RankMemory:
+    """What this process, one of several ranks, holds."""
+    return RankMemory(weight_bytes, kv_bytes, sampler.peak, *_columns(sampler.history))
+
+
+def of_devices(model: Any, cache: Any, sampler: Sampler) -> list[RankMemory]:
+    """What each GPU holds over which the layers of this process are spread."""
+    weights, cached, devices = list(weight_tensors(model)), list(cache_tensors(cache)), []
+    for index, history in enumerate([sampler.history, *sampler.beside]):
+        sizes = bytes_on(weights, index), bytes_on(cached, index), max(size for _, size in history)
+        devices.append(RankMemory(*sizes, *_columns(history), of="device"))
+    return devices
+
+
+def _columns(history: Sequence[tuple[float, int]]) -> tuple[list[float], list[int]]:
+    """Seconds and bytes of some samples."""
+    some = history[:: max(1, len(history) // SENT_SAMPLES)]
+    return [t_s for t_s, _ in some], [size for _, size in some]

@@ -1,11 +1,13 @@
-"""Takes the time of each token at the moment it exists, inside `generate`, and the bytes of the KV cache.
+"""Takes the time of each token at the moment it exists, and the bytes of the KV cache then.
 
 `generate` calls its stopping criteria right after it has chosen a token. On a CPU the token exists then, and a clock
-is read. On CUDA it exists once the device gets there: see `clock.CudaMeter`.
+is read. On CUDA it exists once the device gets there: an event is recorded behind it, and its id is copied later, by
+another thread on another stream. The custom loop reads a token a few steps after it was generated: it takes an `event`
+as soon as a step is in the stream, and calls `tell` with it once the token is read and known to count.
 """
 
+import operator
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,30 @@ from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
 from tokendyno.backend.worker.prove.tensor_bytes import HeldBytes, held_bytes, layer_bytes
 
 COUNT_ALL_EVERY = 64
+
+
+class HostClock:
+    """`time.perf_counter`."""
+
+    def now(self) -> Any:
+        return time.perf_counter()
+
+    def between(self, begin: Any, end: Any) -> float:
+        """Seconds."""
+        return float(end - begin)
+
+
+class CudaClock(HostClock):
+    """Events in the current stream, recorded without waiting: the measured path is never synchronized. An event has its
+    time once the device gets there."""
+
+    def now(self) -> Any:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, begin: Any, end: Any) -> float:
+        return float(begin.elapsed_time(end)) / 1e3
 
 
 @dataclass(slots=True)
@@ -39,40 +65,68 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 
     Tokens of one step (speculation) are rows with the same event and with the bytes that the cache held after it.
 
+    clock          how times are taken, for the user
     launched       steps whose work was given to the device; more than `steps` where tokens are read late
     stop           asked at each token: True ends the generation with this token
-    moved          layers of the cache whose tensors were found at another address than at first: all layers of a
-                   growing cache
     """
 
     clock = "host clock after the step"
 
     def __init__(
-        self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, prompt_tokens: int = 0
+        self,
+        cache: Any,
+        sliding: list[bool],
+        batch_size: int,
+        sampler: Any,
+        stop: Any,
+        prompt_tokens: int = 0,
+        cuda: bool = False,
     ) -> None:
         self.rows: list[TokenRow] = []
         self.steps = self.launched = 0
+        self._clock, self._cuda = CudaClock() if cuda else HostClock(), cuda
+        if cuda:
+            self.clock = "CUDA events"
         self._length = prompt_tokens
         self._cache, self._sliding, self._sampler, self._stop = cache, sliding, sampler, stop
         self._go = torch.zeros(batch_size, dtype=torch.bool)
         self._end = torch.ones(batch_size, dtype=torch.bool)
         self._alike: list[tuple[bool, Any, int]] | None = None
         self._uneven, self._counted_at = False, 0
-        self._addresses: dict[int, tuple[int, int]] = {}
-        self.moved: set[int] = set()
+        self._first_places: list[tuple[int, int] | None] = []
         self.begin: Any = None
 
     def start(self) -> None:
         """Time 0 is now."""
-        self.begin = time.perf_counter()
+        self.begin = self._clock.now()
+
+    # --- told by `generate` -----------------------------------------------------------------------
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished."""
-        event = time.perf_counter()
+        event = self._clock.now()
         new = self._new(input_ids)
-        held = self._cache_bytes(), self._sampler.latest
-        self.rows.extend([TokenRow(event, token, *held) for token in input_ids[0, -new:].tolist()])
+        sizes = self._cache_bytes(), self._sampler.latest
+        self.rows.extend([TokenRow(event, token, *sizes) for token in input_ids[0, -new:].tolist()])
         return self._end if self._stop() else self._go
+
+    # --- told by the custom loop: see `loop.TokenMeter` -------------------------------------------
+
+    def event(self) -> Any:
+        """Now: a step was launched."""
+        self.launched += 1
+        return self._clock.now()
+
+    def tell(self, event: Any, ids: list[int]) -> None:
+        """The tokens that existed at `event`, one a row; that of sequence 0 is kept."""
+        self.steps += 1
+        self.rows.append(TokenRow(event, ids[0], self._cache_bytes(), self._sampler.latest))
+
+    def stopping(self) -> bool:
+        """Whether to end the generation with the token that was told last."""
+        return bool(self._stop())
+
+    # --- the cache --------------------------------------------------------------------------------
 
     def release(self) -> None:
         """Let go of the cache; the rows stay."""
@@ -92,30 +146,20 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         the first two tokens and then every 64 tokens; a cache with uneven layers is counted whole from there on.
         """
         n = len(self.rows)
-        self._note_addresses(n)
+        self._first_places = self._first_places or self._places()
         if self._alike is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
             self._counted_at = n
             return self._count_all()
         return held_bytes(self._alike)
 
-    def _note_addresses(self, n: int) -> None:
-        """Of all layers for the first two tokens, then of one layer for two tokens in turn."""
-        layers = range(len(self._cache.layers))
-        self._compare(layers if n < 2 or not layers else (n // 2 % len(layers),))
+    def _places(self) -> list[tuple[int, int] | None]:
+        """Where the tensors of each layer lie; None for a layer without keys and values."""
+        pairs = [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in self._cache.layers]
+        return [None if k is None or v is None else (k.data_ptr(), v.data_ptr()) for k, v in pairs]
 
     def moved_layers(self) -> int:
-        """How many layers have moved when the run has ended, at which all of them are looked at once more."""
-        if self._cache is not None and self._addresses:
-            self._compare(range(len(self._cache.layers)))
-        return len(self.moved)
-
-    def _compare(self, layers: Iterable[int]) -> None:
-        for i in layers:
-            keys, values = (getattr(self._cache.layers[i], name, None) for name in ("keys", "values"))
-            if keys is not None and values is not None:
-                address = keys.data_ptr(), values.data_ptr()
-                if self._addresses.setdefault(i, address) != address:
-                    self.moved.add(i)
+        """How many layers of the cache lie elsewhere than after the first token: all layers of a growing one."""
+        return sum(map(operator.ne, self._first_places, self._places())) if self._cache is not None else 0
 
     def _count_all(self) -> HeldBytes:
         groups: dict[tuple[bool, type], list[Any]] = {}
@@ -125,14 +169,72 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self._alike = None if self._uneven else [(key[0], group[0], len(group)) for key, group in groups.items()]
         return held_bytes((slides, layer, 1) for (slides, _), group in groups.items() for layer in group)
 
+    # --- read by another thread ---------------------------------------------------------------------
+
     def ready(self) -> int:
         """How many rows, from the first, can be read now. May wait for the device, never for the next token."""
         return len(self.rows)
 
     def seconds(self, row: TokenRow) -> float:
         """When a row's token existed, since `start`."""
-        return float(row.event - self.begin)
+        return self._clock.between(self.begin, row.event)
 
     def tokens(self, first: int, end: int) -> list[int]:
         """Ids of tokens `first` to `end`, which must be within the latest `ready`."""
         return [row.token for row in self.rows[first:end]]
+
+
+class CudaMeter(Meter):
+    """Of `generate` on CUDA: ids are copied in batches, on a stream of their own."""
+
+    def __init__(
+        self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, prompt_tokens: int = 0
+    ) -> None:
+        super().__init__(cache, sliding, batch_size, sampler, stop, prompt_tokens, cuda=True)
+        self._go, self._end = self._go.cuda(), self._end.cuda()
+        self._aside = torch.cuda.Stream()
+        with torch.cuda.stream(self._aside):
+            self._go.cpu()  # its first use takes memory, and time that is no token's
+        self._newest: tuple[int, Any] | None = None
+        self._read: tuple[int, Any] = (0, None)
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        event = self._clock.now()
+        new = self._new(input_ids)
+        sizes = self._cache_bytes(), self._sampler.latest
+        self.rows.extend([TokenRow(event, 0, *sizes) for _ in range(new)])
+        self._newest = (len(self.rows), input_ids)
+        return self._end if self._stop() else self._go
+
+    def ready(self) -> int:
+        newest = self._newest
+        if newest is None:
+            return 0
+        self.rows[newest[0] - 1].event.synchronize()
+        self._read = newest
+        return newest[0]
+
+    def tokens(self, first: int, end: int) -> list[int]:
+        count, ids = self._read
+        offset = ids.shape[1] - count
+        with torch.cuda.stream(self._aside):
+            read: list[int] = ids[0, offset + first : offset + end].tolist()
+        return read
+
+
+class PassMeter(Meter):
+    """Takes the time after each forward pass without a cache, on CUDA once the device got there. A pass is a row, as if
+    it were a token with the id 0."""
+
+    clock = "host clock after the pass"
+
+    def __init__(self, sampler: Any, cuda: bool) -> None:
+        super().__init__(None, [], 1, sampler, None, cuda=cuda)
+
+    def tick(self) -> None:
+        """A pass is done."""
+        event = self._clock.now()
+        if self._cuda:
+            event.synchronize()
+        self.launched += 1
+        self.rows.append(TokenRow(event, 0, HeldBytes(0, 0), self._sampler.latest))

@@ -50,8 +50,8 @@ class Nvml:
 
     def memory_bytes(self) -> int | None:
         """GPU memory of this process."""
-        found = self._read("nvmlDeviceGetComputeRunningProcesses") or []
-        return next((int(p.usedGpuMemory) for p in found if p.pid == os.getpid() and p.usedGpuMemory), None)
+        processes = self._read("nvmlDeviceGetComputeRunningProcesses") or []
+        return next((int(p.usedGpuMemory) for p in processes if p.pid == os.getpid() and p.usedGpuMemory), None)
 
     def used_bytes(self) -> int | None:
         """Memory in use on the whole device."""
@@ -70,12 +70,12 @@ class Nvml:
             "temperature_c": ("nvmlDeviceGetTemperature", 0, 1.0),  # NVML_TEMPERATURE_GPU
             "power_w": ("nvmlDeviceGetPowerUsage", None, 1e-3),
         }
-        found = {}
+        values = {}
         for name, (read, argument, scale) in reads.items():
             value = self._read(read) if argument is None else self._read(read, argument)
             if value is not None:
-                found[name] = value * scale
-        return found
+                values[name] = value * scale
+        return values
 
     def slowed(self) -> list[str] | None:
         """Why the clocks are lower than the load would allow; None where the driver does not say."""
@@ -84,7 +84,7 @@ class Nvml:
             bits = self._read("nvmlDeviceGetCurrentClocksThrottleReasons")
         return None if bits is None else [word for bit, word in SLOWED.items() if bits & bit]
 
-    def other_processes(self, ours: Callable[[int], bool]) -> list[int] | None:
+    def other_processes(self, of_bench: Callable[[int], bool]) -> list[int] | None:
         """Other programs' processes that kept the SMs busy since the last call; None where the driver does not say.
 
         In a container NVML may use another namespace of process ids: unless it lists this process, its ids mean
@@ -97,7 +97,7 @@ class Nvml:
         if samples is None:
             return None
         self._seen_us = max([self._seen_us, *(int(s.timeStamp) for s in samples)])
-        return sorted({int(s.pid) for s in samples if s.smUtil >= BUSY_PERCENT and not ours(int(s.pid))})
+        return sorted({int(s.pid) for s in samples if s.smUtil >= BUSY_PERCENT and not of_bench(int(s.pid))})
 
 
 def open_nvml(index: int | None = None) -> Nvml | None:

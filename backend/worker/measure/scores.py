@@ -2,7 +2,7 @@
 
 import os
 import time
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from transformers import LogitsProcessor
@@ -10,15 +10,6 @@ from transformers import LogitsProcessor
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Scored
 from tokendyno.backend.worker.channel import Steps
-
-
-class Takes(Protocol):
-    """Is told what each token of a given text, `ids`, would be chosen from."""
-
-    ids: list[int]
-
-    def take(self, position: int, logits: Any) -> None:
-        """Logits (V,) of the token at that position."""
 
 
 class Scores:
@@ -31,8 +22,8 @@ class Scores:
     def __init__(self, ids: list[int], vocabulary: int, keep: str = "", against: str = "") -> None:
         self.ids = ids
         shape = len(ids), vocabulary
-        self._kept, self._other = _file(keep, shape, new=True), _file(against, shape, new=False)
-        self._found: dict[int, tuple[Any, Any, Any]] = {}
+        self._written, self._other = _file(keep, shape, new=True), _file(against, shape, new=False)
+        self._read: dict[int, tuple[Any, Any, Any]] = {}
 
     def take(self, position: int, logits: Any) -> None:
         """Logits (V,) from which the token at that position is to be chosen."""
@@ -42,18 +33,18 @@ class Scores:
             other = self._other[position].to(own.device)
             likely = other.exp()
             kl = torch.where(likely > 0, likely * (other - own), 0.0).sum()
-        if self._kept is not None:
-            self._kept[position].copy_(own)
-        self._found[position] = (-own[self.ids[position]], own.argmax(), kl)
+        if self._written is not None:
+            self._written[position].copy_(own)
+        self._read[position] = (-own[self.ids[position]], own.argmax(), kl)
 
     def scored(self) -> Scored:
         """All positions. RuntimeError unless each was given."""
-        missing = [position for position in range(len(self.ids)) if position not in self._found]
+        missing = [position for position in range(len(self.ids)) if position not in self._read]
         if missing:
             raise RuntimeError(
                 f"{len(missing)} of {len(self.ids)} positions were not predicted, the first is {missing[0]}"
             )
-        nll, top, kl = zip(*(self._found[position] for position in range(len(self.ids))), strict=True)
+        nll, top, kl = zip(*(self._read[position] for position in range(len(self.ids))), strict=True)
         distances = torch.stack(kl).clamp(min=0).tolist() if self._other is not None else []
         return Scored(self.ids, torch.stack(nll).tolist(), torch.stack(top).tolist(), distances)
 
@@ -95,7 +86,7 @@ class GivenText(LogitsProcessor):  # type: ignore[misc]
     start  tokens before the first one, padding included
     """
 
-    def __init__(self, scores: Takes, start: int) -> None:
+    def __init__(self, scores: Scores, start: int) -> None:
         self._scores, self._start = scores, start
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:

@@ -5,17 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import msgspec
-
 from tokendyno.backend.messages import (
-    DECODE,
-    IDLE,
     NO_TOKEN,
     PREFILL,
     EndReason,
     PageMoves,
     RequestEnds,
-    Samples,
     Steps,
     WaitReason,
     Waits,
@@ -56,13 +51,13 @@ class StepLog:
 
     clock = "host clock after the step"
 
-    def __init__(self, arrivals: Sequence[float]) -> None:
+    def __init__(self, arrivals_s: Sequence[float]) -> None:
         self.rows: list[StepRow] = []
         self.waits: list[tuple[float, int, WaitReason]] = []
         self.moves: list[tuple[int, int, int, int]] = []
         self.ends: list[tuple[int, float, EndReason]] = []
-        self.ids: list[list[int]] = [[] for _ in arrivals]
-        self._arrivals = arrivals
+        self.ids: list[list[int]] = [[] for _ in arrivals_s]
+        self._arrivals_s = arrivals_s
         self._arrived = 0
         self._entered: set[int] = set()
         self._ended: set[int] = set()
@@ -87,7 +82,7 @@ class StepLog:
 
     def arrived(self, now_s: float) -> int:
         """How many requests have arrived by now: the first so many."""
-        while self._arrived < len(self._arrivals) and self._arrivals[self._arrived] <= now_s:
+        while self._arrived < len(self._arrivals_s) and self._arrivals_s[self._arrived] <= now_s:
             self._arrived += 1
         return self._arrived
 
@@ -127,11 +122,7 @@ class StepLog:
     @property
     def unfinished(self) -> list[int]:
         """Requests that have not ended."""
-        return [i for i in range(len(self._arrivals)) if i not in self._ended]
-
-    def count(self, kind: int) -> int:
-        """Parts of that kind in all steps."""
-        return sum(part.kind == kind for row in self.rows for part in row.parts)
+        return [i for i in range(len(self._arrivals_s)) if i not in self._ended]
 
     def useful_tokens(self) -> int:
         """Tokens that requests asked for and got."""
@@ -141,14 +132,6 @@ class StepLog:
         """Steps in which some prompt was processed."""
         return {i for i, row in enumerate(self.rows) if any(part.kind == PREFILL for part in row.parts)}
 
-    def busy_steps(self) -> int:
-        """Parts that did something."""
-        return self.count(PREFILL) + self.count(DECODE)
-
-    def idle_steps(self) -> int:
-        """Rows of static batches that held an ended request, or none, over all steps."""
-        return self.count(IDLE)
-
 
 class StepStreamer(Sender):
     """Sends what is new in a log."""
@@ -156,33 +139,31 @@ class StepStreamer(Sender):
     def __init__(
         self, log: StepLog, sampler: Sampler, tokenizer: Any, channel: Channel, annotations: Annotations
     ) -> None:
-        super().__init__()
-        self._log, self._sampler, self._tokenizer, self._channel = log, sampler, tokenizer, channel
-        self._annotations = annotations
-        self._rows = self._waits = self._moves = self._ends = 0
-        self._times_s: list[float] = []
-        self.text = ""
-        self.ids: list[int] = []
+        super().__init__(sampler, channel, annotations)
+        self._log, self._tokenizer = log, tokenizer
+        self._sent = dict.fromkeys(("rows", "waits", "moves", "ends"), 0)
 
-    def _flush(self) -> None:
-        samples = self._sampler.take()
-        if samples:
-            self._channel.send(Samples([t for t, _ in samples], [m for _, m in samples]))
-        ends = len(self._log.ends)  # before the steps: an end is sent after the last step of its request
-        self._flush_moves()
-        self._flush_rows()
-        self._flush_waits()
-        self._flush_ends(ends)
-        for found in self._sampler.take_annotations():
-            self._channel.send(msgspec.structs.replace(found, token=max(0, len(self._times_s) - 1)))
-        for found in self._annotations.take(self._times_s):
-            self._channel.send(found)
+    def _new(self, name: str, end: int) -> list[Any]:
+        """What the log has of that name, from what was sent up to there."""
+        first, self._sent[name] = self._sent[name], end
+        new: list[Any] = getattr(self._log, name)[first:end]
+        return new
 
     def _flush_rows(self) -> None:
-        first, end = self._rows, len(self._log.rows)
-        if end == first:
-            return
-        rows = self._log.rows[first:end]
+        ends = len(self._log.ends)  # before the steps: an end is sent after the last step of its request
+        if moves := self._new("moves", len(self._log.moves)):
+            self._channel.send(PageMoves(*map(list, zip(*moves, strict=True))))
+        first = self._sent["rows"]
+        if rows := self._new("rows", len(self._log.rows)):
+            self._send_steps(first, rows)
+        if waits := self._new("waits", len(self._log.waits)):
+            self._channel.send(Waits(*map(list, zip(*waits, strict=True))))
+        if new := self._new("ends", ends):
+            requests, at_s, reasons = map(list, zip(*new, strict=True))
+            texts = [self._tokenizer.decode(self._log.ids[i], skip_special_tokens=True) for i in requests]
+            self._channel.send(RequestEnds(requests, at_s, reasons, texts))
+
+    def _send_steps(self, first: int, rows: list[StepRow]) -> None:
         parts = [part for row in rows for part in row.parts]
         self._channel.send(
             Steps(
@@ -200,25 +181,3 @@ class StepStreamer(Sender):
             )
         )
         self._times_s += [row.end_s for row in rows]
-        self._rows = end
-
-    def _flush_waits(self) -> None:
-        first, end = self._waits, len(self._log.waits)
-        if end > first:
-            at_s, requests, reasons = zip(*self._log.waits[first:end], strict=True)
-            self._channel.send(Waits(list(at_s), list(requests), list(reasons)))
-            self._waits = end
-
-    def _flush_moves(self) -> None:
-        first, end = self._moves, len(self._log.moves)
-        if end > first:
-            self._channel.send(PageMoves(*map(list, zip(*self._log.moves[first:end], strict=True))))
-            self._moves = end
-
-    def _flush_ends(self, end: int) -> None:
-        first = self._ends
-        if end > first:
-            requests, at_s, reasons = zip(*self._log.ends[first:end], strict=True)
-            texts = [self._tokenizer.decode(self._log.ids[i], skip_special_tokens=True) for i in requests]
-            self._channel.send(RequestEnds(list(requests), list(at_s), list(reasons), texts))
-            self._ends = end

@@ -20,11 +20,18 @@ FLUSH_EVERY_S = 0.05
 
 
 class Sender(abc.ABC):
-    """A thread that sends what is ready, 20 times a second, until closed."""
+    """A thread that sends what is ready, 20 times a second, until closed: new rows, samples of memory, annotations.
 
-    def __init__(self) -> None:
+    ids, text  of sequence 0, as far as they were sent
+    """
+
+    def __init__(self, sampler: Sampler, channel: Channel, annotations: Annotations) -> None:
+        self._sampler, self._channel, self._annotations = sampler, channel, annotations
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="streamer", daemon=True)
+        self._times_s: list[float] = []  # of the rows that were sent
+        self.ids: list[int] = []
+        self.text = ""
 
     def start(self) -> None:
         """Begin to send."""
@@ -40,9 +47,19 @@ class Sender(abc.ABC):
         while not self._stop.wait(FLUSH_EVERY_S):
             self._flush()
 
-    @abc.abstractmethod
     def _flush(self) -> None:
-        """Send what is new."""
+        if samples := self._sampler.take():
+            self._channel.send(Samples([t for t, _ in samples], [m for _, m in samples]))
+        self._flush_rows()
+        for mark in self._sampler.take_annotations():
+            token = min(bisect.bisect_left(self._times_s, mark.t_s), max(0, len(self._times_s) - 1))
+            self._channel.send(msgspec.structs.replace(mark, token=token))
+        for mark in self._annotations.take(self._times_s):
+            self._channel.send(mark)
+
+    @abc.abstractmethod
+    def _flush_rows(self) -> None:
+        """Send rows that are new, and note their times."""
 
 
 class Pieces:
@@ -96,30 +113,16 @@ class Streamer(Sender):
     """
 
     def __init__(
-        self, meter: Meter, sampler: Sampler, tokenizer: Any, channel: Channel, annotations: Annotations | None = None
+        self, meter: Meter, sampler: Sampler, tokenizer: Any, channel: Channel, annotations: Annotations
     ) -> None:
-        super().__init__()
-        self._meter, self._sampler, self._channel, self._annotations = meter, sampler, channel, annotations
+        super().__init__(sampler, channel, annotations)
+        self._meter = meter
         self._pieces = ChannelPieces(tokenizer) if tokenizer is not None else None
         self._sent = 0
         self._last_s = 0.0
-        self._times_s: list[float] = []
-        self.ids: list[int] = []
-        self.text = ""
-
-    def _flush(self) -> None:
-        self._flush_rows()
-        for found in self._sampler.take_annotations():
-            token = bisect.bisect_left(self._times_s, found.t_s)
-            self._channel.send(msgspec.structs.replace(found, token=min(token, max(0, len(self._times_s) - 1))))
-        for found in self._annotations.take(self._times_s) if self._annotations is not None else []:
-            self._channel.send(found)
 
     def _flush_rows(self) -> None:
         first, end = self._sent, self._meter.ready()
-        samples = self._sampler.take()
-        if samples:
-            self._channel.send(Samples([t for t, _ in samples], [m for _, m in samples]))
         if end == first:
             return
         rows = self._meter.rows[first:end]
@@ -128,7 +131,7 @@ class Streamer(Sender):
         pieces = [self._pieces.piece(token) if self._pieces is not None else "" for token in ids]
         ends = list(itertools.accumulate(map(len, pieces), initial=len(self.text)))[1:]
 
-        def held(kind: str) -> list[int]:
+        def column(kind: str) -> list[int]:
             sizes = [getattr(row.kv, kind) for row in rows]
             return sizes if any(sizes) else []
 
@@ -139,9 +142,9 @@ class Streamer(Sender):
                 latency_s=latencies_s(t_s, self._last_s, first == 0),
                 kv_sliding=[row.kv.sliding for row in rows],
                 kv_full=[row.kv.full for row in rows],
-                kv_latent=held("latent"),
-                kv_state=held("state"),
-                kv_index=held("indexed"),
+                kv_latent=column("latent"),
+                kv_state=column("state"),
+                kv_index=column("indexed"),
                 memory_bytes=[row.memory_bytes for row in rows],
                 ids=ids,
                 text="".join(pieces),
@@ -161,12 +164,12 @@ def latencies_s(t_s: Sequence[float], last_s: float, prefill: bool) -> list[floa
     token and the sum is the elapsed time. The first token of a run has the time to first token; tokens of the same
     step have none.
     """
-    found: list[float] = []
+    latencies: list[float] = []
     for now_s, group in itertools.groupby(t_s):
         many = len(list(group))
-        if prefill and not found:
-            found += [now_s - last_s, *[0.0] * (many - 1)]
+        if prefill and not latencies:
+            latencies += [now_s - last_s, *[0.0] * (many - 1)]
         else:
-            found += [(now_s - last_s) / many] * many
+            latencies += [(now_s - last_s) / many] * many
         last_s = now_s
-    return found
+    return latencies

@@ -1,135 +1,76 @@
-"""What static and continuous batching share: the course of a run of many requests."""
+"""What static and continuous batching share: the requests of a run, how they are waited for, and what came of them."""
 
 import time
-from abc import abstractmethod
-from typing import Any
+from collections.abc import Sequence
 
-import torch
-
-from tokendyno.backend.counts import Passes, Requests, RunCounts
+from tokendyno.backend import counts
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import Generate, Started
+from tokendyno.backend.messages import Generate
 from tokendyno.backend.predict.lengths import cache_places
-from tokendyno.backend.worker.measure.annotations import Annotations
-from tokendyno.backend.worker.measure.memory import Sampler
-from tokendyno.backend.worker.measure.steps import StepLog, StepStreamer
+from tokendyno.backend.worker.measure.steps import StepLog
+from tokendyno.backend.worker.prompt.padding import padding_counts
 from tokendyno.backend.worker.prompt.requests import Asked, read_requests
-from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
-from tokendyno.backend.worker.runners.base import Measured, Outcome, Task
-from tokendyno.backend.worker.runners.decode import GenerateRunner
+from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session
 
 LOOK_EVERY_S = 0.02
 """While nothing has arrived: how soon a cancel is noticed."""
 
 
-class BatchCourse(GenerateRunner):
-    """Reads the requests, warms up in the shapes of the first ones, serves all of them, and verifies what was in
-    effect."""
+class Requests:
+    """The requests of a run, as the model receives them. InputError names the first that does not fit.
 
-    equal_steps = False
-    _asked: list[Asked] = []
+    notes  remarks for the user
+    """
 
-    # --- what a kind of batching decides ----------------------------------------------------------
-
-    @abstractmethod
-    def _first_task(self, job: Generate, asked: list[Asked]) -> Task:
-        """The work of the first steps, in whose shapes is warmed up and profiled."""
-
-    @abstractmethod
-    def _serve(self, task: Task, log: StepLog) -> None:
-        """Work through all requests; returns early when cancelled."""
-
-    @abstractmethod
-    def _batch_counts(self, log: StepLog) -> RunCounts:
-        """Counts of its own."""
-
-    def _begin_serving(self, task: Task, log: StepLog) -> list[str]:
-        """Get ready for the measured run, outside of it; returns notes for the user."""
-        return []
-
-    def _cache_of(self) -> Any:
-        """The KV cache that the last steps filled, as the proofs know caches; None where it is in pages."""
-        return None
-
-    def _end_serving(self) -> None:
-        """Free what only the measured run needed."""
-
-    # --- the course -------------------------------------------------------------------------------
-
-    def run(self, job: Generate) -> None:
+    def __init__(self, session: Session, job: Generate) -> None:
         assert job.traffic is not None
-        self._kept = None
-        self._asked = asked = read_requests(self.model, job.traffic.requests, job.most_prompt_tokens)
-        task = self._first_task(job, asked)
-        notes = [*([self.model.remark] if self.model.remark else []), *task.prompt.notes, *self._make_ready(task)]
-        torch.manual_seed(job.seed)
-        log = StepLog([one.arrival_s for one in asked])
-        sampler = Sampler(self._memory)
-        notes += self._begin_serving(task, log)
-        try:
-            self._perform(job, task, log, sampler, notes)
-        finally:
-            self._end_serving()
+        self._session = session
+        self.every = read_requests(session.model, job.traffic.requests, job.most_prompt_tokens)
+        self.notes = [session.model.remark] if session.model.remark else []
 
-    def _perform(self, job: Generate, task: Task, log: StepLog, sampler: Sampler, notes: list[str]) -> None:
-        longest = max(len(one.ids) for one in self._asked)
-        output = max(one.max_new_tokens for one in self._asked)
-        places = cache_places(job.plan.generate.shapes, longest, output)  # no batch needs more
-        self.channel.send(Started(longest, job.batch_size, output, notes, places))
-        annotations = Annotations(lambda: len(log.rows), None, self._cuda)
-        streamer = StepStreamer(log, sampler, self.model.tokenizer, self.channel, annotations)
-        self._graph_calls.begin(lambda: log.launched)
-        self._best.forget()
-        with self.channel.phasing("run"), DraftCounter() as drafts, self._graph_calls:
-            measured = Measured(task, None, log, sampler, streamer, drafts)  # type: ignore[arg-type]
-            with self._watched(measured, annotations):
-                self._serve(task, log)
-                measured.cache = self._cache_of()
-                for request in log.unfinished if self.cancelled.is_set() else ():
-                    log.end(request, log.now_s(), "cancelled")
-        self._end_serving()  # the proofs look at the model as it was loaded
-        self._conclude(measured)
+    def log(self) -> StepLog:
+        """An empty log, in which they arrive."""
+        return StepLog([one.arrival_s for one in self.every])
 
-    def _sleep_until(self, log: StepLog, arrival_s: float) -> None:
+    def sleep_until(self, log: StepLog, arrival_s: float) -> None:
         """Wait for the next request, or for a cancel."""
-        while not self.cancelled.is_set() and (left_s := arrival_s - log.now_s()) > 0:
+        while not self._session.cancelled.is_set() and (left_s := arrival_s - log.now_s()) > 0:
             time.sleep(min(left_s, LOOK_EVERY_S))
 
-    # --- what came of it --------------------------------------------------------------------------
+    def end_cancelled(self, log: StepLog) -> None:
+        """Those that have not ended when a run is cancelled end with it."""
+        for request in log.unfinished if self._session.cancelled.is_set() else ():
+            log.end(request, log.now_s(), "cancelled")
 
-    def _outcome(self, measured: Measured) -> Outcome:
-        log: Any = measured.meter
-        first = [row.end_s for row in log.rows if any(part.made >= 0 for part in row.parts)][:1]
-        reason = "cancelled" if self.cancelled.is_set() else "length"
-        return Outcome(reason, "", first[0] if first else 0.0)  # type: ignore[arg-type]
-
-    def _positions(self, measured: Measured) -> int:
-        return measured.task.prompt.tokens
-
-    def _counted_steps(self, measured: Measured) -> list[int]:
-        log: Any = measured.meter
+    def outcome(self, run: Measured) -> Outcome:
+        """But for what only one kind of batching counts. Steps without a prompt are those that an optimization of steps
+        should reach."""
+        log: StepLog = run.meter
         prompts = log.prompt_steps()
-        return [step for step in range(log.launched) if step not in prompts]
-
-    def _tokens(self, measured: Measured) -> Finding:
-        """Of the first request and of the one with most tokens, as far as one pass takes them."""
-        job, log = measured.task.job, measured.meter
-        every = [Text(one.ids, log.ids[one.number]) for one in self._asked]
-        longest = max((text for text in every if text.fits), key=lambda text: len(text.generated), default=every[0])
-        some = [every[0]] if longest == every[0] else [every[0], longest]
-        return find_tokens(self.model.model, job.plan, job.temperature > 0, some)
-
-    def _own_counts(self, measured: Measured) -> RunCounts:
-        log: Any = measured.meter
-        requests = Requests(
-            batch_requests=len(self._asked),
+        requests = counts.Requests(
+            batch_requests=len(self.every),
             batch_steps=len(log.rows),
-            slot_steps=len(log.rows) * measured.task.job.batch_size,
+            slot_steps=len(log.rows) * run.task.job.batch_size,
             fullest_step=max((len(row.parts) for row in log.rows), default=0),
             useful_tokens=log.useful_tokens(),
             padding_tokens=sum(row.padding for row in log.rows),
         )
-        counts = RunCounts(requests=requests, passes=Passes(passes=len(log.rows)))
-        counts.update(self._batch_counts(log))
-        return counts
+        counted = counts.RunCounts(requests=requests, passes=counts.Passes(passes=len(log.rows)))
+        counted.prompt = padding_counts(run.task.prompt, run.task.prompt.tokens)
+        ttft_s = next((row.end_s for row in log.rows if any(part.made >= 0 for part in row.parts)), 0.0)
+        return Outcome("", ttft_s, [step for step in range(log.launched) if step not in prompts], counted)
+
+    def tokens(self, run: Measured) -> Finding:
+        """Whether those are right of the first request and of the one with most, as far as one pass takes them."""
+        job = run.task.job
+        every = [Text(one.ids, run.meter.ids[one.number]) for one in self.every]
+        longest = max((text for text in every if text.fits), key=lambda text: len(text.generated), default=every[0])
+        some = [every[0]] if longest == every[0] else [every[0], longest]
+        return find_tokens(self._session.model.model, job.plan, job.temperature > 0, some)
+
+
+def most_of(job: Generate, requests: Sequence[Asked]) -> tuple[int, int, int]:
+    """The longest prompt, the most new tokens, and places of a cache for both: no batch needs more."""
+    longest, output = max(len(one.ids) for one in requests), max(one.max_new_tokens for one in requests)
+    return longest, output, cache_places(job.plan.generate.shapes, longest, output)

@@ -22,12 +22,12 @@ class Caches:
     def __init__(self, config: Any, fixed: Callable[[Any, int, bool], Any] | None = None) -> None:
         self._config = config.get_text_config(decoder=True)
         self._build_fixed = fixed
-        self._kept: tuple[tuple[str, int, int], Any] | None = None
+        self._cached: tuple[tuple[str, int, int], Any] | None = None
 
     @property
-    def kept(self) -> Any:
+    def cached(self) -> Any:
         """The static cache that is kept; None without one."""
-        return self._kept[1] if self._kept is not None else None
+        return self._cached[1] if self._cached is not None else None
 
     def make(self, plan: GeneratePlan, batch_size: int, length: int) -> Any:
         """An empty cache. `length`: slots of a static one."""
@@ -38,13 +38,13 @@ class Caches:
         if not plan.cache.fixed:
             return self._build(plan, length)
         key = (plan.cache.name, batch_size, length)
-        if self._kept is None or self._kept[0] != key:
-            self._kept = None  # frees the old one first
-            self._kept = key, self._build(plan, length)
+        if self._cached is None or self._cached[0] != key:
+            self._cached = None  # frees the old one first
+            self._cached = key, self._build(plan, length)
         else:
             with torch.inference_mode():
-                self._kept[1].reset()
-        return self._kept[1]
+                self._cached[1].reset()
+        return self._cached[1]
 
     def _build(self, plan: GeneratePlan, length: int) -> Any:
         if plan.cache.fixed and self._build_fixed is not None:
@@ -66,3 +66,9 @@ class Caches:
                 f"{numbers} numbers each do not divide evenly into groups. Use a prompt length that is a multiple of "
                 f"{GROUP} tokens (--prompt-tokens), or cache=quantized-fp8."
             )
+
+
+def cached_tokens(cache: Any) -> int:
+    """Tokens that a cache has seen, as its layers count them: a window may hold fewer."""
+    growing = (layer for layer in cache.layers if hasattr(layer, "get_seq_length"))  # linear attention counts no tokens
+    return max((int(layer.get_seq_length()) for layer in growing), default=0)

@@ -1,218 +1,90 @@
-"""Generates tokens with transformers' `generate`: prompt, cache, warm-up and settings of a run."""
+"""One prompt and the tokens after it, which a loop chooses: prompt, cache, warm-up, and what came of it."""
 
-import contextlib
-from collections.abc import Callable, Collection
+import dataclasses
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import msgspec
 import torch
-from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+from transformers import StoppingCriteria
 
 from tokendyno.backend import counts
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import Generate, Probed, Score
+from tokendyno.backend.messages import Generate, Score
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.quality.texts import MIN_POSITIONS
-from tokendyno.backend.worker.channel import Channel
-from tokendyno.backend.worker.compiler.ledger import compile_config
-from tokendyno.backend.worker.compiler.limit import recompile_limit_kept
-from tokendyno.backend.worker.load.loader import LoadedModel
-from tokendyno.backend.worker.load.unread import token_ids
 from tokendyno.backend.worker.measure.annotations import Window
-from tokendyno.backend.worker.measure.clock import CudaMeter
-from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
-from tokendyno.backend.worker.measure.scores import GivenText, Reading, Scores, Takes
-from tokendyno.backend.worker.prompt.padding import pad, symbolic_sizes
+from tokendyno.backend.worker.measure.scores import Scores
+from tokendyno.backend.worker.prompt.padding import pad, padding_counts
 from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from tokendyno.backend.worker.prove.passes import PassCounter
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.prompt_lookup import accepted_due, drafts_due
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
-from tokendyno.backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from tokendyno.backend.worker.runners.cache import Caches
+from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
 from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
-from tokendyno.backend.worker.vocabulary import scored_ids
-
-PROFILED_TOKENS = 4
 
 
-class Along(Protocol):
-    """Takes the tokens of one text as they come. `processor`: what has to see the scores for that; `likely`: how many
-    of the likeliest tokens it wants of each."""
+class TokenLoop(Protocol):
+    """Chooses tokens one after the other: `generate_call.GenerateCall`, `own_loop.OwnLoop`.
 
-    processor: Any
-    likely: int
+    build_cache  makes its static cache of config, length and whether it is in 8 bits; None: as the plan's kind says
+    keeps_step   it keeps one step, compiled or captured for a shape and a way of sampling
+    own_steps    that were made by such a step
+    """
+
+    build_cache: Any
+    keeps_step: bool
+    own_steps: int
+
+    def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
+        """The new tokens of a task; `meter` is told each of them. Returns ids (B, P + generated).
+        own_pass: the prompt may be read by a pass that is made for its length"""
+
+    def meter(self, cache: Any, sliding: list[bool], rows: int, sampler: Sampler, prompt_tokens: int) -> Meter:
+        """The clock of one generation."""
+
+    def prompt_positions(self, cache: Any, generated: int) -> int:
+        """How many positions of the prompt the model has seen, padding included, by what it left in the cache."""
 
 
-class GenerateRunner(MeasuredRunner):
-    """Runs on a decoder. Keeps the static cache too, whose addresses compiled and captured graphs hold."""
+class Decoding:
+    """A `Generation` after one prompt. Keeps a static cache, whose addresses compiled and captured graphs hold.
 
-    fixed_cache: Any = None  # what `Caches` builds for a static cache; None: what the plan says
+    prompt_ids  of the latest run, without padding
+    """
 
-    def __init__(self, model: LoadedModel, channel: Channel, *more: Any) -> None:
-        super().__init__(model, channel, *more)
-        self._caches = Caches(model.model.config, self.fixed_cache)
-        self._sliding = sliding_layers(model.model.config)
-        self._prompt: list[int] = []  # of the latest run, without padding
-        self._given: Takes | None = None  # of a text that is given to the model, while it is
-        self._read: Callable[[], None] | None = None  # told of each of its positions
+    def __init__(self, session: Session, loop: TokenLoop) -> None:
+        self._session, self._model, self.loop = session, session.model, loop
+        config = session.model.model.config
+        self._caches = Caches(config, loop.build_cache)
+        self._sliding = sliding_layers(config)
+        text = config.get_text_config(decoder=True)
+        window = getattr(text, "sliding_window", None) or 0
+        self._window_tokens = window if any(self._sliding) else 0  # that a layer attends to; 0 without such layers
+        self.prompt_ids: list[int] = []
         self._passes: PassCounter | None = None  # of the latest run
-        self._module: Any = None  # of torch.compile, around the model
-        self._along: Along | None = None  # who reads along, and nothing is measured
-        self._texts: Any = None  # ids (B, P and more) of the latest generation, and of the latest run
-        self._measured_texts: Any = None
+        self._texts: Any = None  # of the latest run: ids (B, P and more)
 
-    # --- generating -------------------------------------------------------------------------------
+    # --- before the run ---------------------------------------------------------------------------
 
-    def _generate(self, task: Task, cache: Any, tokens: int, ignore_eos: bool, meter: Any) -> None:
-        """Generate up to `tokens` tokens after the prompt; `meter` is told each of them."""
-        plan = task.job.plan.generate
-        drafts = best_of_drafts(self._best, task.prompt.tokens) if plan.prompt_lookup else contextlib.nullcontext()
-        chunks = recompile_limit_kept() if plan.prefill_chunk else contextlib.nullcontext()
-        with torch.inference_mode(), symbolic_sizes(plan.shapes), self._compiling.whole_model(plan), drafts, chunks:
-            self._texts = self._generating(plan).generate(
-                task.prompt.ids,
-                attention_mask=task.prompt.mask,
-                past_key_values=cache,
-                generation_config=self._settings(task.job, tokens, ignore_eos),
-                stopping_criteria=StoppingCriteriaList([meter]),
-                logits_processor=self._choosing(task),
-            )
-
-    def _generating(self, plan: GeneratePlan) -> Any:
-        """The model, or what torch.compile(model) returns."""
-        if not plan.compile_module:
-            return self.model.model
-        if self._module is None:
-            self._module = torch.compile(self.model.model)
-        return self._module
-
-    def _choosing(self, task: Task) -> LogitsProcessorList:
-        """What sees the scores of each step: nothing where several tokens are chosen at once."""
-        start, found = task.prompt.tokens, LogitsProcessorList()
-        if self._given is not None or not task.job.plan.generate.prompt_lookup:
-            found.append(BestOfEach(self._best, start, task.job.temperature > 0))
-        if self._given is not None:
-            found.append(GivenText(self._given, start))
-        if self._along is not None and self._along.processor is not None:
-            found.append(self._along.processor)
-        return found
-
-    def _settings(self, job: Generate, tokens: int, ignore_eos: bool) -> GenerationConfig:
+    def prepare(self, job: Generate) -> Task:
         plan = job.plan.generate
-        compiled = compile_config(plan) if plan.cache.fixed else None
-        sampling: dict[str, Any] = {"do_sample": False}
-        if job.temperature > 0:
-            sampling = {
-                "do_sample": True,
-                "temperature": job.temperature,
-                "top_k": job.top_k,
-                "top_p": job.top_p,
-            }
-        return GenerationConfig(
-            max_new_tokens=tokens,
-            min_new_tokens=None,
-            eos_token_id=None if ignore_eos else (self.model.eos or None),
-            pad_token_id=self.model.pad,
-            disable_compile=compiled is None,
-            compile_config=compiled,
-            prefill_chunk_size=plan.prefill_chunk or None,
-            prompt_lookup_num_tokens=plan.prompt_lookup or None,
-            **sampling,
-        )
+        read = read_prompt(self._model, job)
+        prompt = pad(read, plan.shapes, self._model.pad)
+        self.prompt_ids = read.ids[0].tolist()
+        self._caches.require_groups(plan, job.batch_size, prompt.tokens)
+        return self.task(job, prompt, max(cache_places(plan.shapes, read.tokens, job.max_new_tokens), job.places))
 
-    def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
-        with PassCounter(self.model.model, task.job.plan.generate, task.prompt.ids) as self._passes:
-            self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
-        self._measured_texts = self._texts
-
-    def _repeat(self, task: Task, steps: int) -> int:
-        return self._generate_unmeasured(task, task.prompt, steps)
-
-    def _generate_unmeasured(self, task: Task, prompt: Prompt, tokens: int) -> int:
-        """Generate that many tokens; returns in how many passes."""
-        again = Task(task.job, prompt, task.length)
-        stop = Unmeasured(self._stopping, prompt.ids)
-        self._generate(again, self._new_cache(again), tokens, True, stop)
-        if prompt is not task.prompt:
-            self._best.forget()
-        return stop.passes
-
-    def _stopping(self) -> bool:
-        """Asked at each step that nobody measures."""
-        if self._read is not None:
-            self._read()
-        return self.cancelled.is_set()
-
-    def tell(self, job: Generate, along: Callable[[Prompt], "Along"]) -> None:
-        """Generate one text for somebody who reads along, unmeasured. NotFinite at the end where one was noise."""
-        self._kept = None
-        task = self._prepare(job)
-        self._make_ready(task)
-        cache = self._new_cache(task)
-        torch.manual_seed(job.seed)
-        self._best.forget()
-        try:
-            self._along = along(task.prompt)
-            self._generate(task, cache, job.max_new_tokens, job.ignore_eos, self._along)
-        finally:
-            self._along = None
-        self._compiling.publish()
-        self._best.check()
-
-    def likeliest(self, token: int) -> tuple[list[int], list[float]]:
-        """Of the custom loop alone: `generate` gives all scores on the way."""
-        raise RuntimeError("generate keeps no log-probabilities")
-
-    def probe(self, token_ids: list[int]) -> None:
-        """All tokens in one forward pass without a cache, so the sums are ordered as in a prefill."""
-        ids = torch.tensor([[*self._prompt, *token_ids]], device=self.model.plan.device)
-        with torch.inference_mode():
-            logits = self.model.model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[0, -1].float()
-        found = logits.topk(2)
-        likeliest = found.indices.tolist()
-        texts = [self.model.tokenizer.decode([token]) for token in likeliest]
-        self.channel.send(Probed(len(token_ids), likeliest, texts, found.values.tolist()))
-
-    def score(self, job: Score) -> None:
-        """Everything is as in a run, but for the choice of the next token."""
-        ids = token_ids(self.model.tokenizer, job.text)
-        task, expected = self._given_task(job, ids)
-        self._compiling.begin(job.plan, 1, task.length or task.prompt.tokens)
-        vocabulary = scored_ids(self.model.model)
-        try:
-            self._given = Scores(expected, vocabulary)
-            self._warm_up(task)
-            self._given = scores = Scores(expected, vocabulary, job.keep, job.against)
-            self._best.forget()
-            with self.channel.phasing("quality", "reading a given text") as steps:
-                self._read = Reading(steps, len(expected))
-                self._generate_unmeasured(task, task.prompt, len(expected))
-                if self.cancelled.is_set():
-                    raise InputError("Stopped.")
-                self._finish_given()
-                self._best.check()
-            self.channel.send(msgspec.structs.replace(scores.scored(), left_bytes=self._left_bytes()))
-        finally:
-            self._given = self._read = None
-
-    def _left_bytes(self) -> float | None:
-        """What runs and texts so far left in the process, without the cache; None where nobody can tell."""
-        if not self._own_process or self._clean is None:
-            return None
-        self._settle = True
-        return float(self._memory.settled() - self._cache_bytes(self._caches.kept) - self._clean)
-
-    def _finish_given(self) -> None:
-        """Nothing more: `generate` gave all logits on the way."""
-
-    def _given_task(self, job: Score, ids: list[int]) -> tuple[Task, list[int]]:
+    def given_text(self, job: Score, ids: list[int]) -> tuple[Task, list[int]]:
         """The text's beginning as the prompt of a run, and the tokens that follow. InputError if there are too few."""
-        most = max_positions(self.model.model.config) or len(ids)
+        most = max_positions(self._model.model.config) or len(ids)
         expected = ids[job.context : min(job.context + job.positions, most)]
         if len(expected) < MIN_POSITIONS:
             raise InputError(
@@ -221,148 +93,165 @@ class GenerateRunner(MeasuredRunner):
                 f"least {MIN_POSITIONS} are needed. Give a longer text, or less context (--context)."
             )
         run = Generate(job.plan, "", 0, len(expected), 1, 0.0, 0, True, True)
-        rows = torch.tensor([ids[: job.context]], device=self.model.model.device)
-        prompt = pad(Prompt(rows, torch.ones_like(rows)), job.plan.generate.shapes, self.model.pad)
+        rows = torch.tensor([ids[: job.context]], device=self._model.model.device)
+        prompt = pad(Prompt(rows, torch.ones_like(rows)), job.plan.generate.shapes, self._model.pad)
         self._caches.require_groups(job.plan.generate, 1, prompt.tokens)
         length = cache_places(job.plan.generate.shapes, job.context, len(expected))
-        return Task(run, prompt, max(length, job.places)), expected
+        return self.task(run, prompt, max(length, job.places)), expected
 
-    # --- before the run ---------------------------------------------------------------------------
+    def task(self, job: Generate, prompt: Prompt, length: int) -> Task:
+        """A task of that prompt, for a cache of that length. A growing cache keeps one token less than a window's layer
+        attends to, a static one as many."""
+        plan, window = job.plan.generate, self._window_tokens
+        past = self._past_window(plan, prompt, length) is not None
+        sampling = (job.temperature, job.top_k, job.top_p) if self.loop.keeps_step else None
+        shape = plan, prompt.ids.shape, length if plan.cache.static else 0, past, sampling
+        filled = None
+        if window and plan.cache.windowed:
+            filled = Window(prompt.tokens, window if plan.cache.static else window - 1)
+        return Task(job, prompt, length, shape, window=filled)
 
-    def _prepare(self, job: Generate) -> Task:
-        plan = job.plan.generate
-        read = read_prompt(self.model, job)
-        prompt = pad(read, plan.shapes, self.model.pad)
-        self._prompt = read.ids[0].tolist()
-        self._caches.require_groups(plan, job.batch_size, prompt.tokens)
-        return Task(job, prompt, max(cache_places(plan.shapes, read.tokens, job.max_new_tokens), job.places))
+    def _past_window(self, plan: GeneratePlan, prompt: Prompt, length: int) -> Prompt | None:
+        return past_window(prompt, self._window_tokens, length, plan.cache)
 
-    def _new_cache(self, task: Task) -> Any:
+    def cache(self, task: Task) -> Any:
         return self._caches.make(task.job.plan.generate, task.prompt.batch_size, task.length)
 
-    def _shape(self, task: Task) -> Any:
-        plan = task.job.plan.generate
-        length = task.length if plan.cache.static else 0
-        return plan, task.prompt.ids.shape, length, self._past_window(task) is not None
+    @property
+    def fixed_cache(self) -> Any:
+        """The static cache that the next run may use too; None without one."""
+        return self._caches.cached
 
-    def _past_window(self, task: Task) -> Prompt | None:
-        return past_window(task.prompt, self._window_tokens, task.length, task.job.plan.generate.cache)
+    # --- unmeasured -------------------------------------------------------------------------------
 
-    def _perform_warm_up(self, task: Task) -> counts.WarmUp:
+    def warm_up(self, task: Task) -> counts.WarmUp:
         """What compiles is a phase of its own."""
-        plan = task.job.plan.generate
+        plan, session = task.job.plan.generate, self._session
+        if self.loop.keeps_step:
+            session.warm.clear()
         warm_up = WarmUp(
-            lambda prompt, tokens: self._generate_unmeasured(task, prompt, tokens),
+            lambda prompt, tokens: self._unmeasured(task, prompt, tokens),
             task.prompt,
-            self._past_window(task),
+            self._past_window(plan, task.prompt, task.length),
             self._window_tokens,
             task.length,
         )
         if plan.compile_mode:
             with (
-                self.channel.phasing("compile", plan.compile_mode) as steps,
-                self._compiling.watched(steps, cold=True),
+                session.channel.phasing("compile", plan.compile_mode) as steps,
+                session.compiling.watched(steps, cold=True),
             ):
-                warm_up.compile(steps.step, self.cancelled.is_set)
-        with self.channel.phasing("warmup") as steps, self._compiling.watched(steps, cold=False):
-            warm_up.perform(steps.step, self.cancelled.is_set)
+                warm_up.compile(steps.step, session.cancelled.is_set)
+        with session.channel.phasing("warmup") as steps, session.compiling.watched(steps, cold=False):
+            warm_up.perform(steps.step, session.cancelled.is_set)
         return warm_up.done
 
-    @property
-    def _window_tokens(self) -> int:
-        """Tokens that a sliding-window layer attends to; 0 without such layers."""
-        config = self.model.model.config.get_text_config(decoder=True)
-        return (getattr(config, "sliding_window", None) or 0) if any(self._sliding) else 0
+    def repeat(self, task: Task, steps: int) -> int:
+        return self._unmeasured(task, task.prompt, min(steps, task.job.max_new_tokens))
+
+    def read(self, task: Task, given: Scores, progress: Callable[[], None]) -> None:
+        """Let `given` take the scores of its text, which begins with the prompt; `progress` is called at each token."""
+        task = dataclasses.replace(task, given=given)
+        self._unmeasured(task, task.prompt, len(given.ids), progress)
+
+    def _unmeasured(self, task: Task, prompt: Prompt, tokens: int, progress: Callable[[], None] = lambda: None) -> int:
+        """Generate that many tokens after the task's prompt, or after another one; returns in how many passes."""
+
+        def stopping() -> bool:
+            progress()
+            return self._session.cancelled.is_set()
+
+        own = prompt is task.prompt  # one that reaches a window is read in the warm-up alone
+        job = msgspec.structs.replace(task.job, max_new_tokens=tokens, ignore_eos=True)
+        again = dataclasses.replace(task, job=job, prompt=prompt)
+        meter = Unmeasured(stopping, prompt.ids)
+        self.loop.generate(again, self.cache(again), meter, own)
+        if not own:
+            self._session.best.forget()
+        return meter.passes
 
     # --- the run and what came of it --------------------------------------------------------------
 
-    def _new_meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
-        kind = CudaMeter if self._cuda else Meter
-        stop = self.cancelled.is_set
-        return kind(cache, self._sliding, task.job.batch_size, sampler, stop, task.prompt.tokens)
+    def meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
+        return self.loop.meter(cache, self._sliding, task.job.batch_size, sampler, task.prompt.tokens)
 
-    def _window(self, task: Task) -> Window | None:
-        """A growing cache keeps one token less than a layer attends to, a static one as many."""
-        window, cache = self._window_tokens, task.job.plan.generate.cache
-        if not window or not cache.windowed:
-            return None
-        return Window(task.prompt.tokens, window if cache.static else window - 1)
+    @contextmanager
+    def around(self, task: Task, meter: Meter) -> Iterator[None]:
+        self.loop.own_steps = 0  # those of the warm-up prove nothing about the run
+        with PassCounter(self._model.model, task.job.plan.generate, task.prompt.ids) as self._passes:
+            yield
 
-    @property
-    def _tokenizer(self) -> Any:
-        return self.model.tokenizer
+    def generate(self, run: Measured) -> None:
+        self._texts = self.loop.generate(run.task, run.cache, run.meter)
 
-    def _profiled_steps(self, task: Task) -> int:
-        return min(PROFILED_TOKENS, task.job.max_new_tokens)
-
-    def _outcome(self, measured: Measured) -> Outcome:
-        ids, meter, streamed = measured.streamer.ids, measured.meter, measured.streamer.text
-        text = self.model.tokenizer.decode(ids, skip_special_tokens=True)
-        ended = "eos" if len(ids) < measured.task.job.max_new_tokens else "length"
-        return Outcome(
-            "cancelled" if self.cancelled.is_set() else ended,  # type: ignore[arg-type]
-            text if text.startswith(streamed) else streamed,  # viewers already show what was streamed
-            meter.seconds(meter.rows[0]) if meter.rows else 0.0,
-        )
-
-    def _positions(self, measured: Measured) -> int:
-        """Of the cache's tokens, those that were not generated; the last one is never cached."""
-        return cached_tokens(measured.cache) - max(0, len(measured.meter.rows) - 1)
-
-    def _own_counts(self, measured: Measured) -> counts.RunCounts:
-        job, passes = measured.task.job, self._passes
-        drafts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
-        looked_up = measured.drafts.lengths and not job.temperature  # filters of sampling keep drafts out
-        if job.prove and looked_up and not self.cancelled.is_set():
-            expected, accepted = (self._due(due, measured) for due in (drafts_due, accepted_due))
-            drafts = msgspec.structs.replace(drafts, due_drafts=expected, due_accepted=accepted)
-        found = counts.RunCounts(
-            drafts=drafts,
+    def outcome(self, run: Measured) -> Outcome:
+        job, meter, streamed = run.task.job, run.meter, run.streamer.text
+        assert self._passes is not None
+        counted = counts.RunCounts(
+            prompt=padding_counts(run.task.prompt, self.loop.prompt_positions(run.cache, len(meter.rows))),
+            drafts=self._drafts(run),
             passes=counts.Passes(
-                passes=measured.meter.steps,
-                model_positions=passes.positions if passes is not None else None,
-                moved_layers=measured.meter.moved_layers() if job.plan.generate.cache.fixed else 0,
+                passes=meter.steps,
+                own_steps=self.loop.own_steps,
+                model_positions=self._passes.positions,
+                moved_layers=meter.moved_layers() if job.plan.generate.cache.fixed else 0,
             ),
         )
-        if passes is not None and passes.read:
-            found.prefill = passes.counts()
-        return found
+        if self._passes.read:
+            counted.prefill = self._passes.counts()
+        replays, matrices = self._session.graph_calls.of_prompt()
+        if self.loop.keeps_step and (replays or matrices):
+            counted.prefill = msgspec.structs.replace(
+                counted.prefill, prompt_replays=replays, prompt_compiled_matrices=matrices
+            )
+        text = self._model.tokenizer.decode(run.streamer.ids, skip_special_tokens=True)
+        return Outcome(
+            text if text.startswith(streamed) else streamed,  # viewers already show what was streamed
+            meter.seconds(meter.rows[0]) if meter.rows else 0.0,
+            range(1, meter.launched),
+            counted,
+            "eos" if len(run.streamer.ids) < job.max_new_tokens else "length",
+        )
 
-    def _due(self, due: Callable[..., int], measured: Measured) -> int:
-        job, prompt = measured.task.job, measured.task.prompt.ids[0].tolist()
-        eos = () if job.ignore_eos else self.model.eos
-        end, most = len(prompt) + job.max_new_tokens, job.plan.generate.prompt_lookup
-        return due([*prompt, *measured.streamer.ids], measured.drafts.lengths, most, end, eos)
+    def _drafts(self, run: Measured) -> counts.Drafts:
+        """Those that were proposed and accepted, and in a greedy text that is proved, those that should have been."""
+        job, lengths, ids = run.task.job, run.drafts.lengths, run.streamer.ids
+        counted = run.drafts.counts(len(ids), run.meter.steps)
+        if not job.prove or not lengths or job.temperature:  # filters of sampling keep drafts out
+            return counted
+        prompt = run.task.prompt.ids[0].tolist()
+        text = (
+            [*prompt, *ids],
+            lengths,
+            job.plan.generate.prompt_lookup,
+            len(prompt) + job.max_new_tokens,
+            () if job.ignore_eos else self._model.eos,
+        )
+        return msgspec.structs.replace(counted, due_drafts=drafts_due(*text), due_accepted=accepted_due(*text))
 
-    def _tokens(self, measured: Measured) -> Finding:
+    def tokens(self, run: Measured) -> Finding:
         """Of the first text of a batch, and of the first that parts from it."""
-        job, ids = measured.task.job, measured.streamer.ids
+        job, ids = run.task.job, run.streamer.ids
         texts = [ids]
-        if job.batch_size > 1 and self._measured_texts is not None:
-            begin = measured.task.prompt.tokens
-            others = self._measured_texts[:, begin : begin + len(ids)].tolist()
-            eos = () if job.ignore_eos else self.model.eos
-            texts += [one for one in (_to_its_end(ids, eos) for ids in others) if one not in texts][:1]
-        every = [Text(self._prompt, one) for one in texts]
-        return find_tokens(self.model.model, job.plan, job.temperature > 0, every)
+        if job.batch_size > 1:
+            begin = run.task.prompt.tokens
+            others = self._texts[:, begin : begin + len(ids)].tolist()
+            eos = () if job.ignore_eos else self._model.eos
+            texts += [one for one in (_up_to_eos(ids, eos) for ids in others) if one not in texts][:1]
+        every = [Text(self.prompt_ids, one) for one in texts]
+        return find_tokens(self._model.model, job.plan, job.temperature > 0, every)
 
 
-def _to_its_end(ids: list[int], eos: Collection[int]) -> list[int]:
+def _up_to_eos(ids: list[int], eos: Collection[int]) -> list[int]:
     """Without the padding behind a token that ends the text."""
     end = next((place + 1 for place, one in enumerate(ids) if one in eos), len(ids))
     return ids[:end]
 
 
-def cached_tokens(cache: Any) -> int:
-    """Tokens that a cache has seen, as its layers count them: a window may hold fewer."""
-    growing = (layer for layer in cache.layers if hasattr(layer, "get_seq_length"))  # linear attention counts no tokens
-    return max((int(layer.get_seq_length()) for layer in growing), default=0)
+class Unmeasured(StoppingCriteria):  # type: ignore[misc]
+    """Lets a generation of either loop be ended early; measures nothing. passes: how many the model made so far."""
 
-
-class Unmeasured(Meter):
-    """Lets a generation be ended early; measures nothing. passes: how many the model made so far."""
-
-    def __init__(self, stop: Any, ids: torch.Tensor) -> None:
+    def __init__(self, stop: Callable[[], bool], ids: torch.Tensor) -> None:
         self._stop = stop
         self.passes = 0
         self._answers = (
@@ -371,6 +260,19 @@ class Unmeasured(Meter):
         )
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        """From `generate`, after each step."""
         mark_step()
         self.passes += 1
-        return self._answers[int(self._stop())]
+        return self._answers[int(self.stopping())]
+
+    def event(self) -> None:
+        """From the custom loop, for each step; no time is taken."""
+        mark_step()
+
+    def tell(self, event: Any, ids: list[int]) -> None:
+        """From the custom loop, for each token."""
+        self.passes += 1
+
+    def stopping(self) -> bool:
+        """Whether to end with the token that came last."""
+        return bool(self._stop())

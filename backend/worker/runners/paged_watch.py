@@ -33,7 +33,7 @@ class PagedWatch:
     def restart(self, log: StepLog) -> None:
         """Begin to count anew, into this log. Nothing is under way."""
         self._log = log
-        self._held: list[dict[str, list[int]]] = [{} for _ in self._tables]
+        self._known: list[dict[str, list[int]]] = [{} for _ in self._tables]
         self._begins: deque[tuple[float, int, int]] = deque()
         self._begin_s = 0.0
         self._refused: set[str] = set()
@@ -63,14 +63,14 @@ class PagedWatch:
 
         def computing(*args: Any, **kwargs: Any) -> Any:
             self._calls_now.clear()
-            found = compute(*args, **kwargs)
+            result = compute(*args, **kwargs)
             self._note_layers()
-            return found
+            return result
 
         def reading() -> Any:
-            found = read()
-            self._note_step(found[0], found[1])
-            return found
+            result = read()
+            self._note_step(result[0], result[1])
+            return result
 
         scheduler._try_to_meet_safety_margin = met_margin
         cache.can_store_request_tokens = can_store
@@ -80,12 +80,12 @@ class PagedWatch:
         runner.compute_batch = computing
         self._processor.inputs_and_outputs.prepare_batch_update = reading
 
-    def _noting_layer(self, plain: Any) -> Any:
-        at = list(inspect.signature(plain).parameters).index("layer_idx")
+    def _noting_layer(self, original: Any) -> Any:
+        at = list(inspect.signature(original).parameters).index("layer_idx")
 
         def noting(*args: Any, **kwargs: Any) -> Any:
             self._calls_now.add(int(kwargs["layer_idx"] if "layer_idx" in kwargs else args[at]))
-            return plain(*args, **kwargs)
+            return original(*args, **kwargs)
 
         return noting
 
@@ -185,7 +185,7 @@ class PagedWatch:
 
     def _note_pages(self, step: int) -> None:
         """Pages that changed hands since the step before. A request's table only grows until it is given back."""
-        for group, (table, held) in enumerate(zip(self._tables, self._held, strict=True)):
+        for group, (table, held) in enumerate(zip(self._tables, self._known, strict=True)):
             for request_id in [one for one in held if one not in table]:
                 self._restarts += group == 0 and not self._log.has_ended(int(request_id))
                 self._move(step, group, held.pop(request_id), -1)

@@ -1,132 +1,154 @@
 """Static batching: requests that have arrived form a padded batch, and the next one starts when its longest is done."""
 
+import dataclasses
 import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import torch
 from transformers import StoppingCriteria
 
 from tokendyno.backend import counts
-from tokendyno.backend.counts import Passes, RunCounts, StaticBatches
+from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Generate
 from tokendyno.backend.plan import ShapesKind
-from tokendyno.backend.predict.lengths import cache_places, rounded
+from tokendyno.backend.predict.lengths import rounded
+from tokendyno.backend.worker.measure.memory import Sampler
+from tokendyno.backend.worker.measure.meter import CudaClock, HostClock
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
 from tokendyno.backend.worker.prompt.prompt import Prompt
 from tokendyno.backend.worker.prompt.requests import Asked
-from tokendyno.backend.worker.runners.base import Task
-from tokendyno.backend.worker.runners.batch import BatchCourse
-from tokendyno.backend.worker.runners.loop import LoopRunner
+from tokendyno.backend.worker.runners.batch import Requests, most_of
+from tokendyno.backend.worker.runners.decode import Decoding, TokenLoop
+from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
 
 
-class StaticRunner(BatchCourse):
-    """Batches of `generate`. With `batching=off` each request is a batch of its own."""
+class StaticBatches:
+    """A `Generation` of batches by either loop. With `batching=off` each request is a batch of its own."""
 
-    _batches = 0
-    _seen_rows = _seen_padding = 0
-    _filled = 0  # rows of the batch under way that hold a request
-    _unread = False  # no pass of the batch under way was seen: the next one reads its prompts, of one token or many
-    _lengths: tuple[int, int] = (0, 0)
-    _shapes: ShapesKind = "exact"
-    _last_cache: Any = None
+    def __init__(self, session: Session, loop: TokenLoop) -> None:
+        self._session, self._loop = session, loop
+        self._decoding = Decoding(session, loop)  # of the first batch: warm-up and further steps
+        self.warm_up, self.repeat, self.cache = self._decoding.warm_up, self._decoding.repeat, self._decoding.cache
 
-    def _first_task(self, job: Generate, asked: list[Asked]) -> Task:
-        return self._task(job, choose(job, [one for one in asked if one.arrival_s <= asked[0].arrival_s]))
+    def prepare(self, job: Generate) -> Task:
+        self._requests = Requests(self._session, job)
+        every = self._requests.every
+        first = choose(job, [one for one in every if one.arrival_s <= every[0].arrival_s])
+        prompt = self._prompt(job, first)
+        prompt.notes += self._requests.notes
+        task = self._decoding.task(job, prompt, most_of(job, first)[2])
+        return dataclasses.replace(task, most=most_of(job, every), window=None)
 
-    def _task(self, job: Generate, batch: list[Asked]) -> Task:
+    def _prompt(self, job: Generate, batch: Sequence[Asked]) -> Prompt:
         """A batch padded on the left to its longest prompt, or to a rounded length."""
-        plan = job.plan.generate
-        longest, output = (max(sizes) for sizes in zip(*((len(o.ids), o.max_new_tokens) for o in batch), strict=True))
-        length = rounded(plan.shapes, longest)
-        rows = rows_of(job) if plan.shapes in ("padded", "buckets") else len(batch)
+        shapes, pad = job.plan.generate.shapes, self._session.model.pad
+        length = rounded(shapes, max(len(one.ids) for one in batch))
+        rows = rows_of(job) if shapes in ("padded", "buckets") else len(batch)
         filled = [*(one.ids for one in batch), *[batch[0].ids] * (rows - len(batch))]
-        pad = self.model.pad
         ids = torch.tensor([[pad] * (length - len(one)) + one for one in filled])
         mask = torch.tensor([[0] * (length - len(one)) + [1] * len(one) for one in filled])
-        device = self.model.model.device
-        return Task(job, Prompt(ids.to(device), mask.to(device)), cache_places(plan.shapes, longest, output))
+        device = self._session.model.model.device
+        return Prompt(ids.to(device), mask.to(device))
 
-    def _serve(self, task: Task, log: StepLog) -> None:
-        job, left = task.job, list(self._asked)
-        self._batches = self._seen_rows = self._seen_padding = 0
-        self._lengths, self._shapes = (0, 0), job.plan.generate.shapes
-        hook = self.model.model.register_forward_pre_hook(self._note_input, with_kwargs=True)
+    def meter(self, task: Task, cache: Any, sampler: Sampler) -> StepLog:
+        return self._requests.log()
+
+    @contextmanager
+    def around(self, task: Task, meter: StepLog) -> Iterator[None]:
+        self._loop.own_steps = 0  # those of the warm-up prove nothing about the run
+        self._batches, self._received = 0, _Received(task.job.plan.generate.shapes)
+        hook = self._session.model.model.register_forward_pre_hook(self._received.note, with_kwargs=True)
         try:
-            while left and not self.cancelled.is_set():
-                self._sleep_until(log, left[0].arrival_s)
-                here = [one for one in left if one.number < log.arrived(log.now_s())]
-                if here:
-                    batch = choose(job, here)
-                    self._run_batch(self._task(job, batch), batch, log)
-                    left = [one for one in left if one not in batch]
+            yield
         finally:
             hook.remove()
 
-    def _run_batch(self, task: Task, batch: list[Asked], log: StepLog) -> None:
-        log.enter([one.number for one in batch])
+    def generate(self, run: Measured) -> None:
+        job, log, left = run.task.job, run.meter, list(self._requests.every)
+        while left and not self._session.cancelled.is_set():
+            self._requests.sleep_until(log, left[0].arrival_s)
+            arrived = [one for one in left if one.number < log.arrived(log.now_s())]
+            if arrived:
+                batch = choose(job, arrived)
+                self._run_batch(run, batch)
+                left = [one for one in left if one not in batch]
+        self._requests.end_cancelled(log)
+
+    def _run_batch(self, run: Measured, batch: list[Asked]) -> None:
+        _, output, places = most_of(run.task.job, batch)
+        job = msgspec.structs.replace(run.task.job, max_new_tokens=output)
+        task = Task(job, self._prompt(job, batch), places)
+        run.meter.enter([one.number for one in batch])
         self._batches += 1
-        self._filled, self._unread = len(batch), True
-        eos = set() if task.job.ignore_eos else set(self.model.eos)
-        meter = BatchMeter(task, batch, log, self.cancelled.is_set, eos)
-        output = max(one.max_new_tokens for one in batch)
-        self._last_cache = self._new_cache(task)
-        self._generate(task, self._last_cache, output, task.job.ignore_eos, meter)
+        self._received.begin(len(batch))
+        eos = set() if job.ignore_eos else set(self._session.model.eos)
+        meter = BatchMeter(task, batch, run.meter, self._session.cancelled.is_set, eos)
+        run.cache = self.cache(task)
+        self._loop.generate(task, run.cache, meter)
 
-    def _note_input(self, model: Any, args: Any, kwargs: Any) -> None:
-        """What the model itself receives: rows, and padding in prompts."""
-        ids = kwargs.get("input_ids")
-        if ids is not None and self._unread:
-            self._unread = False
-            self._seen_rows += min(self._filled, int(ids.shape[0]))
-            real = real_tokens(kwargs)
-            if real is not None:
-                real = real[: self._filled]
-                self._seen_padding += int(len(real) * ids.shape[1] - real.sum())
-                self._note_length(int(ids.shape[1]), int(real.max()))
-
-    def _note_length(self, width: int, longest: int) -> None:
-        """For the proof of shapes: the longest batch, or the first that was not rounded as planned."""
-        width_kept, longest_kept = self._lengths
-        good = rounded(self._shapes, longest_kept) == width_kept
-        if not width_kept or (good and (width > width_kept or rounded(self._shapes, longest) != width)):
-            self._lengths = width, longest
-
-    def _cache_of(self) -> Any:
-        cache, self._last_cache = self._last_cache, None
-        return cache
-
-    def _batch_counts(self, log: StepLog) -> RunCounts:
-        pairs = self._pairs(log)
-        width, longest = self._lengths
-        batches = StaticBatches(
+    def outcome(self, run: Measured) -> Outcome:
+        outcome, pairs, seen = self._requests.outcome(run), self._pairs(run.meter), self._received
+        counted = outcome.counts
+        counted.prompt = counts.Prompt(positions=seen.width, padding=seen.width - seen.longest)
+        counted.passes = msgspec.structs.replace(counted.passes, own_steps=self._loop.own_steps)
+        counted.static = counts.StaticBatches(
             batches=self._batches,
-            rows_seen=self._seen_rows,
-            padding_seen=self._seen_padding,
+            rows_seen=seen.rows,
+            padding_seen=seen.padding,
             order_pairs=len(pairs),
             order_arrival=sum(a.number < b.number for a, b in pairs),
             order_sorted=sum(a.max_new_tokens <= b.max_new_tokens for a, b in pairs),
         )
-        return RunCounts(prompt=counts.Prompt(positions=width, padding=width - longest), static=batches)
+        return outcome
 
     def _pairs(self, log: StepLog) -> list[tuple[Asked, Asked]]:
         """Requests that followed each other into batches although the later one had arrived when the earlier began."""
-        order = [
-            (self._asked[part.request], row.begin_s) for row in log.rows for part in row.parts if part.kind == PREFILL
-        ]
+        every = self._requests.every
+        order = [(every[part.request], row.begin_s) for row in log.rows for part in row.parts if part.kind == PREFILL]
         return [(a, b) for (a, begin_s), (b, _) in itertools.pairwise(order) if b.arrival_s <= begin_s]
 
+    def tokens(self, run: Measured) -> Finding:
+        return self._requests.tokens(run)
 
-class StaticLoopRunner(StaticRunner, LoopRunner):
-    """Batches of the custom decode loop, whose step can be captured."""
 
-    def _serve(self, task: Task, log: StepLog) -> None:
-        self._loop_counts["own_steps"] = 0  # those of the warm-up prove nothing about the run
-        super()._serve(task, log)
+class _Received:
+    """What the model itself received of the batches' prompts.
 
-    def _batch_counts(self, log: StepLog) -> RunCounts:
-        found = super()._batch_counts(log)
-        found.passes = Passes(passes=len(log.rows), own_steps=int(self._loop_counts["own_steps"]))
-        return found
+    rows, padding   that hold requests; padding in them
+    width, longest  for the proof of shapes: positions of the longest batch and tokens of its longest prompt, or those
+                    of the first batch that was not rounded as planned
+    """
+
+    def __init__(self, shapes: ShapesKind) -> None:
+        self._shapes = shapes
+        self.rows = self.padding = self.width = self.longest = 0
+        self._filled = 0  # rows of the batch under way that hold a request
+        self._first_pass = False  # the next pass reads the prompts of a batch, of one token or many
+
+    def begin(self, filled: int) -> None:
+        """The next pass is the first of a batch of so many requests."""
+        self._filled, self._first_pass = filled, True
+
+    def note(self, model: Any, args: Any, kwargs: Any) -> None:
+        """Called before each pass of the model."""
+        ids = kwargs.get("input_ids")
+        if ids is None or not self._first_pass:
+            return
+        self._first_pass = False
+        self.rows += min(self._filled, int(ids.shape[0]))
+        real = real_tokens(kwargs)
+        if real is not None:
+            real = real[: self._filled]
+            self.padding += int(len(real) * ids.shape[1] - real.sum())
+            self._note_length(int(ids.shape[1]), int(real.max()))
+
+    def _note_length(self, width: int, longest: int) -> None:
+        good = rounded(self._shapes, self.longest) == self.width
+        if not self.width or (good and (width > self.width or rounded(self._shapes, longest) != width)):
+            self.width, self.longest = width, longest
 
 
 def real_tokens(received: dict[str, Any]) -> torch.Tensor | None:
@@ -147,11 +169,11 @@ def rows_of(job: Generate) -> int:
     return job.batch_size if job.plan.generate.batch.kind != "off" else 1
 
 
-def choose(job: Generate, here: list[Asked]) -> list[Asked]:
+def choose(job: Generate, arrived: list[Asked]) -> list[Asked]:
     """The next batch among requests that have arrived; sorted: those with the fewest new tokens first."""
     if job.plan.generate.batch.order == "sorted":
-        here = sorted(here, key=lambda one: (one.max_new_tokens, len(one.ids), one.number))
-    return here[: rows_of(job)]
+        arrived = sorted(arrived, key=lambda one: (one.max_new_tokens, len(one.ids), one.number))
+    return arrived[: rows_of(job)]
 
 
 class BatchMeter(StoppingCriteria):  # type: ignore[misc]
@@ -168,8 +190,9 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         self._done: tuple[bool, ...] = ()
         self._answer: Any = None
         self._device = task.prompt.ids.device
+        self._clock = CudaClock() if self._device.type == "cuda" else HostClock()
         self._origin_s = self._begin_s = log.now_s()
-        self._origin = self.event() if self._device.type == "cuda" else None
+        self._origin = self.event()
         log.ahead = 0  # what an earlier batch launched and nobody waited for
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
@@ -189,17 +212,12 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
     def event(self) -> Any:
         """Now, on the device's clock: a step was launched."""
         self._log.ahead += 1
-        if self._device.type != "cuda":
-            return self._log.now_s()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
+        return self._clock.now()
 
     def tell(self, event: Any, ids: list[int]) -> None:
         """These tokens, one a row, existed at `event`."""
-        at_s = event if self._origin is None else self._origin_s + self._origin.elapsed_time(event) / 1e3
         self._log.ahead -= 1
-        self._note(ids, at_s)
+        self._note(ids, self._origin_s + self._clock.between(self._origin, event))
 
     def stopping(self) -> bool:
         """Whether to stop after the step told last."""

@@ -1,4 +1,4 @@
-"""Texts of several requests at once: continuous batching, each token told as it comes, and nothing measured."""
+"""Texts of several requests at once: continuous batching, each token handed on as it comes, and nothing measured."""
 
 import os
 import threading
@@ -28,7 +28,7 @@ from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.measure.finite import BestScores, NotFinite, watch_pages
 from tokendyno.backend.worker.prompt.prompt import read_prompt
 from tokendyno.backend.worker.runners.continuous import MOST_IDLE_STEPS, close_manager, new_manager
-from tokendyno.backend.worker.runners.told import Told
+from tokendyno.backend.worker.runners.streaming import Token
 from tokendyno.backend.worker.vocabulary import scored_ids
 
 
@@ -36,15 +36,15 @@ from tokendyno.backend.worker.vocabulary import scored_ids
 class Text:
     """One of them.
 
-    tell_one  takes each token, in the model's thread
+    take  takes each token, in the model's thread
     """
 
     job: Generate
-    tell_one: Callable[[Told], object]
+    take: Callable[[Token], object]
     stop: Callable[[], bool]
     ends: Collection[int]
     done: "Future[None]" = field(default_factory=Future)
-    told: int = 0
+    sent: int = 0
 
 
 class Texts:
@@ -81,18 +81,18 @@ class Texts:
                 self._work(self._manager, ending)
 
     def _work(self, manager: Any, ending: Callable[[], bool]) -> None:
-        processor, unread, idle = manager.batch_processor, 0, 0
+        processor, in_flight, idle = manager.batch_processor, 0, 0
         while self._admit(manager, ending()):
             if processor.prepare_next_batch():
                 manager._generation_step()
-                unread, idle = unread + 1, 0
+                in_flight, idle = in_flight + 1, 0
             elif (idle := idle + 1) > MOST_IDLE_STEPS:
                 raise RuntimeError("The scheduler schedules nothing although requests wait")
-            if unread > int(processor.use_async_batching):  # then a step is read when the next one is under way
+            if in_flight > int(processor.use_async_batching):  # then a step is read when the next one is under way
                 processor.update_batch()
-                unread -= 1
-            self._tell(manager)
-        if unread:  # as the manager's own thread ends
+                in_flight -= 1
+            self._hand_on(manager)
+        if in_flight:  # as the manager's own thread ends
             processor.inputs_and_outputs.current_pair = 1 - processor.inputs_and_outputs.current_pair
             processor.update_batch()
 
@@ -163,17 +163,17 @@ class Texts:
         manager.cancel_request(name)
         return self._running.pop(name).done
 
-    def _tell(self, manager: Any) -> None:
-        """Pass on what the latest step came to. Of noise in the scores it is not told apart whose they were."""
+    def _hand_on(self, manager: Any) -> None:
+        """Pass on what the latest step came to. Noise in the scores may be of any of them."""
         ended, outputs = [], manager.output_router.output_queue
         while not outputs.empty():
             output = outputs.get_nowait()
             text = self._running.get(output.request_id)
             if text is None:  # let go
                 continue
-            for token in output.generated_tokens[text.told :]:
-                text.told += 1
-                text.tell_one(Told(token))
+            for token in output.generated_tokens[text.sent :]:
+                text.sent += 1
+                text.take(Token(token))
             if output.is_finished():
                 ended.append((self._running.pop(output.request_id).done, output.error))
         try:
@@ -200,8 +200,8 @@ class Draw(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
 
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> Any:
         """Called by transformers."""
-        asked = [one.state.logit_processor_kwargs.get("drawn", False) for one in requests_with_new_token]
-        return torch.tensor(asked, dtype=torch.int32)
+        drawn = [one.state.logit_processor_kwargs.get("drawn", False) for one in requests_with_new_token]
+        return torch.tensor(drawn, dtype=torch.int32)
 
     def __call__(self, scores: Any, tensor_arg: Any) -> Any:
         """Shapes: scores (rows, V) float32, tensor_arg (rows or more,) int32."""

@@ -6,9 +6,11 @@ kernels, other masks and one more graph. A prompt almost as long as the window g
 itself, which has to get as far.
 """
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -28,10 +30,10 @@ thousands of times anyway, and somebody would wait for it."""
 def past_window(prompt: Prompt, window: int, length: int, cache: CacheKind) -> Prompt | None:
     """A prompt that ends just before a window of that many tokens is full; None where the run never fills it, or its
     own prompt does. `length`: tokens of the whole run. Some quantized caches need whole groups."""
-    found = lengths.past_window(prompt.tokens, window, length, GROUP if cache.quantized else 1)
-    if not found:
+    tokens = lengths.past_window(prompt.tokens, window, length, GROUP if cache.quantized else 1)
+    if not tokens:
         return None
-    ids = prompt.ids[:, :1].repeat(1, found)
+    ids = prompt.ids[:, :1].repeat(1, tokens)
     return Prompt(ids, torch.ones_like(ids))
 
 
@@ -54,21 +56,21 @@ class WarmUp:
         self._prompts = self._steps = self._window_steps = 0
         self._took_s: list[float] = []  # each time for the run's own prompt
 
-    def compile(self, told: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
+    def compile(self, report: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
         """Once through every shape, the run's own first: what is compiled later is compared with the first."""
         prompts = [one for one in (self._prompt, self._past) if one is not None]
         for i, one in enumerate(prompts):
             if not cancelled():
                 self._perform(one)
-                told((i + 1) / len(prompts))
+                report((i + 1) / len(prompts))
 
-    def perform(self, told: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
+    def perform(self, report: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
         """Past the window first, so that the run finds memory as its own prompt leaves it."""
         if self._past is not None and not cancelled():
             self._perform(self._past)
             if self._prompt.ids.is_cuda:
                 torch.cuda.empty_cache()  # a longer prompt than the run's would count as the run's memory
-            told(0.5)
+            report(0.5)
         begin_s = time.perf_counter()
         while not cancelled():
             self._perform(self._prompt)
@@ -76,7 +78,7 @@ class WarmUp:
             few = self._prompts < WARM_UP_PROMPTS and cheap
             if not few and self._steps >= WARM_UP_PROMPTS:
                 return
-            told(0.5)
+            report(0.5)
 
     def _perform(self, prompt: Prompt) -> None:
         tokens = warm_up_tokens(prompt.tokens, self._length, self._window if prompt is self._past else 0)
@@ -105,3 +107,21 @@ class WarmUp:
             warmup_first_s=first_s,
             warmup_last_s=last_s,
         )
+
+
+@contextlib.contextmanager
+def timed_captures() -> Iterator[list[float]]:
+    """Yields a list, to which the seconds of each capture of a CUDA graph are added, whoever captures it."""
+    took_s, begun_s = list[float](), dict[int, float]()
+    begin, end = torch.cuda.CUDAGraph.capture_begin, torch.cuda.CUDAGraph.capture_end
+
+    def capture_begin(graph: Any, *args: Any, **more: Any) -> None:
+        begun_s[id(graph)] = time.perf_counter()
+        begin(graph, *args, **more)
+
+    def capture_end(graph: Any) -> None:
+        end(graph)
+        took_s.append(time.perf_counter() - begun_s.pop(id(graph), time.perf_counter()))
+
+    with mock.patch.multiple(torch.cuda.CUDAGraph, capture_begin=capture_begin, capture_end=capture_end):
+        yield took_s

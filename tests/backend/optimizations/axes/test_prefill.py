@@ -18,7 +18,7 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.prefill import AXIS, SIZES
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
-from tokendyno.backend.worker.compiler.limit import recompile_limit_kept
+from tokendyno.backend.worker.compiler.ledger import restoring_recompile_limit
 from tokendyno.backend.worker.prompt.padding import pad
 from tokendyno.backend.worker.prompt.prompt import Prompt
 from tokendyno.backend.worker.prove.observation import Observation
@@ -117,7 +117,7 @@ def text(model: Any, given: Prompt, cache: Any, chunk: int | None) -> Any:
         disable_compile=True,
         prefill_chunk_size=chunk,
     )
-    with recompile_limit_kept():
+    with restoring_recompile_limit():
         return model.generate(given.ids, attention_mask=given.mask, past_key_values=cache, generation_config=settings)[
             :, given.tokens :
         ]

@@ -10,6 +10,7 @@ import pytest
 from tests.sabotage.small_models import llama, mistral
 from tests.support.compiling import own_folder
 from tests.support.local_worker import LocalWorker
+from tests.support.tiny_models import tiny
 from tests.support.worker import SENTENCE
 from tokendyno.backend import paths
 from tokendyno.backend.arms.check import check
@@ -27,7 +28,7 @@ torch = pytest.importorskip("torch")
 
 from torch._dynamo.utils import CompilationMetrics  # noqa: E402
 
-from tokendyno.backend.worker.compiler.ledger import Compiling, graphs_of  # noqa: E402
+from tokendyno.backend.worker.compiler.ledger import Compiling, graphs_of, restoring_recompile_limit  # noqa: E402
 
 COMPILED: dict[str, Any] = {"cache": "static", "compile": "default"}
 slow, full = pytest.mark.slow, pytest.mark.full
@@ -58,12 +59,12 @@ class Bench:
         self.worker.act = act or (lambda event: None)
         return self.worker.run(Generate(plan, SENTENCE, 8, length, batch, 0.0, 0, True, warmup))
 
-    def told(self, kind: type) -> list[Any]:
+    def sent(self, kind: type) -> list[Any]:
         return [event for event in self.worker.events if isinstance(event, kind)]
 
 
 def finding(finished: Finished, axis: str) -> Finding:
-    return next(found for found in finished.findings if found.axis == axis)
+    return next(row for row in finished.findings if row.axis == axis)
 
 
 def test_stages_of_each_graph_add_up_to_its_seconds_and_later_tuning_is_counted_with_it() -> None:
@@ -98,7 +99,7 @@ def test_what_is_not_compiled_has_no_ledger_and_no_marks_of_the_compiler() -> No
     assert finding(finished, "compile").effective == "off"
     assert finding(finished, "cuda_graphs").effective == "off"
     assert finding(finished, "compile_cache").effective == "torch"
-    assert not {mark.kind for mark in bench.told(Annotation)} & {"compile", "recompile", "graph_skip", "window"}
+    assert not {mark.kind for mark in bench.sent(Annotation)} & {"compile", "recompile", "graph_skip", "window"}
 
 
 def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -> None:
@@ -110,28 +111,28 @@ def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -
     step = torch.compile(lambda x: x.sin() + 1, dynamic=False, backend="eager")
     for size in range(2, 12):
         step(torch.ones(size))
-    found = ledger.ledger()
-    assert found is not None and [graph.guard[:33] for graph in found.graphs] == [
+    compiled = ledger.ledger()
+    assert compiled is not None and [graph.guard[:33] for graph in compiled.graphs] == [
         "",
         *["tensor 'x' size mismatch at index"] * 7,
     ]
-    assert found.breaks == {"not compiled: Dynamo recompile limit exceeded": 1}
+    assert compiled.breaks == {"not compiled: Dynamo recompile limit exceeded": 1}
     assert (counts.compilation.graphs, counts.compilation.recompiles, counts.compilation.graph_breaks) == (8, 7, 1)
-    assert found.cold_s == 0 and (found.hits, found.misses) == (0, 0)
+    assert compiled.cold_s == 0 and (compiled.hits, compiled.misses) == (0, 0)
 
 
 @full
 def test_a_growing_cache_is_compiled_again_for_new_lengths_and_the_ledger_counts_how_often() -> None:
     bench = Bench(llama(num_hidden_layers=1))
     finished = bench.run(cache="dynamic", compile="default")
-    found, made = finding(finished, "compile"), ledger(finished)
-    assert found.effective == "default" and found.reached == found.expected == 11 * 8
+    row, made = finding(finished, "compile"), ledger(finished)
+    assert row.effective == "default" and row.reached == row.expected == 11 * 8
     again = sum(1 for graph in made.graphs if graph.guard)
-    assert again >= 1 and finished.counts.compilation.recompiles == again and f", {again} recompiles" in found.proof
-    assert not [mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")], "all in the warm-up"
+    assert again >= 1 and finished.counts.compilation.recompiles == again and f", {again} recompiles" in row.proof
+    assert not [mark for mark in bench.sent(Annotation) if mark.kind in ("compile", "recompile")], "all in the warm-up"
 
-    plain = bench.run(cache="dynamic")
-    assert finding(plain, "compile").effective == "off", "the same model, without"
+    eager = bench.run(cache="dynamic")
+    assert finding(eager, "compile").effective == "off", "the same model, without"
 
 
 @full
@@ -143,14 +144,14 @@ def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_a
     assert 0 < first.compiled.graphs[0].seconds <= first.compiled.cold_s
     assert first.compiled.hits + first.compiled.misses == 1
     assert finding(first, "compile").effective == "default"
-    assert [p.phase for p in bench.told(Progress) if p.state == "begin"] == ["compile", "warmup", "run", "prove"]
-    assert "graph 1" in {p.note for p in bench.told(Progress) if p.phase == "compile"}
+    assert [p.phase for p in bench.sent(Progress) if p.state == "begin"] == ["compile", "warmup", "run", "prove"]
+    assert "graph 1" in {p.note for p in bench.sent(Progress) if p.phase == "compile"}
 
     assert finding(bench.run(cache="static"), "compile").effective == "off", "it was compiled, but not in this run"
 
     again = bench.run(**COMPILED)
     assert again.compiled == first.compiled, "what was compiled before is used again, with its cold seconds"
-    assert [p.phase for p in bench.told(Progress) if p.state == "begin"] == ["run", "prove"]
+    assert [p.phase for p in bench.sent(Progress) if p.state == "begin"] == ["run", "prove"]
 
     wider = bench.run(batch=2, **COMPILED)
     assert wider.compiled is not None
@@ -168,7 +169,7 @@ def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token() -> 
     """Without a warm-up the first decode step compiles, and a window that fills compiles again."""
     bench = Bench(mistral(num_hidden_layers=1, sliding_window=16))
     finished = bench.run(warmup=False, **COMPILED)
-    marks = {mark.token: mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")}
+    marks = {mark.token: mark for mark in bench.sent(Annotation) if mark.kind in ("compile", "recompile")}
     assert [(token, mark.kind) for token, mark in marks.items()] == [(1, "compile"), (2, "recompile"), (9, "recompile")]
     assert all(mark.seconds > 0 for mark in marks.values())
     assert "cumulative_length_int <= 15" in marks[9].text
@@ -179,11 +180,11 @@ def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token() -> 
 @pytest.mark.parametrize("how", ["print", "branch"])
 def test_a_graph_break_on_purpose_is_in_effect_with_its_line_and_the_code_of_each_graph(how: str) -> None:
     bench = Bench(llama(num_hidden_layers=1))
-    asked = f"default:coordinate_descent_tuning=true;graph_break={how}"
-    finished = bench.run(**COMPILED | {"compile": asked})
-    made, found = ledger(finished), finding(finished, "compile")
-    assert found.effective == asked and all("graph_break.py:" in reason for reason in made.breaks)
-    assert f"{sum(made.breaks.values())} graph break" in found.proof and "graph_break.py:" in found.proof
+    value = f"default:coordinate_descent_tuning=true;graph_break={how}"
+    finished = bench.run(**COMPILED | {"compile": value})
+    made, row = ledger(finished), finding(finished, "compile")
+    assert row.effective == value and all("graph_break.py:" in reason for reason in made.breaks)
+    assert f"{sum(made.breaks.values())} graph break" in row.proof and "graph_break.py:" in row.proof
     assert {one.id for one in finished.code} <= {graph.id for graph in made.graphs} and len(finished.code) > 1
     text = finished.code[0].text
     assert "def call(" in text and str(paths.scratch_folder(os.getpid())) not in text
@@ -219,23 +220,36 @@ def test_artefacts_are_saved_and_loaded_again_with_the_seconds_that_it_took_befo
     first = bench.run(**COMPILED, compile_cache="artefacts")
     saved = ledger(first)
     assert (saved.hits, saved.misses, saved.loaded_bytes) == (0, 1, 0) and saved.saved_bytes > 1000
-    assert "no compile artefacts yet" in bench.told(Started)[0].notes[-1]
+    assert "no compile artefacts yet" in bench.sent(Started)[0].notes[-1]
     assert finding(first, "compile_cache").effective == "artefacts"
     (file,) = (caches / "artefacts").glob("*.bin")
     assert file.stat().st_mode & 0o777 == 0o600 and file.stat().st_size == saved.saved_bytes
 
-    bench.worker.runner._compiling.settings = None  # as in another worker: nothing is left of it in this process
+    bench.worker.runner.session.compiling.settings = None  # as in another worker: nothing is left of it in this process
     second = bench.run(**COMPILED, compile_cache="artefacts")
-    found = ledger(second)
-    assert (found.hits, found.misses) == (1, 0)
-    assert (found.loaded_bytes, found.saved_bytes) == (saved.saved_bytes, 0)
-    assert found.cold_before_s == pytest.approx(saved.cold_s)
-    told = finding(second, "compile_cache")
-    assert told.effective == "artefacts" and f"it took {saved.cold_s:.1f} s before" in told.proof
-    assert "artefact" not in "".join(bench.told(Started)[0].notes)
+    loaded = ledger(second)
+    assert (loaded.hits, loaded.misses) == (1, 0)
+    assert (loaded.loaded_bytes, loaded.saved_bytes) == (saved.saved_bytes, 0)
+    assert loaded.cold_before_s == pytest.approx(saved.cold_s)
+    row = finding(second, "compile_cache")
+    assert row.effective == "artefacts" and f"it took {saved.cold_s:.1f} s before" in row.proof
+    assert "artefact" not in "".join(bench.sent(Started)[0].notes)
 
     file.write_bytes(b"rubbish")
-    bench.worker.runner._compiling.settings = None
+    bench.worker.runner.session.compiling.settings = None
     third = bench.run(**COMPILED, compile_cache="artefacts")
     assert ledger(third).misses == 1 and ledger(third).saved_bytes > 1000, "saved anew"
-    assert "ignored" in bench.told(Started)[0].notes[-1]
+    assert "ignored" in bench.sent(Started)[0].notes[-1]
+
+
+def test_generate_raises_the_limit_and_it_is_put_back() -> None:
+    ids, before = torch.tensor([[5, 6, 7, 8, 9]]), 5
+    with torch._dynamo.config.patch(recompile_limit=before):  # a monkeypatch would take it away for good
+        with restoring_recompile_limit():
+            tiny("llama").generate(ids, max_new_tokens=2, do_sample=False, eos_token_id=None, prefill_chunk_size=2)
+            assert torch._dynamo.config.recompile_limit == 64 != before, "transformers no longer raises it"
+        assert torch._dynamo.config.recompile_limit == before
+        with pytest.raises(ValueError, match="as it is"), restoring_recompile_limit():
+            torch._dynamo.config.recompile_limit = 3
+            raise ValueError("as it is")
+        assert torch._dynamo.config.recompile_limit == before

@@ -29,48 +29,45 @@ def test_a_model_that_counts_positions_by_the_cache_writes_the_text_of_generate(
 def test_the_cache_is_reused_and_may_be_longer_than_the_text() -> None:
     model = tiny("olmo3")
     cache, loop = StaticSlotCache(model.config, 60), DecodeLoop(model, 0, [])
-    for asked in (prompt(5), prompt(20), prompt(5)):
-        assert torch.equal(own(model, asked, cache=cache, loop=loop), greedy(model, asked))
+    for start in (prompt(5), prompt(20), prompt(5)):
+        assert torch.equal(own(model, start, cache=cache, loop=loop), greedy(model, start))
 
 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_an_eos_ends_each_row_as_in_generate(batch: int) -> None:
     model = tiny("qwen3")
-    asked = prompt(5, batch)
-    free = greedy(model, asked)
+    start = prompt(5, batch)
+    free = greedy(model, start)
     eos = [int(free[0, 12]), int(free[-1, 9])]
-    expected = greedy(model, asked, eos=eos)
+    expected = greedy(model, start, eos=eos)
     assert expected.shape[1] < free.shape[1]
-    assert torch.equal(own(model, asked, eos=eos), expected)
+    assert torch.equal(own(model, start, eos=eos), expected)
 
 
 def test_eos_is_ignored_on_request() -> None:
     model = tiny("qwen3")
-    asked = prompt(5)
-    free = greedy(model, asked)
+    start = prompt(5)
+    free = greedy(model, start)
     loop = DecodeLoop(model, 0, [int(free[0, 8])])
-    assert torch.equal(own(model, asked, loop=loop), free)
+    assert torch.equal(own(model, start, loop=loop), free)
 
 
 def test_it_stops_when_the_meter_says_so() -> None:
-    asked = prompt(5)
+    start = prompt(5)
     told = Told(most=4)
-    assert own(tiny("llama"), asked, told=told).shape[1] == 5 + 4
+    assert own(tiny("llama"), start, told=told).shape[1] == 5 + 4
     assert len(told.ids) == 4
 
 
 def test_a_single_token_needs_no_decode_step() -> None:
-    counts: dict[str, float] = {}
-    model = tiny("llama")
-    asked = prompt(5)
-    out = own(model, asked, 1, loop=DecodeLoop(model, 0, [], counts=counts))
-    assert torch.equal(out, greedy(model, asked, 1))
-    assert counts["own_steps"] == 0
+    model, start = tiny("llama"), prompt(5)
+    loop = DecodeLoop(model, 0, [])
+    assert torch.equal(own(model, start, 1, loop=loop), greedy(model, start, 1)) and loop.steps == 0
 
 
 def test_the_same_seed_gives_the_same_text_and_another_seed_another() -> None:
-    model, asked, warm = tiny("gpt_oss"), prompt(6, 2), Sampling(1.5, 20, 0.9)
-    texts = [own(model, asked, seed=seed, sampling=warm).tolist() for seed in (1, 1, 2)]
+    model, start, warm = tiny("gpt_oss"), prompt(6, 2), Sampling(1.5, 20, 0.9)
+    texts = [own(model, start, seed=seed, sampling=warm).tolist() for seed in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]
     assert texts[0][0][6:] != texts[0][1][6:], "rows draw the same numbers"
 
@@ -81,10 +78,10 @@ def test_the_same_seed_gives_the_same_text_and_another_seed_another() -> None:
 def test_one_compiled_graph_serves_a_run_past_the_window(architecture: str) -> None:
     from torch._dynamo.utils import counters
 
-    model, asked = tiny(architecture), prompt(5, 2)
+    model, start = tiny(architecture), prompt(5, 2)
     torch._dynamo.reset()
     counters.clear()
-    assert torch.equal(own(model, asked, compile_mode="default"), greedy(model, asked))
+    assert torch.equal(own(model, start, compile_mode="default"), greedy(model, start))
     assert counters["stats"]["unique_graphs"] == 1
     assert not counters["graph_break"]
 
@@ -120,17 +117,17 @@ def test_a_cache_in_8_bits_holds_the_same_token_by_token_as_at_once() -> None:
     for name in ("keys", "values", "key_scales", "value_scales"):
         one, other = (getattr(cache.layers[0], name) for cache in (whole, single))
         assert torch.equal(one.float(), other.float())
-    for found, states_of in zip(given, states, strict=True):
-        assert found.dtype == torch.bfloat16 and found.shape == (2, 2, 12, 8)
+    for read, states_of in zip(given, states, strict=True):
+        assert read.dtype == torch.bfloat16 and read.shape == (2, 2, 12, 8)
         codes, scales = to_fp8(states_of)
-        assert torch.equal(found[:, :, :7], (codes.float() * scales[..., None]).bfloat16())
-        assert not found[:, :, 7:].any()
+        assert torch.equal(read[:, :, :7], (codes.float() * scales[..., None]).bfloat16())
+        assert not read[:, :, 7:].any()
 
 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_text_of_a_cache_in_8_bits_is_that_of_a_model_whose_keys_and_values_are_rounded(batch: int) -> None:
-    model, asked = tiny("llama"), prompt(9, batch, padded=2 if batch > 1 else 0)
-    found = own(model, asked, cache=StaticSlotCache(model.config, 60, eight_bits=True))
+    model, start = tiny("llama"), prompt(9, batch, padded=2 if batch > 1 else 0)
+    ids = own(model, start, cache=StaticSlotCache(model.config, 60, eight_bits=True))
 
     class Rounds(StaticSlotLayer):
         def update(self, *states: Any, **more: Any) -> Any:
@@ -139,5 +136,5 @@ def test_text_of_a_cache_in_8_bits_is_that_of_a_model_whose_keys_and_values_are_
 
     other = StaticSlotCache(model.config, 60)
     other.layers = [Rounds(layer.slots) for layer in other.layers]
-    assert torch.equal(found, own(model, asked, cache=other))
-    assert not torch.equal(found, own(model, asked, cache=StaticSlotCache(model.config, 60)))
+    assert torch.equal(ids, own(model, start, cache=other))
+    assert not torch.equal(ids, own(model, start, cache=StaticSlotCache(model.config, 60)))

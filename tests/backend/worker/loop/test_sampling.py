@@ -36,6 +36,6 @@ def test_draws_follow_the_softmax() -> None:
     one = logits(1, 8)
     seen = sample(one.expand(draws, 8), Sampling(1.0), SEED, STEP)
     expected = one[0].softmax(-1)
-    found = torch.bincount(seen, minlength=8) / draws
+    shares = torch.bincount(seen, minlength=8) / draws
     deviation = (expected * (1 - expected) / draws).sqrt()
-    assert ((found - expected).abs() < 5 * deviation).all()
+    assert ((shares - expected).abs() < 5 * deviation).all()

@@ -25,15 +25,15 @@ class StepEnd(nn.Module):
 
 
 def test_a_folders_step_end_ends_the_steps_and_is_named(tmp_path: Path) -> None:
-    model, asked = build("qwen3"), prompt(5)
-    expected = greedy(model, asked)
+    model, start = build("qwen3"), prompt(5)
+    expected = greedy(model, start)
     put_in(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
     assert found(model).proof.startswith("1 x StepEnd by ending")
-    worst = own(model, asked)
+    worst = own(model, start)
     assert torch.equal(worst[:, :6], expected[:, :6]), "the loop itself chooses the first token"
     assert not torch.equal(worst[:, 6:], expected[:, 6:])
     warm = Sampling(1.5, 20, 0.9)
-    assert torch.equal(own(model, asked, sampling=warm), own(tiny("qwen3"), asked, sampling=warm))
+    assert torch.equal(own(model, start, sampling=warm), own(tiny("qwen3"), start, sampling=warm))
 
 
 def test_another_folder_leaves_it_plain(tmp_path: Path) -> None:

@@ -107,16 +107,18 @@ def test_strangers_are_those_that_work_and_are_not_of_this_bench() -> None:
         ([busy(STRANGER, 0)], []),
         ([busy(STRANGER, 60), busy(OURS, 40), busy(STRANGER, 70)], [STRANGER]),
     ):
-        told = gpu(nvmlDeviceGetComputeRunningProcesses=shown, nvmlDeviceGetProcessUtilization=lambda t, s=samples: s)
-        assert told.other_processes(of_this_bench) == expected
+        answering = gpu(
+            nvmlDeviceGetComputeRunningProcesses=shown, nvmlDeviceGetProcessUtilization=lambda t, s=samples: s
+        )
+        assert answering.other_processes(of_this_bench) == expected
 
 
 def test_ids_of_another_space_of_processes_say_nothing() -> None:
     """In a container this very process has another number for NVML: it must not be called a stranger."""
-    told = gpu(
+    answering = gpu(
         nvmlDeviceGetComputeRunningProcesses=[process(STRANGER)], nvmlDeviceGetProcessUtilization=[busy(STRANGER, 99)]
     )
-    assert told.other_processes(of_this_bench) is None
+    assert answering.other_processes(of_this_bench) is None
 
 
 def test_memory_is_that_of_this_process_alone() -> None:
@@ -222,13 +224,9 @@ EVERY_S = 0.02
 
 
 def watched(probe: Any, looks: int) -> list[Annotation]:
-    import time
-
-    watch = Watch([probe], EVERY_S)
-    watch.start(time.perf_counter())
-    for _ in range(looks):
-        probe.seen.acquire()
-    watch.stop()
+    with Watch([probe], EVERY_S) as watch:
+        for _ in range(looks):
+            probe.seen.acquire()
     return watch.take()
 
 
@@ -248,8 +246,7 @@ def test_a_probe_that_may_not_look_is_left_out_and_the_others_go_on() -> None:
         def check(self) -> list[Cause]:
             raise PermissionError("/proc is closed")
 
-    watch = Watch([Closed([]), Says([HOT])])
-    watch.start(0.0)
-    watch.stop()
+    with Watch([Closed([]), Says([HOT])]) as watch:
+        pass
     assert [mark.kind for mark in watch.take()] == ["throttle"]
     assert watch.figures() == Machine(power_w=1.0)

@@ -61,8 +61,8 @@ def continuous(worker: LocalWorker) -> Served:
 
 
 def test_each_request_gets_the_tokens_it_asked_for_and_the_same_ones(static: Served, continuous: Served) -> None:
-    asked = [one.max_new_tokens for one in TRAFFIC.requests]
-    assert [len(ids) for ids in static.ids] == [len(ids) for ids in continuous.ids] == asked
+    requested = [one.max_new_tokens for one in TRAFFIC.requests]
+    assert [len(ids) for ids in static.ids] == [len(ids) for ids in continuous.ids] == requested
     assert static.ids == continuous.ids
     assert [one.text for one in map(static.batch.row, range(REQUESTS))] == [
         one.text for one in map(continuous.batch.row, range(REQUESTS))
@@ -106,14 +106,14 @@ def test_a_prompt_longer_than_the_token_budget_is_cut_into_steps(continuous: Ser
 
 
 def test_every_page_that_is_taken_is_given_back(continuous: Served) -> None:
-    held: dict[tuple[int, int], int] = {}
+    taken_by: dict[tuple[int, int], int] = {}
     for event in only(continuous.events, PageMoves):
         for group, page, request in zip(event.group, event.page, event.request, strict=True):
-            taken = held.pop((group, page), None)
+            taken = taken_by.pop((group, page), None)
             assert (taken is None) is (request >= 0)
             if request >= 0:
-                held[group, page] = request
-    assert held == {}
+                taken_by[group, page] = request
+    assert taken_by == {}
     pages = continuous.batch.pages
     assert pages is not None
     assert sum(group.layers for group in pages.groups) == 8
@@ -127,11 +127,11 @@ def test_who_waits_is_told_why(static: Served, continuous: Served) -> None:
 
 
 def test_both_are_proved_by_what_they_did(static: Served, continuous: Served) -> None:
-    found = static.finding("batching")
-    assert (found.effective, found.reached, found.expected, found.outcome) == ("static", REQUESTS, REQUESTS, "")
-    found = continuous.finding("batching")
+    row = static.finding("batching")
+    assert (row.effective, row.reached, row.expected, row.outcome) == ("static", REQUESTS, REQUESTS, "")
+    row = continuous.finding("batching")
     steps = len(continuous.batch.end_s)
-    assert (found.effective, found.reached, found.expected) == ("continuous", steps * 8, steps * 8)
+    assert (row.effective, row.reached, row.expected) == ("continuous", steps * 8, steps * 8)
 
 
 @pytest.mark.parametrize("kind", ["static", "continuous"])
@@ -140,14 +140,14 @@ def test_a_cancelled_run_ends_after_the_step_in_flight_and_says_so_of_every_requ
 ) -> None:
     def stop(event: object) -> None:
         if isinstance(event, Steps):
-            worker.runner.cancelled.set()
+            worker.runner.session.cancelled.set()
 
     worker.act = stop
     try:
         served = Served(worker, drawn(Draw(6, (5, 9), (200, 200)), 1, ROWS), kind=kind)
     finally:
         worker.act = lambda event: None
-        worker.runner.cancelled.clear()
+        worker.runner.session.cancelled.clear()
     assert served.finished.reason == "cancelled"
     assert served.finished.findings == []
     assert [row.reason for row in served.batch.requests.values()] == ["cancelled"] * 6

@@ -39,7 +39,7 @@ class Bench:
 
 
 def effective(finished: Finished) -> dict[str, str]:
-    return {found.axis: found.effective for found in finished.findings}
+    return {row.axis: row.effective for row in finished.findings}
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +74,9 @@ def test_rounded_lengths_are_proved_and_keep_the_text_and_the_prediction(
 
 
 def test_prompt_lookup_makes_the_same_text_in_fewer_steps(bench: Bench) -> None:
-    plain = bench.run(TWICE)
+    without = bench.run(TWICE)
     expected, latency_s = bench.ids, column(bench.worker.events, "latency_s")
-    assert effective(plain)["speculation"] == "off" and plain.counts.drafts.lookups == 0
+    assert effective(without)["speculation"] == "off" and without.counts.drafts.lookups == 0
     guessed = bench.run(TWICE, speculation="prompt-lookup")
     assert bench.ids == expected and len(latency_s) == NEW
     drafts = guessed.counts.drafts
@@ -86,9 +86,9 @@ def test_prompt_lookup_makes_the_same_text_in_fewer_steps(bench: Bench) -> None:
     times = column(bench.worker.events, "t_s")
     assert len(set(times)) == drafts.steps and times == sorted(times)
     assert sum(column(bench.worker.events, "latency_s")) == pytest.approx(times[-1])
-    held = kv_series(resolve("pocket"), DYNAMIC, bench.started.prompt_tokens, NEW, 1, 4)[-1]
+    sizes = kv_series(resolve("pocket"), DYNAMIC, bench.started.prompt_tokens, NEW, 1, 4)[-1]
     last = only(bench.worker.events, Tokens)[-1]
-    assert (last.kv_sliding[-1], last.kv_full[-1]) == (held.sliding, held.full)
+    assert (last.kv_sliding[-1], last.kv_full[-1]) == (sizes.sliding, sizes.full)
 
 
 def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Bench, greedy: list[int]) -> None:

@@ -21,7 +21,7 @@ from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.worker.errors import explain
 from tokendyno.backend.worker.measure.finite import NotFinite
-from tokendyno.backend.worker.runners.choice import runner_for
+from tokendyno.backend.worker.runners.course import course_for
 
 OWN = {"cache": "static", "loop": "own"}
 WAYS: list[tuple[dict[str, str], float]] = [
@@ -138,7 +138,7 @@ def test_a_run_that_was_stopped_is_stopped(worker: LocalWorker) -> None:
             stopped.set()
         return torch.full_like(output, math.nan)
 
-    runner = runner_for(worker.model, job({}).plan, worker.channel, stopped)
+    runner = course_for(worker.model, job({}).plan, worker.channel, stopped)
     worker.events.clear()
     with changed(worker.model.model.model.norm, stop):
         runner.run(job({}))
@@ -159,7 +159,7 @@ TEXT = " ".join([SENTENCE] * 3)
 @pytest.mark.parametrize("ways", [{}, OWN])
 def test_a_given_text_is_scored_by_finite_numbers_only(worker: LocalWorker, ways: dict[str, str]) -> None:
     plan = job(ways).plan
-    runner = runner_for(worker.model, plan, worker.channel)
+    runner = course_for(worker.model, plan, worker.channel)
     runner.score(Score(plan, TEXT, 9, 20))
     with (
         changed(worker.model.model.model.norm, lambda call, out: torch.full_like(out, math.nan)),
@@ -235,8 +235,8 @@ def test_a_pass_of_an_encoder_that_breaks_fails_the_run(element: int | None) -> 
 def test_a_checkpoint_beyond_float16_fails_that_arm_and_says_what_to_do(warm_bench: Bench, tmp_path: Path) -> None:
     """All weights are finite in float16; the scores are not."""
     folder = changed_copy(tmp_path / "model", {"model.norm.weight": lambda weight: weight.mul_(3e4)})
-    asked = request({"dtype": "bfloat16"}, {"dtype": "float16"}, model=str(folder))
-    run = warm_bench.wait(warm_bench.submit(asked), 120)
+    compared = request({"dtype": "bfloat16"}, {"dtype": "float16"}, model=str(folder))
+    run = warm_bench.wait(warm_bench.submit(compared), 120)
     assert run.status == "failed"
     assert run.message.startswith("Arm B failed during ")
     assert "The scores of token 0 (counted from 0) are not a number (NaN). float16 ends at 65,504" in run.message

@@ -43,9 +43,9 @@ class Encoder(LocalWorker):
 
     def make(self) -> None:
         """Its runner, so that a test can cancel a run before it begins."""
-        from tokendyno.backend.worker.runners.choice import runner_for
+        from tokendyno.backend.worker.runners.course import course_for
 
-        self.runner = runner_for(self.model, self.checked.plan, self.channel)
+        self.runner = course_for(self.model, self.checked.plan, self.channel)
 
     def passes(self, plan: Any = None, **more: Any) -> Finished:
         return self.run(job_of(plan or self.checked.plan, **{"max_new_tokens": 12, "warmup": True} | more))
@@ -122,7 +122,7 @@ def test_a_prompt_with_more_tokens_than_positions_is_one_sentence(encoder: Encod
 
 
 def test_a_cancel_ends_it_with_what_was_measured(encoder: Encoder) -> None:
-    stop = encoder.runner.cancelled
+    stop = encoder.runner.session.cancelled
 
     def once_streaming(event: Event) -> None:
         if isinstance(event, Tokens):
@@ -149,9 +149,9 @@ def test_weights_in_a_folder_are_those_of_the_passes(name: str, tmp_path: Path) 
     saved = BertForMaskedLM(BertConfig.from_pretrained(name.removeprefix("random:")))
     saved.save_pretrained(tmp_path / "tiny")
     byte_tokenizer(300).save_pretrained(tmp_path / "tiny")
-    found = Encoder(str(tmp_path / "tiny"))
-    assert found.passes().reason == "length"
-    loaded = found.model.model.encoder.layer[1].output.dense.weight
+    loaded_encoder = Encoder(str(tmp_path / "tiny"))
+    assert loaded_encoder.passes().reason == "length"
+    loaded = loaded_encoder.model.model.encoder.layer[1].output.dense.weight
     assert torch.equal(loaded, saved.bert.encoder.layer[1].output.dense.weight)
 
 

@@ -11,7 +11,7 @@ from tests.support.local_worker import LocalWorker
 from tests.support.worker import plan_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Score, Scored
-from tokendyno.backend.worker.runners.choice import runner_for
+from tokendyno.backend.worker.runners.course import course_for
 
 CONTEXT, POSITIONS = 9, 36
 TEXT = (
@@ -37,7 +37,7 @@ class Reader:
         self, ways: dict[str, str], text: str = TEXT, keep: str = "", against: str = "", context: int = CONTEXT
     ) -> Scored:
         plan = plan_of(**{"dtype": "float32"} | ways)
-        runner = runner_for(self.worker.model, plan, self.worker.channel, last=self.worker.runner)
+        runner = course_for(self.worker.model, plan, self.worker.channel, last=self.worker.runner)
         self.worker.runner = runner
         self.worker.events.clear()
         runner.score(Score(plan, text, context, POSITIONS, keep, against))
@@ -68,11 +68,11 @@ def bare(reader: Reader) -> tuple[list[int], list[float], list[int]]:
 def test_every_way_predicts_what_one_forward_pass_predicts(
     ways: dict[str, str], reader: Reader, bare: tuple[list[int], list[float], list[int]]
 ) -> None:
-    found = reader.read(ways)
-    assert found.ids == bare[0] and len(found.ids) == POSITIONS
-    assert found.nll_nats == pytest.approx(bare[1], abs=2e-4)
-    assert found.top == bare[2]
-    assert found.kl_nats == []
+    scored = reader.read(ways)
+    assert scored.ids == bare[0] and len(scored.ids) == POSITIONS
+    assert scored.nll_nats == pytest.approx(bare[1], abs=2e-4)
+    assert scored.top == bare[2]
+    assert scored.kl_nats == []
 
 
 @contextmanager
@@ -90,15 +90,15 @@ def broken_layer(reader: Reader) -> Iterator[None]:
 def test_what_one_layer_does_otherwise_is_seen_at_every_position(
     ways: dict[str, str], reader: Reader, tmp_path: Path
 ) -> None:
-    kept = str(tmp_path / "a")
-    first = reader.read({}, keep=kept)
-    same = reader.read(ways, against=kept)
+    written = str(tmp_path / "a")
+    first = reader.read({}, keep=written)
+    same = reader.read(ways, against=written)
     assert max(same.kl_nats) < 1e-6
     with broken_layer(reader):
-        other = reader.read(ways, against=kept)
+        other = reader.read(ways, against=written)
     assert min(other.kl_nats) > 1e-6 and sum(other.kl_nats) / POSITIONS > 0.01
     shape = (POSITIONS, reader.worker.model.model.get_output_embeddings().weight.shape[0])
-    a = torch.from_file(kept, size=shape[0] * shape[1]).view(shape)
+    a = torch.from_file(written, size=shape[0] * shape[1]).view(shape)
     assert a.exp().sum(-1).tolist() == pytest.approx([1.0] * POSITIONS, abs=1e-4)
     assert [-float(a[i, token]) for i, token in enumerate(first.ids)] == pytest.approx(first.nll_nats)
 

@@ -21,7 +21,7 @@ class Made:
 
     def __init__(self, most: int = 1 << 30) -> None:
         self.calls: list[tuple[int, int]] = []
-        self.told: list[float] = []
+        self.reported: list[float] = []
         self.most = most
 
     def __call__(self, one: Prompt, tokens: int) -> None:
@@ -33,8 +33,8 @@ class Made:
         length, one = tokens + new, prompt(tokens)
         warming = WarmUp(self, one, past_window(one, window, length, cache), window, length)
         if compiled:
-            warming.compile(self.told.append, lambda: False)
-        warming.perform(self.told.append, lambda: False)
+            warming.compile(self.reported.append, lambda: False)
+        warming.perform(self.reported.append, lambda: False)
         self.counts = warming.done
 
 
@@ -84,6 +84,6 @@ def test_a_window_that_does_not_fit_is_left_out_and_the_run_goes_on() -> None:
 
 def test_a_cancel_ends_it() -> None:
     made: Any = Made()
-    asked = iter([False, True, True])
-    WarmUp(made, prompt(5), None, 0, 100).perform(made.told.append, lambda: next(asked))
+    answers = iter([False, True, True])
+    WarmUp(made, prompt(5), None, 0, 100).perform(made.reported.append, lambda: next(answers))
     assert len(made.calls) == 1

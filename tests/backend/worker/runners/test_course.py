@@ -26,10 +26,10 @@ def worker() -> LocalWorker:
 def caches_left(worker: LocalWorker, job: Generate) -> tuple[int, int]:
     """(made in the run, alive after it) KV caches."""
     made: list[weakref.ref[Any]] = []
-    plain = Caches.make
+    original = Caches.make
 
     def make(self: Caches, *args: Any) -> Any:
-        cache = plain(self, *args)
+        cache = original(self, *args)
         made.append(weakref.ref(cache))
         return cache
 
@@ -41,13 +41,13 @@ def caches_left(worker: LocalWorker, job: Generate) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("prove", [True, False])
-@pytest.mark.parametrize(("cache", "kept"), [("dynamic", 0), ("static", 1)])
+@pytest.mark.parametrize(("cache", "cached"), [("dynamic", 0), ("static", 1)])
 def test_the_cache_of_a_run_is_gone_after_it_unless_the_next_run_uses_it_too(
-    cache: str, kept: int, prove: bool, worker: LocalWorker
+    cache: str, cached: int, prove: bool, worker: LocalWorker
 ) -> None:
     plan = plan_of("pocket", dtype="float32", cache=cache)
     made, left = caches_left(worker, job_of(plan, max_new_tokens=4, prove=prove))
-    assert made and left == kept
+    assert made and left == cached
 
 
 def test_a_run_of_many_requests_keeps_no_cache_either(worker: LocalWorker) -> None:

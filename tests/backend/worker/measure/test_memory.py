@@ -14,12 +14,9 @@ MIB = 1 << 20
 def test_a_peak_between_two_samples_is_seen_and_does_not_count_for_the_next_run() -> None:
     meter = MemoryMeter("cpu")
     first = Sampler(meter)
-    first.start()
-    with mmap.mmap(-1, 96 * MIB) as block:
+    with first, mmap.mmap(-1, 96 * MIB) as block:
         block.write(b"x" * len(block))
-    first.stop()
     assert first.peak > first.latest + 90 * MIB
-    second = Sampler(meter)
-    second.start()
-    second.stop()
+    with Sampler(meter) as second:
+        pass
     assert second.peak < first.peak - 90 * MIB

@@ -1,0 +1,359 @@
+"""The course of a run, whatever generates: warm up, measure, witness, settle.
+
+Warm up in the shapes of the run, run once while the clock, the memory and everything that may disturb them are
+watched, then verify what was in effect, and count what the run left in its process.
+"""
+
+import dataclasses
+import functools
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+import torch
+
+from tokendyno.backend.counts import StepTime, Traced, flat
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.evidence import Finding
+from tokendyno.backend.messages import Finished, Generate, GraphCode, Probed, Proved, RankMemory, Score, Started
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.group import own_group
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.load.unread import token_ids, using
+from tokendyno.backend.worker.measure.annotations import Annotations
+from tokendyno.backend.worker.measure.finite import NotFinite
+from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_devices, of_rank
+from tokendyno.backend.worker.measure.scores import Reading, Scores
+from tokendyno.backend.worker.measure.steps import StepStreamer
+from tokendyno.backend.worker.measure.stream import Streamer
+from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.profile import detach, trace
+from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
+from tokendyno.backend.worker.prove.tensor_bytes import local_part
+from tokendyno.backend.worker.runners.continuous import ContinuousBatches
+from tokendyno.backend.worker.runners.decode import Decoding
+from tokendyno.backend.worker.runners.forward import ForwardPasses
+from tokendyno.backend.worker.runners.generate_call import GenerateCall
+from tokendyno.backend.worker.runners.generation import Generation, Measured, Session, Task
+from tokendyno.backend.worker.runners.own_loop import OwnLoop
+from tokendyno.backend.worker.runners.residue import ResidueMeter
+from tokendyno.backend.worker.runners.static_batch import StaticBatches
+from tokendyno.backend.worker.runners.warmup import timed_captures
+from tokendyno.backend.worker.vocabulary import scored_ids
+from tokendyno.backend.worker.witness import find_all
+
+REFILL_STEPS = 2
+"""Steps between giving memory back and the measured run: a prompt and a token."""
+PROFILED_STEPS = 4
+
+
+class Course:
+    """Carries out commands on one model, one at a time. What was compiled and captured serves the next run too.
+
+    shared_process  other work runs in this process too, so its memory is not this model's alone
+    parts           the classes that its generation is made of
+    """
+
+    def __init__(self, session: Session, generation: Generation, shared_process: bool, parts: tuple[type, ...]) -> None:
+        self.session, self.generation, self.parts = session, generation, parts
+        plan = session.model.plan
+        self._memory = MemoryMeter(plan.device, shared_process)
+        devices = range(1, plan.parallel.devices)
+        self._beside = [MemoryMeter(plan.device, shared_process, index) for index in devices]
+        self._residue = ResidueMeter(self._memory, own_process=not shared_process)
+        self._unproved: Measured | None = None  # the latest run, until it is proved or another begins
+
+    def run(self, job: Generate) -> None:
+        """Warm up if asked and needed, run once, verify if asked, and send everything up to `Finished`. InputError
+        where the request cannot be run as written."""
+        task = self.generation.prepare(job)
+        notes = task.prompt.notes + self.make_ready(task)
+        self._conclude(self._measured(task, notes))
+
+    def prove(self) -> None:
+        """Send `Proved`: what was in effect in the latest run, whose Generate said `keep`."""
+        if self._unproved is None:
+            raise RuntimeError("Prove was sent, and no run was kept for it")
+        run, self._unproved = self._unproved, None
+        before = self._residue.settled()
+        proof = witness(self.session, self.generation, run)
+        self.session.graph_calls.rest()
+        self.session.best.forget()
+        self._residue.note_left(run, before)
+        run.counts.traced = proof.traced
+        self.session.channel.send(Proved(proof.findings, flat(run.counts), proof.step, proof.no_step, proof.code))
+
+    def probe(self, token_ids: list[int]) -> None:
+        """Send `Probed`: the two likeliest tokens after the prompt of the latest run and these tokens. All in one
+        forward pass without a cache, so the sums are ordered as in a prefill."""
+        model = self.session.model
+        ids = torch.tensor([[*self._decoding.prompt_ids, *token_ids]], device=model.plan.device)
+        with torch.inference_mode():
+            logits = model.model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[0, -1].float()
+        best = logits.topk(2)
+        likeliest = best.indices.tolist()
+        texts = [model.tokenizer.decode([token]) for token in likeliest]
+        self.session.channel.send(Probed(len(token_ids), likeliest, texts, best.values.tolist()))
+
+    def score(self, job: Score) -> None:
+        """Send `Scored`: everything is as in a run, but for the choice of the next token. InputError where this model
+        predicts no text, or the text is too short."""
+        session, decoding = self.session, self._decoding
+        task, expected = decoding.given_text(job, token_ids(session.model.tokenizer, job.text))
+        session.compiling.begin(job.plan, 1, task.length or task.prompt.tokens)
+        vocabulary = scored_ids(session.model.model)
+        self._warm_up(dataclasses.replace(task, given=Scores(expected, vocabulary)))
+        scores = Scores(expected, vocabulary, job.keep, job.against)
+        session.best.forget()
+        with session.channel.phasing("quality", "reading a given text") as steps:
+            decoding.read(task, scores, Reading(steps, len(expected)))
+            if session.cancelled.is_set():
+                raise InputError("Stopped.")
+            session.best.check()
+        left = self._residue.left_bytes(lambda: decoding.fixed_cache)
+        session.channel.send(msgspec.structs.replace(scores.scored(), left_bytes=left))
+
+    @property
+    def _decoding(self) -> Decoding:
+        if not isinstance(self.generation, Decoding):
+            raise InputError("This model generates no tokens, so it predicts no text. Choose a decoder.")
+        return self.generation
+
+    # --- warm up ----------------------------------------------------------------------------------
+
+    def make_ready(self, task: Task) -> list[str]:
+        """Compile as the job asks and warm up; returns notes for the user."""
+        self._unproved = None
+        session, job = self.session, task.job
+        settings = session.compiling.settings
+        notes = session.compiling.begin(job.plan, job.batch_size, task.length or task.prompt.tokens)
+        if session.compiling.settings != settings:
+            session.warm.clear()
+            session.graph_calls.forget()
+        if not session.cuda and (job.plan.generate.compile_mode or not job.warmup):
+            self._note_clean(task)  # what a compiler leaves in its process is part of no other run's peak
+        if job.warmup:
+            with session.graph_calls:
+                self._warm_up(task)
+                self._refuse_noise()
+                if self._residue.level_first and not session.cancelled.is_set():
+                    self._begin_level(task)
+        return notes
+
+    def _warm_up(self, task: Task) -> None:
+        session = self.session
+        if task.shape not in session.warm:
+            with timed_captures() as captures_s:
+                done = self.generation.warm_up(task)
+            done = msgspec.structs.replace(done, capture_s=sum(captures_s) or None)
+            if session.cancelled.is_set():
+                session.counts.warmup = done
+                return
+            session.compiling.warmed_up()
+            session.warm[task.shape] = msgspec.structs.replace(done, cache_s=session.compiling.cache_s or None)
+        session.counts.warmup = session.warm[task.shape]
+
+    def _begin_level(self, task: Task) -> None:
+        """Begin a run at the same level of memory as any other: with what its first steps would allocate again."""
+        self._memory.empty()
+        self._note_clean(task)
+        self.generation.repeat(task, REFILL_STEPS)
+        self._residue.level_first = False
+
+    def _note_clean(self, task: Task) -> None:
+        """What the process holds before it runs anything; the first time counts."""
+        if self._residue.wants_clean:
+            cache = self.generation.cache(task)
+            self.generation.meter(task, cache, Sampler(self._memory))  # what the clock of every run takes is no residue
+            self._residue.note_clean(cache)
+
+    def _refuse_noise(self) -> None:
+        """NotFinite if steps so far chose from NaN or infinity, unless somebody has stopped them anyway."""
+        if self.session.cancelled.is_set():
+            return
+        try:
+            self.session.best.check()
+        except NotFinite:
+            self.session.graph_calls.rest()
+            self._residue.level_first = self._residue.own_process
+            raise
+
+    # --- measure ----------------------------------------------------------------------------------
+
+    def _measured(self, task: Task, notes: list[str]) -> Measured:
+        session, generation, job = self.session, self.generation, task.job
+        cache = generation.cache(task)
+        torch.manual_seed(job.seed)
+        sampler = Sampler(self._memory, self._beside)
+        meter = generation.meter(task, cache, sampler)
+        with generation.around(task, meter):
+            tokens, new, places = task.most or (task.prompt.tokens, job.max_new_tokens, task.length)
+            session.channel.send(Started(tokens, job.batch_size, new, notes, places))
+            annotations = Annotations(lambda: len(meter.rows), task.window, session.cuda)
+            tokenizer = None if session.model.encoder else session.model.tokenizer
+            sender = Streamer if job.traffic is None else StepStreamer
+            streamer: Any = sender(meter, sampler, tokenizer, session.channel, annotations)
+            session.graph_calls.begin(lambda: meter.launched)
+            session.best.forget()
+            with session.channel.phasing("run"), DraftCounter() as drafts, session.graph_calls:
+                run = Measured(task, cache, meter, sampler, streamer, drafts)
+                with self._sending(run), sampler, annotations, self._timed(run), session.compiling.noting():
+                    generation.generate(run)
+        return run
+
+    @contextmanager
+    def _sending(self, run: Measured) -> Iterator[None]:
+        """Rows are sent while the run is measured; the rest of them once everything has ended."""
+        run.streamer.start()
+        try:
+            yield
+        finally:
+            with using(self.session.model.tokenizer):
+                run.streamer.close()
+
+    @contextmanager
+    def _timed(self, run: Measured) -> Iterator[None]:
+        """The clock starts last and stops first."""
+        begin_s = time.perf_counter()
+        run.meter.start()
+        try:
+            yield
+        finally:
+            if self.session.cuda:
+                torch.cuda.synchronize()
+            run.wall_s = time.perf_counter() - begin_s
+
+    # --- witness and settle -----------------------------------------------------------------------
+
+    def _conclude(self, run: Measured) -> None:
+        session, job = self.session, run.task.job
+        session.compiling.publish()
+        self._refuse_noise()
+        run.counts.update(run.sampler.figures())  # before a proof takes memory
+        cancelled, compiled = session.cancelled.is_set(), session.compiling.ledger()
+        proving = job.prove and not cancelled
+        before = self._residue.settled() if proving else None
+        outcome = self.generation.outcome(run)
+        run.counts.update(session.counts)
+        run.counts.graphs = session.graph_calls.counts(outcome.steps)
+        run.counts.update(outcome.counts)
+        proof = witness(session, self.generation, run) if proving else Proof()
+        run.counts.traced = proof.traced
+        ranks = self._shares(run)
+        session.best.forget()
+        if job.keep and not (proving or cancelled):
+            self._unproved = run
+        else:
+            session.graph_calls.rest()
+        if proving or cancelled:
+            self._residue.note_left(run, before)
+        finished = Finished(
+            reason="cancelled" if cancelled else outcome.reason,
+            text=outcome.text,
+            ttft_s=outcome.ttft_s,
+            wall_s=run.wall_s,
+            peak_memory_bytes=run.sampler.peak,
+            memory_label=self._memory.label,
+            clock=run.meter.clock,
+            findings=proof.findings,
+            extra=flat(run.counts),
+            compiled=compiled,
+            ranks=ranks,
+            step=proof.step,
+            no_step=proof.no_step,
+            code=proof.code,
+        )
+        session.channel.send(finished)
+
+    def _shares(self, run: Measured) -> list[RankMemory]:
+        """Of every rank, once all have finished, or of every device; empty for a process with one."""
+        model = self.session.model
+        if self._beside:
+            return of_devices(model.model, run.cache, run.sampler)
+        if own_group().size == 1:
+            return []
+        own = of_rank(model.weight_bytes, self._residue.cache_bytes(run.cache), run.sampler)
+        every = own_group().exchange(msgspec.json.encode(own))
+        return [msgspec.json.decode(one, type=RankMemory) for one in every]
+
+
+class Proof(NamedTuple):
+    """What was in effect, and where the time of a step went; None with the reason."""
+
+    findings: list[Finding] = []
+    step: StepTime | None = None
+    no_step: str = "the run ended before it was traced"
+    code: list[GraphCode] = []
+    traced: Traced = Traced()
+
+
+def witness(session: Session, generation: Generation, run: Measured) -> Proof:
+    """What was in effect in a run, and in a few further steps in the same shapes, under a profiler."""
+
+    def profiled() -> Any:
+        stacks = {tuple(local_part(one).shape) for one in session.model.model.parameters() if one.ndim == 3}
+        return trace(lambda: generation.repeat(run.task, PROFILED_STEPS), session.cuda, stacks)
+
+    observation = Observation(
+        session.model.model,
+        run.cache,
+        run.task.job.plan,
+        functools.cache(profiled),
+        run.counts,
+        own_group().exchange,
+    )
+    with session.channel.phasing("prove") as steps:
+        findings = find_all(observation, steps.step)
+        tokens = generation.tokens(run)
+        findings += [tokens] if tokens else []
+    code = session.compiling.generated.code() if run.counts.compilation.graphs else []
+    try:
+        seen = observation.trace()
+    except Exception as error:
+        no_step = f"the trace failed: {type(error).__name__}: {error}"[:300]
+        return Proof(findings, None, no_step, code, Traced(profiler_attached=_attached(session)))
+    traced = Traced(profiler_attached=_attached(session))
+    if seen.step is not None and seen.step.gpu and run.task.job.traffic is None:  # those of many requests differ
+        idle_s = sum(seen.step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
+        traced = msgspec.structs.replace(traced, step_busy_s=seen.step.seconds - idle_s)
+    return Proof(findings, seen.step, seen.no_step, code, traced)
+
+
+def _attached(session: Session) -> int | None:
+    """After the last profile: 1 if the profiler stays attached to the GPU, None without a GPU."""
+    if not session.cuda:
+        return None
+    torch.cuda.synchronize()
+    return int(not detach())
+
+
+def course_for(
+    model: LoadedModel,
+    plan: Plan,
+    channel: Channel,
+    cancelled: threading.Event | None = None,
+    shared_process: bool = False,
+    last: Course | None = None,
+    many: bool = False,
+) -> Course:
+    """The course of this model for this plan: `last`, if it fits, with what it compiled. `many`: requests.
+
+    cancelled       as in `Session`; one of its own where none is given
+    shared_process  as in `Course`
+    """
+    parts: tuple[Any, ...] = (StaticBatches if many else Decoding, GenerateCall)
+    if model.encoder:
+        parts = (ForwardPasses,)
+    elif many and plan.generate.batch.continuous:
+        parts = (ContinuousBatches,)
+    elif plan.generate.loop == "own":
+        parts = (parts[0], OwnLoop)
+    if last is not None and last.parts == parts:
+        return last
+    session = Session(model, channel, cancelled)
+    generation = parts[0](session, *(part(session) for part in parts[1:]))
+    return Course(session, generation, shared_process, parts)
