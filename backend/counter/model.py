@@ -17,11 +17,9 @@ from transformers.pytorch_utils import Conv1D
 from transformers.quantizers.base import get_keys_to_not_convert
 from transformers.quantizers.quantizers_utils import should_convert_module
 
-from tokendyno.backend.counter.cache import Ran, count_cache, observed
-from tokendyno.backend.counter.forms import fits_pages, fits_static, slot_step
-from tokendyno.backend.counter.refused import Refused
+from tokendyno.backend.counter.cache import Ran, Refused, count_cache, fits_pages, fits_static, observed, slot_step
 from tokendyno.backend.counter.workspace import count_workspace, shortened
-from tokendyno.backend.models.counted import Counted
+from tokendyno.backend.models.counting import Counted
 from tokendyno.backend.models.facts import CacheLayers, Matrix, Use
 from tokendyno.backend.models.families import is_encoder
 from tokendyno.backend.optimizations.axes.projections import shared_inputs

@@ -11,7 +11,7 @@ from tokendyno.backend.hosting.limits import NO_RUNS, Limits
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.catalogue import find
-from tokendyno.backend.models.files.hub_files import free_cache_bytes
+from tokendyno.backend.models.files.hub import free_cache_bytes
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.conditions import hub_kernel_repositories, runs_mxfp4
 from tokendyno.backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS

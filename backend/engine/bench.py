@@ -22,8 +22,7 @@ from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.engine.allowed import check_allowed, check_download, check_model, check_room, check_runs
 from tokendyno.backend.engine.conductor import Conductor, Job, limit_run
-from tokendyno.backend.engine.deadlines import deadline_override_s
-from tokendyno.backend.engine.exchange import Halt
+from tokendyno.backend.engine.exchange import Halt, deadline_override_s
 from tokendyno.backend.engine.executor import ChooseExecutor, Died, Letter, Wake, memory_key
 from tokendyno.backend.engine.pool import WorkerPool
 from tokendyno.backend.engine.turns import Pace, QueuePlace, Turns, place_of
@@ -45,7 +44,7 @@ from tokendyno.backend.models import (
     resolve,
 )
 from tokendyno.backend.models.catalogue import CatalogueEntry, catalogue
-from tokendyno.backend.models.files import hub_files
+from tokendyno.backend.models.files import hub
 from tokendyno.backend.recordings.shelf import shipped_records
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.earlier import Place, StartCosts, wait_keys
@@ -189,7 +188,7 @@ class Bench:
             facts, arms = self._judge(Request(entry.name, [ArmRequest("A")], Workload("?")))
         except InputError:
             return False
-        fetched = not entry.repo or not hub_files.lacking(entry.repo, facts.source.at)
+        fetched = not entry.repo or not hub.lacking(entry.repo, facts.source.at)
         barred = (entry.gated and not self.limits.owner_token) or self.machine().hub_offline
         return not any(one.blocked for one in arms.values()) and (fetched or not barred)
 

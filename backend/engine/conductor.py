@@ -16,8 +16,7 @@ from tokendyno.backend.config import LEAST_PAIRS, Request
 from tokendyno.backend.engine.exchange import STOPPED, Exchange, Halt, OutOfTime
 from tokendyno.backend.engine.executor import StartError, memory_key
 from tokendyno.backend.engine.pool import WorkerPool
-from tokendyno.backend.engine.prediction import predict
-from tokendyno.backend.engine.work import expected_device_s
+from tokendyno.backend.engine.prediction import expected_device_s, predict
 from tokendyno.backend.engine.worker_memory import MemoryWatch, worker_limit
 from tokendyno.backend.files.own_folder import own_folder
 from tokendyno.backend.hardware import Machine, peak_rates

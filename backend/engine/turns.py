@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.conductor import Job
-from tokendyno.backend.engine.work import work_of
+from tokendyno.backend.engine.prediction import work_of
 
 KNOWN_RUNS = 32
 """Runs whose seconds the expected wait is estimated from."""

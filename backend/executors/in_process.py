@@ -5,17 +5,14 @@ is that of the whole process, which no mode limits, and a step that is running (
 that a tokenizer splits) cannot be interrupted; only a chat template that loops in Python code is.
 """
 
-import gc
 import logging
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 
 from tokendyno.backend.engine.executor import Died, ExecutorKind, Inbox, Letter, StartError
 from tokendyno.backend.messages import Command, Event
 from tokendyno.backend.redact import redact
-from tokendyno.backend.worker.channel import QueueChannel
-from tokendyno.backend.worker.commands import Commands
+from tokendyno.backend.worker.channel import Commands, QueueChannel
 
 log = logging.getLogger("tokendyno")
 
@@ -90,16 +87,18 @@ class InProcessWorker:
             log.exception("the in-process worker failed")
             cause = self._explain(error)
         finally:
-            _free_memory()
             _TURN.release()
             if not self._ending:
                 self._inbox.put(Letter(self, Died(cause)))
 
     def _serve(self) -> None:
         """Carry out commands until they end; the body of the thread."""
-        from tokendyno.backend.worker.serve import serve
+        from tokendyno.backend.worker.serve import free_memory, serve
 
-        serve(self._commands, QueueChannel(self._report), shared_process=True)
+        try:
+            serve(self._commands, QueueChannel(self._report), shared_process=True)
+        finally:
+            free_memory()
 
     def _explain(self, error: BaseException) -> str:
         """A sentence about what ended the thread."""
@@ -108,14 +107,6 @@ class InProcessWorker:
     def _report(self, event: Event) -> None:
         if not self._ending:
             self._inbox.put(Letter(self, event))
-
-
-def _free_memory() -> None:
-    """Free the model that the worker has let go of, and torch's reserved GPU memory."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
 
 
 IN_PROCESS = ExecutorKind(

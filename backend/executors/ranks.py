@@ -16,7 +16,7 @@ import psutil
 from tokendyno.backend.engine.executor import HOST, ExecutorKind, Inbox
 from tokendyno.backend.executors.subprocess import WorkerProcess
 from tokendyno.backend.paths import remove_scratch
-from tokendyno.backend.worker.ranks.share import Share
+from tokendyno.backend.worker.ranks.launch import Share
 
 GONE_WAIT_S = 5.0
 

@@ -42,8 +42,7 @@ from tokendyno.backend.messages import (
     encode,
 )
 from tokendyno.backend.redact import redact
-from tokendyno.backend.worker.channel import QueueChannel
-from tokendyno.backend.worker.commands import Commands
+from tokendyno.backend.worker.channel import Commands, QueueChannel
 
 IDLE_S = 1.0
 """A call that has been asked for nothing for so long ends."""

@@ -3,8 +3,7 @@
 The process ends after the answer, and after a minute of a processor's time at the latest, however long that takes
 beside others; its memory is limited. Answers are kept in the cache folder by a hash of the config and the versions that
 counted it; those of the catalogue's models ship, in presets/counted.json. One process runs at a time, and says how far
-it is.
-"""
+it is."""
 
 import functools
 import hashlib
@@ -26,9 +25,55 @@ import psutil
 from tokendyno.backend.child_python import import_variables, last_words, python_command
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.files.whole import PRIVATE, write_whole
-from tokendyno.backend.models.counted import VERSION, Answer, Counted
+from tokendyno.backend.models.facts import CacheLayers, Matrix, ModelKind
 from tokendyno.backend.models.files.config_fields import encode_config
 from tokendyno.backend.paths import PRESETS, ROOT, is_private, private_folder
+
+VERSION = 10
+"""Raised whenever an answer would differ for the same config: answers of other versions are not read."""
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """One model, counted from transformers' own modules and cache. The fields are those of `ModelFacts`.
+
+    float32_in   parameters that stay in float32 where the rest is loaded in a half precision, by its name; "built":
+                 where the model is built with random weights
+    workspace    by number format what a pass over B prompts of S tokens takes beside weights and cache: factors, in
+                 bytes, of S, of B S, of S^2 and of B S^2; without formats that could not be counted
+    """
+
+    kind: ModelKind
+    parameters: int
+    buffer_bytes: int
+    buffer_elements: int
+    float32_in: dict[str, int]
+    matrices: list[Matrix]
+    cache: list[CacheLayers]
+    tied: bool
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocab: int
+    max_positions: int
+    experts: int
+    experts_per_token: int
+    sinks: bool
+    fits_static: bool = True
+    fits_slots: bool = True
+    step_waits: bool = False
+    fits_pages: bool = True
+    shared_inputs: int | None = None
+    workspace: dict[str, list[float]] = {}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """Exactly one of the two."""
+
+    counted: Counted | None = None
+    refused: str = ""
+
 
 IDLE_S = 120.0
 """A process that has had no time of a processor for so long is ended: it waits for what does not come."""

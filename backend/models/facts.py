@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tokendyno.backend.models.attention_support import NO_SDPA
+from tokendyno.backend.models.families import NO_SDPA
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.models.stored import StoredFormat
 

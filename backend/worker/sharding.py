@@ -21,7 +21,7 @@ def rows(asked: Asked) -> list[ShardRow]:
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
     from tokendyno.backend.worker.load.parallel import distributed_config
-    from tokendyno.backend.worker.load.random_model import empty_model
+    from tokendyno.backend.worker.load.random_weights import empty_model
 
     whole = empty_model(asked.config_json, asked.dtype, None)
     split = empty_model(asked.config_json, asked.dtype, None)

@@ -27,7 +27,7 @@ import sys
 import threading
 import traceback
 
-from tokendyno.backend.worker.lazy_imports import kept_imports
+from tokendyno.backend.worker.process import frozen_imports
 
 MOST_BYTES = 1 << 17
 """Of a message: environments are smaller (`getconf ARG_MAX` counts in MiB, and is never met)."""
@@ -46,7 +46,7 @@ def main() -> None:
     signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
     # Whether there is a GPU is asked without its driver, and numpy starts no threads: no worker computes with it.
     os.environ |= {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "OPENBLAS_NUM_THREADS": "1"}
-    with kept_imports():
+    with frozen_imports():
         import tokendyno.backend.worker.serve  # noqa: F401
 
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping

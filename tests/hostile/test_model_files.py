@@ -13,7 +13,7 @@ import pytest
 from tests.hostile.corpus import POCKET
 from tests.support.worker import light
 from tokendyno.backend.engine.bench import Bench
-from tokendyno.backend.engine.deadlines import TEXT_LIMIT_S
+from tokendyno.backend.engine.exchange import TEXT_LIMIT_S
 from tokendyno.backend.hosting.limits import GIB, LIMITS
 from tokendyno.backend.runs.run import Run
 

@@ -20,7 +20,7 @@ _KINDS: dict[str, LoadingKind] = {"device_map": "device_map", "no-warmup": "no-w
 _NO_FILES = note(
     lambda s: s.facts.random,
     "Random weights are created on the device: no files are read, so this changes nothing.",
-    "backend/worker/load/random_model.py",
+    "backend/worker/load/random_weights.py",
 )
 _NO_GPU = note(
     lambda s: s.machine.device == "cpu" and not s.facts.random,

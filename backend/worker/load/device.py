@@ -23,14 +23,14 @@ class Observed:
                 are finite)
     peak_bytes  peak memory: host (resident) and, on a GPU, device (reserved by the allocator; without what generating
                 random weights took, where they are quantized afterwards)
-    cached      share of the weights' files that was in the page cache before they were read; None where unknown
+    cached_share  of the weights' files that was in the page cache before they were read; None where unknown
     """
 
     stages_s: dict[str, float] = field(default_factory=dict)
     peak_bytes: dict[str, int] = field(default_factory=dict)
     counts: dict[str, float] = field(default_factory=dict)
     note: str = ""
-    cached: float | None = None
+    cached_share: float | None = None
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -114,22 +114,22 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
         with observed.stage("read"):
             yield
         return
-    plain = modeling_utils.caching_allocator_warmup
+    warm_up = modeling_utils.caching_allocator_warmup
 
-    def watched(*args: Any, **kwargs: Any) -> None:
+    def observed_warm_up(*args: Any, **kwargs: Any) -> None:
         if not plan.reserves:
             return
         before = _reserved_bytes(plan)
         with observed.stage("warm_up"):
-            plain(*args, **kwargs)
+            warm_up(*args, **kwargs)
         observed.counts["load_warmup_bytes"] += _reserved_bytes(plan) - before
 
-    modeling_utils.caching_allocator_warmup = watched
+    modeling_utils.caching_allocator_warmup = observed_warm_up
     try:
         with observed.stage("read"):
             yield
     finally:
-        modeling_utils.caching_allocator_warmup = plain
+        modeling_utils.caching_allocator_warmup = warm_up
 
 
 def moved(model: Any, plan: LoadPlan, observed: Observed) -> Any:

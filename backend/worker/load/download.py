@@ -10,8 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 from tokendyno.backend.messages import Amount
-from tokendyno.backend.models.files.hub import HubUnreachable, explained
-from tokendyno.backend.models.files.hub_files import WANTED, no_safetensors
+from tokendyno.backend.models.files.hub import WANTED, HubUnreachable, explained, no_safetensors
 from tokendyno.backend.worker.channel import Channel, Steps
 
 _PIECE_BYTES = 1 << 17

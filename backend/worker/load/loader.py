@@ -16,25 +16,23 @@ import torch
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.hosting.limits import ALLOWED_KERNELS
 from tokendyno.backend.messages import Amount, PhaseName
 from tokendyno.backend.models.available import check_cached
 from tokendyno.backend.models.families import is_encoder
-from tokendyno.backend.models.files.hub_files import lacking
+from tokendyno.backend.models.files.hub import lacking
 from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
 from tokendyno.backend.worker.channel import Channel, Steps
 from tokendyno.backend.worker.load import parallel, quantization
-from tokendyno.backend.worker.load.auto_class import auto_class
+from tokendyno.backend.worker.load.check import TOKENIZER, blaming_weights, named, reading, refuse_broken
 from tokendyno.backend.worker.load.device import Observed, close_gaps, device_keywords, make_context, moved, observing
 from tokendyno.backend.worker.load.download import download
-from tokendyno.backend.worker.load.finite import refuse_broken
-from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
-from tokendyno.backend.worker.load.random_model import byte_tokenizer, random_model
-from tokendyno.backend.worker.load.unread import TOKENIZER, blaming_files, named, reading
+from tokendyno.backend.worker.load.random_weights import auto_class, byte_tokenizer, load_as_checkpoint, random_model
 from tokendyno.backend.worker.measure.memory import MemoryMeter
 from tokendyno.backend.worker.patch import attention
-from tokendyno.backend.worker.patch.apply import put_in
+from tokendyno.backend.worker.patch.experts import TRITON, set_experts, use_triton
 from tokendyno.backend.worker.patch.projections import fuse
 
 _THREADS = torch.get_num_threads()
@@ -100,7 +98,7 @@ class LoadedModel:
             fuse(model)
             if plan.device == "cuda" and plan.parallel.kind == "off":
                 close_gaps(model, self.observed)
-        put_in(model, plan)
+        apply_patches(model, plan)
         self.encoder = is_encoder(model.config.model_type) or plan.source.forward
         settings = model.generation_config if not self.encoder else GenerationConfig()
         self.eos, self.pad = eos_and_pad(settings, tokenizer)
@@ -114,6 +112,21 @@ class LoadedModel:
     def weight_bytes(self) -> int:
         """Bytes of all parameters and buffers, scales included, shared storage counted once, from the tensors."""
         return total_bytes(weight_tensors(self.model))
+
+
+def apply_patches(model: Any, plan: LoadPlan) -> None:
+    """The plan's attention, experts and kernels. Raises InputError, and what transformers and `kernels` raise where a
+    choice or a kernel is refused."""
+    if not plan.sinks:
+        attention.drop_sinks(model)
+    if plan.experts == TRITON:
+        use_triton(model, str(kernel_packages.ROUTED))
+    elif plan.experts is not None:
+        set_experts(model, plan.experts)
+    if plan.kernels != "off" or "kernels" in sys.modules:  # to undo those of an earlier model
+        from tokendyno.backend.worker.patch import kernels
+
+        kernels.apply(model, plan)
 
 
 def eos_and_pad(settings: Any, tokenizer: Any) -> tuple[list[int], int]:
@@ -155,7 +168,9 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             more["attn_implementation"] = plan.attention
             more |= {"allow_all_kernels": True} if plan.any_kernel else {}
         more |= device_keywords(plan)
-        observed.cached = cached_share([Path(source.path)] if source.kind == "gguf" else path.glob("*.safetensors"))
+        observed.cached_share = cached_share(
+            [Path(source.path)] if source.kind == "gguf" else path.glob("*.safetensors")
+        )
         with _gguf_read_once() if source.kind == "gguf" else contextlib.nullcontext():
             whole = Path(source.path) if source.kind == "gguf" else path
             with reading(named("config", whole, ("config.json",))):
@@ -173,7 +188,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
                 more["config"], observed.note = config, "; ".join(filter(None, [observed.note, chosen]))
             more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
             more |= parallel.keywords(plan, config.model_type)
-            with observing(plan, observed), quantization.observing(plan, observed), blaming_files(path):
+            with observing(plan, observed), quantization.observing(plan, observed), blaming_weights(path):
                 model, told = auto_class(config.model_type).from_pretrained(
                     path, dtype=plan.dtype, output_loading_info=True, **safe, **more
                 )

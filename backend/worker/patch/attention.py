@@ -1,5 +1,5 @@
 """`attention=sdpa-gqa`: SDPA for grouped-query attention without copying key and value heads, with a mask too; and any
-attention kernel of the Hub."""
+attention kernel of the Hub; attention without its sinks, which is another model than the one that was trained."""
 
 from typing import Any
 
@@ -120,3 +120,12 @@ def load_kernel(name: str) -> None:
             f"The kernel {name} cannot be used as attention: {first_line(str(error)).rstrip('.')}. transformers 5.22 "
             "takes kernels with flash_attn_varlen_func, sparse_atten_func or flash_attn_forward. Set attention=auto."
         ) from error
+
+
+def drop_sinks(model: Any) -> None:
+    """A sink is a learned score beside those of the tokens that takes a share of the softmax and gives nothing for it.
+    At the least number of its format that share is 0."""
+    for module in model.modules():
+        sinks = getattr(module, "sinks", None)
+        if isinstance(sinks, torch.nn.Parameter):
+            sinks.data.fill_(torch.finfo(sinks.dtype).min)

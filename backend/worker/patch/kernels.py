@@ -16,6 +16,7 @@ from kernels import (
 from kernels.layer.layer import KernelizeFallback, LayerRepository, _get_kernel_layer
 from torch import nn
 from transformers.integrations.hub_kernels import get_kernel_mapping_transformers
+from transformers.pytorch_utils import Conv1D
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import hub_offline, kernel_packages
@@ -23,7 +24,7 @@ from tokendyno.backend.hardware.kernel_packages import local_overrides
 from tokendyno.backend.optimizations.compile_log import first_line
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.loop.step import STEP_END, StepEnd
-from tokendyno.backend.worker.patch.rows import store_by_rows
+from tokendyno.backend.worker.patch.projections import offer_layers
 from tokendyno.backend.worker.patch.shards import GatheredLinear, SummedEmbedding, SummedLinear
 
 
@@ -186,3 +187,28 @@ def _repositories(by_device: dict[Any, Any]) -> Iterable[tuple[str, Any, LayerRe
         if isinstance(device, str):  # a Device with properties is for one chip
             for mode, repo in options.items() if isinstance(options, dict) else [(Mode.FALLBACK, options)]:
                 yield device, mode, repo
+
+
+# --- GPT-2 ---------------------------------------------------------------------------------------
+
+# Its q, k and v are one matrix as they come. Kernels that replace a layer as a whole read it by rows.
+
+_ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
+
+
+def store_by_rows(model: Any) -> None:
+    """Store each Conv1D as kernels read a matrix, in its own memory; its shape stays (in, out). Offer such layers."""
+    for module in model.modules():
+        if type(module) is Conv1D and module.weight.is_contiguous():
+            rows = module.weight.data.t().contiguous()
+            module.weight.data = module.weight.data.view(rows.shape).copy_(rows).t()
+    for kind in {type(module) for module in model.modules() if type(module).__name__ == "GPT2Block"}:
+        replace_kernel_forward_from_hub(kind, "DecoderLayerOfGPT2", _is_stored)
+    offer_layers(model)
+
+
+def _is_stored(block: Any) -> bool:
+    """Whether kernels may replace this layer: dense, stored by rows, with an activation that they have."""
+    config, first = block.attn.config, block.attn.c_attn
+    stored = type(first) is Conv1D and not first.weight.is_contiguous()
+    return stored and config.activation_function in _ACTIVATIONS and not config.add_cross_attention

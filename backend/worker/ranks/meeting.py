@@ -11,8 +11,8 @@ import torch
 import torch.distributed as dist
 
 from tokendyno.backend.hardware.same_versions import version_gap
+from tokendyno.backend.worker.ranks.launch import Hello
 from tokendyno.backend.worker.ranks.member import connect, where
-from tokendyno.backend.worker.ranks.share import Hello
 
 COME_WAIT_S = 75.0
 """How long ranks wait for each other, imports included: less than the engine waits for a worker to start."""

@@ -2,7 +2,9 @@
 else through the launcher's store."""
 
 import datetime
+import mmap
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,8 +14,8 @@ import torch
 import torch.distributed as dist
 
 from tokendyno.backend.messages import Command, Failed, Generate, Load, Score, decode_command, encode
-from tokendyno.backend.worker.ranks.answers import Answers
-from tokendyno.backend.worker.ranks.share import Share
+from tokendyno.backend.worker.group import Group
+from tokendyno.backend.worker.ranks.launch import Share
 
 EXCHANGE_WAIT_S = 1_800.0
 """How long a rank waits for what the others give. One that fails or dies is noticed at once; loading a large model may
@@ -27,7 +29,7 @@ SETTLE_WAIT_S = 1.2
 the launcher ends the whole group."""
 
 FAR_SETTLE_WAIT_S = 15.0
-"""The same over several machines, where a rank that died is missed after a while, and then named (`watch.py`)."""
+"""The same over several machines, where a rank that died is missed after a while, and then named (`watch_beats`)."""
 
 ANSWERS, FAILURE = "answers", "failure-"
 """Files of the group's folder: the answers, and by rank the sentence of one that failed alone."""
@@ -143,7 +145,40 @@ def connect() -> dist.Store:
 
 # --- answers -------------------------------------------------------------------------------------
 
-# Answers that rank 0 gives to ranks on other machines, which share no memory with it.
+# Answers that rank 0 gives and the other ranks of its machine wait for, in a file that all of them have mapped. One
+# costs rank 0 a write to memory and the others a read, so that it can be asked for at every token.
+
+PLACES = 1024
+"""Answers that rank 0 may be ahead of the slowest rank. Collectives hold it back long before that."""
+
+WAIT_S = 20e-6
+
+
+def create_answers(path: Path) -> None:
+    """The file, without any answer."""
+    path.write_bytes(bytes(8 * PLACES))
+
+
+class Answers:
+    """One rank's view of the file. Question n has place n % PLACES; its word is 2 n + answer, written at once."""
+
+    def __init__(self, path: Path, rank: int) -> None:
+        with path.open("r+b") as file:
+            self._words = memoryview(mmap.mmap(file.fileno(), 8 * PLACES)).cast("Q")
+        self._rank, self._question = rank, 0
+
+    def agree(self, answer: bool) -> bool:
+        """Rank 0's answer to the next question, for which the others wait as long as it takes."""
+        self._question += 1
+        place = self._question % PLACES
+        if self._rank == 0:
+            self._words[place] = 2 * self._question + answer
+            return answer
+        while (word := self._words[place]) >> 1 < self._question:
+            time.sleep(WAIT_S)
+        if word >> 1 > self._question:
+            raise RuntimeError(f"rank {self._rank} fell {PLACES} steps behind rank 0")
+        return bool(word & 1)
 
 
 class BroadcastAnswers:
@@ -159,3 +194,42 @@ class BroadcastAnswers:
         self._answer.fill_(answer)
         dist.broadcast(self._answer, 0, group=self._group)
         return bool(self._answer)
+
+
+class AgreedCancel(threading.Event):
+    """In place of a worker's own event: set where rank 0's is, at the same step on all ranks."""
+
+    def __init__(self, own: threading.Event, group: Group) -> None:
+        super().__init__()
+        self._own, self._group = own, group
+
+    def is_set(self) -> bool:
+        return self._group.agree(self._own.is_set())
+
+
+# --- beats ---------------------------------------------------------------------------------------
+
+# Whether ranks on other machines are still there: each beats in the launcher's store, and rank 0 counts.
+
+BEAT_S = 1.0
+SILENCE_S = 10.0
+"""A rank that does not beat for so long is gone: one that lives beats from a thread of its own."""
+
+GONE = "The ranks on the first machine have ended, or cannot be reached any more."
+
+
+def watch_beats(rank: int, size: int, each: int, apart: Callable[[str], None]) -> None:
+    """Body of a thread of every rank, `each` on one machine; `apart` is told whom rank 0 misses."""
+    store = connect()
+    heard = dict.fromkeys(range(each, size) if rank == 0 else (), (0, time.monotonic()))
+    while True:
+        try:
+            store.add(f"beat/{rank}", 1)
+            for other, (beats, at_s) in heard.items():
+                if (now := store.add(f"beat/{other}", 0)) != beats:
+                    heard[other] = now, time.monotonic()
+                elif time.monotonic() - at_s > SILENCE_S:
+                    apart(f"Rank {other} {where([other], each)} has not answered for {SILENCE_S:g} s. See there why.")
+        except dist.DistError:
+            apart(GONE)
+        time.sleep(BEAT_S)

@@ -26,8 +26,8 @@ from tokendyno.backend.optimizations.tensor_bytes import bytes_by_device, bytes_
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.compiler.ledger import Compiling
 from tokendyno.backend.worker.group import own_group
+from tokendyno.backend.worker.load.check import using
 from tokendyno.backend.worker.load.loader import LoadedModel
-from tokendyno.backend.worker.load.unread import using
 from tokendyno.backend.worker.measure.annotations import Annotations, Window
 from tokendyno.backend.worker.measure.captures import timed_captures
 from tokendyno.backend.worker.measure.finite import BestScores, NotFinite
@@ -35,8 +35,7 @@ from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler
 from tokendyno.backend.worker.measure.meter import Meter
 from tokendyno.backend.worker.measure.shares import of_devices, of_rank
 from tokendyno.backend.worker.measure.stream import Streamer
-from tokendyno.backend.worker.prompt.padding import padding_counts
-from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prompt.prompt import Prompt, padding_counts
 from tokendyno.backend.worker.prove.detach import detach
 from tokendyno.backend.worker.prove.findings import find_all
 from tokendyno.backend.worker.prove.graph_calls import GraphCalls

@@ -13,7 +13,7 @@ from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.worker.measure.annotations import Annotations
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.steps import StepLog, StepStreamer
-from tokendyno.backend.worker.prompt.requests import Asked, read_requests
+from tokendyno.backend.worker.prompt.prompt import Asked, read_requests
 from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.base import Measured, Outcome, Task

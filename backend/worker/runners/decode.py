@@ -18,16 +18,15 @@ from tokendyno.backend.quality.texts import MIN_POSITIONS
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.compiler.ledger import compile_config
 from tokendyno.backend.worker.compiler.limit import recompile_limit_kept
+from tokendyno.backend.worker.load.check import token_ids
 from tokendyno.backend.worker.load.loader import LoadedModel
-from tokendyno.backend.worker.load.unread import token_ids
 from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.clock import CudaMeter
 from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import GivenText, Reading, Scores, Takes
-from tokendyno.backend.worker.prompt.padding import pad, symbolic_sizes
-from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
+from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, pad, read_prompt, symbolic_sizes
 from tokendyno.backend.worker.prove.passes import PassCounter
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.prompt_lookup import accepted_due, drafts_due

@@ -12,8 +12,7 @@ from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Generate
 from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.predict.lengths import cache_places, rounded
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
-from tokendyno.backend.worker.prompt.prompt import Prompt
-from tokendyno.backend.worker.prompt.requests import Asked
+from tokendyno.backend.worker.prompt.prompt import Asked, Prompt
 from tokendyno.backend.worker.runners.base import Task
 from tokendyno.backend.worker.runners.batch import BatchCourse
 from tokendyno.backend.worker.runners.loop import LoopRunner

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tokendyno.backend.engine.residue import Residue
+from tokendyno.backend.engine.pool import Residue
 from tokendyno.backend.messages import Finished, Generate
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan, Plan

@@ -4,7 +4,7 @@ import psutil
 import pytest
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors.endpoint import Endpoint, interface_to, parse_endpoint
+from tokendyno.backend.executors.several_machines import Endpoint, interface_to, parse_endpoint
 
 
 @pytest.mark.parametrize(

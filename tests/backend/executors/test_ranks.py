@@ -15,7 +15,7 @@ from tests.support.worker import request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors.ranks import RankGroup
 from tokendyno.backend.optimizations import routed
-from tokendyno.backend.worker.ranks.share import Share
+from tokendyno.backend.worker.ranks.launch import Share
 
 pytestmark = pytest.mark.xdist_group("ranks")
 

@@ -15,7 +15,7 @@ import pytest
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import counting, must_count, resolve
-from tokendyno.backend.models.counted import Answer
+from tokendyno.backend.models.counting import Answer
 
 FALCON = {
     "model_type": "falcon",

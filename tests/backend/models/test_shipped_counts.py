@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from tokendyno.backend.models import CatalogueEntry, catalogue
-from tokendyno.backend.models.counted import VERSION, Counted
-from tokendyno.backend.models.counting import SHIPPED, Shipped, config_key, counted_by
+from tokendyno.backend.models.counting import SHIPPED, VERSION, Counted, Shipped, config_key, counted_by
 from tokendyno.backend.models.families import FAMILIES
 
 

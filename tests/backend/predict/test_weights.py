@@ -210,7 +210,7 @@ def test_packed_weights_take_what_was_predicted(architecture: str, tmp_path: Pat
     from tokendyno.backend.optimizations.tensor_bytes import total_bytes, weight_tensors
     from tokendyno.backend.plan import LoadPlan
     from tokendyno.backend.worker.load.device import Observed
-    from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
+    from tokendyno.backend.worker.load.random_weights import load_as_checkpoint
 
     facts = small(architecture, tmp_path)
     for dtype in ("bfloat16", "float32") if architecture == "llama" else ("bfloat16",):

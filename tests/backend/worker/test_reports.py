@@ -23,10 +23,10 @@ def test_warnings_are_kept_while_listening_and_only_then() -> None:
             "one | CONVERSION |\n\nTraceback (most recent call last):\n  File x\nRuntimeError: sizes differ\n----+---"
         )
     log.warning("after")
-    assert reports.said() == "one | CONVERSION; RuntimeError: sizes differ"
+    assert reports.text() == "one | CONVERSION; RuntimeError: sizes differ"
     with reports.listening():
         pass
-    assert reports.said() == ""
+    assert reports.text() == ""
 
 
 def test_loggers_that_keep_their_records_to_themselves_are_heard_too() -> None:
@@ -34,7 +34,7 @@ def test_loggers_that_keep_their_records_to_themselves_are_heard_too() -> None:
     log.propagate = False
     with reports.listening():
         log.error("why")
-    assert reports.said() == "why"
+    assert reports.text() == "why"
     assert not log.handlers
 
 
@@ -42,8 +42,8 @@ def test_what_is_said_is_bounded_and_without_secrets() -> None:
     reports = Reports()
     with reports.listening():
         logging.getLogger("x").warning("begin hf_ABCDEFGHIJ0123456789 %s end", "long " * 1_000)
-    assert len(reports.said()) < MOST_CHARACTERS + 20
-    assert reports.said().startswith("begin [redacted]") and reports.said().endswith("end")
+    assert len(reports.text()) < MOST_CHARACTERS + 20
+    assert reports.text().startswith("begin [redacted]") and reports.text().endswith("end")
 
 
 @pytest.fixture

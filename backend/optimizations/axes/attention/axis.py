@@ -141,7 +141,7 @@ class Attention(Optimization):
             return
         script.load["attn_implementation"] = repr(plan.load.attention)
         if not plan.load.sinks:
-            script.define("worker/patch/sinks.py", "drop_sinks")
+            script.define("worker/patch/attention.py", "drop_sinks")
             script.patch.append("drop_sinks(model)  # another model than the one that was trained")
         if plan.load.any_kernel and plan.load.source.kind == "random":
             script.imports.add("from transformers.integrations import hub_kernels")

@@ -6,7 +6,7 @@ would actually be used.
 
 from collections.abc import Callable
 
-from tokendyno.backend.models.attention_support import NO_FLASH
+from tokendyno.backend.models.families import NO_FLASH
 from tokendyno.backend.optimizations.conditions import compiles, half_precision
 from tokendyno.backend.optimizations.subject import Rule, Subject, blocked, fallback, note
 

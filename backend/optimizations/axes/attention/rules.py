@@ -1,6 +1,6 @@
 """When sdpa, sdpa with GQA and flex_attention can run."""
 
-from tokendyno.backend.models.attention_support import NO_FLEX, NO_SDPA
+from tokendyno.backend.models.families import NO_FLEX, NO_SDPA
 from tokendyno.backend.optimizations.conditions import half_precision, kv_cache, needs_compiler, uses_own_loop
 from tokendyno.backend.optimizations.subject import Subject, blocked, fallback, note
 

@@ -25,8 +25,8 @@ from tokendyno.backend.script.parts import Script
 
 _WINDOWED = ("sliding_attention", "chunked_attention", "hybrid_sliding")
 _PATCHES = {
-    "quanto": ("worker/patch/quanto.py", "unpack_with_torch"),
-    "fp8": ("worker/patch/fp8_cache.py", "saturate_fp8_cache"),
+    "quanto": ("worker/patch/quantized.py", "unpack_with_torch"),
+    "fp8": ("worker/patch/quantized.py", "saturate_fp8_cache"),
 }
 """What the worker changes in the package that quantizes: file and function."""
 _FP8_SLOTS = "StaticFp8SlotLayer"

@@ -36,7 +36,7 @@ STATIC = (
         lambda s: s.facts.kind == "decoder" and not s.facts.fits_static,
         "transformers does not generate with a static cache for this architecture: it makes position biases for the "
         "tokens so far alone, puts tokens of its own in front, or has no static form of its layers.",
-        "transformers 5.22: `generate` over a StaticCache without values (backend/counter/forms.py)",
+        "transformers 5.22: `generate` over a StaticCache without values (backend/counter/cache.py)",
         fix=(("cache", "dynamic"),),
     ),
 )

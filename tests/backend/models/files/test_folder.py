@@ -12,7 +12,8 @@ import pytest
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import check_loadable, resolve
-from tokendyno.backend.models.files.folder import INDEX
+from tokendyno.backend.models.files import folder as files
+from tokendyno.backend.models.files.folder import INDEX, named_files
 
 CONFIG: dict[str, Any] = {
     "model_type": "llama",
@@ -174,6 +175,21 @@ def two_shards(folder: Path, second: bytes | None) -> None:
     (folder / "a.safetensors").write_bytes(safetensors())
     if second is not None:
         (folder / "b.safetensors").write_bytes(second)
+
+
+def test_an_index_of_the_largest_models_is_read_within_a_bound(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DeepSeek-V3's has 8.9 MB and 91,991 weights."""
+    shards = [f"model-{n:05d}-of-000163.safetensors" for n in range(163)]
+    weights = {
+        f"model.layers.{n % 61}.mlp.experts.{n}.down_proj.weight_scale_inv": shards[n % 163] for n in range(91_991)
+    }
+    (folder / INDEX).write_text(json.dumps({"metadata": {"total_size": 688586727753}, "weight_map": weights}, indent=4))
+    assert named_files(folder / INDEX) == shards
+    monkeypatch.setattr(files, "MAX_INDEX_BYTES", 8 << 20)
+    with pytest.raises(InputError, match="is no index"):
+        named_files(folder / INDEX)
 
 
 Break = Callable[[Path], object]

@@ -22,7 +22,7 @@ from tokendyno.backend.optimizations.axes.experts import AXIS, GROUPED
 from tokendyno.backend.optimizations.proof import ShapedCall, Trace
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
-from tokendyno.backend.worker.patch.apply import set_experts
+from tokendyno.backend.worker.patch.experts import set_experts
 from tokendyno.backend.worker.prove.profile import trace
 
 WAYS = ("eager", "grouped_mm", "batched_mm")

@@ -21,8 +21,7 @@ from tokendyno.backend.optimizations.proof import Trace
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.compiler.limit import recompile_limit_kept
-from tokendyno.backend.worker.prompt.padding import pad
-from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prompt.prompt import Prompt, pad
 
 CHUNKS = sorted(SIZES)
 

@@ -17,8 +17,7 @@ from tokendyno.backend.optimizations.axes.shapes import AXIS
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan, ShapesKind
 from tokendyno.backend.predict.lengths import cache_places, rounded
 from tokendyno.backend.script.parts import Script
-from tokendyno.backend.worker.prompt.padding import pad, padding_counts
-from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prompt.prompt import Prompt, pad, padding_counts
 
 KINDS: tuple[ShapesKind, ...] = ("exact", "padded", "buckets", "dynamic")
 

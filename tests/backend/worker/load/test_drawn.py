@@ -3,7 +3,7 @@
 import torch
 from transformers import GptOssConfig, GptOssForCausalLM
 
-from tokendyno.backend.worker.load.random_checkpoint import Scratch, drawn_state
+from tokendyno.backend.worker.load.random_weights import Scratch, drawn_state
 
 
 def model() -> GptOssForCausalLM:

@@ -22,10 +22,10 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.channel import QueueChannel
-from tokendyno.backend.worker.load import finite
-from tokendyno.backend.worker.load.finite import refuse_broken
+from tokendyno.backend.worker.load import check
+from tokendyno.backend.worker.load.check import refuse_broken
 from tokendyno.backend.worker.load.loader import load
-from tokendyno.backend.worker.load.packed import read_packed
+from tokendyno.backend.worker.load.quantization import read_packed
 
 MATRIX = "model.layers.1.self_attn.q_proj.weight"
 BIAS, SINKS = "model.layers.1.self_attn.q_proj.bias", "model.layers.1.self_attn.sinks"
@@ -108,7 +108,7 @@ FORMATS = (
 def test_it_is_found_at_every_place_in_every_number_format(dtype: torch.dtype, place: int) -> None:
     """In three chunks where a format is converted in chunks."""
     values = torch.ones(101, dtype=torch.complex64 if dtype.is_complex else torch.float32)
-    with mock.patch.object(finite, "CHUNK", 50):
+    with mock.patch.object(check, "CHUNK", 50):
         refuse_broken(_holding(values.to(dtype)))
         values[place] = math.nan
         with pytest.raises(InputError, match=r"first weight \(NaN\)"):

@@ -16,7 +16,7 @@ from tokendyno.backend.optimizations import Observation
 from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
 from tokendyno.backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
 from tokendyno.backend.plan import LoadPlan, Plan
-from tokendyno.backend.worker.load.packed import read_packed
+from tokendyno.backend.worker.load.quantization import read_packed
 from tokendyno.backend.worker.patch.experts import TRITON, PackedExperts
 from tokendyno.backend.worker.prove.graph_calls import matrices
 

@@ -29,7 +29,7 @@ from tokendyno.backend.paths import PRESETS
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.predict.weights import weight_bytes
 from tokendyno.backend.worker.load import quantization
-from tokendyno.backend.worker.load.random_checkpoint import random_checkpoint
+from tokendyno.backend.worker.load.random_weights import random_checkpoint
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
 EACH_LIBRARY = ["none", "bnb-nf4", "torchao-int8", "quanto-int4"]
@@ -248,7 +248,7 @@ def test_the_script_of_random_weights_generates_the_same_tokens(choice: str, tmp
     threads = torch.get_num_threads()
     made = runpy.run_path(str(tmp_path / "arm.py"))
     torch.set_num_threads(threads)
-    from tokendyno.backend.worker.load.random_model import byte_tokenizer
+    from tokendyno.backend.worker.load.random_weights import byte_tokenizer
 
     assert byte_tokenizer(3072).decode(made["new_ids"], skip_special_tokens=True) == finished.text
 

@@ -9,11 +9,10 @@ import torch
 from tests.backend.worker.load.test_quantization import small_llama
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import LoadPlan, ParallelPlan
-from tokendyno.backend.worker.load import loader, random_model
-from tokendyno.backend.worker.load import random_checkpoint as random_checkpoint_module
+from tokendyno.backend.worker.load import loader, random_weights
 from tokendyno.backend.worker.load.device import Observed
 from tokendyno.backend.worker.load.loader import LoadedModel
-from tokendyno.backend.worker.load.random_checkpoint import (
+from tokendyno.backend.worker.load.random_weights import (
     Drawn,
     RandomBytes,
     Staging,
@@ -33,7 +32,7 @@ def plan() -> LoadPlan:
 
 @pytest.mark.parametrize("where", [None, HERE, TO_HOST])
 def test_the_numbers_are_those_of_the_dense_model(where: Staging | None, plan: LoadPlan) -> None:
-    dense = random_model.random_model(plan.source.config_json, "auto", None, "cpu").state_dict()
+    dense = random_weights.random_model(plan.source.config_json, "auto", None, "cpu").state_dict()
     found = {name: part[...] for name, part in random_checkpoint(plan, where).state.items()}
     assert set(found) == set(dense)
     assert all(torch.equal(found[name], dense[name]) and found[name].dtype == dense[name].dtype for name in dense)
@@ -41,7 +40,7 @@ def test_the_numbers_are_those_of_the_dense_model(where: Staging | None, plan: L
 
 def test_no_rank_draws_a_large_model_whole(plan: LoadPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four copies of 61 GB for a quarter of them each: the ranks of Qwen3-30B-A3B were given up meanwhile."""
-    monkeypatch.setattr(random_checkpoint_module, "COPIED_BYTES", 1)
+    monkeypatch.setattr(random_weights, "COPIED_BYTES", 1)
     for ranks, drawn in ((1, False), (2, True)):
         parallel = ParallelPlan("tensor" if drawn else "off", ranks=ranks)
         found = random_checkpoint(msgspec.structs.replace(plan, quantization="none", parallel=parallel))
@@ -88,7 +87,7 @@ def test_mxfp4_experts_are_generated_when_they_are_read() -> None:
     ],
 )
 def test_staging_follows_the_free_memory(gpu_free: int, host_free: int, device: str, to_host: bool, says: str) -> None:
-    found = random_checkpoint_module.choose_staging(16 * GB, "cuda", gpu_free * GB, host_free * GB)
+    found = random_weights.choose_staging(16 * GB, "cuda", gpu_free * GB, host_free * GB)
     assert (found.device, found.to_host) == (device, to_host)
     assert found.note.startswith(says) and bool(found.note) == bool(says)
 
@@ -99,5 +98,5 @@ def test_unusual_staging_is_a_remark_of_the_run(plan: LoadPlan, monkeypatch: pyt
     for note in ("", "no room in host memory"):
         observed = Observed()
         model = load_as_checkpoint(plan, observed, Staging("cpu", note=note))
-        remark = LoadedModel(plan, model, random_model.byte_tokenizer(300), observed).remark
+        remark = LoadedModel(plan, model, random_weights.byte_tokenizer(300), observed).remark
         assert (note in remark) and remark.startswith(note or "1 CPU thread")

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tests.support.tiny_models import build
-from tokendyno.backend.worker.load.random_model import initialize, random_model
+from tokendyno.backend.worker.load.random_weights import initialize, random_model
 
 ERNIE = {
     "model_type": "ernie4_5_moe", "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,

@@ -2,7 +2,7 @@
 
 import re
 
-from tokendyno.backend.worker.load.random_model import WORDS, byte_tokenizer, word_of
+from tokendyno.backend.worker.load.random_weights import WORDS, byte_tokenizer, word_of
 
 
 def test_every_id_has_a_plain_word_of_its_own() -> None:

@@ -20,8 +20,8 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Observation, subject_of
 from tokendyno.backend.optimizations.axes.kernels.axis import AXIS
 from tokendyno.backend.plan import KernelsKind, LoadPlan, Plan
+from tokendyno.backend.worker.load.loader import apply_patches
 from tokendyno.backend.worker.patch import kernels
-from tokendyno.backend.worker.patch.apply import put_in
 
 MEGABLOCKS = "kernels-community/megablocks"
 MLP = """
@@ -96,7 +96,7 @@ def test_our_rms_norm_replaces_every_one_and_computes_the_same(architecture: str
     model = build(architecture, dtype=dtype)
     norms = sum(type(m).__name__.endswith("RMSNorm") for m in model.modules())
     before = logits(model)
-    put_in(model, plan("local", kernel_packages.BUNDLED))
+    apply_patches(model, plan("local", kernel_packages.BUNDLED))
     finding = found(model)
     assert finding.effective == "local"
     assert finding.proof == f"{norms} x RMSNorm by tokendyno-rmsnorm"
@@ -106,7 +106,7 @@ def test_our_rms_norm_replaces_every_one_and_computes_the_same(architecture: str
 @pytest.mark.parametrize("architecture", ["gpt2", "gemma3_text"])
 def test_a_model_without_such_a_norm_is_left_alone_and_found_so(architecture: str) -> None:
     model, asked = build(architecture), plan("local", kernel_packages.BUNDLED)
-    put_in(model, asked)
+    apply_patches(model, asked)
     assert found(model).effective == "off"
     row = found(model, asked)
     assert (row.effective, row.outcome) == ("local", "not_applicable")
@@ -117,7 +117,7 @@ def test_torchs_own_rmsnorm_whose_epsilon_may_be_missing_is_left_alone() -> None
     model = build("llama")
     norm = torch.nn.RMSNorm(16)
     model.add_module("other", norm)
-    put_in(model, plan("local", kernel_packages.BUNDLED))
+    apply_patches(model, plan("local", kernel_packages.BUNDLED))
     torch.testing.assert_close(norm(torch.ones(2, 16)), torch.ones(2, 16))
     assert "forward" not in vars(norm) and found(model).effective == "local"
 
@@ -138,7 +138,7 @@ def test_a_kernel_replaces_a_layer_of_torch_but_not_its_subclasses(tmp_path: Pat
     model = build("llama")
     model.lm_head.__class__ = Packed
     before = logits(model)
-    put_in(model, plan("local", package(tmp_path / "linear", "linear", LINEAR)))
+    apply_patches(model, plan("local", package(tmp_path / "linear", "linear", LINEAR)))
     layers = len(model.model.layers)
     assert found(model).proof.startswith(f"{7 * layers} x Linear by linear; its package defines no operator")
     torch.testing.assert_close(logits(model), before, atol=1e-5, rtol=0)
@@ -147,15 +147,15 @@ def test_a_kernel_replaces_a_layer_of_torch_but_not_its_subclasses(tmp_path: Pat
 def test_compiled_models_get_only_kernels_that_can_be_traced(tmp_path: Path) -> None:
     model = build("llama")
     folder = package(tmp_path / "linear", "linear", LINEAR)
-    put_in(model, plan("local", folder, compiled=True))
+    apply_patches(model, plan("local", folder, compiled=True))
     assert found(model).effective == "off"
-    put_in(model, plan("local", kernel_packages.BUNDLED, compiled=True))
+    apply_patches(model, plan("local", kernel_packages.BUNDLED, compiled=True))
     assert found(model).effective == "local"
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no layers for cpu"):
-        put_in(build("llama"), plan("local", tmp_path))
+        apply_patches(build("llama"), plan("local", tmp_path))
 
 
 # --- repositories of the Hub ----------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
 
 def test_offline_hub_kernels_are_refused() -> None:
     with pytest.raises(InputError, match=f"{MEGABLOCKS}.*LOCAL_KERNELS"):
-        put_in(build("gpt_oss"), plan("hub"))
+        apply_patches(build("gpt_oss"), plan("hub"))
 
 
 def test_a_repository_named_in_local_kernels_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_a_repository_named_in_local_kernels_is_used(tmp_path: Path, monkeypatch
     monkeypatch.setenv("LOCAL_KERNELS", f"{MEGABLOCKS}={folder}")
     model = build("gpt_oss")
     before = logits(model)
-    put_in(model, plan("hub"))
+    apply_patches(model, plan("hub"))
     finding = found(model)
     assert finding.effective == "hub"
     assert finding.proof.startswith(f"4 x MegaBlocksMoeMLP by {MEGABLOCKS} (LOCAL_KERNELS)")
@@ -195,10 +195,10 @@ class rotary_pos_emb(nn.Module):
         raise RuntimeError("the kernel of the model before")
 """
     model = build("llama")
-    put_in(model, plan("local", package(tmp_path / "rotary", "rotary", code)))
+    apply_patches(model, plan("local", package(tmp_path / "rotary", "rotary", code)))
     assert found(model).effective == "local"
     following = build("llama")
-    put_in(following, plan("off"))
+    apply_patches(following, plan("off"))
     assert found(following).effective == "off"
     logits(following)
 

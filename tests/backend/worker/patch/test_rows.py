@@ -8,7 +8,7 @@ from transformers.pytorch_utils import Conv1D
 
 from tests.support.decode_loop import greedy, prompt
 from tests.support.tiny_models import CONFIGS, build, tiny
-from tokendyno.backend.worker.patch.rows import store_by_rows
+from tokendyno.backend.worker.patch.kernels import store_by_rows
 
 
 def matrices(model: Any) -> list[Any]:

@@ -16,8 +16,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from tests.support.machines import CPU, facts
 from tests.support.scripts import preamble
 from tests.support.tiny_models import CONFIGS, tiny
-from tokendyno.backend.models.attention_support import NO_FLASH, NO_FLEX, NO_SDPA
-from tokendyno.backend.models.families import ENCODERS
+from tokendyno.backend.models.families import ENCODERS, NO_FLASH, NO_FLEX, NO_SDPA
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.attention.axis import AXIS
