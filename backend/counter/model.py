@@ -22,25 +22,13 @@ from tokendyno.backend.counter.workspace import count_workspace, shortened
 from tokendyno.backend.models.counting import Counted
 from tokendyno.backend.models.facts import CacheLayers, Matrix, Use
 from tokendyno.backend.models.families import is_encoder
+from tokendyno.backend.models.shape import NOT_SHAPE
 from tokendyno.backend.optimizations.axes.projections import shared_inputs
 
 __all__ = ["Refused", "count"]
 
 BUILT = torch.bfloat16
-NOT_SHAPE = (
-    "model_type",
-    "quantization_config",
-    "auto_map",
-    "_name_or_path",
-    "transformers_version",
-    "architectures",
-    "dtype",
-    "torch_dtype",
-    "attn_implementation",
-    "_attn_implementation",
-    "experts_implementation",
-    "_experts_implementation",
-)
+LOADING = {*NOT_SHAPE, "model_type", "dtype", "torch_dtype"}
 """Fields that say how to load a model, not what it is."""
 
 EXPERTS_PER_TOKEN = (
@@ -163,7 +151,7 @@ def read_config(values: dict[str, Any]) -> Any:
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
     """Without what is not shape, in nested configs too (these keep their model_type)."""
-    kept = {name: value for name, value in values.items() if name not in NOT_SHAPE}
+    kept = {name: value for name, value in values.items() if name not in LOADING}
     return {
         name: _plain(value) | {k: value[k] for k in ("model_type",) if k in value} if isinstance(value, dict) else value
         for name, value in kept.items()

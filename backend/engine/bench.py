@@ -247,26 +247,10 @@ class Bench:
     def created(self, request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str) -> Created:
         """The first record of a run of arms that were admitted."""
         machine = self.machine()
-        planned, place = [], Place(machine.describe(), hardware.versions())
-        for arm in request.arms:
-            checked = arms[arm.name]
-            remark = self.pool.choose(checked.plan).remark
-            verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
-            requested, choices = dict(checked.requested), dict(checked.planned)
-            planned.append(
-                ArmPlanned(
-                    arm.name,
-                    requested,
-                    choices,
-                    verdicts,
-                    checked.memory.by_part(),
-                    wait_keys(checked.plan, request.workload, place),
-                )
-            )
-        if len(planned) == 2 and planned[0].planned == planned[1].planned:
-            asked = planned[0].requested == planned[1].requested
-            what = "A and B are identical" if asked else "A and B run the same plan on this model and machine"
-            planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
+        place = Place(machine.describe(), hardware.versions())
+        remarks = {name: self.pool.choose(checked.plan).remark for name, checked in arms.items()}
+        planned = [planned_arm(arm, arms[arm.name], request, place, remarks[arm.name]) for arm in request.arms]
+        note_identical(planned)
         return Created(
             secrets.token_hex(RUN_ID_BYTES),
             time.time(),
@@ -379,6 +363,26 @@ class Bench:
     def _end(self, run: Run, status: Status, message: str, bad_input: bool = False) -> None:
         line = line_of(run.snapshot(), self.runs.reading, status) or redact(message)
         self.runs.append(run.id, Ended(run.elapsed_s, status, message, bad_input, line))
+
+
+def planned_arm(arm: ArmRequest, checked: Checked, request: Request, place: Place, remark: str) -> ArmPlanned:
+    """What is planned for an arm, with a remark on how it is carried out."""
+    return ArmPlanned(
+        arm.name,
+        dict(checked.requested),
+        dict(checked.planned),
+        [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])],
+        checked.memory.by_part(),
+        wait_keys(checked.plan, request.workload, place),
+    )
+
+
+def note_identical(planned: list[ArmPlanned]) -> None:
+    """Say so where two arms run the same plan."""
+    if len(planned) == 2 and planned[0].planned == planned[1].planned:
+        alike = planned[0].requested == planned[1].requested
+        what = "A and B are identical" if alike else "A and B run the same plan on this model and machine"
+        planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
 
 
 def require_kind(request: Request) -> None:

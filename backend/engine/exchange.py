@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from tokendyno.backend.engine.executor import Died, Letter
+from tokendyno.backend.engine.executor import Died, Letter, Wake
 from tokendyno.backend.engine.pool import Worker, WorkerPool
 from tokendyno.backend.engine.worker_memory import MemoryWatch
 from tokendyno.backend.errors import COPY_AGAIN, InputError
@@ -30,12 +30,10 @@ from tokendyno.backend.messages import (
     Progress,
     Proved,
     Reading,
-    Ready,
     RequestEnds,
     Samples,
     Scored,
     Started,
-    Steps,
     Tokens,
     Waits,
 )
@@ -211,23 +209,12 @@ class Exchange:
                 case Progress() as event:
                     self._last_step = _reached(event)
                     return event
-                case (
-                    Ready()
-                    | Loaded()
-                    | Started()
-                    | Tokens()
-                    | Steps()
-                    | Finished()
-                    | Proved()
-                    | Probed()
-                    | Scored()
-                    | Failed()
-                ) as event:
-                    return event
                 case Samples() | Annotation() | Waits() | PageMoves() | PagesAllocated() | RequestEnds() as event:
                     self._log(arm, event)
-                case _:
+                case Wake():
                     pass
+                case event:
+                    return event
 
     def _end_late(self, arm: str, limit_s: float) -> NoReturn:
         """The arm's worker made no progress for so long."""

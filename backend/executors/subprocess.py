@@ -79,15 +79,8 @@ class WorkerProcess:
         self._reader = threading.Thread(target=self._read_events, name="worker-out", daemon=True)
         self._listener = threading.Thread(target=self._read_errors, name="worker-err", daemon=True)
         self._waiter = threading.Thread(target=self._wait, name="worker-wait", daemon=True)
-        try:
-            for thread in (self._reader, self._listener, self._waiter):
-                thread.start()
-        except RuntimeError as error:  # the system gives no more threads
-            self.end()
-            for reader, pipe in ((self._reader, self._process.stdout), (self._listener, self._process.stderr)):
-                if pipe is not None and reader.ident is None:  # a reader that runs closes it
-                    pipe.close()
-            raise StartError(f"The worker process could not be watched ({error}).") from error
+        for thread in (self._reader, self._listener, self._waiter):
+            thread.start()
 
     def _start(self) -> Process:
         """The process, with pipes, as leader of a group of its own."""

@@ -75,8 +75,8 @@ class Answer(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
-IDLE_S = 120.0
-"""A process that has had no time of a processor for so long is ended: it waits for what does not come."""
+MOST_WAIT_S = 1_200.0
+"""After which a process is ended that gets hardly any time of a processor, or waits for what does not come."""
 LOOK_S = 1.0
 """How often it is looked at."""
 
@@ -120,7 +120,7 @@ def watched(watcher: Callable[[Progress | None], object]) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
-def _tell(now: Progress | None) -> None:
+def _notify(now: Progress | None) -> None:
     global _progress
     _progress = now
     for watcher in [*_watchers]:
@@ -173,12 +173,12 @@ def count(config: dict[str, Any], where: str) -> Counted:
         return shipped
     data = encode_config(config).encode()
     file = _file(data)
-    answer = _kept(file)
+    answer = _cached(file)
     if answer is None and not _wait.get():
         raise NotCountedYet
     if answer is None:
         with _one_at_a_time:
-            answer = _kept(file) or _keep(file, _ask(data, where))
+            answer = _cached(file) or _store(file, _ask(data, where))
     if answer.counted is None:
         raise InputError(
             f"{where}: {config.get('model_type')!r} models are not supported, because their memory and KV cache cannot "
@@ -193,7 +193,7 @@ def _file(data: bytes) -> Path:
     return private_folder("counts") / f"{key.hexdigest()}.json"
 
 
-def _kept(file: Path) -> Answer | None:
+def _cached(file: Path) -> Answer | None:
     """The answer in that file; None if there is none, or none of ours."""
     try:
         if not is_private(file):
@@ -203,8 +203,8 @@ def _kept(file: Path) -> Answer | None:
         return None
 
 
-def _keep(file: Path, answer: Answer) -> Answer:
-    """Keep an answer. A full disk costs the next count, not this one."""
+def _store(file: Path, answer: Answer) -> Answer:
+    """Cache an answer. A full disk costs the next count, not this one."""
     with suppress(OSError):
         write_whole(file, msgspec.json.encode(answer), PRIVATE)
     return answer
@@ -217,21 +217,17 @@ def bare_environment() -> dict[str, str]:
     return passed | offline | import_variables()
 
 
-class Idle(subprocess.SubprocessError):
-    """A process had no time of a processor for `IDLE_S`."""
-
-
 def answered(
-    command: Sequence[str], data: bytes, cpu_limit_s: float, tell: Callable[[Progress], object] = lambda now: None
+    command: Sequence[str], data: bytes, cpu_limit_s: float, notify: Callable[[Progress], object] = lambda now: None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Give a process `data` and wait for its end. Raises Idle, TimeoutExpired, CalledProcessError."""
+    """Give a process `data` and wait for its end. Raises TimeoutExpired, CalledProcessError."""
     began_s = time.monotonic()
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=bare_environment(), cwd=ROOT
     ) as process:
         try:
             given: bytes | None = data
-            cpu_s, worked_s = 0.0, began_s
+            cpu_s = 0.0
             while True:
                 try:
                     out, said = process.communicate(given, timeout=LOOK_S)
@@ -240,13 +236,10 @@ def answered(
                     given, now_s = None, time.monotonic()
                     with suppress(psutil.Error):
                         used = psutil.Process(process.pid).cpu_times()
-                        if used.user + used.system > cpu_s:
-                            cpu_s, worked_s = used.user + used.system, now_s
-                    if cpu_s > cpu_limit_s:
+                        cpu_s = used.user + used.system
+                    if cpu_s > cpu_limit_s or now_s - began_s > MOST_WAIT_S:
                         raise
-                    if now_s - worked_s > IDLE_S:
-                        raise Idle from None
-                    tell(Progress(now_s - began_s, cpu_s))
+                    notify(Progress(now_s - began_s, cpu_s))
         except BaseException:
             process.kill()
             raise
@@ -258,13 +251,11 @@ def answered(
 def _ask(data: bytes, where: str) -> Answer:
     """Start the process and wait for its answer. InputError if it has none: that is not kept."""
     try:
-        return msgspec.json.decode(answered(COMMAND, data, 2 * CPU_SECONDS, _tell).stdout, type=Answer)
+        return msgspec.json.decode(answered(COMMAND, data, 2 * CPU_SECONDS, _notify).stdout, type=Answer)
     except (OSError, subprocess.SubprocessError, *UNDECODABLE) as error:
         what, last = "ended without an answer", ""
         if isinstance(error, subprocess.TimeoutExpired) or getattr(error, "returncode", 0) == -signal.SIGXCPU:
-            what = f"took more than {CPU_SECONDS} s of a processor's time"
-        elif isinstance(error, Idle):
-            what = f"got no time of a processor for {IDLE_S:.0f} s"
+            what = f"took more than {CPU_SECONDS} s of a processor's time, or {MOST_WAIT_S:,.0f} s"
         elif isinstance(error, subprocess.CalledProcessError):
             last = last_words(error.stderr.decode("utf-8", "replace").splitlines()).rstrip(".")
         raise InputError(
@@ -272,4 +263,4 @@ def _ask(data: bytes, where: str) -> Answer:
             f"{f'Last line on stderr: {last}. ' if last else ''}Try again, or choose another model."
         ) from None
     finally:
-        _tell(None)
+        _notify(None)

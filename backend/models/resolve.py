@@ -16,6 +16,7 @@ from tokendyno.backend.models.files import folder, hub
 from tokendyno.backend.models.files.config_fields import Fields, encode_config, parse_json, read_json
 from tokendyno.backend.models.files.gguf import read_gguf
 from tokendyno.backend.models.shape import (
+    NOT_SHAPE,
     Shape,
     count_buffer_bytes,
     count_parameters,
@@ -26,25 +27,11 @@ from tokendyno.backend.models.shape import (
     read_shape,
 )
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.models.stored import NOT_READ, read_stored, usual_dtype
+from tokendyno.backend.models.stored import read_stored, usual_dtype
 
 RANDOM = "random:"
 FORWARD = "forward:"
 """Before the reference of a decoder: its forward pass is timed, and nothing is generated."""
-
-NOT_SHAPE = (
-    "quantization_config",
-    *NOT_READ,
-    "auto_map",
-    "_name_or_path",
-    "transformers_version",
-    "architectures",
-    "attn_implementation",
-    "_attn_implementation",
-    "experts_implementation",
-    "_experts_implementation",
-)
-"""Config fields that random weights ignore: they are never quantized, and the arm chooses the kernels."""
 
 
 def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> ModelFacts:
@@ -165,13 +152,7 @@ def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
 def _gguf(ref: str, path: Path) -> ModelFacts:
     file = read_gguf(path)
     return replace(
-        _facts(
-            ref,
-            file.config,
-            str(path),
-            ModelSource("gguf", path=str(path.resolve())),
-            label=path.name,
-        ),
+        _facts(ref, file.config, str(path), ModelSource("gguf", path=str(path.resolve())), label=path.name),
         note="GGUF weights are dequantized on loading, so the model needs as much memory as a dense one.",
     )
 
@@ -326,7 +307,6 @@ def _of_table(shape: Shape) -> ModelFacts:
         "intermediate": shape.expert_width or shape.intermediate,
         "parameters": count_parameters(shape),
         "buffer_bytes": count_buffer_bytes(shape),
-        "dtype": shape.dtype or "",
         "sinks": shape.family.moe == "gpt_oss",
         "matrices": list_matrices(shape),
     }

@@ -4,34 +4,33 @@ the architectures of the table: weight matrices, parameters, buffers."""
 from dataclasses import dataclass
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.models.facts import LayerKind, Matrix
+from tokendyno.backend.models.facts import LayerKind, Matrix, TextModel
 from tokendyno.backend.models.families import FAMILIES, Family
 from tokendyno.backend.models.files.config_fields import Fields, show
-from tokendyno.backend.models.stored import quant_method, quantization_part
+from tokendyno.backend.models.stored import NOT_READ, quant_method, quantization_part
+
+KERNEL_FIELDS = ("attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation")
+"""Config fields by which transformers chooses kernels: here the arm does."""
+
+NOT_SHAPE = (
+    "quantization_config",
+    *NOT_READ,
+    "auto_map",
+    "_name_or_path",
+    "transformers_version",
+    "architectures",
+    *KERNEL_FIELDS,
+)
+"""Config fields that say how weights are stored or loaded, and nothing of the shape: random weights ignore them."""
 
 ITEMSIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 """Bytes per element, by torch dtype name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The text model of one config: fields as in ModelFacts, and those that only the parameter count needs."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape(TextModel):
+    """The text model of one config of the table, with what its parameters are counted from."""
 
-    architecture: str
-    layers: int
-    layer_kinds: tuple[LayerKind, ...]
-    window: int | None
-    hidden: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    intermediate: int
-    vocab: int
-    max_positions: int
-    dtype: str | None
-    tied: bool
-    experts: int
-    experts_per_token: int
     expert_layers: int
     expert_width: int
     qkv_bias: bool
@@ -39,7 +38,6 @@ class Shape:
     mlp_bias: bool
     type_vocab: int
     rotary_dim: int
-    quantization: str | None
 
     @property
     def family(self) -> Family:
@@ -89,7 +87,7 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
         intermediate=width,
         vocab=fields.count(("vocab_size",), family.vocab or None, "vocab"),
         max_positions=fields.count(("max_position_embeddings", "n_positions"), family.max_positions, "positions"),
-        dtype=read_dtype(fields),
+        dtype=read_dtype(fields) or "",
         tied=fields.flag("tie_word_embeddings", family.tied),
         experts=experts,
         experts_per_token=chosen,
@@ -134,7 +132,7 @@ def read_quantization(fields: Fields) -> str | None:
 
 def _refuse_kernels(fields: Fields) -> None:
     """Refuse a config that names an attention kernel of the Hub (org/name): transformers would download and run it."""
-    for name in ("attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation"):
+    for name in KERNEL_FIELDS:
         value = fields.raw(name)
         if value is not None and (not isinstance(value, str) or not value.isidentifier()):
             raise InputError(
@@ -236,7 +234,7 @@ def _given_kinds(given: list[object], fields: Fields, layers: int) -> tuple[Laye
 
 def _ruled_kinds(fields: Fields, family: Family, layers: int, window: int | None) -> tuple[LayerKind, ...]:
     if window is None and family.window_rule != "pattern":
-        return tuple(_kind(False) for _ in range(layers))
+        return ("full",) * layers
     match family.window_rule:
         case "late":
             first = fields.count(("max_window_layers",), 28, "layers", 0)
@@ -251,11 +249,7 @@ def _ruled_kinds(fields: Fields, family: Family, layers: int, window: int | None
             sliding = [not last for last in _each(every, layers)]
         case "plain" | "flag":
             sliding = [True] * layers
-    return tuple(_kind(is_sliding) for is_sliding in sliding)
-
-
-def _kind(sliding: bool) -> LayerKind:
-    return "sliding" if sliding else "full"
+    return tuple("sliding" if slides else "full" for slides in sliding)
 
 
 def _each(every: int, layers: int) -> list[bool]:

@@ -19,8 +19,7 @@ class Observed:
     """Measurements of one load.
 
     stages_s    seconds of each stage: context (CUDA), tokenizer, read (with a device map also the copies to the
-                device), warm_up (of the allocator), quantize, move, fill (random weights), check (that they
-                are finite)
+                device), warm_up (of the allocator), quantize, move, fill (random weights)
     peak_bytes  peak memory: host (resident) and, on a GPU, device (reserved by the allocator; without what generating
                 random weights took, where they are quantized afterwards)
     cached_share  of the weights' files that was in the page cache before they were read; None where unknown
