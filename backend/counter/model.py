@@ -69,8 +69,8 @@ def _failing(what: str) -> Iterator[None]:
     except (Refused, MemoryError, RecursionError):
         raise
     except Exception as error:
-        said = " ".join(str(error).split())[:200]
-        raise Refused(f"{what}: {type(error).__name__}: {said}") from error
+        message = " ".join(str(error).split())[:200]
+        raise Refused(f"{what}: {type(error).__name__}: {message}") from error
 
 
 def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
@@ -134,7 +134,7 @@ def read_config(values: dict[str, Any]) -> Any:
     name = values.get("model_type")
     if not isinstance(name, str) or name not in CONFIG_MAPPING_NAMES:
         raise Refused(f"transformers {transformers.__version__} has no model_type {str(name)[:60]!r}")
-    config = AutoConfig.for_model(name, **_plain(copy.deepcopy(values)))
+    config = AutoConfig.for_model(name, **_shape_fields(copy.deepcopy(values)))
     if getattr(config, "is_encoder_decoder", False):
         raise Refused(
             "it is an encoder-decoder model, whose decoder attends to what an encoder made of the prompt, and only "
@@ -149,12 +149,14 @@ def read_config(values: dict[str, Any]) -> Any:
     return config
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
+def _shape_fields(values: dict[str, Any]) -> dict[str, Any]:
     """Without what is not shape, in nested configs too (these keep their model_type)."""
-    kept = {name: value for name, value in values.items() if name not in LOADING}
+    shape = {name: value for name, value in values.items() if name not in LOADING}
     return {
-        name: _plain(value) | {k: value[k] for k in ("model_type",) if k in value} if isinstance(value, dict) else value
-        for name, value in kept.items()
+        name: _shape_fields(value) | {k: value[k] for k in ("model_type",) if k in value}
+        if isinstance(value, dict)
+        else value
+        for name, value in shape.items()
     }
 
 
@@ -168,14 +170,14 @@ def build(config: Any, encoder: bool) -> Any:
 def _float32(model: Any) -> dict[str, int]:
     """Numbers that `from_pretrained` keeps in float32, by dtype, and those that are built so."""
 
-    def held(patterns: set[str]) -> int:
+    def count_wide(patterns: set[str]) -> int:
         search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns) or "(?!)").search
         return sum(tensor.numel() for name, tensor in named if tensor.dtype == torch.float32 or search(name))
 
     named = [*model.named_parameters(), *((n, b) for n, b in model.named_buffers() if b.dtype == BUILT)]
     strict, loose = set(model._keep_in_fp32_modules_strict or ()), set(model._keep_in_fp32_modules or ())
     built = sum(p.numel() for p in model.parameters() if p.dtype == torch.float32)
-    return {"bfloat16": held(strict), "float16": held(strict | loose), "built": built}
+    return {"bfloat16": count_wide(strict), "float16": count_wide(strict | loose), "built": built}
 
 
 def _number(config: Any, names: tuple[str, ...], default: int = 0) -> int:

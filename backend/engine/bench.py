@@ -210,10 +210,10 @@ class Bench:
 
     def _judge(self, request: Request, elsewhere: Machine | None = None) -> tuple[ModelFacts, dict[str, Checked]]:
         facts, machine = self.facts(request.model), elsewhere or self.machine()
-        held = 0 if elsewhere else self.pool.held_bytes(memory_key(machine.device))
+        freed_bytes = 0 if elsewhere else self.pool.held_bytes(memory_key(machine.device))
         work, arms = request.workload, {}
         for arm in request.arms:
-            checked = check(make_config(request.model, arm.choices), facts, machine, work, held, request.traffic)
+            checked = check(make_config(request.model, arm.choices), facts, machine, work, freed_bytes, request.traffic)
             arms[arm.name] = noted(checked, arm, facts, machine, work)
         check_allowed(request, facts, arms, machine, self.limits)
         return facts, arms
@@ -357,7 +357,7 @@ class Bench:
         with self._lock:
             self._current = None
             if status == "done":
-                self._pace.note(job.asked, time.monotonic() - job.begin_s)
+                self._pace.note(job.request, time.monotonic() - job.begin_s)
         self._end(job.run, status, message, bad_input)
 
     def _end(self, run: Run, status: Status, message: str, bad_input: bool = False) -> None:

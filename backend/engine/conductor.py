@@ -67,7 +67,7 @@ class Job:
         return self.run.created.owner
 
     @property
-    def asked(self) -> Request:
+    def request(self) -> Request:
         return self.run.request
 
 
@@ -97,7 +97,7 @@ class Conductor:
         watch = MemoryWatch(worker_limit(limits, machine))
         self._exchange = Exchange(pool, self._arms, job.cancelled, self._log, watch)
         self._repeat = 0
-        self._decides = job.asked.until_s > 0 and len(self._arms) == 2
+        self._decides = job.request.until_s > 0 and len(self._arms) == 2
         self._together = True  # whether all arms' models are loaded side by side
         self._begin_s = time.monotonic()
 
@@ -130,8 +130,8 @@ class Conductor:
 
     def _run_all(self) -> float:
         """Run each arm as often as asked, or in pairs until they decide. Returns the seconds, without warm-up."""
-        asked, spent_s = self._run.request, 0.0
-        repeats = max(LEAST_PAIRS, asked.workload.repeats) if self._decides else asked.workload.repeats
+        request, spent_s = self._run.request, 0.0
+        repeats = max(LEAST_PAIRS, request.workload.repeats) if self._decides else request.workload.repeats
         for self._repeat in range(repeats):
             begin_s = time.monotonic()
             for arm in self._arms:
@@ -144,7 +144,7 @@ class Conductor:
             if not self._decides or self._repeat + 1 < LEAST_PAIRS:
                 continue
             found = self._run.comparison()
-            if spent_s + round_s > asked.until_s or (found is not None and found.decided):
+            if spent_s + round_s > request.until_s or (found is not None and found.decided):
                 break
         return spent_s
 
@@ -157,8 +157,8 @@ class Conductor:
 
     def _read_after(self, most_s: float) -> None:
         """Both arms read texts in the shapes of the run where it is unknown by how much they differ."""
-        run, asked = self._run.snapshot(), self._run.request
-        reading, gate = given_texts(asked), gate_of(run, self._runs.reading)
+        run, request = self._run.snapshot(), self._run.request
+        reading, gate = given_texts(request), gate_of(run, self._runs.reading)
         if reading is None or gate is None or gate.state in ("settled", "random") or gate.positions >= ENOUGH_POSITIONS:
             return
         step_s = sum(run.summary(arm).latency_mean_s or 0.0 for arm in self._arms)
@@ -167,7 +167,7 @@ class Conductor:
             return
         started = {name: arm.started for name, arm in run.arms.items() if arm.started is not None}
         prompt = min(one.prompt_tokens for one in started.values())  # of several paddings the least: all pad alike
-        alike = prompt <= MOST_CONTEXT and asked.workload.batch_size == 1
+        alike = prompt <= MOST_CONTEXT and request.workload.batch_size == 1
         context = prompt if alike else reading.context
         quality = msgspec.structs.replace(reading, positions=positions, context=context)
         until_s = time.monotonic() + most_s
@@ -280,9 +280,9 @@ class Conductor:
                 self._log(arm, Progress("import", state, worker.import_s, 1.0))
 
     def _command(self, arm: str) -> Generate:
-        asked, later = self._run.request, self._proves_last
-        last = LEAST_PAIRS - 1 if self._decides else asked.workload.repeats - 1
-        work, traffic = of_arm(asked.workload, asked.traffic, self._plan(arm))
+        request, later = self._run.request, self._proves_last
+        last = LEAST_PAIRS - 1 if self._decides else request.workload.repeats - 1
+        work, traffic = of_arm(request.workload, request.traffic, self._plan(arm))
         return Generate(
             plan=self._plan(arm),
             prompt=work.prompt,
@@ -298,8 +298,8 @@ class Conductor:
             chat=work.chat,
             reasoning_effort=work.reasoning_effort,
             system=work.system,
-            prove=asked.proof and self._repeat == last and not later,
-            keep=asked.proof and later,
+            prove=request.proof and self._repeat == last and not later,
+            keep=request.proof and later,
             traffic=traffic,
             most_prompt_tokens=self._most_prompt_tokens,
         )
@@ -329,7 +329,7 @@ class Conductor:
             return
         self._runs.append(self._run.id, ArmEvent(arm, self._repeat, self._run.elapsed_s, event))
         if isinstance(event, Started) and not self._repeat:
-            job, asked = self._job, self._run.request
-            copies = asked.traffic is None and asked.workload.temperature == 0
+            job, request = self._job, self._run.request
+            copies = request.traffic is None and request.workload.temperature == 0
             found = predict(arm, job.arms[arm], job.facts, self._machine, event, copies)
             self._runs.append(self._run.id, found)

@@ -220,8 +220,8 @@ class Exchange:
         """The arm's worker made no progress for so long."""
         self._pool.drop(arm)
         if (reading := self._reading).use != "read":
-            said = f"The model's {reading.part} took longer than {limit_s:g} s on this text and was stopped."
-            raise Halt("failed", f"{said} {COPY_AGAIN}", bad_input=True)
+            sentence = f"The model's {reading.part} took longer than {limit_s:g} s on this text and was stopped."
+            raise Halt("failed", f"{sentence} {COPY_AGAIN}", bad_input=True)
         raise Halt(
             "failed",
             f"Arm {arm} made no progress for {limit_s:g} s during {PHASES[self.phase]} and was stopped. "

@@ -8,6 +8,7 @@ that a tokenizer splits) cannot be interrupted; only a chat template that loops 
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from tokendyno.backend.engine.executor import Died, ExecutorKind, Inbox, Letter, StartError
 from tokendyno.backend.messages import Command, Event
@@ -26,8 +27,13 @@ _TURN = threading.Lock()
 class InProcessWorker:
     """One worker thread. StartError while an earlier one is still busy, since it cannot be killed.
 
-    torch and transformers are imported by the thread, when it starts.
+    torch and transformers are imported by the thread, when it starts. It has no process of its own, and its part of
+    this process's memory cannot be told apart.
     """
+
+    note = ""
+    pids: Sequence[int] = ()
+    resident_bytes: Mapping[int, int] = MappingProxyType({})
 
     def __init__(self, inbox: Inbox) -> None:
         self.load_key = ""
@@ -43,11 +49,6 @@ class InProcessWorker:
         self._thread.start()
 
     @property
-    def note(self) -> str:
-        """Nothing."""
-        return ""
-
-    @property
     def alive(self) -> bool:
         """Whether it accepts commands: its thread runs and it was not told to end."""
         return self.busy and not self._ending
@@ -57,25 +58,15 @@ class InProcessWorker:
         """Whether its thread still runs, possibly after `end`."""
         return self._thread.is_alive()
 
-    @property
-    def pids(self) -> Sequence[int]:
-        """It has no process of its own."""
-        return ()
-
-    @property
-    def resident_bytes(self) -> Mapping[int, int]:
-        """Nothing: its part of this process's memory cannot be told apart."""
-        return {}
-
     def send(self, command: Command) -> None:
         """Hand a command over; a Cancel stops the running Generate after its current token."""
         self._commands.put(command)
 
-    def end(self, grace_s: float = 0.0) -> None:
+    def end(self) -> None:
         """Cancel what runs and wait for the thread, which cannot be killed: after a while the log says so."""
         self._ending = True
         self._commands.abandon()
-        self._thread.join(max(grace_s, END_WAIT_S))
+        self._thread.join(END_WAIT_S)
         if self.busy:
             log.warning("The in-process worker is still busy and cannot be killed; it ends after its current step.")
 

@@ -120,9 +120,9 @@ class Machines:
 class _FirstMachine(RankGroup):
     """Lets ranks on other machines end in good order, which a killed launcher would not."""
 
-    def end(self, grace_s: float = 0.0) -> None:
+    def end(self) -> None:
         if self.alive:
             self._ending = True
             self.send(Shutdown())
             self._waiter.join(GRACE_S)
-        super().end(grace_s)
+        super().end()

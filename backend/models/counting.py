@@ -230,7 +230,7 @@ def answered(
             cpu_s = 0.0
             while True:
                 try:
-                    out, said = process.communicate(given, timeout=LOOK_S)
+                    out, err = process.communicate(given, timeout=LOOK_S)
                     break
                 except subprocess.TimeoutExpired:
                     given, now_s = None, time.monotonic()
@@ -244,8 +244,8 @@ def answered(
             process.kill()
             raise
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command, out, said)
-    return subprocess.CompletedProcess(command, 0, out, said)
+        raise subprocess.CalledProcessError(process.returncode, command, out, err)
+    return subprocess.CompletedProcess(command, 0, out, err)
 
 
 def _ask(data: bytes, where: str) -> Answer:

@@ -171,11 +171,11 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
         if not (path / "config.json").is_file():
             raise InputError(f"The folder {path} has no config.json. Give one that has, or a catalogue model.")
         config, where, label = read_json(path / "config.json"), str(path / "config.json"), path.name
-    plain = {key: value for key, value in config.items() if key not in NOT_SHAPE}
+    shape = {key: value for key, value in config.items() if key not in NOT_SHAPE}
     fields = Fields(config, where)
-    plain["dtype"] = _dtype(fields, path) or usual_dtype(fields)
-    source = ModelSource("random", config_json=encode_config(plain))
-    return _facts(ref, plain, where, source, label=f"{label} (random weights)")
+    shape["dtype"] = _dtype(fields, path) or usual_dtype(fields)
+    source = ModelSource("random", config_json=encode_config(shape))
+    return _facts(ref, shape, where, source, label=f"{label} (random weights)")
 
 
 def _dtype(fields: Fields, here: Path | None) -> str | None:

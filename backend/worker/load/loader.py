@@ -49,13 +49,6 @@ def choose_threads(weight_bytes: int) -> str:
     return f"1 CPU thread: a model of {weight_bytes:,} bytes is too small to gain from more" if one else ""
 
 
-def slow_format(weight_bytes: int, dtype: torch.dtype) -> str:
-    """A remark where a decoder on a CPU is so small that float32 is faster, or ""."""
-    if dtype != torch.bfloat16 or weight_bytes >= ONE_THREAD_BELOW_BYTES:
-        return ""
-    return "bfloat16 on a CPU: a model this small is faster in float32 (dtype=float32)"
-
-
 def of_pooler(missing: Collection[str]) -> set[str]:
     """Those of these tensors that make up an encoder's pooler, which changes no token's states."""
     return {name for name in missing if "pooler" in name.split(".")}
@@ -102,8 +95,7 @@ class LoadedModel:
         # A checkpoint's own sampling defaults would change what is measured: only the run's settings count.
         model.generation_config = GenerationConfig(pad_token_id=self.pad)
         threads = choose_threads(self.weight_bytes) if plan.device == "cpu" else ""
-        slow = slow_format(self.weight_bytes, model.dtype) if plan.device == "cpu" and not self.encoder else ""
-        self.remark = "; ".join(note for note in (self.observed.note, threads, slow) if note)
+        self.remark = "; ".join(note for note in (self.observed.note, threads) if note)
 
     @property
     def weight_bytes(self) -> int:

@@ -95,8 +95,8 @@ def grouped_mask(
         allow_is_causal_skip=allow_is_causal_skip,
         **more,
     )
-    plain = mask_function is causal_mask_function and allow_is_causal_skip and kv_offset == 0
-    if mask is None or not plain or q_length == 1 or not mask.is_cuda or is_tracing(mask):  # which asks for nothing
+    causal = mask_function is causal_mask_function and allow_is_causal_skip and kv_offset == 0
+    if mask is None or not causal or q_length == 1 or not mask.is_cuda or is_tracing(mask):  # which asks for nothing
         return mask
     keys = int(q_offset) + q_length
     if keys <= mask.shape[-1] and (attention_mask is None or bool(attention_mask[:, :keys].all())):

@@ -96,11 +96,15 @@ def local_mapping(packages: Mapping[str, str | Path], device: str) -> dict[str, 
     found: dict[str, Any] = {}
     for name, package in packages.items():
         layer = name if name in known else aliases.get(name, name)
-        plain = getattr(nn, layer, None)
-        if plain is nn.RMSNorm:  # which calls its epsilon otherwise than the layer that kernels replace
-            plain = None
-        if isinstance(plain, type) and issubclass(plain, nn.Module) and not hasattr(plain, "kernel_layer_name"):
-            _make_replaceable(plain)
+        layer_class = getattr(nn, layer, None)
+        if layer_class is nn.RMSNorm:  # which calls its epsilon otherwise than the layer that kernels replace
+            layer_class = None
+        if (
+            isinstance(layer_class, type)
+            and issubclass(layer_class, nn.Module)
+            and not hasattr(layer_class, "kernel_layer_name")
+        ):
+            _make_replaceable(layer_class)
         found[layer] = {device: LayerOfDevice(Path(package), name, device)}
     return found
 
@@ -136,8 +140,8 @@ class LayerOfDevice(LocalLayerRepository):  # type: ignore[misc]
         return _get_kernel_layer(self, get_local_kernel(self._repo_path, backend=self._backend))
 
 
-def _make_replaceable(plain: type) -> None:
-    replace_kernel_forward_from_hub(plain, plain.__name__, lambda module: type(module) is plain)
+def _make_replaceable(layer_class: type) -> None:
+    replace_kernel_forward_from_hub(layer_class, layer_class.__name__, lambda module: type(module) is layer_class)
 
 
 def add_step_end(model: Any) -> None:

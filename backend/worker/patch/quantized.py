@@ -142,13 +142,13 @@ def saturate_fp8_cache() -> None:
     """
     if getattr(Fp8QuantizedLayer, "saturates", False):
         return
-    plain = Fp8QuantizedLayer._quantize
+    quantize_unclamped = Fp8QuantizedLayer._quantize
 
     def quantize(self: Any, tensor: torch.Tensor, scale: torch.Tensor | None = None) -> Any:
         """(codes of shape `tensor.shape`, scale of shape ()); scale None: taken from `tensor`."""
         if scale is not None:
             tensor = torch.clamp(tensor.float(), -scale * self.fp8_max, scale * self.fp8_max)
-        return plain(self, tensor, scale)
+        return quantize_unclamped(self, tensor, scale)
 
     Fp8QuantizedLayer._quantize, Fp8QuantizedLayer.saturates = quantize, True
 

@@ -135,9 +135,9 @@ def cause(rank: int, code: int, folder: Path) -> str:
     """Why the first rank ended, in a sentence."""
     from tokendyno.backend.worker.ranks.member import FAILURE
 
-    said = folder / f"{FAILURE}{rank}"
-    if said.is_file():
-        sentence = said.read_text(encoding="utf-8")
+    file = folder / f"{FAILURE}{rank}"
+    if file.is_file():
+        sentence = file.read_text(encoding="utf-8")
         return sentence if sentence.startswith(("Rank ", "Ranks ", "The ranks ")) else f"Rank {rank} failed: {sentence}"
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"

@@ -74,13 +74,14 @@ def absent(missing: Sequence[int], hosts: int, size: int) -> str:
 
 def unreached(hosts: int, why: str) -> str:
     """What is said where all ranks have come, and no connection from one to the other stands."""
-    said = f"The ranks have come, but cannot reach each other ({_PLACE.sub('', why)})."
+    sentence = f"The ranks have come, but cannot reach each other ({_PLACE.sub('', why)})."
     if hosts == 1:
         return (
-            f"{said} Close what else keeps the processors or the GPUs busy, and run again; NCCL_DEBUG=INFO tells more."
+            f"{sentence} Close what else keeps the processors or the GPUs busy, and run again; NCCL_DEBUG=INFO tells "
+            "more."
         )
     return (
-        f"{said} Let the machines reach each other on every port, or name the network interface between them in "
+        f"{sentence} Let the machines reach each other on every port, or name the network interface between them in "
         "GLOO_SOCKET_IFNAME (for GPUs in NCCL_SOCKET_IFNAME, too) on each."
     )
 

@@ -53,10 +53,10 @@ class Member:
     def agree(self, answer: bool) -> bool:
         return self._answers.agree(answer)
 
-    def exchange(self, mine: bytes) -> Sequence[bytes]:
+    def exchange(self, own: bytes) -> Sequence[bytes]:
         self._exchanges += 1
         keys = [f"exchange/{self._exchanges}/{rank}" for rank in range(self.size)]
-        self._store.set(keys[self.rank], mine or b" ")
+        self._store.set(keys[self.rank], own or b" ")
         if not self._wait(keys, EXCHANGE_WAIT_S, lambda: self._failed_alone() != ""):
             cause = self._failed_alone() or f"Not all ranks answered within {EXCHANGE_WAIT_S:g} s."
             raise RuntimeError(cause)

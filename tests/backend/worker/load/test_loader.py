@@ -50,14 +50,6 @@ def test_a_count_that_the_user_set_is_left_alone(monkeypatch: pytest.MonkeyPatch
     assert torch.get_num_threads() == 2
 
 
-@pytest.mark.parametrize(
-    ("weight_bytes", "dtype", "said"),
-    [(10 << 20, "bfloat16", True), (10 << 20, "float32", False), (ONE_THREAD_BELOW_BYTES, "bfloat16", False)],
-)
-def test_a_model_too_small_for_bfloat16_on_a_cpu_is_told_so(weight_bytes: int, dtype: str, said: bool) -> None:
-    assert ("dtype=float32" in loader.slow_format(weight_bytes, getattr(torch, dtype))) is said
-
-
 @pytest.mark.parametrize("lacking", [[], ["model.norm.weight", "model.layers.0.input_layernorm.weight"]])
 def test_tensors_that_a_checkpoint_lacks_are_named(lacking: list[str], tmp_path: Path) -> None:
     folder = shutil.copytree(POCKET, tmp_path / "model")
