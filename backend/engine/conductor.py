@@ -151,7 +151,9 @@ class Conductor:
     def _make_ready(self, arm: str) -> None:
         """Where models do not fit side by side, an arm's is loaded in place of the other's."""
         if not self._together:
-            self._drop_others(arm)
+            for other in self._arms:
+                if other != arm:
+                    self._pool.drop(other)
             self._take(arm)
             self._load(arm)
 
@@ -250,11 +252,6 @@ class Conductor:
             self._pool.take(arm, self._plan(arm), self._command(arm))
         except StartError as error:
             raise Halt("failed", f"Arm {arm} failed during startup. {error}") from error
-
-    def _drop_others(self, arm: str) -> None:
-        for other in self._arms:
-            if other != arm:
-                self._pool.drop(other)
 
     def _load(self, arm: str) -> None:
         """Wait for the arm's worker and have it load the arm's model, if it does not hold it yet."""

@@ -101,13 +101,7 @@ class Progress(NamedTuple):
     cpu_s: float
 
 
-_progress: Progress | None = None
 _watchers: list[Callable[[Progress | None], object]] = []
-
-
-def progress() -> Progress | None:
-    """Of the count that is going on in this process; None if there is none."""
-    return _progress
 
 
 @contextmanager
@@ -121,8 +115,6 @@ def watched(watcher: Callable[[Progress | None], object]) -> Iterator[None]:
 
 
 def _notify(now: Progress | None) -> None:
-    global _progress
-    _progress = now
     for watcher in [*_watchers]:
         watcher(now)
 

@@ -7,14 +7,14 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.models.facts import LayerKind, Matrix, TextModel
 from tokendyno.backend.models.families import FAMILIES, Family
 from tokendyno.backend.models.files.config_fields import Fields, show
-from tokendyno.backend.models.stored import NOT_READ, quant_method, quantization_part
+from tokendyno.backend.models.stored import IGNORED_BLOCKS, quant_method, quantization_part
 
 KERNEL_FIELDS = ("attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation")
 """Config fields by which transformers chooses kernels: here the arm does."""
 
 NOT_SHAPE = (
     "quantization_config",
-    *NOT_READ,
+    *IGNORED_BLOCKS,
     "auto_map",
     "_name_or_path",
     "transformers_version",
@@ -108,7 +108,13 @@ def read_architecture(fields: Fields) -> str:
     if architecture is None:
         raise InputError(f"{fields.where} has no 'model_type'. Use a config.json written by transformers.")
     for part in (fields, *nested(fields)):
-        _refuse_kernels(part)
+        for name in KERNEL_FIELDS:
+            value = part.raw(name)
+            if value is not None and (not isinstance(value, str) or not value.isidentifier()):
+                raise InputError(
+                    f"{part.where} asks for the kernel {show(value)}, which is downloaded code. Remove {name!r}; the "
+                    "arm chooses attention."
+                )
     return architecture
 
 
@@ -128,17 +134,6 @@ def read_quantization(fields: Fields) -> str | None:
     """How the checkpoint is quantized, in the word that transformers uses; None if it is not."""
     part = quantization_part(fields)
     return quant_method(part) or None if part else None
-
-
-def _refuse_kernels(fields: Fields) -> None:
-    """Refuse a config that names an attention kernel of the Hub (org/name): transformers would download and run it."""
-    for name in KERNEL_FIELDS:
-        value = fields.raw(name)
-        if value is not None and (not isinstance(value, str) or not value.isidentifier()):
-            raise InputError(
-                f"{fields.where} asks for the kernel {show(value)}, which is downloaded code. Remove {name!r}; the arm "
-                "chooses attention."
-            )
 
 
 def _expert_layers(fields: Fields, family: Family, layers: int, experts: int) -> int:

@@ -39,7 +39,7 @@ where it names the head (`get_modules_to_not_convert`)."""
 OF_CONV1D = ("gpt2",)
 """Architectures whose layers are no linear ones; who packed them for GPTQ is not known here."""
 
-NOT_READ = ("quantization", "compression_config")
+IGNORED_BLOCKS = ("quantization", "compression_config")
 """Blocks of a config.json in which other programs state how its weights are packed (MLX, older llm-compressor).
 transformers 5.22 reads `quantization_config` alone."""
 
@@ -89,7 +89,7 @@ def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
     """The format that a config states; None for a dense checkpoint. InputError for a field of the wrong kind."""
     part = quantization_part(config)
     if part is None:
-        _refuse_unread(config)
+        _refuse_ignored(config)
         return None
     named = [name for name in part if part.has(name)]
     says = ", ".join(f"{shown(name)}={shown(part.raw(name))}" for name in named[:MOST_SAID])
@@ -152,8 +152,8 @@ def usual_dtype(config: Fields) -> str:
     return "float32" if part is None else HALF.get(quant_method(part), "bfloat16")
 
 
-def _refuse_unread(config: Fields) -> None:
-    name = next((name for name in NOT_READ if isinstance(config.raw(name), dict)), None)
+def _refuse_ignored(config: Fields) -> None:
+    name = next((name for name in IGNORED_BLOCKS if isinstance(config.raw(name), dict)), None)
     if name is not None:
         raise InputError(
             f"{config.where}: its weights are quantized as its block {name!r} says, and transformers 5.22 reads "
