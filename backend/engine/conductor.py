@@ -1,6 +1,7 @@
 """Conducts one run: workers ready, models loaded, arms in turn, every event into the log."""
 
 import contextlib
+import logging
 import math
 import threading
 import time
@@ -29,8 +30,10 @@ from tokendyno.backend.quality.texts import MIN_POSITIONS, Quality
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.quality import given_texts
-from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.records import ArmEvent, Status
 from tokendyno.backend.runs.run import Run
+
+log = logging.getLogger("tokendyno")
 
 MOST_CONTEXT = 64
 """Tokens of a prompt up to which given texts are read in the shapes of the run, with as long a beginning: of what comes
@@ -84,6 +87,21 @@ def limit_run(job: Job, limit_s: float | None, wake: Callable[[], None]) -> thre
     if limit_s is not None:
         clock.start()
     return clock
+
+
+def conduct(job: Job, pool: WorkerPool, runs: RunLog, machine: Machine, limits: Limits) -> tuple[Status, str, bool]:
+    """Carry out a run. Returns how it ended, a message, and whether what was given was at fault."""
+    try:
+        if job.fresh:
+            pool.end_slots()
+        Conductor(job, pool, runs, machine, limits).perform()
+    except Halt as halt:
+        return halt.status, halt.message, halt.bad_input
+    except Exception:
+        log.exception("the engine failed on run %s", job.run.id)
+        pool.end_slots()
+        return "failed", "An internal error ended this run; the log has the details. Run again.", False
+    return "done", "", False
 
 
 class Conductor:
