@@ -335,12 +335,7 @@ def can_run(bench: Bench, entry: CatalogueEntry) -> bool:
 
 
 def created_record(
-    request: Request,
-    facts: ModelFacts,
-    arms: dict[str, Checked],
-    owner: str,
-    machine: Machine,
-    choose: ChooseExecutor,
+    request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str, machine: Machine, choose: ChooseExecutor
 ) -> Created:
     """The first record of a run: what each arm requests and what is planned for it."""
     planned, place = [], Place(machine.describe(), hardware.versions())

@@ -138,11 +138,7 @@ if any(one.startswith("tokendyno.backend.worker") for one in sys.orig_argv):
     ],
 )
 def test_ranks_keep_their_blocks_of_mxfp4_as_they_lie_and_give_the_text_of_one_process(
-    model: str,
-    split: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    make_bench: Callable[..., Bench],
+    model: str, split: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_bench: Callable[..., Bench]
 ) -> None:
     monkeypatch.setattr(routed, "OBSTACLES", ())
     sitecustomize(tmp_path, IN_TORCH)

@@ -80,15 +80,7 @@ def test_extra_fields_are_left_alone() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [
-        b"",
-        b"{",
-        b"3",
-        b"\xff\xfe{}",
-        b"[" * 1_000_000,
-        b'{"a": nan}',
-        b" " * (MAX_CONFIG_BYTES + 1),
-    ],
+    [b"", b"{", b"3", b"\xff\xfe{}", b"[" * 1_000_000, b'{"a": nan}', b" " * (MAX_CONFIG_BYTES + 1)],
     ids=lambda data: repr(data[:8]),
 )
 def test_what_is_no_json_object_is_refused(data: bytes) -> None:
@@ -138,11 +130,7 @@ WINDOWS: list[tuple[dict[str, Any], str, int | None]] = [
     ({"model_type": "mistral"}, "ssss", 4096),
     ({"model_type": "mixtral", "sliding_window": 8}, "ssss", 8),
     ({"model_type": "llama"}, "ffff", None),
-    (
-        {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
-        "fsss",
-        8,
-    ),
+    ({"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}, "fsss", 8),
     ({"model_type": "qwen3", "use_sliding_window": True, "sliding_window": 8}, "ffff", None),
     ({"model_type": "qwen3_moe", "use_sliding_window": True, "sliding_window": 8}, "ssss", 8),
     ({"model_type": "smollm3", "use_sliding_window": True, "sliding_window": 8}, "fffs", 8),

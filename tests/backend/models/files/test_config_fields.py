@@ -58,8 +58,5 @@ def test_models_are_built_of_the_numbers_that_a_config_s_tags_stand_for() -> Non
     from tokendyno.backend.worker.load.random_weights import empty_model
 
     text = encode_config(GRANITE | {"time_step_limit": [0.0, math.inf]})
-    built = (
-        empty_model(text, "float32", None).config,
-        read_config(decode_config(text)),
-    )
+    built = (empty_model(text, "float32", None).config, read_config(decode_config(text)))
     assert [tuple(config.time_step_limit) for config in built] == [(0.0, math.inf)] * 2

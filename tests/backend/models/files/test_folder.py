@@ -33,10 +33,7 @@ def safetensors(elements: int = 64, dtype: str = "BF16", itemsize: int = 2) -> b
     """A complete file with one tensor."""
     end = elements * itemsize
     header = json.dumps(
-        {
-            "__metadata__": {"format": "pt"},
-            "w": {"dtype": dtype, "shape": [elements], "data_offsets": [0, end]},
-        }
+        {"__metadata__": {"format": "pt"}, "w": {"dtype": dtype, "shape": [elements], "data_offsets": [0, end]}}
     )
     return struct.pack("<Q", len(header)) + header.encode() + bytes(end)
 
@@ -206,11 +203,7 @@ BROKEN: list[tuple[str, Break, str]] = [
     ),
     ("empty", lambda p: (p / "model.safetensors").write_bytes(b""), "truncated"),
     ("no JSON", lambda p: (p / "model.safetensors").write_bytes(struct.pack("<Q", 4) + b"{{{{"), "invalid"),
-    (
-        "an LFS pointer",
-        lambda p: (p / "model.safetensors").write_text("version https://git-lfs..."),
-        "truncated",
-    ),
+    ("an LFS pointer", lambda p: (p / "model.safetensors").write_text("version https://git-lfs..."), "truncated"),
     ("an empty shard", lambda p: two_shards(p, b""), r"b\.safetensors is not a complete.*truncated"),
     ("a shard cut in its header", lambda p: two_shards(p, safetensors()[:20]), r"b\.safetensors.*truncated"),
     ("one of two shards missing", lambda p: two_shards(p, None), "1 of 2 weight files are missing .*first b"),
