@@ -51,9 +51,7 @@ def work(forked: bool = False) -> None:
 
     name_folder()
     with frozen_imports():
-        from tokendyno.backend.worker.serve import (
-            serve,  # imports torch and transformers: `Ready` reports how long that took
-        )
+        from tokendyno.backend.worker.serve import serve  # torch and transformers: `Ready` reports how long
     settle_heap()
     commands = Commands()
     threading.Thread(target=read_commands, args=(commands,), name="commands", daemon=True).start()

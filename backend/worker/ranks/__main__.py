@@ -76,8 +76,7 @@ def take_part(launcher_pid: int, share: Share, folder: Path | None = None) -> No
     from tokendyno.backend.worker.compiler.own_cache import name_folder
 
     name_folder()
-    from tokendyno.backend.worker.ranks.meeting import meet
-    from tokendyno.backend.worker.ranks.member import FAILURE, AgreedCancel, Member, watch_beats
+    from tokendyno.backend.worker.ranks.member import FAILURE, AgreedCancel, Member, meet, watch_beats
 
     def apart(why: str) -> None:
         if folder is None:

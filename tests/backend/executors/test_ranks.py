@@ -184,7 +184,7 @@ if "tokendyno.backend.worker.ranks" in sys.orig_argv:
     if os.environ.get("RANK") == "1":
         import time
         time.sleep(600)
-    import tokendyno.backend.worker.ranks.meeting as meeting
+    import tokendyno.backend.worker.ranks.member as meeting
     meeting.COME_WAIT_S = 2
 """
 
