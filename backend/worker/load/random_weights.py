@@ -118,7 +118,7 @@ def word_of(number: int) -> str:
 
 STAGING_BYTES = 64 << 20
 """Size of the pinned buffer through which tensors are copied to the host. Copying through it is faster than copying
-straight into freshly allocated pages; 0 disables it."""
+straight into freshly allocated pages."""
 
 HOST_MARGIN_BYTES = 2 << 30  # host memory to leave free for quantizing
 GPU_MARGIN_BYTES = 1 << 30
@@ -150,19 +150,17 @@ def choose_staging(dense_bytes: int, gpu: str, gpu_free_bytes: int, host_free_by
     return Staging("cpu", note=f"no room on the GPU for {dense}: generated on the CPU, which gives different numbers")
 
 
-def copy_to_host(tensors: Mapping[str, torch.Tensor], staging_bytes: int = STAGING_BYTES) -> dict[str, torch.Tensor]:
+def copy_to_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The same tensors in host memory, each with its own allocation, which is freed when the tensor is dropped."""
-    buffer = None
-    if staging_bytes:
-        on_gpu = any(tensor.is_cuda for tensor in tensors.values())
-        buffer = torch.empty(staging_bytes, dtype=torch.uint8, pin_memory=on_gpu)
+    on_gpu = any(tensor.is_cuda for tensor in tensors.values())
+    buffer = torch.empty(STAGING_BYTES, dtype=torch.uint8, pin_memory=on_gpu)
     return {name: _copy(tensor.detach(), buffer) for name, tensor in tensors.items()}
 
 
-def _copy(tensor: torch.Tensor, buffer: torch.Tensor | None) -> torch.Tensor:
+def _copy(tensor: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
     """Copy through `buffer` (bytes,), so that all of torch's threads share the first touch of the new pages."""
     copy = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
-    if buffer is None or tensor.numel() == 0:
+    if tensor.numel() == 0:
         return copy.copy_(tensor)
     source, target = (one.reshape(-1).view(torch.uint8) for one in (tensor, copy))
     for begin in range(0, source.numel(), buffer.numel()):
