@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from tokendyno.backend.errors import COPY_AGAIN, InputError
 from tokendyno.backend.messages import PartUse, Reading
 
@@ -63,14 +65,15 @@ def token_ids(tokenizer: Any, text: str, **more: Any) -> list[int]:
 
 @contextlib.contextmanager
 def blaming_weights(folder: Path) -> Iterator[None]:
-    """Within it, an error about weights of other shapes than the config asks for becomes Unreadable."""
+    """Within it, what safetensors refuses, and weights of other shapes than the config asks for, become Unreadable."""
     try:
         yield
     except Exception as error:
-        if "ignore_mismatched_sizes" not in str(
-            error
-        ):  # transformers 5.22, utils/loading_report.py; no tensor is named
+        if "ignore_mismatched_sizes" in str(error):  # transformers 5.22, utils/loading_report.py; no tensor is named
+            why = "config.json asks for tensors of other shapes: the two are of two models"
+        elif isinstance(error, SafetensorError):
+            why = f"SafetensorError: {error}"
+        else:
             raise
         files = ", ".join(sorted(file.name for file in folder.glob("*.safetensors"))[:2])
-        why = "config.json asks for tensors of other shapes: the two are of two models"
         raise Unreadable(f"weights ({files})", "read", why) from error
