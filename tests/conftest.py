@@ -16,7 +16,7 @@ from tests.support.worker import Talk
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.worker.lazy_imports import kept_imports
+from tokendyno.backend.worker.process import frozen_imports
 
 pytest_plugins = ["tests.support.parallel"]
 SET_BY_IMPORTS = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "RAY_CLIENT_MODE", "TORCHINDUCTOR_CACHE_DIR"} - set(os.environ)
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """What is imported and found stays until the end: collections of garbage, of which each run has several, leave it
     out."""
-    with kept_imports():
+    with frozen_imports():
         return (yield)
 
 

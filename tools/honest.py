@@ -33,7 +33,7 @@ from tokendyno.backend.counter.model import Refused, count
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.models import counting
-from tokendyno.backend.models.counted import Answer
+from tokendyno.backend.models.counting import Answer
 from tokendyno.backend.models.families import ENCODERS, is_encoder
 from tokendyno.backend.models.files.config_fields import decode_config
 from tools.tiny_config import tiny_config

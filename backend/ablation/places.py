@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors.errand import Answer, Broken, Errand, ErrandProcess, decode_answer, encode
+from tokendyno.backend.executors.trial_process import Answer, Broken, TrialProcess, TrialTask, decode_answer, encode
 from tokendyno.backend.hardware import Gpu, Machine
 
 
@@ -25,7 +25,7 @@ class Place(Protocol):
 
     name: str
 
-    def carry_out(self, errand: Errand) -> Iterator[Answer]:
+    def carry_out(self, errand: TrialTask) -> Iterator[Answer]:
         """Each answer as it comes. Raises PlaceLost."""
 
     def stop(self) -> None:
@@ -37,11 +37,11 @@ class GpuPlace:
 
     def __init__(self, gpu: Gpu) -> None:
         self.name, self._seen_as = f"GPU {gpu.index}", _seen_as(gpu)
-        self._process: ErrandProcess | None = None
+        self._process: TrialProcess | None = None
         self._stopped = False
 
-    def carry_out(self, errand: Errand) -> Iterator[Answer]:
-        self._process = ErrandProcess(encode(errand), {"CUDA_VISIBLE_DEVICES": self._seen_as})
+    def carry_out(self, errand: TrialTask) -> Iterator[Answer]:
+        self._process = TrialProcess(encode(errand), {"CUDA_VISIBLE_DEVICES": self._seen_as})
         if self._stopped:  # while it was being started
             self._process.end()
         try:

@@ -7,14 +7,14 @@ from typing import Any
 
 from tokendyno.backend.ablation.places import Place, PlaceLost
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors.endpoint import parse_endpoint
-from tokendyno.backend.executors.errand import Answer, Broken, Errand, ErrandProcess, decode_answer, encode
+from tokendyno.backend.executors.several_machines import parse_endpoint
+from tokendyno.backend.executors.trial_process import Answer, Broken, TrialProcess, TrialTask, decode_answer, encode
 
 
 def task(errand: bytes) -> Iterator[bytes]:
     """What runs on a node: a process of its own, as for a GPU here. Ray names the GPU in CUDA_VISIBLE_DEVICES, and sets
     OMP_NUM_THREADS, which would change what is measured."""
-    yield from ErrandProcess(errand, {}, ("OMP_NUM_THREADS",)).answers()
+    yield from TrialProcess(errand, {}, ("OMP_NUM_THREADS",)).answers()
 
 
 class RayPlace:
@@ -27,7 +27,7 @@ class RayPlace:
         self._stopped = False
         self._task = ray.remote(num_returns="streaming", max_retries=0, **asked)(task)
 
-    def carry_out(self, errand: Errand) -> Iterator[Answer]:
+    def carry_out(self, errand: TrialTask) -> Iterator[Answer]:
         self._running = self._task.remote(encode(errand))
         if self._stopped:  # while it was being submitted
             self.stop()

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from tokendyno.backend.ablation.places import Place, PlaceLost
 from tokendyno.backend.config import Request
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors.errand import Done, Errand, Impossible
+from tokendyno.backend.executors.trial_process import Done, Impossible, TrialTask
 
 Key = TypeVar("Key")
 MAX_LOSSES = 3
@@ -44,7 +44,7 @@ class SideBySide(Generic[Key]):
     def __init__(
         self,
         places: Sequence[Place],
-        errand: Errand,
+        errand: TrialTask,
         keep: Callable[[Key, Done, Place], None],
         say: Callable[[str], None],
     ) -> None:
@@ -95,7 +95,7 @@ class SideBySide(Generic[Key]):
 
     def _run(self, place: Place, unit: Unit[Key]) -> None:
         """Body of a place's thread: one unit."""
-        errand = Errand(
+        errand = TrialTask(
             [request for _, request in unit.trials], self._errand.models_dir, self._errand.device, self._errand.versions
         )
         try:

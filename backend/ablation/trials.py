@@ -12,7 +12,7 @@ from tokendyno.backend.config import ArmRequest, Request, Workload, reading_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
-from tokendyno.backend.executors.errand import Done
+from tokendyno.backend.executors.trial_process import Done
 from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
 from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.quality import Quality

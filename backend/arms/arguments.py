@@ -51,7 +51,7 @@ def parts_of(checked: Checked) -> Script:
     if load.device != "cpu" and load.loading != "plain":
         parts.load["device_map"] = "DEVICE"
     if load.source.kind == "random":
-        parts.define("worker/load/random_model.py", "initialize", "byte_tokenizer")
+        parts.define("worker/load/random_weights.py", "initialize", "byte_tokenizer")
     for axis in all_axes():
         axis.write(parts, checked.plan)
     return parts

@@ -31,9 +31,8 @@ from tokendyno.backend.cli.terminal import Block
 from tokendyno.backend.config import MOST_PAIRS, Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.backend.executors.endpoint import parse_endpoint
 from tokendyno.backend.executors.far_rank import hello_of
-from tokendyno.backend.executors.several_machines import Machines
+from tokendyno.backend.executors.several_machines import Machines, parse_endpoint
 from tokendyno.backend.models import resolve
 from tokendyno.backend.optimizations.axes.parallel import ranks_of
 from tokendyno.backend.quality.texts import passages

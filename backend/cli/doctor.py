@@ -22,7 +22,7 @@ from tokendyno.backend.hardware.compilers import INSTALL
 from tokendyno.backend.hosting.limits import LIMITS, Limits
 from tokendyno.backend.hosting.limits import rows as limit_rows
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
-from tokendyno.backend.models.files.hub_files import CachedRepository, cached_repositories
+from tokendyno.backend.models.files.hub import CachedRepository, cached_repositories
 from tokendyno.backend.units import bytes_text
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.backend.executors.errand import Done, Errand
+from tokendyno.backend.executors.trial_process import Done, TrialTask
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
 from tokendyno.backend.quality import Quality
@@ -191,10 +191,10 @@ def _carry_out(
     SideBySide(places, errand_of(options, bench), came, say).perform(units)
 
 
-def errand_of(options: argparse.Namespace, bench: Bench) -> Errand:
+def errand_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
     """What the errands of a command have in common."""
     folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
-    return Errand([], folder, bench.machine().device, hardware.versions())
+    return TrialTask([], folder, bench.machine().device, hardware.versions())
 
 
 def _stopped(options: argparse.Namespace, journal: Journal) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tokendyno.backend.models.counted import Answer
-from tokendyno.backend.models.counting import CPU_SECONDS
+from tokendyno.backend.models.counting import CPU_SECONDS, Answer
 from tokendyno.backend.models.files.config_fields import decode_config
 
 UNUSED = ("hqq", "optimum", "torchao", "bitsandbytes", "kernels")

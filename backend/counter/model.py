@@ -17,32 +17,18 @@ from transformers.pytorch_utils import Conv1D
 from transformers.quantizers.base import get_keys_to_not_convert
 from transformers.quantizers.quantizers_utils import should_convert_module
 
-from tokendyno.backend.counter.cache import Ran, count_cache, observed
-from tokendyno.backend.counter.forms import fits_pages, fits_static, slot_step
-from tokendyno.backend.counter.refused import Refused
+from tokendyno.backend.counter.cache import Ran, Refused, count_cache, fits_pages, fits_static, observed, slot_step
 from tokendyno.backend.counter.workspace import count_workspace, shortened
-from tokendyno.backend.models.counted import Counted
+from tokendyno.backend.models.counting import Counted
 from tokendyno.backend.models.facts import CacheLayers, Matrix, Use
 from tokendyno.backend.models.families import is_encoder
+from tokendyno.backend.models.shape import NOT_SHAPE
 from tokendyno.backend.optimizations.axes.projections import shared_inputs
 
 __all__ = ["Refused", "count"]
 
 BUILT = torch.bfloat16
-NOT_SHAPE = (
-    "model_type",
-    "quantization_config",
-    "auto_map",
-    "_name_or_path",
-    "transformers_version",
-    "architectures",
-    "dtype",
-    "torch_dtype",
-    "attn_implementation",
-    "_attn_implementation",
-    "experts_implementation",
-    "_experts_implementation",
-)
+LOADING = {*NOT_SHAPE, "model_type", "dtype", "torch_dtype"}
 """Fields that say how to load a model, not what it is."""
 
 EXPERTS_PER_TOKEN = (
@@ -83,8 +69,8 @@ def _failing(what: str) -> Iterator[None]:
     except (Refused, MemoryError, RecursionError):
         raise
     except Exception as error:
-        said = " ".join(str(error).split())[:200]
-        raise Refused(f"{what}: {type(error).__name__}: {said}") from error
+        message = " ".join(str(error).split())[:200]
+        raise Refused(f"{what}: {type(error).__name__}: {message}") from error
 
 
 def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
@@ -148,7 +134,7 @@ def read_config(values: dict[str, Any]) -> Any:
     name = values.get("model_type")
     if not isinstance(name, str) or name not in CONFIG_MAPPING_NAMES:
         raise Refused(f"transformers {transformers.__version__} has no model_type {str(name)[:60]!r}")
-    config = AutoConfig.for_model(name, **_plain(copy.deepcopy(values)))
+    config = AutoConfig.for_model(name, **_shape_fields(copy.deepcopy(values)))
     if getattr(config, "is_encoder_decoder", False):
         raise Refused(
             "it is an encoder-decoder model, whose decoder attends to what an encoder made of the prompt, and only "
@@ -163,12 +149,14 @@ def read_config(values: dict[str, Any]) -> Any:
     return config
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
+def _shape_fields(values: dict[str, Any]) -> dict[str, Any]:
     """Without what is not shape, in nested configs too (these keep their model_type)."""
-    kept = {name: value for name, value in values.items() if name not in NOT_SHAPE}
+    shape = {name: value for name, value in values.items() if name not in LOADING}
     return {
-        name: _plain(value) | {k: value[k] for k in ("model_type",) if k in value} if isinstance(value, dict) else value
-        for name, value in kept.items()
+        name: _shape_fields(value) | {k: value[k] for k in ("model_type",) if k in value}
+        if isinstance(value, dict)
+        else value
+        for name, value in shape.items()
     }
 
 
@@ -182,14 +170,14 @@ def build(config: Any, encoder: bool) -> Any:
 def _float32(model: Any) -> dict[str, int]:
     """Numbers that `from_pretrained` keeps in float32, by dtype, and those that are built so."""
 
-    def held(patterns: set[str]) -> int:
+    def count_wide(patterns: set[str]) -> int:
         search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns) or "(?!)").search
         return sum(tensor.numel() for name, tensor in named if tensor.dtype == torch.float32 or search(name))
 
     named = [*model.named_parameters(), *((n, b) for n, b in model.named_buffers() if b.dtype == BUILT)]
     strict, loose = set(model._keep_in_fp32_modules_strict or ()), set(model._keep_in_fp32_modules or ())
     built = sum(p.numel() for p in model.parameters() if p.dtype == torch.float32)
-    return {"bfloat16": held(strict), "float16": held(strict | loose), "built": built}
+    return {"bfloat16": count_wide(strict), "float16": count_wide(strict | loose), "built": built}
 
 
 def _number(config: Any, names: tuple[str, ...], default: int = 0) -> int:

@@ -129,11 +129,7 @@ def _pass(model: Any, live: Live, encoder: bool, rows: int, tokens: int) -> int:
         return live.peak - before
     cache = DynamicCache(config=model.config)
     out = model(
-        input_ids=ids,
-        past_key_values=cache,
-        use_cache=True,
-        logits_to_keep=1,
-        position_ids=torch.arange(tokens)[None],
+        input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1, position_ids=torch.arange(tokens)[None]
     )
     scores = out.logits[:, -1, :].to(torch.float32, copy=True)
     peak = live.peak

@@ -11,7 +11,7 @@ from tokendyno.backend.hosting.limits import NO_RUNS, Limits
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.catalogue import find
-from tokendyno.backend.models.files.hub_files import free_cache_bytes
+from tokendyno.backend.models.files.hub import free_cache_bytes
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.conditions import hub_kernel_repositories, runs_mxfp4
 from tokendyno.backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
@@ -61,11 +61,11 @@ def check_allowed(
                 f"{_size(room)} here. Choose a smaller model, batch or length."
             )
         load = checked.plan.load
-        strange = [load.attention or ""] * load.any_kernel + [one for _, one in load.kernels_mapping]
-        if strange and limits.mode != "local":
+        unlisted = [load.attention or ""] * load.any_kernel + [one for _, one in load.kernels_mapping]
+        if unlisted and limits.mode != "local":
             raise InputError(
-                f"{where}{_short(strange[0])} is a kernel of the Hub that tokendyno does not know. Such code runs only "
-                "where tokendyno serves its own user. Choose another."
+                f"{where}{_short(unlisted[0])} is a kernel of the Hub that tokendyno does not know. Such code runs "
+                "only where tokendyno serves its own user. Choose another."
             )
         refused = [] if limits.hub_kernels else sorted(hub_kernels(checked, facts, machine) - set(limits.kernels))
         if refused:
@@ -94,10 +94,10 @@ def check_download(size: int, limits: Limits) -> None:
 
 def check_room(jobs: list[Job], waiting: int, visitor: Visitor, limits: Limits) -> None:
     """InputError if too many runs are open for one more of this visitor. `waiting`: how many of `jobs` are queued."""
-    mine = sum(job.owner == visitor.owner for job in jobs)
-    if limits.open_runs is not None and mine >= limits.open_runs:
+    own = sum(job.owner == visitor.owner for job in jobs)
+    if limits.open_runs is not None and own >= limits.open_runs:
         raise InputError(
-            f"{mine} of your runs are queued or running, as many as a visitor may have here. Wait for one to end, or "
+            f"{own} of your runs are queued or running, as many as a visitor may have here. Wait for one to end, or "
             "stop one."
         )
     near = sum(bool(job.address) and job.address == visitor.address for job in jobs)

@@ -21,9 +21,8 @@ from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.engine.allowed import check_allowed, check_download, check_model, check_room, check_runs
-from tokendyno.backend.engine.conductor import Conductor, Job, limit_run
-from tokendyno.backend.engine.deadlines import deadline_override_s
-from tokendyno.backend.engine.exchange import Halt
+from tokendyno.backend.engine.conductor import Job, conduct, limit_run
+from tokendyno.backend.engine.exchange import deadline_override_s
 from tokendyno.backend.engine.executor import ChooseExecutor, Died, Letter, Wake, memory_key
 from tokendyno.backend.engine.pool import WorkerPool
 from tokendyno.backend.engine.turns import Pace, QueuePlace, Turns, place_of
@@ -45,7 +44,7 @@ from tokendyno.backend.models import (
     resolve,
 )
 from tokendyno.backend.models.catalogue import CatalogueEntry, catalogue
-from tokendyno.backend.models.files import hub_files
+from tokendyno.backend.models.files import hub
 from tokendyno.backend.recordings.shelf import shipped_records
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.earlier import Place, StartCosts, wait_keys
@@ -107,9 +106,8 @@ class Bench:
     # --- for every thread -------------------------------------------------------------------------
 
     def start(self, prewarm: int = 0, prewarm_after_s: float = 0.0, measure_when_idle: bool = False) -> None:
-        """Start the engine thread. `prewarm`: workers to start ahead of the first run, which then need not wait for
-        imports; `prewarm_after_s`: the delay, so that their imports leave the cores to a page that is opening;
-        `measure_when_idle`: measure this machine's memory bandwidth once, after a quiet time."""
+        """Start the engine thread. `prewarm`: workers to start ahead of the first run, `prewarm_after_s` later, once a
+        page has opened; `measure_when_idle`: measure the memory bandwidth once, after a quiet time."""
         self.pool.wanted_spares = prewarm
         self._prewarm_at_s = self._quiet_from_s = time.monotonic() + prewarm_after_s
         self._measuring_due = measure_when_idle
@@ -126,9 +124,8 @@ class Bench:
         """Cancel all runs, end all workers, and finish writing the history."""
         self._closing.set()
         with self._lock:
-            jobs = self._open()
+            jobs, current = self._open(), self._current
             self._turns.clear()
-            current = self._current
         for job in jobs:
             if job is current:
                 job.cancelled.set()
@@ -179,19 +176,9 @@ class Bench:
 
     @functools.cached_property
     def offered(self) -> list[CatalogueEntry]:
-        """The models of the catalogue for visitors to choose from: where a mode limits what may run, those that would
-        not be refused with every axis at its default, as far as that is known without asking the Hub."""
+        """The models of the catalogue for visitors to choose from: those that can run where a mode limits that."""
         limited = self.limits.model_bytes is not None or bool(self.limits.models)
-        return [entry for entry in catalogue() if not limited or self._allows(entry)]
-
-    def _allows(self, entry: CatalogueEntry) -> bool:
-        try:
-            facts, arms = self._judge(Request(entry.name, [ArmRequest("A")], Workload("?")))
-        except InputError:
-            return False
-        fetched = not entry.repo or not hub_files.lacking(entry.repo, facts.source.at)
-        barred = (entry.gated and not self.limits.owner_token) or self.machine().hub_offline
-        return not any(one.blocked for one in arms.values()) and (fetched or not barred)
+        return [entry for entry in catalogue() if not limited or can_run(self, entry)]
 
     def check(self, request: Request, machine: Machine | None = None) -> dict[str, Checked]:
         """Check each arm as on a machine (None: this one). InputError if the request cannot be understood."""
@@ -211,10 +198,10 @@ class Bench:
 
     def _judge(self, request: Request, elsewhere: Machine | None = None) -> tuple[ModelFacts, dict[str, Checked]]:
         facts, machine = self.facts(request.model), elsewhere or self.machine()
-        held = 0 if elsewhere else self.pool.held_bytes(memory_key(machine.device))
+        freed_bytes = 0 if elsewhere else self.pool.held_bytes(memory_key(machine.device))
         work, arms = request.workload, {}
         for arm in request.arms:
-            checked = check(make_config(request.model, arm.choices), facts, machine, work, held, request.traffic)
+            checked = check(make_config(request.model, arm.choices), facts, machine, work, freed_bytes, request.traffic)
             arms[arm.name] = noted(checked, arm, facts, machine, work)
         check_allowed(request, facts, arms, machine, self.limits)
         return facts, arms
@@ -247,40 +234,7 @@ class Bench:
 
     def created(self, request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str) -> Created:
         """The first record of a run of arms that were admitted."""
-        machine = self.machine()
-        planned, place = [], Place(machine.describe(), hardware.versions())
-        for arm in request.arms:
-            checked = arms[arm.name]
-            remark = self.pool.choose(checked.plan).remark
-            verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
-            requested, choices = dict(checked.requested), dict(checked.planned)
-            planned.append(
-                ArmPlanned(
-                    arm.name,
-                    requested,
-                    choices,
-                    verdicts,
-                    checked.memory.by_part(),
-                    wait_keys(checked.plan, request.workload, place),
-                )
-            )
-        if len(planned) == 2 and planned[0].planned == planned[1].planned:
-            asked = planned[0].requested == planned[1].requested
-            what = "A and B are identical" if asked else "A and B run the same plan on this model and machine"
-            planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
-        return Created(
-            secrets.token_hex(RUN_ID_BYTES),
-            time.time(),
-            request,
-            planned,
-            facts.label,
-            facts.note,
-            machine.describe(),
-            machine.device,
-            owner,
-            "forward" if facts.kind == "encoder" else "token",
-            hardware.versions(),
-        )
+        return created_record(request, facts, arms, owner, self.machine(), self.pool.choose)
 
     def cancel(self, run_id: str, visitor: Visitor = LOCAL_USER) -> bool:
         """Stop a run. False if it is unknown, has ended, or is not the visitor's own."""
@@ -347,39 +301,73 @@ class Bench:
             return None
         if now_s < self._quiet_from_s + QUIET_S:
             return self._quiet_from_s + QUIET_S - now_s
-        self._measuring_due = not peak_rates.measure_once(self.machine(), self._wanted)
+        self._measuring_due = not peak_rates.measure_once(
+            self.machine(), lambda: self._closing.is_set() or bool(self._turns)
+        )
         return 0.0 if self._measuring_due else None
 
-    def _wanted(self) -> bool:
-        return self._closing.is_set() or bool(self._turns)
-
     def _run(self, job: Job) -> None:
-        status: Status = "done"
-        message, bad_input = "", False
         clock = limit_run(job, self.limits.run_s, self.wake)
-        try:
-            if job.fresh:
-                self.pool.end_slots()
-            Conductor(job, self.pool, self.runs, self.machine(), self.limits).perform()
-        except Halt as halt:
-            status, message, bad_input = halt.status, halt.message, halt.bad_input
-        except Exception:
-            log.exception("the engine failed on run %s", job.run.id)
-            status, message = "failed", "An internal error ended this run; the log has the details. Run again."
-            self.pool.end_slots()
-        finally:
-            clock.cancel()
+        status, message, bad_input = conduct(job, self.pool, self.runs, self.machine(), self.limits)
+        clock.cancel()
         if job.too_long and status == "cancelled":
             message = f"Stopped after {self.limits.run_s:,g} s, the limit of a run here. What was measured is kept."
         with self._lock:
             self._current = None
             if status == "done":
-                self._pace.note(job.asked, time.monotonic() - job.begin_s)
+                self._pace.note(job.request, time.monotonic() - job.begin_s)
         self._end(job.run, status, message, bad_input)
 
     def _end(self, run: Run, status: Status, message: str, bad_input: bool = False) -> None:
         line = line_of(run.snapshot(), self.runs.reading, status) or redact(message)
         self.runs.append(run.id, Ended(run.elapsed_s, status, message, bad_input, line))
+
+
+def can_run(bench: Bench, entry: CatalogueEntry) -> bool:
+    """Whether a model with every axis at its default would not be refused, as far as that is known without the Hub."""
+    try:
+        facts, arms = bench.facts(entry.name), bench.check(Request(entry.name, [ArmRequest("A")], Workload("?")))
+    except InputError:
+        return False
+    fetched = not entry.repo or not hub.lacking(entry.repo, facts.source.at)
+    barred = (entry.gated and not bench.limits.owner_token) or bench.machine().hub_offline
+    return not any(one.blocked for one in arms.values()) and (fetched or not barred)
+
+
+def created_record(
+    request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str, machine: Machine, choose: ChooseExecutor
+) -> Created:
+    """The first record of a run: what each arm requests and what is planned for it."""
+    planned, place = [], Place(machine.describe(), hardware.versions())
+    for arm in request.arms:
+        checked = arms[arm.name]
+        remark = choose(checked.plan).remark
+        verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
+        waits = wait_keys(checked.plan, request.workload, place)
+        choices = dict(checked.requested), dict(checked.planned)
+        planned.append(ArmPlanned(arm.name, *choices, verdicts, checked.memory.by_part(), waits))
+    note_identical(planned)
+    return Created(
+        secrets.token_hex(RUN_ID_BYTES),
+        time.time(),
+        request,
+        planned,
+        facts.label,
+        facts.note,
+        machine.describe(),
+        machine.device,
+        owner,
+        "forward" if facts.kind == "encoder" else "token",
+        hardware.versions(),
+    )
+
+
+def note_identical(planned: list[ArmPlanned]) -> None:
+    """Say so where two arms run the same plan."""
+    if len(planned) == 2 and planned[0].planned == planned[1].planned:
+        alike = planned[0].requested == planned[1].requested
+        what = "A and B are identical" if alike else "A and B run the same plan on this model and machine"
+        planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
 
 
 def require_kind(request: Request) -> None:

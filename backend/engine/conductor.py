@@ -1,6 +1,7 @@
 """Conducts one run: workers ready, models loaded, arms in turn, every event into the log."""
 
 import contextlib
+import logging
 import math
 import threading
 import time
@@ -16,8 +17,7 @@ from tokendyno.backend.config import LEAST_PAIRS, Request
 from tokendyno.backend.engine.exchange import STOPPED, Exchange, Halt, OutOfTime
 from tokendyno.backend.engine.executor import StartError, memory_key
 from tokendyno.backend.engine.pool import WorkerPool
-from tokendyno.backend.engine.prediction import predict
-from tokendyno.backend.engine.work import expected_device_s
+from tokendyno.backend.engine.prediction import expected_device_s, predict
 from tokendyno.backend.engine.worker_memory import MemoryWatch, worker_limit
 from tokendyno.backend.files.own_folder import own_folder
 from tokendyno.backend.hardware import Machine, peak_rates
@@ -30,8 +30,10 @@ from tokendyno.backend.quality.texts import MIN_POSITIONS, Quality
 from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.quality import given_texts
-from tokendyno.backend.runs.records import ArmEvent
+from tokendyno.backend.runs.records import ArmEvent, Status
 from tokendyno.backend.runs.run import Run
+
+log = logging.getLogger("tokendyno")
 
 MOST_CONTEXT = 64
 """Tokens of a prompt up to which given texts are read in the shapes of the run, with as long a beginning: of what comes
@@ -68,7 +70,7 @@ class Job:
         return self.run.created.owner
 
     @property
-    def asked(self) -> Request:
+    def request(self) -> Request:
         return self.run.request
 
 
@@ -87,6 +89,21 @@ def limit_run(job: Job, limit_s: float | None, wake: Callable[[], None]) -> thre
     return clock
 
 
+def conduct(job: Job, pool: WorkerPool, runs: RunLog, machine: Machine, limits: Limits) -> tuple[Status, str, bool]:
+    """Carry out a run. Returns how it ended, a message, and whether what was given was at fault."""
+    try:
+        if job.fresh:
+            pool.end_slots()
+        Conductor(job, pool, runs, machine, limits).perform()
+    except Halt as halt:
+        return halt.status, halt.message, halt.bad_input
+    except Exception:
+        log.exception("the engine failed on run %s", job.run.id)
+        pool.end_slots()
+        return "failed", "An internal error ended this run; the log has the details. Run again.", False
+    return "done", "", False
+
+
 class Conductor:
     """One job, on the engine thread. `machine`: as it was when the run began."""
 
@@ -98,7 +115,7 @@ class Conductor:
         watch = MemoryWatch(worker_limit(limits, machine))
         self._exchange = Exchange(pool, self._arms, job.cancelled, self._log, watch)
         self._repeat = 0
-        self._decides = job.asked.until_s > 0 and len(self._arms) == 2
+        self._decides = job.request.until_s > 0 and len(self._arms) == 2
         self._together = True  # whether all arms' models are loaded side by side
         self._begin_s = time.monotonic()
 
@@ -131,8 +148,8 @@ class Conductor:
 
     def _run_all(self) -> float:
         """Run each arm as often as asked, or in pairs until they decide. Returns the seconds, without warm-up."""
-        asked, spent_s = self._run.request, 0.0
-        repeats = max(LEAST_PAIRS, asked.workload.repeats) if self._decides else asked.workload.repeats
+        request, spent_s = self._run.request, 0.0
+        repeats = max(LEAST_PAIRS, request.workload.repeats) if self._decides else request.workload.repeats
         for self._repeat in range(repeats):
             begin_s = time.monotonic()
             for arm in self._arms:
@@ -145,21 +162,23 @@ class Conductor:
             if not self._decides or self._repeat + 1 < LEAST_PAIRS:
                 continue
             found = self._run.comparison()
-            if spent_s + round_s > asked.until_s or (found is not None and found.decided):
+            if spent_s + round_s > request.until_s or (found is not None and found.decided):
                 break
         return spent_s
 
     def _make_ready(self, arm: str) -> None:
         """Where models do not fit side by side, an arm's is loaded in place of the other's."""
         if not self._together:
-            self._drop_others(arm)
+            for other in self._arms:
+                if other != arm:
+                    self._pool.drop(other)
             self._take(arm)
             self._load(arm)
 
     def _read_after(self, most_s: float) -> None:
         """Both arms read texts in the shapes of the run where it is unknown by how much they differ."""
-        run, asked = self._run.snapshot(), self._run.request
-        reading, gate = given_texts(asked), gate_of(run, self._runs.reading)
+        run, request = self._run.snapshot(), self._run.request
+        reading, gate = given_texts(request), gate_of(run, self._runs.reading)
         if reading is None or gate is None or gate.state in ("settled", "random") or gate.positions >= ENOUGH_POSITIONS:
             return
         step_s = sum(run.summary(arm).latency_mean_s or 0.0 for arm in self._arms)
@@ -168,7 +187,7 @@ class Conductor:
             return
         started = {name: arm.started for name, arm in run.arms.items() if arm.started is not None}
         prompt = min(one.prompt_tokens for one in started.values())  # of several paddings the least: all pad alike
-        alike = prompt <= MOST_CONTEXT and asked.workload.batch_size == 1
+        alike = prompt <= MOST_CONTEXT and request.workload.batch_size == 1
         context = prompt if alike else reading.context
         quality = msgspec.structs.replace(reading, positions=positions, context=context)
         until_s = time.monotonic() + most_s
@@ -252,11 +271,6 @@ class Conductor:
         except StartError as error:
             raise Halt("failed", f"Arm {arm} failed during startup. {error}") from error
 
-    def _drop_others(self, arm: str) -> None:
-        for other in self._arms:
-            if other != arm:
-                self._pool.drop(other)
-
     def _load(self, arm: str) -> None:
         """Wait for the arm's worker and have it load the arm's model, if it does not hold it yet."""
         self._wait_ready(arm)
@@ -281,9 +295,9 @@ class Conductor:
                 self._log(arm, Progress("import", state, worker.import_s, 1.0))
 
     def _command(self, arm: str) -> Generate:
-        asked, later = self._run.request, self._proves_last
-        last = LEAST_PAIRS - 1 if self._decides else asked.workload.repeats - 1
-        work, traffic = of_arm(asked.workload, asked.traffic, self._plan(arm))
+        request, later = self._run.request, self._proves_last
+        last = LEAST_PAIRS - 1 if self._decides else request.workload.repeats - 1
+        work, traffic = of_arm(request.workload, request.traffic, self._plan(arm))
         return Generate(
             plan=self._plan(arm),
             prompt=work.prompt,
@@ -299,8 +313,8 @@ class Conductor:
             chat=work.chat,
             reasoning_effort=work.reasoning_effort,
             system=work.system,
-            prove=asked.proof and self._repeat == last and not later,
-            keep=asked.proof and later,
+            prove=request.proof and self._repeat == last and not later,
+            keep=request.proof and later,
             traffic=traffic,
             most_prompt_tokens=self._most_prompt_tokens,
         )
@@ -330,7 +344,7 @@ class Conductor:
             return
         self._runs.append(self._run.id, ArmEvent(arm, self._repeat, self._run.elapsed_s, event))
         if isinstance(event, Started) and not self._repeat:
-            job, asked = self._job, self._run.request
-            copies = asked.traffic is None and asked.workload.temperature == 0
+            job, request = self._job, self._run.request
+            copies = request.traffic is None and request.workload.temperature == 0
             found = predict(arm, job.arms[arm], job.facts, self._machine, event, copies)
             self._runs.append(self._run.id, found)

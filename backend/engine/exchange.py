@@ -1,17 +1,18 @@
-"""One command and its answer: sends it to an arm's worker and logs the events until it is answered."""
+"""One command and its answer: sends it to an arm's worker and logs the events until it is answered, or a deadline,
+which only progress extends, has passed."""
 
 import math
+import os
 import queue
 import threading
 import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from tokendyno.backend.engine.deadlines import Deadline
-from tokendyno.backend.engine.executor import Died, Letter
+from tokendyno.backend.engine.executor import Died, Letter, Wake
 from tokendyno.backend.engine.pool import Worker, WorkerPool
 from tokendyno.backend.engine.worker_memory import MemoryWatch
-from tokendyno.backend.errors import COPY_AGAIN
+from tokendyno.backend.errors import COPY_AGAIN, InputError
 from tokendyno.backend.messages import (
     Annotation,
     BatchEvent,
@@ -23,17 +24,16 @@ from tokendyno.backend.messages import (
     Loaded,
     PageMoves,
     PagesAllocated,
+    PartUse,
     PhaseName,
     Probed,
     Progress,
     Proved,
     Reading,
-    Ready,
     RequestEnds,
     Samples,
     Scored,
     Started,
-    Steps,
     Tokens,
     Waits,
 )
@@ -43,6 +43,24 @@ from tokendyno.backend.units import bytes_text
 
 CANCEL_GRACE_S = 1.0
 """How long a cancelled worker may take to finish the token in flight before it is killed."""
+
+DEADLINE_S: dict[PhaseName, float] = {
+    "start": 120,
+    "import": 120,
+    "download": 300,
+    "load": 600,
+    "quantize": 600,
+    "compile": 600,
+    "warmup": 600,
+    "run": 300,
+    "prove": 300,
+    "quality": 300,
+}
+"""Seconds without progress after which a phase is ended. TOKENDYNO_DEADLINE_S overrides all of them."""
+
+TEXT_LIMIT_S: dict[PartUse, float] = {"render": 15, "tokenize": 30}
+"""Seconds after which a worker that renders a chat template, or turns a text into tokens, is ended. Either takes
+milliseconds; 1 MiB of text took 0.7 s. What a file of the model makes of a text may take for ever, in native code."""
 
 PHASES: dict[PhaseName, str] = {
     "start": "startup",
@@ -75,6 +93,39 @@ class Halt(Exception):
 
 class OutOfTime(Exception):
     """A command was stopped since it took longer than it was given; the run goes on."""
+
+
+def deadline_override_s() -> float | None:
+    """TOKENDYNO_DEADLINE_S, or None where it is not set. InputError unless it is a positive number."""
+    text = os.environ.get("TOKENDYNO_DEADLINE_S", "").strip()
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise InputError(
+            f"TOKENDYNO_DEADLINE_S must be a positive number of seconds, not {text!r}. Set it to 600, say, or unset it."
+        )
+    return seconds
+
+
+class Deadline:
+    """The moment by which a phase must make progress; a new one is made after each step of progress. `use`: what the
+    worker does with a part of its model meanwhile, which may have a limit of its own; `start_s`: at least so long for
+    the start."""
+
+    def __init__(self, phase: PhaseName, use: PartUse = "read", start_s: float = 0.0) -> None:
+        self.limit_s = TEXT_LIMIT_S.get(use) or deadline_override_s() or DEADLINE_S[phase]
+        if phase == "start":
+            self.limit_s = max(self.limit_s, start_s)
+        self._at_s = time.monotonic() + self.limit_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self._at_s - time.monotonic())
 
 
 class Exchange:
@@ -158,30 +209,19 @@ class Exchange:
                 case Progress() as event:
                     self._last_step = _reached(event)
                     return event
-                case (
-                    Ready()
-                    | Loaded()
-                    | Started()
-                    | Tokens()
-                    | Steps()
-                    | Finished()
-                    | Proved()
-                    | Probed()
-                    | Scored()
-                    | Failed()
-                ) as event:
-                    return event
                 case Samples() | Annotation() | Waits() | PageMoves() | PagesAllocated() | RequestEnds() as event:
                     self._log(arm, event)
-                case _:
+                case Wake():
                     pass
+                case event:
+                    return event
 
     def _end_late(self, arm: str, limit_s: float) -> NoReturn:
         """The arm's worker made no progress for so long."""
         self._pool.drop(arm)
         if (reading := self._reading).use != "read":
-            said = f"The model's {reading.part} took longer than {limit_s:g} s on this text and was stopped."
-            raise Halt("failed", f"{said} {COPY_AGAIN}", bad_input=True)
+            sentence = f"The model's {reading.part} took longer than {limit_s:g} s on this text and was stopped."
+            raise Halt("failed", f"{sentence} {COPY_AGAIN}", bad_input=True)
         raise Halt(
             "failed",
             f"Arm {arm} made no progress for {limit_s:g} s during {PHASES[self.phase]} and was stopped. "

@@ -42,8 +42,8 @@ class Executor(Protocol):
     def send(self, command: Command) -> None:
         """Give it a command. Never raises for an executor that is gone: `Died` reports that."""
 
-    def end(self, grace_s: float = 0.0) -> None:
-        """End it and free its memory, after `grace_s` to leave in good order. No letter is sent from now on."""
+    def end(self) -> None:
+        """End it and free its memory. No letter is sent from now on."""
 
 
 @dataclass(frozen=True, slots=True)

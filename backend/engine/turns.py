@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.conductor import Job
-from tokendyno.backend.engine.work import work_of
+from tokendyno.backend.engine.prediction import work_of
 
 KNOWN_RUNS = 32
 """Runs whose seconds the expected wait is estimated from."""
@@ -95,9 +95,9 @@ def place_of(run_id: str, current: Job | None, turns: Turns, pace: Pace, now_s: 
     before = list(itertools.takewhile(lambda job: job.id != run_id, turns))
     if len(before) == len(turns):
         return None
-    ahead = [pace.expected_s(job.asked) for job in before]
+    ahead = [pace.expected_s(job.request) for job in before]
     if current is not None:
-        whole_s = pace.expected_s(current.asked)
+        whole_s = pace.expected_s(current.request)
         ahead.append(None if whole_s is None else max(0.0, whole_s - (now_s - current.begin_s)))
     known = [seconds for seconds in ahead if seconds is not None]
     return QueuePlace(len(ahead), sum(known) if len(known) == len(ahead) else None)

@@ -57,7 +57,7 @@ class MemoryWatch:
         if now_s >= self._family_due_s:
             self._family_due_s = now_s + FAMILY_S
             self._family = _family_of(executor)
-        return all(_sum(self._family, held) > self.limit_bytes for held in (_resident_bytes, _shared_out_bytes))
+        return all(_sum(self._family, bytes_of) > self.limit_bytes for bytes_of in (_resident_bytes, _shared_out_bytes))
 
 
 def _family_of(executor: Executor) -> set[psutil.Process]:
@@ -69,11 +69,11 @@ def _family_of(executor: Executor) -> set[psutil.Process]:
     return found
 
 
-def _sum(family: set[psutil.Process], held: Callable[[psutil.Process], int]) -> int:
+def _sum(family: set[psutil.Process], bytes_of: Callable[[psutil.Process], int]) -> int:
     found = 0
     for one in family:
         with contextlib.suppress(psutil.Error):  # it has ended
-            found += held(one)
+            found += bytes_of(one)
     return found
 
 

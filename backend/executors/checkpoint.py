@@ -11,7 +11,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors.subprocess import environment
 from tokendyno.backend.files.own_folder import own_folder
 
-WRITER = "tokendyno.backend.worker.load.written"
+WRITER = "tokendyno.backend.worker.load.random_weights"
 
 
 @contextlib.contextmanager

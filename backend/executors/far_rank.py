@@ -10,11 +10,11 @@ import msgspec
 
 from tokendyno.backend import hardware, paths
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors.endpoint import Endpoint, interface_to
+from tokendyno.backend.executors.several_machines import Endpoint, interface_to
 from tokendyno.backend.executors.subprocess import environment
 from tokendyno.backend.hardware.same_versions import SAME
 from tokendyno.backend.models import ModelFacts, obstacle, pinned, resolve
-from tokendyno.backend.worker.ranks.share import Hello, Share
+from tokendyno.backend.worker.ranks.launch import Hello, Share
 
 
 def hello_of(facts: ModelFacts | None, problem: str = "") -> Hello:

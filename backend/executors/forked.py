@@ -69,17 +69,17 @@ class Template:
 
     def _start(self) -> None:
         self._env, self._python = environment(), sys.executable
-        self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._link, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self._said = tempfile.TemporaryFile()  # noqa: SIM115, of whatever length: nobody reads it before the end
-            with theirs:
+            self._stderr = tempfile.TemporaryFile()  # noqa: SIM115, of whatever length: nobody reads it before the end
+            with child_end:
                 self._process = subprocess.Popen(
-                    python_command("tokendyno.backend.worker.template", str(theirs.fileno())),
+                    python_command("tokendyno.backend.worker.template", str(child_end.fileno())),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=self._said,
+                    stderr=self._stderr,
                     env=self._env,
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[child_end.fileno()],
                     start_new_session=True,
                 )
             atexit.register(self._process.kill)
@@ -107,12 +107,12 @@ class Template:
                             self._codes[pid] = code
                     self.changed.notify_all()
         code = process.wait()
-        with self._said:
-            self._said.seek(0)
-            said = last_words(self._said.read().decode("utf-8", "replace").splitlines())
+        with self._stderr:
+            self._stderr.seek(0)
+            last = last_words(self._stderr.read().decode("utf-8", "replace").splitlines())
         with self.changed:
             self._link.close()
-            self.trouble = self.trouble or (f"it was killed by signal {-code}" if code < 0 else said or "it ended")
+            self.trouble = self.trouble or (f"it was killed by signal {-code}" if code < 0 else last or "it ended")
             self.changed.notify_all()
 
 
@@ -130,11 +130,11 @@ class Forked:
         self.stdin: IO[bytes] = os.fdopen(our_in, "wb")
         self.stdout: IO[bytes] = os.fdopen(our_out, "rb")
         self.stderr: IO[bytes] = os.fdopen(our_err, "rb")
-        self._theirs = [their_in, their_out, their_err]
+        self._child_ends = [their_in, their_out, their_err]
         self._template, self._abandoned = template, False
-        self._plain: subprocess.Popen[bytes] | None = None
-        self.asked = template.ask(self, environment(), self._theirs)
-        if not self.asked:
+        self._popen: subprocess.Popen[bytes] | None = None
+        self.requested = template.ask(self, environment(), self._child_ends)
+        if not self.requested:
             self._close_theirs()
             for ours in (self.stdin, self.stdout, self.stderr):
                 ours.close()
@@ -168,17 +168,17 @@ class Forked:
         return code
 
     def _code(self) -> int | None:
-        if self._plain is not None:
-            return self._plain.poll()
+        if self._popen is not None:
+            return self._popen.poll()
         if self.pid is not None:
             return self._template.code(self.pid)
         return -signal.SIGKILL if self._abandoned or self.failure else None
 
     def _start_plainly(self) -> None:
         self.note = plainly_since(self._template.trouble)
-        stdin, stdout, stderr = self._theirs
+        stdin, stdout, stderr = self._child_ends
         try:
-            self._plain = subprocess.Popen(
+            self._popen = subprocess.Popen(
                 python_command("tokendyno.backend.worker", str(os.getpid())),
                 stdin=stdin,
                 stdout=stdout,
@@ -186,13 +186,13 @@ class Forked:
                 env=environment(),
                 start_new_session=True,
             )
-            self.pid = self._plain.pid
+            self.pid = self._popen.pid
         except OSError as error:
             self.failure = f"The worker process could not be started ({error.strerror or error})."
 
     def _close_theirs(self) -> None:
-        while self._theirs:
-            os.close(self._theirs.pop())
+        while self._child_ends:
+            os.close(self._child_ends.pop())
 
 
 def plainly_since(trouble: str) -> str:
@@ -209,7 +209,7 @@ class ForkedWorker(WorkerProcess):
 
     def _start(self) -> Process:
         self._forked = Forked(TEMPLATE)
-        if self._forked.asked:
+        if self._forked.requested:
             return self._forked
         if TEMPLATE.trouble and sys.platform == "linux":  # elsewhere every worker starts like this
             self._forked.note = plainly_since(TEMPLATE.trouble)

@@ -5,17 +5,15 @@ is that of the whole process, which no mode limits, and a step that is running (
 that a tokenizer splits) cannot be interrupted; only a chat template that loops in Python code is.
 """
 
-import gc
 import logging
-import sys
 import threading
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from tokendyno.backend.engine.executor import Died, ExecutorKind, Inbox, Letter, StartError
 from tokendyno.backend.messages import Command, Event
 from tokendyno.backend.redact import redact
-from tokendyno.backend.worker.channel import QueueChannel
-from tokendyno.backend.worker.commands import Commands
+from tokendyno.backend.worker.channel import Commands, QueueChannel
 
 log = logging.getLogger("tokendyno")
 
@@ -29,8 +27,13 @@ _TURN = threading.Lock()
 class InProcessWorker:
     """One worker thread. StartError while an earlier one is still busy, since it cannot be killed.
 
-    torch and transformers are imported by the thread, when it starts.
+    torch and transformers are imported by the thread, when it starts. It has no process of its own, and its part of
+    this process's memory cannot be told apart.
     """
+
+    note = ""
+    pids: Sequence[int] = ()
+    resident_bytes: Mapping[int, int] = MappingProxyType({})
 
     def __init__(self, inbox: Inbox) -> None:
         self.load_key = ""
@@ -46,11 +49,6 @@ class InProcessWorker:
         self._thread.start()
 
     @property
-    def note(self) -> str:
-        """Nothing."""
-        return ""
-
-    @property
     def alive(self) -> bool:
         """Whether it accepts commands: its thread runs and it was not told to end."""
         return self.busy and not self._ending
@@ -60,25 +58,15 @@ class InProcessWorker:
         """Whether its thread still runs, possibly after `end`."""
         return self._thread.is_alive()
 
-    @property
-    def pids(self) -> Sequence[int]:
-        """It has no process of its own."""
-        return ()
-
-    @property
-    def resident_bytes(self) -> Mapping[int, int]:
-        """Nothing: its part of this process's memory cannot be told apart."""
-        return {}
-
     def send(self, command: Command) -> None:
         """Hand a command over; a Cancel stops the running Generate after its current token."""
         self._commands.put(command)
 
-    def end(self, grace_s: float = 0.0) -> None:
+    def end(self) -> None:
         """Cancel what runs and wait for the thread, which cannot be killed: after a while the log says so."""
         self._ending = True
         self._commands.abandon()
-        self._thread.join(max(grace_s, END_WAIT_S))
+        self._thread.join(END_WAIT_S)
         if self.busy:
             log.warning("The in-process worker is still busy and cannot be killed; it ends after its current step.")
 
@@ -90,16 +78,18 @@ class InProcessWorker:
             log.exception("the in-process worker failed")
             cause = self._explain(error)
         finally:
-            _free_memory()
             _TURN.release()
             if not self._ending:
                 self._inbox.put(Letter(self, Died(cause)))
 
     def _serve(self) -> None:
         """Carry out commands until they end; the body of the thread."""
-        from tokendyno.backend.worker.serve import serve
+        from tokendyno.backend.worker.serve import free_memory, serve
 
-        serve(self._commands, QueueChannel(self._report), shared_process=True)
+        try:
+            serve(self._commands, QueueChannel(self._report), shared_process=True)
+        finally:
+            free_memory()
 
     def _explain(self, error: BaseException) -> str:
         """A sentence about what ended the thread."""
@@ -108,14 +98,6 @@ class InProcessWorker:
     def _report(self, event: Event) -> None:
         if not self._ending:
             self._inbox.put(Letter(self, event))
-
-
-def _free_memory() -> None:
-    """Free the model that the worker has let go of, and torch's reserved GPU memory."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
 
 
 IN_PROCESS = ExecutorKind(

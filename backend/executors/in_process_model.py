@@ -140,7 +140,7 @@ class InProcessModel:
 
     def text_ids(self, text: str) -> list[int]:
         """The tokens of a text. InputError where the tokenizer fails on it."""
-        from tokendyno.backend.worker.load.unread import token_ids
+        from tokendyno.backend.worker.load.check import token_ids
 
         with self._reading:
             return token_ids(self.loaded.tokenizer, text)
@@ -196,16 +196,15 @@ class InProcessModel:
             raise
         except Exception as error:
             sentence, advice, _ = explain(error)
-            logged = f" Logged before that: {reports.said().rstrip('.')}." if reports.said() else ""
+            logged = f" Logged before that: {reports.text().rstrip('.')}." if reports.text() else ""
             raise RunFailed(redact(f"{sentence}{logged} {advice}".strip())) from error
 
     def _load(self) -> None:
         from tokendyno.backend.worker.channel import QueueChannel
-        from tokendyno.backend.worker.process_settings import borrowed, require_usual
-        from tokendyno.backend.worker.serve import Worker
+        from tokendyno.backend.worker.serve import Worker, require_usual_settings, restored_settings
 
-        require_usual()
-        self._undo.push(borrowed())
+        require_usual_settings()
+        self._undo.push(restored_settings())
         worker = Worker(QueueChannel(self._report), threading.Event(), shared_process=True)
         worker.carry_out(Load(self.checked.plan, self.checked.memory.weights))
         self._worker = worker
@@ -261,13 +260,13 @@ class InProcessModel:
             self._undo.callback(_set_variable, name, os.environ.get(name))
 
     def _free(self) -> None:
-        from tokendyno.backend.worker.process_settings import free
+        from tokendyno.backend.worker.serve import free_memory
 
         if self._texts is not None:
             self._texts.close()
         self._worker = self._texts = None
         self._undo.close()
-        free(self._compiles)
+        free_memory(self._compiles)
 
 
 def require_in_process(checked: Checked, facts: ModelFacts) -> None:

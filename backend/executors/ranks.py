@@ -16,7 +16,7 @@ import psutil
 from tokendyno.backend.engine.executor import HOST, ExecutorKind, Inbox
 from tokendyno.backend.executors.subprocess import WorkerProcess
 from tokendyno.backend.paths import remove_scratch
-from tokendyno.backend.worker.ranks.share import Share
+from tokendyno.backend.worker.ranks.launch import Share
 
 GONE_WAIT_S = 5.0
 
@@ -44,10 +44,10 @@ class RankGroup(WorkerProcess):
             found = sum(int(one.memory_info().rss) for one in (psutil.Process(self.pid), *self._members()))
         return {HOST: found} if found else {}
 
-    def end(self, grace_s: float = 0.0) -> None:
+    def end(self) -> None:
         """End the launcher and every rank; returns when all are gone, and their memory with them."""
         members = self._members()
-        super().end(grace_s)
+        super().end()
         for rank in members:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(rank.pid, signal.SIGKILL)

@@ -1,19 +1,22 @@
 """One model on several machines, by torchrun: this one starts its ranks, and the others theirs by a line that is typed
 there. All of them meet by torchrun's static rendezvous, since rank 0 has to be where the engine is."""
 
+import contextlib
+import ipaddress
 import shlex
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokendyno.backend.engine.deadlines import DEADLINE_S, deadline_override_s
+import psutil
+
+from tokendyno.backend.engine.exchange import DEADLINE_S, deadline_override_s
 from tokendyno.backend.engine.executor import ExecutorKind
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors.endpoint import Endpoint, interface_to
 from tokendyno.backend.executors.ranks import RankGroup
 from tokendyno.backend.messages import Shutdown
-from tokendyno.backend.worker.ranks.share import Hello, Share
+from tokendyno.backend.worker.ranks.launch import Hello, Share
 
 JOIN_WAIT_S = 300.0
 """How long the first machine waits for the others; TOKENDYNO_DEADLINE_S overrides it."""
@@ -23,6 +26,47 @@ FAR_RANK = f"{__package__}.far_rank"
 
 GRACE_S = 5.0
 """For ranks elsewhere to end in good order once a run is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address of the first machine, as the others reach it."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_endpoint(text: str) -> Endpoint:
+    """InputError for what is no HOST:PORT."""
+    host, _, port = text.strip().rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
+        raise InputError(
+            f"{text!r} is no endpoint. Give HOST:PORT, an address of the first machine that the others reach, such as "
+            "192.168.1.10:29500."
+        )
+    return Endpoint(host, int(port))
+
+
+def interface_to(endpoint: Endpoint) -> str:
+    """The network interface of this machine from which an endpoint is reached; "" where none is known."""
+    try:
+        family, *_, address = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(address)  # chooses a route, and sends nothing
+            own = ipaddress.ip_address(str(probe.getsockname()[0]).partition("%")[0])
+    except OSError:
+        return ""
+    for name, addresses in psutil.net_if_addrs().items():
+        for one in addresses:
+            with contextlib.suppress(ValueError):  # a hardware address
+                address = ipaddress.ip_address(one.address.partition("%")[0])
+                if address == own or (address.is_loopback and own.is_loopback):
+                    return str(name)
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +120,9 @@ class Machines:
 class _FirstMachine(RankGroup):
     """Lets ranks on other machines end in good order, which a killed launcher would not."""
 
-    def end(self, grace_s: float = 0.0) -> None:
+    def end(self) -> None:
         if self.alive:
             self._ending = True
             self.send(Shutdown())
             self._waiter.join(GRACE_S)
-        super().end(grace_s)
+        super().end()

@@ -79,15 +79,8 @@ class WorkerProcess:
         self._reader = threading.Thread(target=self._read_events, name="worker-out", daemon=True)
         self._listener = threading.Thread(target=self._read_errors, name="worker-err", daemon=True)
         self._waiter = threading.Thread(target=self._wait, name="worker-wait", daemon=True)
-        try:
-            for thread in (self._reader, self._listener, self._waiter):
-                thread.start()
-        except RuntimeError as error:  # the system gives no more threads
-            self.end()
-            for reader, pipe in ((self._reader, self._process.stdout), (self._listener, self._process.stderr)):
-                if pipe is not None and reader.ident is None:  # a reader that runs closes it
-                    pipe.close()
-            raise StartError(f"The worker process could not be watched ({error}).") from error
+        for thread in (self._reader, self._listener, self._waiter):
+            thread.start()
 
     def _start(self) -> Process:
         """The process, with pipes, as leader of a group of its own."""
@@ -139,13 +132,9 @@ class WorkerProcess:
             self._process.stdin.write(encode(command) + b"\n")
             self._process.stdin.flush()
 
-    def end(self, grace_s: float = 0.0) -> None:
-        """Kill the whole process group, after SIGTERM and up to `grace_s` seconds; later events are dropped."""
+    def end(self) -> None:
+        """Kill the whole process group; later events are dropped."""
         self._ending = True
-        if grace_s:
-            self._signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(grace_s)
         self._signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5)
@@ -200,8 +189,8 @@ class WorkerProcess:
         """What was said on standard error by whom nothing but SIGABRT was left, if that is how it `ended`."""
         if "SIGABRT" not in ended:
             return ""
-        said = next((text for text in reversed(self._stderr_tail) if any(one in text for one in ABORTS)), "")
-        return f" It said: {said.strip()[:300]}" if said else ""
+        reason = next((text for text in reversed(self._stderr_tail) if any(one in text for one in ABORTS)), "")
+        return f" It said: {reason.strip()[:300]}" if reason else ""
 
     def _cause(self, code: int) -> str:
         if code < 0:

@@ -42,8 +42,7 @@ from tokendyno.backend.messages import (
     encode,
 )
 from tokendyno.backend.redact import redact
-from tokendyno.backend.worker.channel import QueueChannel
-from tokendyno.backend.worker.commands import Commands
+from tokendyno.backend.worker.channel import Commands, QueueChannel
 
 IDLE_S = 1.0
 """A call that has been asked for nothing for so long ends."""
@@ -211,12 +210,12 @@ class ZeroGpuWorker(InProcessWorker):
         elif self._line is None or not self._line.send(command):
             self._inbox.put(Letter(self, Died("The GPU had been given back.")))
 
-    def end(self, grace_s: float = 0.0) -> None:
+    def end(self) -> None:
         """Cancel what is running and let the call end; a load that is under way keeps the GPU until it is done."""
         self._ending = True
         self._close()
         self._lines.put(None)
-        super().end(grace_s)
+        super().end()
 
     def _close(self) -> None:
         if self._line is not None:
@@ -259,8 +258,8 @@ class EndedEarly(Exception):
 
     def __init__(self, line: Line, error: Exception) -> None:
         asked_s = call_s("", line.first.expected_s)
-        said = str(getattr(error, "message", error)).rstrip(".")
-        super().__init__(f"ZeroGPU ended the call, which had asked for {asked_s:.0f} s: {said}.")
+        reason = str(getattr(error, "message", error)).rstrip(".")
+        super().__init__(f"ZeroGPU ended the call, which had asked for {asked_s:.0f} s: {reason}.")
 
 
 ZERO_GPU = ExecutorKind(

@@ -1,13 +1,16 @@
 """Who asks: the local user, somebody who logged in or sent a token, or a guest known by a random cookie.
 
 Runs belong to an owner, a text that is stored with them. No owner is a secret: a guest's is a hash of the cookie, so
-that neither the history nor a log can be used to become that guest.
-"""
+that neither the history nor a log can be used to become that guest."""
 
 import hashlib
 import ipaddress
 import re
 import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 LOCAL = ""
@@ -62,3 +65,46 @@ def guest(cookie: str) -> str | None:
     if not COOKIE.fullmatch(cookie):
         return None
     return GUEST + hashlib.sha256(cookie.encode()).hexdigest()[:32]
+
+
+# --- failed attempts -----------------------------------------------------------------------------
+
+MAX_KEYS = 4_096
+
+
+class Throttle:
+    """At most `most` failures of a key in `per_s` seconds. Of `MAX_KEYS` keys: the oldest are forgotten first."""
+
+    def __init__(self, most: int, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._per_s, self._clock = most, per_s, clock
+        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def wait_s(self, key: str) -> float:
+        """Seconds until this key may try again; 0: now."""
+        with self._lock:
+            failures = self._recent(key)
+            return failures[0] + self._per_s - self._clock() if len(failures) >= self._most else 0.0
+
+    def take(self, key: str) -> None:
+        """Count an attempt of this key, before it is known to fail: attempts at the same time count as well."""
+        with self._lock:
+            failures = self._recent(key)
+            failures.append(self._clock())
+            self._failures[key] = failures
+            self._failures.move_to_end(key)
+            while len(self._failures) > MAX_KEYS:
+                self._failures.popitem(last=False)
+
+    def give_back(self, key: str) -> None:
+        """This key's last attempt succeeded: it does not count, those before it still do."""
+        with self._lock:
+            failures = self._recent(key)
+            if failures:
+                failures.pop()
+
+    def _recent(self, key: str) -> deque[float]:
+        failures = self._failures.get(key, deque())
+        while failures and failures[0] <= self._clock() - self._per_s:
+            failures.popleft()
+        return failures

@@ -7,7 +7,7 @@ import msgspec
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models.catalogue import find
 from tokendyno.backend.models.facts import ModelFacts
-from tokendyno.backend.models.files import folder, hub, hub_files, tokenizer_files
+from tokendyno.backend.models.files import folder, hub
 from tokendyno.backend.models.files.config_fields import read_json
 from tokendyno.backend.models.files.gguf import read_gguf
 from tokendyno.backend.models.source import ModelSource
@@ -38,9 +38,9 @@ def obstacle(facts: ModelFacts, offline: bool) -> str:
 def _check_hub(facts: ModelFacts, offline: bool) -> None:
     repo, revision = facts.source.repo, facts.source.revision
     name = f"{repo}@{revision}" if revision else repo
-    lacking = hub_files.lacking(repo, facts.source.at)
+    lacking = hub.lacking(repo, facts.source.at)
     if not lacking:
-        here = hub_files.snapshot(repo, facts.source.at)
+        here = hub.snapshot(repo, facts.source.at)
         if here is not None:
             check_cached(here, repo)
         return
@@ -51,13 +51,13 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
             f"{name} {lacking}, and downloads are off (HF_HUB_OFFLINE). Unset it to download the model, give a "
             f"local folder, {shape}."
         )
-    if entry is not None and entry.gated and not hub_files.logged_in():
+    if entry is not None and entry.gated and not hub.logged_in():
         raise InputError(
             f"{name} {lacking}, is gated, and no login is known here. Accept its licence at "
             f"https://huggingface.co/{repo}, then log in with: hf auth login; {shape}."
         )
     try:
-        hub_files.remote(repo, facts.source.at)
+        hub.remote(repo, facts.source.at)
     except hub.HubUnreachable as error:
         raise InputError(
             f"{name} {lacking}, and the Hub could not be reached ({error.cause}). Check the connection, give a "
@@ -69,7 +69,7 @@ def _check_folder(path: Path) -> None:
     """InputError unless the files of a model can be loaded, as far as is known without building it."""
     folder.check_weights(path)
     folder.refuse_quantized_beside(path, read_json(path / "config.json"))
-    tokenizer_files.check_tokenizer(path)
+    folder.check_tokenizer(path)
 
 
 def check_cached(here: Path, repo: str) -> None:
@@ -88,14 +88,14 @@ def pinned(facts: ModelFacts) -> ModelSource:
     source = facts.source
     if source.kind != "hub" or source.commit:
         return source
-    if not hub_files.lacking(source.repo, source.revision):
-        here = hub_files.snapshot(source.repo, source.revision)
+    if not hub.lacking(source.repo, source.revision):
+        here = hub.snapshot(source.repo, source.revision)
         return msgspec.structs.replace(source, commit=here.name if here else "")
-    return msgspec.structs.replace(source, commit=hub_files.remote(source.repo, source.revision).commit)
+    return msgspec.structs.replace(source, commit=hub.remote(source.repo, source.revision).commit)
 
 
 def download_bytes(source: ModelSource) -> int:
     """Bytes of the files of a Hub model that would be downloaded; 0 for one that is here. It follows `obstacle`."""
-    if source.kind != "hub" or not hub_files.lacking(source.repo, source.at):
+    if source.kind != "hub" or not hub.lacking(source.repo, source.at):
         return 0
-    return hub_files.remote(source.repo, source.at).file_bytes
+    return hub.remote(source.repo, source.at).file_bytes

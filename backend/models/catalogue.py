@@ -1,67 +1,62 @@
 """The models known by name, from presets/models.toml."""
 
 import functools
-import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.files.toml import invalid, read_toml, refuse_duplicates
+from tokendyno.backend.files.toml import read_toml, refuse_duplicates
 from tokendyno.backend.models.facts import ModelKind
 from tokendyno.backend.paths import PRESETS
 
 DEFAULT_MODEL = "pocket"
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogueEntry:
-    """One model of the catalogue.
+class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One model of the catalogue; the file says what each field is.
 
-    table         its config as JSON text, `model_type` included, as AutoConfig.for_model takes it; "" with `folder`
-    repo          Hub id; "" when the weights are embedded in `folder`
+    repo          Hub id; "" where the weights are embedded in `folder`
     gated         its licence must be accepted on the Hub before anything can be fetched
+    table, nulls  its config, `model_type` included, but for the fields that are null
     """
 
     name: str
     title: str
     kind: ModelKind
-    table: str
-    repo: str
-    gated: bool
-    quantization: str | None
     note: str
     sources: tuple[str, ...]
-    folder: Path | None
+    repo: str = ""
+    gated: bool = False
+    quantization: str | None = None
+    table: dict[str, Any] = msgspec.field(name="config", default_factory=dict)
+    nulls: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where an embedded model lies."""
+        return None if self.repo else PRESETS / "models" / self.name
 
     @property
     def config(self) -> str:
-        """The config as JSON text, read lazily for an embedded model. InputError if that file is missing."""
-        return _embedded_config(self.folder) if self.folder else self.table
-
-
-class _ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    title: str
-    kind: ModelKind
-    note: str
-    sources: list[str]
-    repo: str = ""
-    gated: bool = False
-    quantization: str = ""
-    config: dict[str, Any] = msgspec.field(default_factory=dict)
-    nulls: list[str] = []
+        """Its config as JSON text, as AutoConfig.for_model takes it. InputError if an embedded model's is missing."""
+        if self.folder is None:
+            return msgspec.json.encode(self.table | dict.fromkeys(self.nulls)).decode()
+        try:
+            return (self.folder / "config.json").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InputError(f"{self.folder} has no readable config.json. Reinstall tokendyno.") from None
 
 
 class _CatalogueFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    model: list[_ModelTable]
+    model: tuple[CatalogueEntry, ...]
 
 
+@functools.cache
 def catalogue() -> tuple[CatalogueEntry, ...]:
     """All models known by name, the default first. Read once."""
-    return _catalogue(PRESETS / "models.toml")
+    return read_catalogue(PRESETS / "models.toml")
 
 
 def find(name: str) -> CatalogueEntry | None:
@@ -70,38 +65,8 @@ def find(name: str) -> CatalogueEntry | None:
     return next((e for e in catalogue() if wanted and wanted in (e.name.casefold(), e.repo.casefold())), None)
 
 
-@functools.lru_cache(maxsize=1)
-def _catalogue(path: Path) -> tuple[CatalogueEntry, ...]:
-    return read_catalogue(path)
-
-
 def read_catalogue(path: Path) -> tuple[CatalogueEntry, ...]:
     """The entries of one file; InputError names the file and what is wrong in it."""
-    entries = tuple(_entry(table, path) for table in read_toml(path, _CatalogueFile).model)
+    entries = read_toml(path, _CatalogueFile).model
     refuse_duplicates(path, (entry.name.casefold() for entry in entries))
     return entries
-
-
-def _entry(table: _ModelTable, path: Path) -> CatalogueEntry:
-    folder = None if table.repo else path.parent / "models" / table.name
-    if folder and table.config:
-        raise invalid(path, f"{table.name!r} has no repo, so its config must be in {folder}.")
-    return CatalogueEntry(
-        name=table.name,
-        title=table.title,
-        kind=table.kind,
-        table="" if folder else os.fsdecode(msgspec.json.encode(table.config | dict.fromkeys(table.nulls))),
-        repo=table.repo,
-        gated=table.gated,
-        quantization=table.quantization or None,
-        note=table.note,
-        sources=tuple(table.sources),
-        folder=folder,
-    )
-
-
-def _embedded_config(folder: Path) -> str:
-    try:
-        return (folder / "config.json").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"{folder} has no readable config.json. Reinstall tokendyno.") from None

@@ -3,8 +3,7 @@
 The process ends after the answer, and after a minute of a processor's time at the latest, however long that takes
 beside others; its memory is limited. Answers are kept in the cache folder by a hash of the config and the versions that
 counted it; those of the catalogue's models ship, in presets/counted.json. One process runs at a time, and says how far
-it is.
-"""
+it is."""
 
 import functools
 import hashlib
@@ -26,12 +25,58 @@ import psutil
 from tokendyno.backend.child_python import import_variables, last_words, python_command
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.files.whole import PRIVATE, write_whole
-from tokendyno.backend.models.counted import VERSION, Answer, Counted
+from tokendyno.backend.models.facts import CacheLayers, Matrix, ModelKind
 from tokendyno.backend.models.files.config_fields import encode_config
 from tokendyno.backend.paths import PRESETS, ROOT, is_private, private_folder
 
-IDLE_S = 120.0
-"""A process that has had no time of a processor for so long is ended: it waits for what does not come."""
+VERSION = 10
+"""Raised whenever an answer would differ for the same config: answers of other versions are not read."""
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """One model, counted from transformers' own modules and cache. The fields are those of `ModelFacts`.
+
+    float32_in   parameters that stay in float32 where the rest is loaded in a half precision, by its name; "built":
+                 where the model is built with random weights
+    workspace    by number format what a pass over B prompts of S tokens takes beside weights and cache: factors, in
+                 bytes, of S, of B S, of S^2 and of B S^2; without formats that could not be counted
+    """
+
+    kind: ModelKind
+    parameters: int
+    buffer_bytes: int
+    buffer_elements: int
+    float32_in: dict[str, int]
+    matrices: list[Matrix]
+    cache: list[CacheLayers]
+    tied: bool
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocab: int
+    max_positions: int
+    experts: int
+    experts_per_token: int
+    sinks: bool
+    fits_static: bool = True
+    fits_slots: bool = True
+    step_waits: bool = False
+    fits_pages: bool = True
+    shared_inputs: int | None = None
+    workspace: dict[str, list[float]] = {}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """Exactly one of the two."""
+
+    counted: Counted | None = None
+    refused: str = ""
+
+
+MOST_WAIT_S = 1_200.0
+"""After which a process is ended that gets hardly any time of a processor, or waits for what does not come."""
 LOOK_S = 1.0
 """How often it is looked at."""
 
@@ -56,13 +101,7 @@ class Progress(NamedTuple):
     cpu_s: float
 
 
-_progress: Progress | None = None
 _watchers: list[Callable[[Progress | None], object]] = []
-
-
-def progress() -> Progress | None:
-    """Of the count that is going on in this process; None if there is none."""
-    return _progress
 
 
 @contextmanager
@@ -75,9 +114,7 @@ def watched(watcher: Callable[[Progress | None], object]) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
-def _tell(now: Progress | None) -> None:
-    global _progress
-    _progress = now
+def _notify(now: Progress | None) -> None:
     for watcher in [*_watchers]:
         watcher(now)
 
@@ -128,12 +165,12 @@ def count(config: dict[str, Any], where: str) -> Counted:
         return shipped
     data = encode_config(config).encode()
     file = _file(data)
-    answer = _kept(file)
+    answer = _cached(file)
     if answer is None and not _wait.get():
         raise NotCountedYet
     if answer is None:
         with _one_at_a_time:
-            answer = _kept(file) or _keep(file, _ask(data, where))
+            answer = _cached(file) or _store(file, _ask(data, where))
     if answer.counted is None:
         raise InputError(
             f"{where}: {config.get('model_type')!r} models are not supported, because their memory and KV cache cannot "
@@ -148,7 +185,7 @@ def _file(data: bytes) -> Path:
     return private_folder("counts") / f"{key.hexdigest()}.json"
 
 
-def _kept(file: Path) -> Answer | None:
+def _cached(file: Path) -> Answer | None:
     """The answer in that file; None if there is none, or none of ours."""
     try:
         if not is_private(file):
@@ -158,8 +195,8 @@ def _kept(file: Path) -> Answer | None:
         return None
 
 
-def _keep(file: Path, answer: Answer) -> Answer:
-    """Keep an answer. A full disk costs the next count, not this one."""
+def _store(file: Path, answer: Answer) -> Answer:
+    """Cache an answer. A full disk costs the next count, not this one."""
     with suppress(OSError):
         write_whole(file, msgspec.json.encode(answer), PRIVATE)
     return answer
@@ -172,54 +209,45 @@ def bare_environment() -> dict[str, str]:
     return passed | offline | import_variables()
 
 
-class Idle(subprocess.SubprocessError):
-    """A process had no time of a processor for `IDLE_S`."""
-
-
 def answered(
-    command: Sequence[str], data: bytes, cpu_limit_s: float, tell: Callable[[Progress], object] = lambda now: None
+    command: Sequence[str], data: bytes, cpu_limit_s: float, notify: Callable[[Progress], object] = lambda now: None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Give a process `data` and wait for its end. Raises Idle, TimeoutExpired, CalledProcessError."""
+    """Give a process `data` and wait for its end. Raises TimeoutExpired, CalledProcessError."""
     began_s = time.monotonic()
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=bare_environment(), cwd=ROOT
     ) as process:
         try:
             given: bytes | None = data
-            cpu_s, worked_s = 0.0, began_s
+            cpu_s = 0.0
             while True:
                 try:
-                    out, said = process.communicate(given, timeout=LOOK_S)
+                    out, err = process.communicate(given, timeout=LOOK_S)
                     break
                 except subprocess.TimeoutExpired:
                     given, now_s = None, time.monotonic()
                     with suppress(psutil.Error):
                         used = psutil.Process(process.pid).cpu_times()
-                        if used.user + used.system > cpu_s:
-                            cpu_s, worked_s = used.user + used.system, now_s
-                    if cpu_s > cpu_limit_s:
+                        cpu_s = used.user + used.system
+                    if cpu_s > cpu_limit_s or now_s - began_s > MOST_WAIT_S:
                         raise
-                    if now_s - worked_s > IDLE_S:
-                        raise Idle from None
-                    tell(Progress(now_s - began_s, cpu_s))
+                    notify(Progress(now_s - began_s, cpu_s))
         except BaseException:
             process.kill()
             raise
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command, out, said)
-    return subprocess.CompletedProcess(command, 0, out, said)
+        raise subprocess.CalledProcessError(process.returncode, command, out, err)
+    return subprocess.CompletedProcess(command, 0, out, err)
 
 
 def _ask(data: bytes, where: str) -> Answer:
     """Start the process and wait for its answer. InputError if it has none: that is not kept."""
     try:
-        return msgspec.json.decode(answered(COMMAND, data, 2 * CPU_SECONDS, _tell).stdout, type=Answer)
+        return msgspec.json.decode(answered(COMMAND, data, 2 * CPU_SECONDS, _notify).stdout, type=Answer)
     except (OSError, subprocess.SubprocessError, *UNDECODABLE) as error:
         what, last = "ended without an answer", ""
         if isinstance(error, subprocess.TimeoutExpired) or getattr(error, "returncode", 0) == -signal.SIGXCPU:
-            what = f"took more than {CPU_SECONDS} s of a processor's time"
-        elif isinstance(error, Idle):
-            what = f"got no time of a processor for {IDLE_S:.0f} s"
+            what = f"took more than {CPU_SECONDS} s of a processor's time, or {MOST_WAIT_S:,.0f} s"
         elif isinstance(error, subprocess.CalledProcessError):
             last = last_words(error.stderr.decode("utf-8", "replace").splitlines()).rstrip(".")
         raise InputError(
@@ -227,4 +255,4 @@ def _ask(data: bytes, where: str) -> Answer:
             f"{f'Last line on stderr: {last}. ' if last else ''}Try again, or choose another model."
         ) from None
     finally:
-        _tell(None)
+        _notify(None)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tokendyno.backend.models.attention_support import NO_SDPA
+from tokendyno.backend.models.families import NO_SDPA
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.models.stored import StoredFormat
 
@@ -68,22 +68,45 @@ class CacheLayers:
     index_elements: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
-    """One model, from its config.json, its GGUF header or the catalogue. Nothing here is measured.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextModel:
+    """The shape of one text model.
 
-    Lengths and windows are in tokens, sizes in bytes.
+    layer_kinds        one per layer of the cache: a sliding window, everything, or a fixed state
+    window             in tokens
+    heads, kv_heads    query heads and key/value heads of one layer, each of `head_dim` elements
+    experts            experts per layer, 0 if dense; each token is routed to `experts_per_token` of them
+    dtype              torch dtype of the checkpoint, e.g. "bfloat16"; what "auto" in a plan means
+    quantization       how the checkpoint is quantized (e.g. "mxfp4"); None if it is not
+    """
+
+    architecture: str
+    layers: int
+    layer_kinds: tuple[LayerKind, ...]
+    window: int | None
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocab: int
+    max_positions: int
+    experts: int
+    experts_per_token: int
+    dtype: str
+    tied: bool = False
+    quantization: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts(TextModel):
+    """One model, from its config.json, its GGUF header or the catalogue. Nothing here is measured. Sizes are in bytes.
 
     kind               decoder: generates and has a KV cache; encoder: neither (BERT, and a forward pass alone)
-    layer_kinds        one per layer of the cache: a sliding window, everything, or a fixed state
-    heads, kv_heads    query heads and key/value heads of one layer, each of `head_dim` elements
     float32_in         parameters that stay in float32 where the rest is loaded in a half precision, by its name
     buffer_bytes       tensors that are not parameters: rotary frequencies, BERT's position ids
     buffer_elements    numbers of such tensors that have the dtype of the parameters
-    dtype              torch dtype of the checkpoint, e.g. "bfloat16"; what "auto" in a plan means
-    experts            experts per layer, 0 if dense; each token is routed to `experts_per_token` of them
     sinks              learned attention sinks (gpt-oss), which sdpa does not support
-    quantization       how the checkpoint is quantized (e.g. "mxfp4"); None if it is not
     packed_bytes       size of the tensors in the weight files, if their headers were read
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
     template_variables  by which its chat template knows how long to reason; None: unknown
@@ -99,27 +122,11 @@ class ModelFacts:
     model: str
     label: str
     kind: ModelKind
-    architecture: str
-    layers: int
-    layer_kinds: tuple[LayerKind, ...]
-    window: int | None
-    hidden: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    intermediate: int
-    vocab: int
-    max_positions: int
     parameters: int
-    dtype: str
-    experts: int
-    experts_per_token: int
     sinks: bool
     random: bool
     source: ModelSource
     note: str = ""
-    tied: bool = False
-    quantization: str | None = None
     buffer_bytes: int = 0
     buffer_elements: int = 0
     packed_bytes: int | None = None

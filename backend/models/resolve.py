@@ -1,6 +1,7 @@
-"""Resolves what a user typed to the facts of a model, or to an error that says what to do."""
+"""Resolves what a user typed to the facts of a model, or to an error that says what to do. What a config states is
+known by the table of architectures, or counted by transformers."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,33 +9,29 @@ import msgspec
 
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.models.catalogue import CatalogueEntry, catalogue, find
-from tokendyno.backend.models.counting import NotCountedYet, without_waiting
-from tokendyno.backend.models.described import describe
+from tokendyno.backend.models.counting import Counted, NotCountedYet, count, without_waiting
 from tokendyno.backend.models.facts import RANDOM_NOTE, ModelFacts
-from tokendyno.backend.models.files import folder, hub, hub_files
+from tokendyno.backend.models.families import FAMILIES, is_encoder
+from tokendyno.backend.models.files import folder, hub
 from tokendyno.backend.models.files.config_fields import Fields, encode_config, parse_json, read_json
 from tokendyno.backend.models.files.gguf import read_gguf
-from tokendyno.backend.models.shape import read_dtype
+from tokendyno.backend.models.shape import (
+    NOT_SHAPE,
+    Shape,
+    count_buffer_bytes,
+    count_parameters,
+    list_matrices,
+    read_architecture,
+    read_dtype,
+    read_quantization,
+    read_shape,
+)
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.models.stored import NOT_READ, usual_dtype
+from tokendyno.backend.models.stored import read_stored, usual_dtype
 
 RANDOM = "random:"
 FORWARD = "forward:"
 """Before the reference of a decoder: its forward pass is timed, and nothing is generated."""
-
-NOT_SHAPE = (
-    "quantization_config",
-    *NOT_READ,
-    "auto_map",
-    "_name_or_path",
-    "transformers_version",
-    "architectures",
-    "attn_implementation",
-    "_attn_implementation",
-    "experts_implementation",
-    "_experts_implementation",
-)
-"""Config fields that random weights ignore: they are never quantized, and the arm chooses the kernels."""
 
 
 def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> ModelFacts:
@@ -107,7 +104,7 @@ def _catalogued(ref: str, entry: CatalogueEntry) -> ModelFacts:
         label=entry.title,
         quantization=entry.quantization,
     )
-    return _with_template(facts, hub_files.snapshot(entry.repo, ""))
+    return _with_template(facts, hub.snapshot(entry.repo, ""))
 
 
 def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
@@ -124,7 +121,7 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
         return replace(
             facts, note=f"{facts.note} The Hub could not be reached; these are the catalogue's facts.".strip()
         )
-    here = hub_files.snapshot(repo, source.at)
+    here = hub.snapshot(repo, source.at)
     if here is not None:
         folder.refuse_quantized_beside(here, config, repo)
     return _with_template(_facts(ref, config, where, source, label=label, here=here), here)
@@ -155,13 +152,7 @@ def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
 def _gguf(ref: str, path: Path) -> ModelFacts:
     file = read_gguf(path)
     return replace(
-        _facts(
-            ref,
-            file.config,
-            str(path),
-            ModelSource("gguf", path=str(path.resolve())),
-            label=path.name,
-        ),
+        _facts(ref, file.config, str(path), ModelSource("gguf", path=str(path.resolve())), label=path.name),
         note="GGUF weights are dequantized on loading, so the model needs as much memory as a dense one.",
     )
 
@@ -180,11 +171,11 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
         if not (path / "config.json").is_file():
             raise InputError(f"The folder {path} has no config.json. Give one that has, or a catalogue model.")
         config, where, label = read_json(path / "config.json"), str(path / "config.json"), path.name
-    plain = {key: value for key, value in config.items() if key not in NOT_SHAPE}
+    shape = {key: value for key, value in config.items() if key not in NOT_SHAPE}
     fields = Fields(config, where)
-    plain["dtype"] = _dtype(fields, path) or usual_dtype(fields)
-    source = ModelSource("random", config_json=encode_config(plain))
-    return _facts(ref, plain, where, source, label=f"{label} (random weights)")
+    shape["dtype"] = _dtype(fields, path) or usual_dtype(fields)
+    source = ModelSource("random", config_json=encode_config(shape))
+    return _facts(ref, shape, where, source, label=f"{label} (random weights)")
 
 
 def _dtype(fields: Fields, here: Path | None) -> str | None:
@@ -287,3 +278,55 @@ def _existing(path: Path, file_too: bool) -> Path | None:
         return path if path.is_dir() or (file_too and path.is_file()) else None
     except (OSError, RuntimeError, ValueError):  # too long for the file system, or no such home folder
         return None
+
+
+# --- what a config states ------------------------------------------------------------------------
+
+
+def describe(config: dict[str, Any], where: str) -> ModelFacts:
+    """All facts that do not depend on where the model lies. InputError if the config is invalid."""
+    stated = Fields(config, where)
+    if read_architecture(stated) in FAMILIES:
+        shape = read_shape(config, where)
+        facts = _of_table(shape)
+    else:
+        facts = counted_facts(config, count(config, where), where)
+    return replace(facts, stored=read_stored(stated, facts.experts > 0))
+
+
+def _shared(found: Shape | Counted) -> dict[str, Any]:
+    """What a row of the table and a count have under the names of `ModelFacts`."""
+    names = {field.name for field in fields(ModelFacts)}
+    own = found.__struct_fields__ if isinstance(found, Counted) else [field.name for field in fields(found)]
+    return {name: getattr(found, name) for name in own if name in names}
+
+
+def _of_table(shape: Shape) -> ModelFacts:
+    shared = _shared(shape) | {
+        "kind": "encoder" if is_encoder(shape.architecture) else "decoder",
+        "intermediate": shape.expert_width or shape.intermediate,
+        "parameters": count_parameters(shape),
+        "buffer_bytes": count_buffer_bytes(shape),
+        "sinks": shape.family.moe == "gpt_oss",
+        "matrices": list_matrices(shape),
+    }
+    return ModelFacts(model="", label="", source=ModelSource("folder"), random=False, **shared)
+
+
+def counted_facts(config: dict[str, Any], found: Counted, where: str = "the config") -> ModelFacts:
+    """The facts of a model outside the table, from its count."""
+    stated = Fields(config, where)
+    kinds = tuple(layers.kind for layers in found.cache for _ in range(layers.count))
+    shared = _shared(found) | {
+        "architecture": read_architecture(stated),
+        "layers": max(1, len(kinds)),
+        "layer_kinds": kinds,
+        "window": max((layers.window for layers in found.cache if layers.window), default=None),
+        "dtype": read_dtype(stated) or "",
+        "quantization": read_quantization(stated),
+        "matrices": tuple(found.matrices),
+        "float32_in": tuple(found.float32_in.items()),
+        "counted_cache": tuple(found.cache),
+        "counted_workspace": tuple((dtype, tuple(factors)) for dtype, factors in found.workspace.items()),
+    }
+    return ModelFacts(model="", label="", source=ModelSource("folder"), random=False, **shared)

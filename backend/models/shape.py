@@ -1,36 +1,36 @@
-"""Reads the shape of the text model from a config, whatever the architecture calls its fields."""
+"""The shape of the text model by its config, whatever the architecture calls its fields, and what follows from it for
+the architectures of the table: weight matrices, parameters, buffers."""
 
 from dataclasses import dataclass
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.models.facts import LayerKind
+from tokendyno.backend.models.facts import LayerKind, Matrix, TextModel
 from tokendyno.backend.models.families import FAMILIES, Family
 from tokendyno.backend.models.files.config_fields import Fields, show
-from tokendyno.backend.models.stored import quant_method, quantization_part
+from tokendyno.backend.models.stored import IGNORED_BLOCKS, quant_method, quantization_part
+
+KERNEL_FIELDS = ("attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation")
+"""Config fields by which transformers chooses kernels: here the arm does."""
+
+NOT_SHAPE = (
+    "quantization_config",
+    *IGNORED_BLOCKS,
+    "auto_map",
+    "_name_or_path",
+    "transformers_version",
+    "architectures",
+    *KERNEL_FIELDS,
+)
+"""Config fields that say how weights are stored or loaded, and nothing of the shape: random weights ignore them."""
 
 ITEMSIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 """Bytes per element, by torch dtype name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The text model of one config: fields as in ModelFacts, and those that only the parameter count needs."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape(TextModel):
+    """The text model of one config of the table, with what its parameters are counted from."""
 
-    architecture: str
-    layers: int
-    layer_kinds: tuple[LayerKind, ...]
-    window: int | None
-    hidden: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    intermediate: int
-    vocab: int
-    max_positions: int
-    dtype: str | None
-    tied: bool
-    experts: int
-    experts_per_token: int
     expert_layers: int
     expert_width: int
     qkv_bias: bool
@@ -38,7 +38,6 @@ class Shape:
     mlp_bias: bool
     type_vocab: int
     rotary_dim: int
-    quantization: str | None
 
     @property
     def family(self) -> Family:
@@ -88,7 +87,7 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
         intermediate=width,
         vocab=fields.count(("vocab_size",), family.vocab or None, "vocab"),
         max_positions=fields.count(("max_position_embeddings", "n_positions"), family.max_positions, "positions"),
-        dtype=read_dtype(fields),
+        dtype=read_dtype(fields) or "",
         tied=fields.flag("tie_word_embeddings", family.tied),
         experts=experts,
         experts_per_token=chosen,
@@ -109,7 +108,13 @@ def read_architecture(fields: Fields) -> str:
     if architecture is None:
         raise InputError(f"{fields.where} has no 'model_type'. Use a config.json written by transformers.")
     for part in (fields, *nested(fields)):
-        _refuse_kernels(part)
+        for name in KERNEL_FIELDS:
+            value = part.raw(name)
+            if value is not None and (not isinstance(value, str) or not value.isidentifier()):
+                raise InputError(
+                    f"{part.where} asks for the kernel {show(value)}, which is downloaded code. Remove {name!r}; the "
+                    "arm chooses attention."
+                )
     return architecture
 
 
@@ -129,17 +134,6 @@ def read_quantization(fields: Fields) -> str | None:
     """How the checkpoint is quantized, in the word that transformers uses; None if it is not."""
     part = quantization_part(fields)
     return quant_method(part) or None if part else None
-
-
-def _refuse_kernels(fields: Fields) -> None:
-    """Refuse a config that names an attention kernel of the Hub (org/name): transformers would download and run it."""
-    for name in ("attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation"):
-        value = fields.raw(name)
-        if value is not None and (not isinstance(value, str) or not value.isidentifier()):
-            raise InputError(
-                f"{fields.where} asks for the kernel {show(value)}, which is downloaded code. Remove {name!r}; the arm "
-                "chooses attention."
-            )
 
 
 def _expert_layers(fields: Fields, family: Family, layers: int, experts: int) -> int:
@@ -224,18 +218,18 @@ def _given_kinds(given: list[object], fields: Fields, layers: int) -> tuple[Laye
         raise InputError(
             f"{fields.where}: 'layer_types' has {len(given)} entries for {layers} layers. Correct the file."
         )
-    strange = next((kind for kind in given if not isinstance(kind, str) or kind not in LAYER_KINDS), None)
-    if strange is not None or None in given:
+    kinds = [LAYER_KINDS.get(kind) if isinstance(kind, str) else None for kind in given]
+    if None in kinds:
         raise InputError(
-            f"{fields.where}: layers of type {show(strange)} are not supported. "
+            f"{fields.where}: layers of type {show(given[kinds.index(None)])} are not supported. "
             f"Choose a model whose layers are {' or '.join(LAYER_KINDS)}."
         )
-    return tuple(LAYER_KINDS[kind] for kind in given if isinstance(kind, str))
+    return tuple(kind for kind in kinds if kind)
 
 
 def _ruled_kinds(fields: Fields, family: Family, layers: int, window: int | None) -> tuple[LayerKind, ...]:
     if window is None and family.window_rule != "pattern":
-        return tuple(_kind(False) for _ in range(layers))
+        return ("full",) * layers
     match family.window_rule:
         case "late":
             first = fields.count(("max_window_layers",), 28, "layers", 0)
@@ -250,13 +244,104 @@ def _ruled_kinds(fields: Fields, family: Family, layers: int, window: int | None
             sliding = [not last for last in _each(every, layers)]
         case "plain" | "flag":
             sliding = [True] * layers
-    return tuple(_kind(is_sliding) for is_sliding in sliding)
-
-
-def _kind(sliding: bool) -> LayerKind:
-    return "sliding" if sliding else "full"
+    return tuple("sliding" if slides else "full" for slides in sliding)
 
 
 def _each(every: int, layers: int) -> list[bool]:
     """True for the last layer of each group of `every`."""
     return [(layer + 1) % every == 0 for layer in range(layers)]
+
+
+# --- what it is made of --------------------------------------------------------------------------
+
+# Matrices and parameters as transformers 5.22 builds them, by modeling_<name>.py: decoders with their output head
+# (AutoModelForCausalLM), BERT with its pooler and without a task head (AutoModel). Tests compare with those classes.
+
+
+def list_matrices(shape: Shape) -> tuple[Matrix, ...]:
+    """All matrices of the model, without routers and without vectors (norms, biases, sinks)."""
+    match shape.family.layout:
+        case "gpt2":
+            inner = _gpt2_matrices(shape)
+        case "bert":
+            inner = _bert_matrices(shape)
+        case "llama":
+            inner = _llama_matrices(shape)
+    head = () if shape.tied or shape.family.layout == "bert" else (Matrix("head", 1, shape.vocab, shape.hidden),)
+    return (Matrix("embedding", 1, shape.vocab, shape.hidden), *inner, *head)
+
+
+def _llama_matrices(shape: Shape) -> tuple[Matrix, ...]:
+    hidden, layers, width = shape.hidden, shape.layers, shape.intermediate
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    dense = layers - shape.expert_layers
+    experts = shape.expert_layers * shape.experts
+    qkv, mlp, both = shape.qkv_bias, shape.mlp_bias, shape.family.moe == "gpt_oss"
+    attention: tuple[Matrix, ...]
+    if shape.family.joined:
+        attention = (Matrix("linear", layers, queries + 2 * keys, hidden, bias=qkv),)
+        gates = (Matrix("linear", dense, 2 * width, hidden, bias=mlp),)
+    else:
+        attention = (
+            Matrix("linear", layers, queries, hidden, bias=qkv),
+            Matrix("linear", 2 * layers, keys, hidden, bias=qkv),
+        )
+        gates = (Matrix("linear", 2 * dense, width, hidden, bias=mlp),)
+    matrices = (
+        *attention,
+        Matrix("linear", layers, hidden, queries, "columns", shape.o_bias),
+        *gates,
+        Matrix("linear", dense, hidden, width, "columns", mlp),
+        Matrix("expert", experts, 2 * shape.expert_width, hidden, bias=both),
+        Matrix("expert", experts, hidden, shape.expert_width, "columns", both),
+    )
+    return tuple(matrix for matrix in matrices if matrix.count)
+
+
+def _gpt2_matrices(shape: Shape) -> tuple[Matrix, ...]:
+    hidden, layers, width = shape.hidden, shape.layers, shape.intermediate
+    return (
+        Matrix("embedding", 1, shape.max_positions, hidden),
+        Matrix("conv1d", layers, 3 * hidden, hidden, bias=True),
+        Matrix("conv1d", layers, hidden, hidden, bias=True),
+        Matrix("conv1d", layers, width, hidden, bias=True),
+        Matrix("conv1d", layers, hidden, width, bias=True),
+    )
+
+
+def _bert_matrices(shape: Shape) -> tuple[Matrix, ...]:
+    """The pooler after the last layer counts as one more linear layer."""
+    hidden, layers, width = shape.hidden, shape.layers, shape.intermediate
+    return (
+        Matrix("embedding", 1, shape.max_positions, hidden),
+        Matrix("embedding", 1, shape.type_vocab, hidden),
+        Matrix("linear", 4 * layers + 1, hidden, hidden, bias=True),
+        Matrix("linear", layers, width, hidden, bias=True),
+        Matrix("linear", layers, hidden, width, bias=True),
+    )
+
+
+def count_parameters(shape: Shape) -> int:
+    """Number of parameters; tied ones count once."""
+    hidden, family = shape.hidden, shape.family
+    in_matrices = sum(one.elements + one.count * one.rows * one.bias for one in list_matrices(shape))
+    if family.layout != "llama":
+        return in_matrices + (4 * shape.layers + 2) * hidden  # two layer norms with bias in a layer, and one more
+    gpt_oss = family.moe == "gpt_oss"
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    layer = family.norms * hidden + {"": 0, "head": 2 * shape.head_dim, "all": queries + keys}[family.qk_norm]
+    layer += shape.heads * gpt_oss  # sinks
+    router = shape.experts * (hidden + gpt_oss)  # gpt-oss's has a bias
+    return in_matrices + shape.layers * layer + shape.expert_layers * router + hidden
+
+
+def count_buffer_bytes(shape: Shape) -> int:
+    """Bytes of the buffers, each in its own dtype.
+
+    Rotary frequencies are float32 and stored twice (`inv_freq`, `original_inv_freq`), in some models per layer type.
+    BERT stores position and token type ids as int64. Gemma's embedding scale, a single number, is left out.
+    """
+    if shape.family.rope_sets == "none":
+        return 2 * 8 * shape.max_positions if shape.family.layout == "bert" else 0
+    sets = len(set(shape.layer_kinds)) if shape.family.rope_sets == "each" else 1
+    return sets * 2 * (shape.rotary_dim // 2) * 4

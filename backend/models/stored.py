@@ -39,7 +39,7 @@ where it names the head (`get_modules_to_not_convert`)."""
 OF_CONV1D = ("gpt2",)
 """Architectures whose layers are no linear ones; who packed them for GPTQ is not known here."""
 
-NOT_READ = ("quantization", "compression_config")
+IGNORED_BLOCKS = ("quantization", "compression_config")
 """Blocks of a config.json in which other programs state how its weights are packed (MLX, older llm-compressor).
 transformers 5.22 reads `quantization_config` alone."""
 
@@ -89,7 +89,7 @@ def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
     """The format that a config states; None for a dense checkpoint. InputError for a field of the wrong kind."""
     part = quantization_part(config)
     if part is None:
-        _refuse_unread(config)
+        _refuse_ignored(config)
         return None
     named = [name for name in part if part.has(name)]
     says = ", ".join(f"{shown(name)}={shown(part.raw(name))}" for name in named[:MOST_SAID])
@@ -99,10 +99,10 @@ def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
 def _format(part: Fields, config: Fields, experts: bool) -> StoredFormat:
     method, architecture = quant_method(part), config.text("model_type")
     if method not in METHODS:
-        said = (
+        named = (
             f"the quant_method {show(method)}, which transformers 5.22 does not know" if method else "no quant_method"
         )
-        raise InputError(f"{part.where} names {said}: it cannot load these weights. Use the original checkpoint.")
+        raise InputError(f"{part.where} names {named}: it cannot load these weights. Use the original checkpoint.")
     if method == "mxfp4" and architecture != "gpt_oss":
         return _unknown(method, "transformers packs the experts of gpt-oss alone in MXFP4")
     if method == "mxfp4":
@@ -112,9 +112,9 @@ def _format(part: Fields, config: Fields, experts: bool) -> StoredFormat:
     if experts and method in EXPERTS_STAY:
         return _unknown(method, "transformers 5 stacks a layer's experts and cannot load them packed in this way")
     skipped = [str(name) for field in SKIPS for name in part.items(field, 100_000) or ()]
-    strange = next((name for name in skipped if not (DENSE_ANYWAY.search(name) or VISION.search(name))), None)
-    if strange is not None:
-        return _unknown(method, f"it leaves out {show(strange)}, whose share of the weights is not known here")
+    unknown = next((name for name in skipped if not (DENSE_ANYWAY.search(name) or VISION.search(name))), None)
+    if unknown is not None:
+        return _unknown(method, f"it leaves out {show(unknown)}, whose share of the weights is not known here")
     listed = any(part.has(field) for field in SKIPS)
     if method in CONVERTED and listed and not any(map(HEAD.search, skipped)):
         return _unknown(method, "its list of what stays dense does not name lm_head, which is then packed too")
@@ -152,8 +152,8 @@ def usual_dtype(config: Fields) -> str:
     return "float32" if part is None else HALF.get(quant_method(part), "bfloat16")
 
 
-def _refuse_unread(config: Fields) -> None:
-    name = next((name for name in NOT_READ if isinstance(config.raw(name), dict)), None)
+def _refuse_ignored(config: Fields) -> None:
+    name = next((name for name in IGNORED_BLOCKS if isinstance(config.raw(name), dict)), None)
     if name is not None:
         raise InputError(
             f"{config.where}: its weights are quantized as its block {name!r} says, and transformers 5.22 reads "

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from tokendyno.backend.errors import unknown
 from tokendyno.backend.models import ITEMSIZES, Matrix, ModelFacts
-from tokendyno.backend.models.parameters import count_parameters
-from tokendyno.backend.models.shape import read_shape
+from tokendyno.backend.models.shape import count_parameters, read_shape
 from tokendyno.backend.predict.quantized import PACKINGS, Packing, stored_packing
 from tokendyno.backend.predict.setup import Setup
 

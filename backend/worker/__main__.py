@@ -10,12 +10,16 @@ import threading
 import traceback
 from typing import TYPE_CHECKING
 
-from tokendyno.backend.worker.heap import settle_heap
-from tokendyno.backend.worker.lazy_imports import kept_imports
-from tokendyno.backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
+from tokendyno.backend.worker.process import (
+    die_with_parent,
+    frozen_imports,
+    guard_group,
+    keep_events_apart,
+    settle_heap,
+)
 
 if TYPE_CHECKING:
-    from tokendyno.backend.worker.commands import Commands
+    from tokendyno.backend.worker.channel import Commands
 
 
 def read_commands(commands: "Commands") -> None:
@@ -42,15 +46,12 @@ def work(forked: bool = False) -> None:
     """Serve until Shutdown; never returns. `forked`: from a process that has done the imports (see `template`)."""
     guard_group(commands=0)
     events_fd = keep_events_apart()
-    from tokendyno.backend.worker.channel import PipeChannel
-    from tokendyno.backend.worker.commands import Commands
+    from tokendyno.backend.worker.channel import Commands, PipeChannel
     from tokendyno.backend.worker.compiler.own_cache import name_folder
 
     name_folder()
-    with kept_imports():
-        from tokendyno.backend.worker.serve import (
-            serve,  # imports torch and transformers: `Ready` reports how long that took
-        )
+    with frozen_imports():
+        from tokendyno.backend.worker.serve import serve  # torch and transformers: `Ready` reports how long
     settle_heap()
     commands = Commands()
     threading.Thread(target=read_commands, args=(commands,), name="commands", daemon=True).start()

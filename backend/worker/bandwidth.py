@@ -3,8 +3,7 @@
 A read covers every byte of a buffer far larger than any cache, a copy reads and writes each byte. Reading is measured
 as a sum and as a matrix-vector product (what decoding does); the faster one counts, because it serves as an upper
 limit. On a GPU each figure is the median over repeats. On a CPU it is the fastest of them: other programs that are at
-work meanwhile only make a call slower, and the result is kept.
-"""
+work meanwhile only make a call slower, and the result is kept."""
 
 import itertools
 import json
@@ -15,8 +14,6 @@ import time
 from collections.abc import Callable
 
 import torch
-
-from tokendyno.backend.worker import number_formats
 
 BUFFER_BYTES = {"cuda": 2 << 30, "cpu": 512 << 20}
 REPEATS = {"cuda": 30, "cpu": 25}
@@ -82,13 +79,61 @@ def _room_bytes(device: str) -> int:
     return detect().free_bytes
 
 
+# --- number formats ------------------------------------------------------------------------------
+
+# How long products in bfloat16 take on this CPU, as multiples of those in float32. A decoder's step multiplies each of
+# its matrices once with a few rows. So does this: over as many matrices as make up a model of some size, so that they
+# come from the caches or from memory as a model's would. Both formats are timed in turn on one thread, in seconds of
+# the processor: other programs at work count little.
+
+SIZES = ((8 << 20, 160), (96 << 20, 1_024))
+"""Bytes of all weights in bfloat16, and the side of a matrix, as models of that size have them."""
+
+ROWS = (1, 8)
+"""Sequences in a batch."""
+
+FORMAT_REPEATS = 5
+
+
+def format_ratios() -> list[dict[str, float]]:
+    """Fields of `tokendyno.backend.hardware.number_formats.FormatTime`. One thread computes from then on."""
+    torch.set_num_threads(1)
+    found = []
+    for weight_bytes, side in SIZES:
+        with torch.inference_mode():
+            ratios = _ratios(weight_bytes // (2 * side * side), side)
+        found += [{"weight_bytes": weight_bytes, "rows": rows, "ratio": ratio} for rows, ratio in ratios.items()]
+    return found
+
+
+def _ratios(count: int, side: int) -> dict[int, float]:
+    """By rows: time in bfloat16 over time in float32, of a step through `count` matrices."""
+    formats = (torch.bfloat16, torch.float32)
+    weights = {dtype: [torch.ones(side, side, dtype=dtype) for _ in range(count)] for dtype in formats}
+    ratios = {}
+    for rows in ROWS:
+        taken: dict[torch.dtype, list[float]] = {dtype: [] for dtype in formats}
+        for _ in range(FORMAT_REPEATS + 1):
+            for dtype in formats:
+                x = torch.ones(rows, side, dtype=dtype)
+                begin_s = time.process_time()
+                for weight in weights[dtype]:
+                    torch.nn.functional.linear(x, weight)
+                taken[dtype].append(time.process_time() - begin_s)
+        bfloat16_s, float32_s = (statistics.median(taken[dtype][1:]) for dtype in formats)
+        ratios[rows] = bfloat16_s / float32_s
+    return ratios
+
+
 def main() -> None:
     """Library output is redirected to standard error: the result is the only line on standard output."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     device = sys.argv[1]
-    formats = {"bfloat16": number_formats.measured()} if device == "cpu" else {}
-    out.write(json.dumps(measure(device) | formats) + "\n")
+    rates = measure(device)
+    if device == "cpu":
+        rates["bfloat16"] = format_ratios()
+    out.write(json.dumps(rates) + "\n")
     out.flush()
 
 

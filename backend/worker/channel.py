@@ -1,6 +1,8 @@
-"""How a worker reports: a channel takes its events, and times its phases."""
+"""What a worker is told and what it reports: a queue of commands, and a channel that takes events and times phases."""
 
+import contextlib
 import os
+import queue
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -8,7 +10,21 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from tokendyno.backend.messages import Amount, Event, PhaseName, Progress, encode
+from tokendyno.backend.messages import (
+    Amount,
+    Cancel,
+    Command,
+    Event,
+    Generate,
+    Load,
+    PhaseName,
+    Probe,
+    Progress,
+    Prove,
+    Score,
+    Shutdown,
+    encode,
+)
 
 
 class Channel(Protocol):
@@ -85,3 +101,54 @@ class QueueChannel(_Phases):
     def send(self, event: Event) -> None:
         """Hand the event over; `put` must be safe to call from any thread."""
         self._put(event)
+
+
+Work = Load | Generate | Prove | Probe | Score
+"""Commands that are carried out in turn."""
+
+
+class Commands:
+    """Filled by one thread, iterated by another, which carries the commands out. Ends at Shutdown or `close`.
+
+    cancelled   set while the Generate or Score that was taken last is cancelled. A Cancel applies to every one put
+                before it and to none after it, whenever they are taken
+    """
+
+    def __init__(self) -> None:
+        self.cancelled = threading.Event()
+        self._queue: queue.SimpleQueue[tuple[int, Work] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._put = self._cancelled_up_to = 0  # numbers of the newest one, and of the newest cancelled
+
+    def put(self, command: Command) -> None:
+        """Add a command. Only a Cancel takes effect before the commands ahead of it are done."""
+        match command:
+            case Cancel():
+                with self._lock:
+                    self._cancelled_up_to = self._put
+                    self.cancelled.set()
+            case Shutdown():
+                self.close()
+            case Load() | Generate() | Prove() | Probe() | Score():
+                self._put += isinstance(command, Generate | Score)
+                self._queue.put((self._put, command))
+
+    def close(self) -> None:
+        """No more commands: iteration ends after those that were put."""
+        self._queue.put(None)
+
+    def abandon(self) -> None:
+        """Cancel what is running and drop everything behind it: iteration ends with the current command."""
+        self.put(Cancel())
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._queue.get_nowait()
+        self.close()
+
+    def __iter__(self) -> Iterator[Work]:
+        while (taken := self._queue.get()) is not None:
+            number, command = taken
+            if isinstance(command, Generate | Score):
+                with self._lock:
+                    (self.cancelled.set if number <= self._cancelled_up_to else self.cancelled.clear)()
+            yield command

@@ -79,8 +79,8 @@ def explain(error: Exception) -> tuple[str, str, bool]:
 
 def _compile_error(error: Exception) -> str:
     """The first error that the compiler reported: below "Output:" of torch's message."""
-    said = [line.strip() for line in str(error).rpartition("Output:\n")[2].splitlines() if line.strip()]
-    first = next((line for line in said if "error:" in line), said[0] if said else "it gave no reason")
+    lines = [line.strip() for line in str(error).rpartition("Output:\n")[2].splitlines() if line.strip()]
+    first = next((line for line in lines if "error:" in line), lines[0] if lines else "it gave no reason")
     return first.rpartition("error: ")[2][:300]
 
 

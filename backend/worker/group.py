@@ -24,7 +24,7 @@ class Group(Protocol):
     def agree(self, answer: bool) -> bool:
         """Rank 0's answer, on every rank. All of them must ask the same questions in the same order."""
 
-    def exchange(self, mine: bytes) -> Sequence[bytes]:
+    def exchange(self, own: bytes) -> Sequence[bytes]:
         """What every rank gave, by rank. Returns once all have; raises where one of them fails instead."""
 
     def settle(self, failed: Failed) -> Failed:
@@ -39,8 +39,8 @@ class Alone:
     def agree(self, answer: bool) -> bool:
         return answer
 
-    def exchange(self, mine: bytes) -> Sequence[bytes]:
-        return [mine]
+    def exchange(self, own: bytes) -> Sequence[bytes]:
+        return [own]
 
     def settle(self, failed: Failed) -> Failed:
         return failed

@@ -10,29 +10,29 @@ _BEGIN_S = time.perf_counter()
 
 import torch
 
-from tokendyno.backend.worker.lazy_imports import light_imports
+from tokendyno.backend.worker.process import light_imports
 
 with light_imports():
     import transformers
     from transformers import AutoModelForCausalLM, AutoTokenizer, GptOssForCausalLM  # noqa: F401
 
+import gc
 import logging
 import re
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from tokendyno.backend import hardware
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Failed, Generate, Load, Loaded, Probe, Prove, Ready, Score
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.redact import redact
-from tokendyno.backend.worker.channel import Channel
-from tokendyno.backend.worker.commands import Commands, Work
+from tokendyno.backend.worker.channel import Channel, Commands, Work
 from tokendyno.backend.worker.errors import explain
 from tokendyno.backend.worker.group import own_group
+from tokendyno.backend.worker.load.check import announce
 from tokendyno.backend.worker.load.loader import LoadedModel, load
-from tokendyno.backend.worker.load.unread import announce
 from tokendyno.backend.worker.prove.tensor_bytes import parameter_count
 from tokendyno.backend.worker.runners.course import Course, course_for
 
@@ -72,7 +72,7 @@ class Worker:
     def take_runner(self, plan: Plan, many: bool = False) -> Course:
         """The runner of a plan, whose model is loaded. `many`: it serves many requests."""
         if self.model is None or plan.load_key != self._key:
-            raise RuntimeError("A run was asked for before its Load")
+            raise RuntimeError("A run was requested before its Load")
         self._runner = course_for(
             self.model, plan, self._channel, self._cancelled, self._shared_process, self._runner, many
         )
@@ -88,7 +88,7 @@ class Worker:
                 torch.cuda.empty_cache()  # memory that only the load needed would count as the run's
         assert self.model is not None
         observed = self.model.observed
-        stages = ({}, {}, None) if reused else (observed.stages_s, observed.peak_bytes, observed.cached)
+        stages = ({}, {}, None) if reused else (observed.stages_s, observed.peak_bytes, observed.cached_share)
         parameters = parameter_count(self.model.model)
         own_group().exchange(b"loaded")  # a rank that could not load fails the load
         self._channel.send(Loaded(self._weight_bytes, parameters, reused, *stages))
@@ -117,7 +117,7 @@ def serve(
             with reports.listening():
                 worker.carry_out(command)
         except Exception as error:
-            failed = own_group().settle(failure(error, channel, reports.said()))
+            failed = own_group().settle(failure(error, channel, reports.text()))
             channel.send(failed)
             if failed.fatal:
                 return
@@ -182,7 +182,7 @@ class Reports(logging.Handler):
         if text and text not in self._texts:
             self._texts.append(text)
 
-    def said(self) -> str:
+    def text(self) -> str:
         """What was logged, newest last, in one line; "" if nothing was."""
         text = " / ".join(self._texts)
         if len(text) <= MOST_CHARACTERS:
@@ -195,3 +195,42 @@ def _essence(text: str) -> str:
     """The lines of a log record that say what failed and why, without secrets."""
     lines = [line for line in redact(text).splitlines() if line.strip() and not _NOISE.match(line)]
     return "; ".join(" ".join(line.strip(" |").split()) for line in dict.fromkeys(lines))
+
+
+# --- in somebody else's process ------------------------------------------------------------------
+
+# What libraries keep once for a whole process: looked at before a load, given back after it.
+
+
+def require_usual_settings() -> None:
+    """InputError where torch has settings under which an arm would not be what a worker measures."""
+    dtype, precision = torch.get_default_dtype(), torch.get_float32_matmul_precision()
+    changed = [
+        *([f"torch.set_default_dtype({dtype})"] if dtype != torch.float32 else []),
+        *([f"torch.set_float32_matmul_precision({precision!r})"] if precision != "highest" else []),
+        *(["torch.use_deterministic_algorithms(True)"] if torch.are_deterministic_algorithms_enabled() else []),
+    ]
+    if changed:
+        raise InputError(
+            f"This process has {' and '.join(changed)}, so the arm would not compute what was measured. Undo "
+            "that before td.load, or load the model in another process."
+        )
+
+
+def restored_settings() -> ExitStack:
+    """Closing it gives back what a load changes: the number of CPU threads, and bars of progress, off from now on."""
+    undo = ExitStack()
+    undo.callback(torch.set_num_threads, torch.get_num_threads())
+    if transformers.utils.logging.is_progress_bar_enabled():
+        transformers.utils.logging.disable_progress_bar()
+        undo.callback(transformers.utils.logging.enable_progress_bar)
+    return undo
+
+
+def free_memory(compiled: bool = False) -> None:
+    """Free a model that was let go of, what was compiled for it, and memory of the GPU that torch reserves."""
+    gc.collect()
+    if compiled:
+        torch._dynamo.reset()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()

@@ -16,20 +16,20 @@ from tokendyno.backend.fit.sharding import Asked, ShardRow
 _EXPERTS = re.compile(r"\bexperts\b")
 
 
-def rows(asked: Asked) -> list[ShardRow]:
+def rows(wanted: Asked) -> list[ShardRow]:
     """The parameters of the first rank, those that differ only in the number of their layer together."""
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
     from tokendyno.backend.worker.load.parallel import distributed_config
-    from tokendyno.backend.worker.load.random_model import empty_model
+    from tokendyno.backend.worker.load.random_weights import empty_model
 
-    whole = empty_model(asked.config_json, asked.dtype, None)
-    split = empty_model(asked.config_json, asked.dtype, None)
-    config = distributed_config(split.config.model_type, asked.tensor, asked.expert)
+    whole = empty_model(wanted.config_json, wanted.dtype, None)
+    split = empty_model(wanted.config_json, wanted.dtype, None)
+    config = distributed_config(split.config.model_type, wanted.tensor, wanted.expert)
     plans = [plan for plan in resolve_parallel_plans(split, config) if plan]
     if not plans:
         raise ValueError(f"it has no parallel plan for {split.config.model_type}.")
-    mesh = _mesh(asked.tensor)
+    mesh = _mesh(wanted.tensor)
     for plan in plans:
         apply_tensor_parallelism(split, mesh, plan)
     split.tie_weights()
@@ -37,8 +37,8 @@ def rows(asked: Asked) -> list[ShardRow]:
     shapes = {name: tuple(one.shape) for name, one in whole.named_parameters()}
     for name, one in split.named_parameters():
         local = one.to_local() if hasattr(one, "to_local") else one
-        plain = re.sub(r"\.\d+\.", ".*.", name)
-        key = plain, _how(name, one, shapes[name]), shapes[name], tuple(local.shape)
+        pattern = re.sub(r"\.\d+\.", ".*.", name)
+        key = pattern, _how(name, one, shapes[name]), shapes[name], tuple(local.shape)
         found.setdefault(key, []).append(int(local.nbytes))
     return [
         ShardRow(name, len(sizes), how, shape, part, sum(sizes)) for (name, how, shape, part), sizes in found.items()
@@ -76,9 +76,9 @@ def _how(name: str, parameter: Any, whole: tuple[int, ...]) -> str:
 def main() -> None:
     answers = os.dup(1)
     os.dup2(2, 1)  # libraries print
-    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
+    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
     with os.fdopen(answers, "wb") as out:
-        out.write(msgspec.json.encode(rows(asked)))
+        out.write(msgspec.json.encode(rows(wanted)))
 
 
 if __name__ == "__main__":

@@ -27,13 +27,10 @@ import sys
 import threading
 import traceback
 
-from tokendyno.backend.worker.lazy_imports import kept_imports
+from tokendyno.backend.worker.process import frozen_imports
 
 MOST_BYTES = 1 << 17
 """Of a message: environments are smaller (`getconf ARG_MAX` counts in MiB, and is never met)."""
-
-LOOK_S = 0.25
-"""How often this process asks, while it imports, whether anybody still wants it."""
 
 MADV_POPULATE_READ = 22  # man 2 madvise
 CUDA_ERROR_NOT_INITIALIZED = 3
@@ -42,28 +39,17 @@ CUDA_ERROR_NOT_INITIALIZED = 3
 def main() -> None:
     """Import, then fork whenever asked."""
     link = socket.socket(fileno=int(sys.argv[1]))
-    signal.signal(signal.SIGALRM, lambda *_: _end_if_unwanted(link))
-    signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
     # Whether there is a GPU is asked without its driver, and numpy starts no threads: no worker computes with it.
     os.environ |= {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "OPENBLAS_NUM_THREADS": "1"}
-    with kept_imports():
+    with frozen_imports():
         import tokendyno.backend.worker.serve  # noqa: F401
 
     from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
     get_checkpoint_conversion_mapping("")  # patterns for every model there is, which each worker would compile anew
-    signal.setitimer(signal.ITIMER_REAL, 0.0)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     if reason := _why_not():
         sys.exit(reason)  # said on standard error: a message would be lost where requests lie unread in the socket
     _serve(link)
-
-
-def _end_if_unwanted(link: socket.socket) -> None:
-    hung_up = select.poll()
-    hung_up.register(link, 0)
-    if hung_up.poll(0):
-        os._exit(0)
 
 
 def _why_not() -> str:
@@ -73,8 +59,8 @@ def _why_not() -> str:
     with open("/proc/self/maps") as maps:
         if "libcuda.so" not in maps.read():
             return ""
-    asked = ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(ctypes.c_int()))
-    return "" if asked == CUDA_ERROR_NOT_INITIALIZED else "an imported package initialized the GPU's driver"
+    answer = ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(ctypes.c_int()))
+    return "" if answer == CUDA_ERROR_NOT_INITIALIZED else "an imported package initialized the GPU's driver"
 
 
 def _serve(link: socket.socket) -> None:

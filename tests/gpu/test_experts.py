@@ -16,7 +16,7 @@ from tests.support.whole_layers import MIXTURES
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan
-from tokendyno.backend.worker.patch.apply import put_in
+from tokendyno.backend.worker.load.loader import apply_patches
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.projections import fuse
 from tools.bench.gpu.bench_cli import bench
@@ -207,7 +207,7 @@ def with_triton(model: Any, whole: bool) -> Any:
     if whole:
         fuse(model)
     more: dict[str, Any] = {"kernels": "local", "kernels_path": str(kernel_packages.BUNDLED)} if whole else {}
-    put_in(model, LoadPlan(ModelSource("random"), device="cuda", experts=TRITON, **more))
+    apply_patches(model, LoadPlan(ModelSource("random"), device="cuda", experts=TRITON, **more))
     return model
 
 
@@ -270,8 +270,7 @@ def packed_and_dense() -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, Mxfp4Config
 
-    from tokendyno.backend.worker.load.packed import read_packed
-    from tokendyno.backend.worker.load.quantization import cast_experts
+    from tokendyno.backend.worker.load.quantization import cast_experts, read_packed
 
     read_packed(True)
     packed = AutoModelForCausalLM.from_pretrained(PACKED, dtype=torch.float32, device_map="cuda").eval()

@@ -76,13 +76,13 @@ def test_our_rms_norm_is_one(shape: tuple[int, ...], dtype: str, nearness: float
 def test_the_text_with_it_is_the_text_without(architecture: str) -> None:
     import torch
 
-    from tokendyno.backend.worker.patch.apply import put_in
+    from tokendyno.backend.worker.load.loader import apply_patches
 
     ids = torch.arange(5, 17, device="cuda")[None]
     more: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 24, "do_sample": False}
     model = build(architecture, device="cuda")
     wanted = model.generate(ids, **more)
-    put_in(model, fresh("local", kernel_packages.BUNDLED / "rmsnorm"))
+    apply_patches(model, fresh("local", kernel_packages.BUNDLED / "rmsnorm"))
     for settings in ({}, {"cache_implementation": "static"}):
         assert torch.equal(model.generate(ids, **more, **settings), wanted), settings
 
@@ -95,7 +95,7 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
 ) -> None:
     """The code that loads Hub kernels, with the bundled kernel under the name of the Hub's."""
     from tokendyno.backend.plan import Plan
-    from tokendyno.backend.worker.patch.apply import put_in
+    from tokendyno.backend.worker.load.loader import apply_patches
     from tokendyno.backend.worker.prove.observation import Observation
 
     ours = kernel_packages.BUNDLED / "rmsnorm" / "build" / "torch-cuda"
@@ -109,7 +109,7 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
     monkeypatch.setenv("LOCAL_KERNELS", f"kernels-community/liger-kernels={tmp_path}")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     model = build("llama", device="cuda")
-    put_in(model, fresh("hub"))
+    apply_patches(model, fresh("hub"))
     finding = find("experts", Observation(model, None, Plan(fresh("hub"))))
     assert finding.effective == "hub"
     assert finding.proof == "9 x RMSNorm by kernels-community/liger-kernels (LOCAL_KERNELS)"

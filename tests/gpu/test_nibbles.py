@@ -36,7 +36,7 @@ def read(kernels: Any, part: Any) -> tuple[Any, Any, Any]:
     """What the kernel reads, and (rows, columns) as bitsandbytes dequantizes it."""
     from bitsandbytes.functional import dequantize_4bit
 
-    from tokendyno.backend.worker.patch.four_bits import lay_together
+    from tokendyno.backend.worker.patch.quantized import lay_together
 
     plain = dequantize_4bit(part.weight.data, part.weight.quant_state)
     lay_together(part.weight.quant_state)
@@ -54,7 +54,7 @@ def test_a_unit_vector_gives_the_numbers_of_bitsandbytes(
     """Bit for bit, every column; of joined rows too, whose scales have an offset for each part."""
     import torch
 
-    from tokendyno.backend.worker.patch.four_bits import Joined4bit, lay_together
+    from tokendyno.backend.worker.patch.quantized import Joined4bit, lay_together
 
     torch.manual_seed(0)
     made = getattr(torch, dtype)
@@ -100,7 +100,7 @@ def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, in
 def test_other_blocks_and_scales_elsewhere_are_left_to_bitsandbytes(kernels: Any) -> None:
     import torch
 
-    from tokendyno.backend.worker.patch.four_bits import lay_together
+    from tokendyno.backend.worker.patch.quantized import lay_together
 
     whole = linear(64, 128, "nf4", False, torch.bfloat16)
     assert kernels.nibbles.matrix(whole.weight) is None  # its scales lie anywhere

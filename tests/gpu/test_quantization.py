@@ -36,13 +36,12 @@ def test_packed_weights_are_those_of_the_dense_model_and_it_computes_with_them(c
     import torch
 
     from tokendyno.backend.plan import LoadPlan
-    from tokendyno.backend.worker.load import random_model
     from tokendyno.backend.worker.load.device import Observed
-    from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
+    from tokendyno.backend.worker.load.random_weights import load_as_checkpoint, random_model
 
     source = resolve("random:Qwen3-0.6B").source
     ids = torch.tensor([[5, 6, 7, 8]], device="cuda")
-    dense = random_model.random_model(source.config_json, "auto", None, "cuda")
+    dense = random_model(source.config_json, "auto", None, "cuda")
     packed = load_as_checkpoint(LoadPlan(source, device="cuda", quantization=choice), Observed())
     with torch.inference_mode():
         worst, read = 0.0, 0
@@ -69,7 +68,7 @@ def test_nothing_dense_stays_reserved_between_quantized_random_weights(choice: s
 
     from tokendyno.backend.plan import LoadPlan
     from tokendyno.backend.worker.load.device import Observed
-    from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
+    from tokendyno.backend.worker.load.random_weights import load_as_checkpoint
 
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
@@ -106,8 +105,8 @@ def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
     import torch
 
     from tokendyno.backend.worker.load.device import Observed
-    from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
-    from tokendyno.backend.worker.patch.apply import put_in
+    from tokendyno.backend.worker.load.loader import apply_patches
+    from tokendyno.backend.worker.load.random_weights import load_as_checkpoint
 
     plan = pocket_where_mxfp4_runs()
     ids = torch.arange(5, 37, device="cuda")[None]
@@ -117,7 +116,7 @@ def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
             experts = plan.experts if choice == "mxfp4" else None
             how = LoadPlan(plan.source, device="cuda", quantization=choice, experts=experts)
             model = load_as_checkpoint(how, Observed())
-            put_in(model, how)
+            apply_patches(model, how)
             answers.append(model(ids).logits.float())
     apart = ((answers[0] - answers[1]).norm(dim=-1) / answers[1].norm(dim=-1)).flatten()
     print("positions, by how far they are apart:", [round(float(one), 4) for one in apart.sort().values])

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from tests.hostile import corpus
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import check_loadable, resolve
-from tokendyno.backend.models.files.folder import chat_template, read_weights
+from tokendyno.backend.models.files.folder import chat_template, check_tokenizer, read_header, read_weights
 from tokendyno.backend.models.files.gguf import read_gguf
-from tokendyno.backend.models.files.safetensors import read_header
-from tokendyno.backend.models.files.tokenizer_files import check_tokenizer
 
 LIMIT_S = 10
 LONGEST = 1500

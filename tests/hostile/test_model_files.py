@@ -13,7 +13,7 @@ import pytest
 from tests.hostile.corpus import POCKET
 from tests.support.worker import light
 from tokendyno.backend.engine.bench import Bench
-from tokendyno.backend.engine.deadlines import TEXT_LIMIT_S
+from tokendyno.backend.engine.exchange import TEXT_LIMIT_S
 from tokendyno.backend.hosting.limits import GIB, LIMITS
 from tokendyno.backend.runs.run import Run
 
@@ -68,7 +68,7 @@ def test_a_generation_config_that_cannot_be_read_is_named(warm_bench: Bench, tmp
 
 def test_weights_that_their_own_library_refuses_are_named(warm_bench: Bench, tmp_path: Path) -> None:
     ended = run(warm_bench, tmp_path, "model.safetensors", retyped())
-    refused(ended, "The model's model.safetensors cannot be read (SafetensorError: ")
+    refused(ended, "The model's weights (model.safetensors) cannot be read (SafetensorError: ")
 
 
 def test_a_tokenizer_that_panics_is_named(warm_bench: Bench, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.models.files.tokenizer_files import check_tokenizer
+from tokendyno.backend.models.files.folder import check_tokenizer
 from tokendyno.backend.recordings.format import read_recording
 def most(): return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 path, before = Path(sys.argv[1]), most()

@@ -19,7 +19,7 @@ from tokendyno.backend.runs.batch_series import BatchSeries
 from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.worker.loop.loop import DecodeLoop
-from tokendyno.backend.worker.prompt.requests import read_requests
+from tokendyno.backend.worker.prompt.prompt import read_requests
 from tokendyno.backend.worker.runners.cache import Caches
 
 NEW = 16

@@ -8,7 +8,7 @@ import torch
 from tests.sabotage.saboteur import Patch, table, tests_of
 from tests.sabotage.test_compile import COMPILES, COMPILING, STATIC, forgotten  # noqa: F401
 from tokendyno.backend.predict.lengths import rounded
-from tokendyno.backend.worker.prompt import padding
+from tokendyno.backend.worker.prompt import prompt as prompts
 from tokendyno.backend.worker.runners import decode
 
 
@@ -17,7 +17,7 @@ def not_padded() -> Any:
 
 
 def padded_to_half() -> Any:
-    return mock.patch.object(padding, "rounded", lambda shapes, tokens: rounded(shapes, tokens) // 2)
+    return mock.patch.object(prompts, "rounded", lambda shapes, tokens: rounded(shapes, tokens) // 2)
 
 
 def fixed_sizes() -> Any:

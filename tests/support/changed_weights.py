@@ -18,12 +18,3 @@ def changed_copy(target: Path, changes: Mapping[str, Callable[[Any], object]], o
         change(tensors[name])
     save_file(tensors, target / "model.safetensors", {"format": "pt"})
     return target
-
-
-def one_number(value: float, place: int = 1234) -> Callable[[Any], object]:
-    """Changes one element of a tensor."""
-
-    def change(tensor: Any) -> None:
-        tensor.view(-1)[place] = value
-
-    return change

@@ -71,7 +71,7 @@ class ScriptedExecutor:
             case _:
                 pass
 
-    def end(self, grace_s: float = 0.0) -> None:
+    def end(self) -> None:
         self.alive = False
 
     def _stall(self) -> None:

@@ -19,9 +19,9 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 
 from tokendyno.backend.counter.cache import held_tensors, observed
 from tokendyno.backend.counter.model import Refused, build, count, read_config
-from tokendyno.backend.models.described import counted_facts
 from tokendyno.backend.models.facts import ModelFacts
 from tokendyno.backend.models.families import ENCODERS, is_encoder
+from tokendyno.backend.models.resolve import counted_facts
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
 from tokendyno.backend.predict.weights import weight_bytes

@@ -16,9 +16,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tokendyno.backend.hosting.limits import Limits
-from tokendyno.backend.hosting.throttle import Throttle
 from tokendyno.backend.hosting.users import Accounts
-from tokendyno.backend.hosting.visitor import LOCAL, Visitor, counted_address, guest, new_cookie
+from tokendyno.backend.hosting.visitor import LOCAL, Throttle, Visitor, counted_address, guest, new_cookie
 from tokendyno.ui.gate.routes import is_address, without_port
 
 GUEST_COOKIE = "tokendyno_visitor"

@@ -21,7 +21,7 @@ from tokendyno.backend.ablation.trials import Follow, Stopped, Task, keep, run_o
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, reading_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors.errand import Done, Errand
+from tokendyno.backend.executors.trial_process import Done, TrialTask
 from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.quality import Quality, QualityText
@@ -67,7 +67,9 @@ class Advice:
             while units := self._units(budget_s):
                 self._carry_out(units[0][0], budget_s, follow, visitor)
 
-    def perform_in(self, places: Sequence[Place], errand: Errand, budget_s: float, say: Callable[[str], None]) -> None:
+    def perform_in(
+        self, places: Sequence[Place], errand: TrialTask, budget_s: float, say: Callable[[str], None]
+    ) -> None:
         """The same in several places at once, where an arm that starts too slowly is not stopped. `errand`: what all
         errands have in common."""
         self.steps.places, last_s = len(places), dict[str, float]()

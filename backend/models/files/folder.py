@@ -1,16 +1,22 @@
-"""Reads a model folder: its config and weight files, and whether they can be loaded."""
+"""Reads a model folder within bounds: its config, weight files and tokenizer, and whether they can be loaded.
+
+A safetensors file is the length of its header in 8 bytes (little endian), a JSON header, then the tensors' bytes
+(https://github.com/huggingface/safetensors#format). It is read without the library, which imports numpy.
+"""
 
 import json
+import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.models.files.config_fields import read_json, show
-from tokendyno.backend.models.files.safetensors import read_header
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -47,8 +53,9 @@ class FilesMissing(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What the weight files of a folder contain, by their headers. `dtype`: of the first file, as transformers takes
-    it where the config names none."""
+    """What weight files contain, by their headers. dtype: torch's, as transformers takes it where the config names
+    none: of the first file's first tensor by name that is a float of at least 16 bits (`get_state_dict_dtype` in
+    modeling_utils.py of 5.22)."""
 
     tensor_bytes: int
     elements: int
@@ -141,17 +148,30 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
 def read_weights(folder: Path) -> Weights | None:
     """The folder's weights by their headers; None if there are none or they are damaged."""
     try:
-        files = weight_files(folder)
-        headers = [read_header(file) for file in files]
+        headers = [read_header(file) for file in weight_files(folder)]
     except InputError:
         return None
     if not headers:
         return None
-    return Weights(
-        tensor_bytes=sum(header.tensor_bytes for header in headers),
-        elements=sum(header.elements for header in headers),
-        dtype=headers[0].dtype,
-    )
+    return Weights(sum(one.tensor_bytes for one in headers), sum(one.elements for one in headers), headers[0].dtype)
+
+
+def check_weights(folder: Path) -> None:
+    """InputError unless all weight files are present and complete."""
+    if not folder.is_dir():
+        raise InputError(f"The folder {folder} no longer exists. Choose another model.")
+    refuse_pickles(folder)
+    files = weight_files(folder)
+    if not files:
+        raise InputError(
+            f"The folder {folder} has no weights (no {SINGLE}). Add them, or run its architecture "
+            f"with random weights: random:{folder}."
+        )
+    if not sum(read_header(file).elements for file in files):
+        raise InputError(f"{files[0]} holds no weights at all. Download or copy the folder again.")
+
+
+# --- chat templates ------------------------------------------------------------------------------
 
 
 def chat_template(folder: Path) -> str | None:
@@ -194,16 +214,99 @@ def _short(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def check_weights(folder: Path) -> None:
-    """InputError unless all weight files are present and complete."""
-    if not folder.is_dir():
-        raise InputError(f"The folder {folder} no longer exists. Choose another model.")
-    refuse_pickles(folder)
-    files = weight_files(folder)
-    if not files:
+# --- safetensors ---------------------------------------------------------------------------------
+
+MAX_HEADER_BYTES = 25_000_000
+"""The format allows 100 MB. DeepSeek-V3 needs 13 MB if all of its 91,000 tensors were in one file."""
+
+TORCH_NAMES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+
+Extent = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
+
+
+class _Tensor(msgspec.Struct):
+    dtype: str
+    shape: Annotated[list[Extent], msgspec.Meta(max_length=16)]
+    data_offsets: tuple[Extent, Extent]
+
+
+def read_header(path: Path) -> Weights:
+    """What one safetensors file holds. InputError for a damaged or truncated file."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > min(size - 8, MAX_HEADER_BYTES):
+                raise _broken(path, "its header is truncated")
+            raw = msgspec.json.decode(file.read(length), type=dict[str, msgspec.Raw])
+        raw.pop("__metadata__", None)
+        tensors = [msgspec.json.decode(raw[name], type=_Tensor) for name in sorted(raw)]
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from None
+    except UNDECODABLE:
+        raise _broken(path, "its header is invalid") from None
+    expected = 8 + length + max((one.data_offsets[1] for one in tensors), default=0)
+    if size != expected:
+        raise _broken(path, f"it has {size:,} bytes, and {expected:,} by its header")
+    dtype = next((TORCH_NAMES[one.dtype] for one in tensors if one.dtype in TORCH_NAMES), None)
+    return Weights(size - 8 - length, sum(math.prod(one.shape) for one in tensors), dtype)
+
+
+def _broken(path: Path, reason: str) -> InputError:
+    return InputError(f"{path} is not a complete safetensors file ({reason}). Download or copy it again.")
+
+
+# --- the tokenizer -------------------------------------------------------------------------------
+
+FAST, SETTINGS = "tokenizer.json", "tokenizer_config.json"
+VOCABULARIES = (FAST, "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
+VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")
+WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
+"""Tokenizers of bytes or characters."""
+
+MAX_TOKENIZER_BYTES = 128 << 20
+"""Gemma 3's tokenizer.json has 33 MB."""
+
+
+class _Tokenizer(msgspec.Struct):
+    model: dict[str, msgspec.Raw] | None = None
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether there is a vocabulary by any name that transformers reads, or a tokenizer that needs none."""
+    names = [path.name for path in folder.iterdir() if path.is_file()]
+    if any(name in VOCABULARIES or name.endswith(VOCABULARY_ENDINGS) for name in names):
+        return True
+    with suppress(InputError):
+        return SETTINGS in names and read_json(folder / SETTINGS).get("tokenizer_class") in WITHOUT_VOCABULARY
+    return False
+
+
+def check_tokenizer(folder: Path) -> None:
+    """InputError unless there is a vocabulary, and a whole one where it is in tokenizer.json."""
+    if not has_tokenizer(folder):
         raise InputError(
-            f"The folder {folder} has no weights (no {SINGLE}). Add them, or run its architecture "
-            f"with random weights: random:{folder}."
+            f"The folder {folder} has no tokenizer (no {FAST}). Copy the tokenizer's files of the original "
+            "model into it: save_pretrained of a tokenizer writes them."
         )
-    if not sum(read_header(file).elements for file in files):
-        raise InputError(f"{files[0]} holds no weights at all. Download or copy the folder again.")
+    path = folder / FAST
+    if path.is_file() and (damage := _damage(path, path.stat().st_size, path.stat().st_mtime_ns)):
+        raise InputError(
+            f"The tokenizer cannot be read: {path} {damage}. Copy the tokenizer's files of the original model again: "
+            "save_pretrained of a tokenizer writes them."
+        )
+
+
+@lru_cache(maxsize=64)
+def _damage(path: Path, size: int, changed_ns: int) -> str:
+    """What is wrong with a tokenizer.json of that size and time, as the end of a sentence; "" if nothing is."""
+    if size > MAX_TOKENIZER_BYTES:
+        return f"has more than {MAX_TOKENIZER_BYTES:,} bytes, more than any tokenizer's"
+    try:
+        if msgspec.json.decode(path.read_bytes(), type=_Tokenizer).model is None:
+            return 'has no vocabulary (no "model")'
+    except OSError as error:
+        return f"cannot be opened ({error.strerror})"
+    except UNDECODABLE:
+        return "is cut off, or no JSON object"
+    return ""

@@ -41,19 +41,7 @@ KEYS = {
     "vocab_size": "vocab_size",
 }
 
-SCALARS = {
-    0: "<B",
-    1: "<b",
-    2: "<H",
-    3: "<h",
-    4: "<I",
-    5: "<i",
-    6: "<f",
-    7: "<?",
-    10: "<Q",
-    11: "<q",
-    12: "<d",
-}
+SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 STRING, ARRAY = 8, 9
 
 
@@ -70,8 +58,7 @@ class _Reader:
         self.file, self.size = file, size
 
     def bytes(self, count: int) -> bytes:
-        if not 0 <= count <= self.size - self.file.tell():
-            raise EOFError
+        self.require(count)
         return self.file.read(count)
 
     def scalar(self, code: int) -> Any:
@@ -97,14 +84,14 @@ class _Reader:
             raise ValueError("an array of arrays")
         return ("array", count)
 
-    def extents(self) -> tuple[int, ...]:
-        """A tensor's dimensions."""
-        return tuple(self.scalar(10) for _ in range(self.scalar(4)))
-
     def skip(self, count: int) -> None:
+        self.require(count)
+        self.file.seek(count, 1)
+
+    def require(self, count: int) -> None:
+        """EOFError unless so many bytes are left."""
         if not 0 <= count <= self.size - self.file.tell():
             raise EOFError
-        self.file.seek(count, 1)
 
 
 def read_gguf(path: Path) -> GgufFile:
@@ -135,7 +122,7 @@ def _read(reader: _Reader, path: Path) -> GgufFile:
     last = 0
     for _ in range(tensors):
         name = reader.text()
-        sizes[name] = reader.extents()
+        sizes[name] = tuple(reader.scalar(10) for _ in range(reader.scalar(4)))  # its dimensions
         kind, offset = reader.scalar(4), reader.scalar(10)
         last = max(last, offset + _tensor_bytes(kind, sizes[name]))
     align = values.get("general.alignment", 32)

@@ -1,32 +1,36 @@
-"""Downloads config.json from the Hugging Face Hub, within a deadline; never code or anything else."""
+"""What the Hugging Face Hub has of a model, and what of it is in the local cache: config.json is fetched, commits and
+sizes are asked for, within a deadline; never code or anything else."""
 
-import contextlib
 import os
 import re
+import shutil
 import threading
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.files import folder
 from tokendyno.backend.models.files.config_fields import MAX_CONFIG_BYTES
-from tokendyno.backend.models.files.folder import QUANTIZED_BESIDE
 
-Answer = TypeVar("Answer")
-
-
-class Fetched(NamedTuple):
-    """A repository's config.json, and the commit that it is of."""
-
-    config: bytes
-    commit: str
-
+Answer = TypeVar("Answer", bound="Fetched | Remote")
 
 DEADLINE_S = 20.0
 TIMEOUT_S = 5.0
-RETRY_AFTER_S = 30.0  # how long to wait before asking again for a model after the Hub could not be reached
+
+KEEP_S = 300.0
+"""How long it is remembered what the Hub has of a model; a config.json as long as this process runs."""
+
+RETRY_AFTER_S = 30.0
+"""How long it is remembered that the Hub refused something, or could not be reached."""
+
+MOST_ANSWERS = 512
+
+WANTED = (".json", ".safetensors", ".jinja", "tokenizer.model", "merges.txt", "vocab.txt")
+"""Ends of the names of files that a worker downloads, from the top folder of a repository."""
 
 NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?"
 REFERENCE = re.compile(rf"(?P<repo>{NAME}/{NAME})(?:@(?P<revision>[A-Za-z0-9][A-Za-z0-9._/-]{{0,127}}))?", re.ASCII)
@@ -48,73 +52,101 @@ class HubUnreachable(InputError):
         self.cause = cause
 
 
-_unanswered: dict[tuple[str, str], float] = {}
+class Fetched(NamedTuple):
+    """A repository's config.json, and the commit that it is of."""
+
+    config: bytes
+    commit: str
 
 
-@lru_cache(maxsize=256)
+class Remote(NamedTuple):
+    """A repository of the Hub: its commit, and the bytes of the files that would be downloaded."""
+
+    commit: str
+    file_bytes: int
+
+
+_answers: dict[tuple[str, str, str], tuple[float, "Fetched | Remote | InputError"]] = {}
+"""(what was asked, repository, revision) -> (until when the answer is remembered, by time.monotonic; the answer)."""
+
+
 def fetch_config(repo: str, revision: str) -> Fetched:
     """The repository's config.json, from the local cache if the Hub does not answer. InputError if there is none."""
-    if time.monotonic() < _unanswered.get((repo, revision), 0.0):
-        raise _unreachable(repo, "a moment ago")
-    try:
-        return _fetch_in_time(repo, revision)
-    except HubUnreachable:
-        if len(_unanswered) > 256:
-            _unanswered.clear()
-        _unanswered[repo, revision] = time.monotonic() + RETRY_AFTER_S
-        raise
+    return _ask("config", repo, revision, lambda: _fetch(repo, revision), float("inf"))
 
 
-def _fetch_in_time(repo: str, revision: str) -> Fetched:
-    outcome = in_time(repo, lambda: _fetch(repo, revision))
-    if isinstance(outcome, InputError):
-        raise outcome
-    return outcome
+def remote(repo: str, revision: str) -> Remote:
+    """What the Hub has of a model, without a download. InputError if it gives no weights; HubUnreachable."""
+    return _ask("files", repo, revision, lambda: _list_files(repo, revision), KEEP_S)
 
 
-def in_time(repo: str, ask: Callable[[], Answer]) -> Answer | InputError:
-    """The answer of `ask`, or HubUnreachable at a deadline for all of the client's steps together."""
-    result: list[Answer | InputError] = []
+def _ask(what: str, repo: str, revision: str, ask: Callable[[], Answer | InputError], keep_s: float) -> Answer:
+    """The answer of `ask`, or the one that is remembered. HubUnreachable at a deadline for all of the client's steps
+    together."""
+    begin_s = time.monotonic()
+    until_s, answer = _answers.get((what, repo, revision), (0.0, None))
+    if answer is None or begin_s >= until_s:
+        results: list[Answer | InputError] = []
 
-    def work() -> None:
-        try:
-            result.append(ask())
-        except Exception as error:  # else it would be taken for a deadline that passed
-            result.append(_unreachable(repo, type(error).__name__))
+        def work() -> None:
+            try:
+                results.append(ask())
+            except Exception as error:  # else it would be taken for a deadline that passed
+                results.append(_unreachable(repo, type(error).__name__))
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(DEADLINE_S)
-    return result[0] if result else _unreachable(repo, f"no answer in {DEADLINE_S:.0f} s")
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(DEADLINE_S)
+        answer = results[0] if results else _unreachable(repo, f"no answer in {DEADLINE_S:.0f} s")
+        if len(_answers) >= MOST_ANSWERS:
+            _answers.clear()
+        kept_s = RETRY_AFTER_S if isinstance(answer, InputError) else keep_s
+        _answers[what, repo, revision] = time.monotonic() + kept_s, answer
+    if isinstance(answer, InputError):
+        raise answer
+    return answer  # type: ignore[return-value]  # of the kind that is asked for by this word
 
 
 def _fetch(repo: str, revision: str) -> Fetched | InputError:
-    import huggingface_hub as hub
+    import huggingface_hub
 
     branch, endpoint = revision or None, os.environ.get("HF_ENDPOINT") or None
     try:
-        url = hub.hf_hub_url(repo, "config.json", revision=branch, endpoint=endpoint)
-        size = hub.get_hf_file_metadata(url, timeout=TIMEOUT_S).size or 0
+        url = huggingface_hub.hf_hub_url(repo, "config.json", revision=branch, endpoint=endpoint)
+        size = huggingface_hub.get_hf_file_metadata(url, timeout=TIMEOUT_S).size or 0
         if size > MAX_CONFIG_BYTES:
             return InputError(f"config.json of {repo} has {size:,} bytes, more than any model's. Choose another model.")
-        path = hub.hf_hub_download(repo, "config.json", revision=branch, endpoint=endpoint, etag_timeout=TIMEOUT_S)
-        found = Fetched(_read(Path(path)), Path(path).parent.name)  # snapshots/COMMIT/config.json
+        path = huggingface_hub.hf_hub_download(
+            repo, "config.json", revision=branch, endpoint=endpoint, etag_timeout=TIMEOUT_S
+        )
+        return _fetched(path)
     except Exception as error:  # name resolution, timeouts, TLS, proxies: their types differ between versions
-        said = explained(error, repo, revision)
-        return (_cached(repo, branch) if isinstance(said, HubUnreachable) else None) or said
-    if b"quantization_config" not in found.config:
-        _fetch_beside(repo, found.commit, endpoint)
-    return found
+        refusal = explained(error, repo, revision)
+        cached = huggingface_hub.try_to_load_from_cache(repo, "config.json", revision=branch)
+        return _fetched(cached) if isinstance(refusal, HubUnreachable) and isinstance(cached, str) else refusal
 
 
-def _fetch_beside(repo: str, commit: str, endpoint: str | None) -> None:
-    """Download what may say beside config.json that the weights are quantized; a failure is found before a run."""
-    import huggingface_hub as hub
+def _fetched(path: str) -> Fetched:
+    """The file snapshots/COMMIT/config.json of the cache."""
+    with open(path, "rb") as file:
+        return Fetched(file.read(MAX_CONFIG_BYTES + 1), Path(path).parent.name)
 
-    with contextlib.suppress(Exception):
-        files = hub.HfApi(endpoint=endpoint).model_info(repo, revision=commit, timeout=TIMEOUT_S).siblings or ()
-        for name in QUANTIZED_BESIDE.keys() & {file.rfilename for file in files}:
-            hub.hf_hub_download(repo, name, revision=commit, endpoint=endpoint, etag_timeout=TIMEOUT_S)
+
+def _list_files(repo: str, revision: str) -> Remote | InputError:
+    import huggingface_hub
+
+    branch, endpoint = revision or None, os.environ.get("HF_ENDPOINT") or None
+    try:
+        url = huggingface_hub.hf_hub_url(repo, "config.json", revision=branch, endpoint=endpoint)
+        huggingface_hub.get_hf_file_metadata(url, timeout=TIMEOUT_S)  # refused where the repository is gated
+        api = huggingface_hub.HfApi(endpoint=endpoint)
+        found = api.model_info(repo, revision=branch, timeout=TIMEOUT_S, files_metadata=True)
+    except Exception as error:
+        return explained(error, repo, revision)
+    sizes = {file.rfilename: file.size or 0 for file in found.siblings or () if "/" not in file.rfilename}
+    if sizes and not any(name.endswith(".safetensors") for name in sizes):
+        return no_safetensors(repo)
+    return Remote(found.sha or "", sum(size for name, size in sizes.items() if name.endswith(WANTED)))
 
 
 def explained(error: Exception, repo: str, revision: str) -> InputError:
@@ -155,21 +187,85 @@ def explained(error: Exception, repo: str, revision: str) -> InputError:
             return _unreachable(repo, type(error).__name__)
 
 
-def _cached(repo: str, branch: str | None) -> Fetched | None:
-    import huggingface_hub as hub
-
-    path = hub.try_to_load_from_cache(repo, "config.json", revision=branch)
-    return Fetched(_read(Path(path)), Path(path).parent.name) if isinstance(path, str) else None
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_CONFIG_BYTES + 1)
-
-
 def _unreachable(repo: str, reason: str) -> HubUnreachable:
     return HubUnreachable(
         f"The Hub could not be reached for {repo} ({reason}). Check the connection, give a local folder, or run a "
         "known architecture without a download: random:NAME.",
         reason,
     )
+
+
+def no_safetensors(repo: str) -> InputError:
+    """What is said of a repository whose weights are none that are loaded."""
+    return InputError(
+        f"{repo} has no safetensors weights, and pickled weights are not loaded because they can run code. Use a "
+        "repository or revision with model.safetensors, or convert the weights yourself and pass the folder."
+    )
+
+
+# --- the local cache -----------------------------------------------------------------------------
+
+
+def snapshot(repo: str, revision: str) -> Path | None:
+    """The folder in the Hub's cache with what was fetched of a model; None if nothing was, or not its config."""
+    import huggingface_hub
+
+    config = huggingface_hub.try_to_load_from_cache(repo, "config.json", revision=revision or None)
+    return Path(config).parent if isinstance(config, str) else None
+
+
+def lacking(repo: str, revision: str) -> str:
+    """What the cache lacks of a model, as the end of a sentence; "" if it has all that a load needs."""
+    found = snapshot(repo, revision)
+    if found is None:
+        return "is not on this machine"
+    try:
+        weights = folder.weight_files(found)
+    except folder.FilesMissing as error:
+        return f"was downloaded only in part ({error.count})"
+    except InputError:
+        return "was downloaded only in part (its index of weight files cannot be read)"
+    if not weights:
+        begun = found.parent.parent / "blobs"
+        part = begun.is_dir() and any(path.suffix == ".incomplete" for path in begun.iterdir())
+        return "was downloaded only in part (its weights are missing)" if part else "is not on this machine"
+    if not folder.has_tokenizer(found):
+        return "was downloaded only in part (its tokenizer is missing)"
+    return ""
+
+
+def logged_in() -> bool:
+    """Whether there is a token for the Hub, by variable or by login."""
+    import huggingface_hub
+
+    return bool(huggingface_hub.get_token())
+
+
+class CachedRepository(msgspec.Struct, frozen=True):
+    """A repository in the Hub's cache: "model" or "kernel", its name, its bytes on disk."""
+
+    kind: str
+    repo: str
+    bytes: int
+
+
+def cached_repositories() -> list[CachedRepository]:
+    """Models and kernels that were downloaded from the Hub, the largest first."""
+    from huggingface_hub import constants, scan_cache_dir
+
+    found = set[CachedRepository]()
+    for place in {constants.HF_HUB_CACHE, os.environ.get("KERNELS_CACHE") or constants.HF_HUB_CACHE}:
+        if Path(place).expanduser().is_dir():
+            repos = scan_cache_dir(place).repos
+            found |= {CachedRepository(one.repo_type, one.repo_id, one.size_on_disk) for one in repos}
+    return sorted((one for one in found if one.kind in ("model", "kernel")), key=lambda one: -one.bytes)
+
+
+def free_cache_bytes() -> int:
+    """Free bytes of the disk that downloads go to."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE)
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return shutil.disk_usage(folder).free

@@ -6,7 +6,7 @@ implementation that would actually be used.
 
 from collections.abc import Callable
 
-from tokendyno.backend.models.attention_support import NO_FLASH, NO_FLEX, NO_SDPA
+from tokendyno.backend.models.families import NO_FLASH, NO_FLEX, NO_SDPA
 from tokendyno.backend.optimizations.base import (
     REPOSITORY,
     Choice,
@@ -407,7 +407,7 @@ class Attention(Optimization):
             return
         script.load["attn_implementation"] = repr(plan.load.attention)
         if not plan.load.sinks:
-            script.define("worker/patch/sinks.py", "drop_sinks")
+            script.define("worker/patch/attention.py", "drop_sinks")
             script.patch.append("drop_sinks(model)  # another model than the one that was trained")
         if plan.load.any_kernel and plan.load.source.kind == "random":
             script.imports.add("from transformers.integrations import hub_kernels")

@@ -41,7 +41,7 @@ _STATIC = (
         lambda s: s.facts.kind == "decoder" and not s.facts.fits_static,
         "transformers does not generate with a static cache for this architecture: it makes position biases for the "
         "tokens so far alone, puts tokens of its own in front, or has no static form of its layers.",
-        "transformers 5.22: `generate` over a StaticCache without values (backend/counter/forms.py)",
+        "transformers 5.22: `generate` over a StaticCache without values (backend/counter/cache.py)",
     ),
 )
 _COMPILES_BY_ITSELF = note(
@@ -223,8 +223,8 @@ def cache_construct(cache: CacheKind) -> Construct:
 
 
 _PATCHES = {
-    "quanto": ("worker/patch/quanto.py", "unpack_with_torch"),
-    "fp8": ("worker/patch/fp8_cache.py", "saturate_fp8_cache"),
+    "quanto": ("worker/patch/quantized.py", "unpack_with_torch"),
+    "fp8": ("worker/patch/quantized.py", "saturate_fp8_cache"),
 }
 """What the worker changes in the package that quantizes: file and function."""
 

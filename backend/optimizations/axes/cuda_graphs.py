@@ -103,7 +103,7 @@ _MANUAL_RULES = (
         lambda s: s.cuda and s.decoder and s.facts.step_waits,
         "transformers' own code of this architecture asks the device for numbers at each step, or copies some to it, "
         "and a step that synchronizes cannot be captured.",
-        "transformers 5.22: a decode step without values (backend/counter/forms.py: slot_step)",
+        "transformers 5.22: a decode step without values (backend/counter/cache.py: slot_step)",
     ),
     blocked(
         lambda s: s.machine.device == "cuda" and s.choices["experts"] == "eager" and not experts_settled(s),

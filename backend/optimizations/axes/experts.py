@@ -170,10 +170,10 @@ class Experts(Optimization):
             script.define("worker/patch/experts.py", "use_triton")
             script.patch.insert(0, f"use_triton(model, {str(kernel_packages.ROUTED)!r})")  # before layers are replaced
             if load.quantization == "mxfp4" or (load.quantization == "none" and load.source.kind != "random"):
-                script.define("worker/load/packed.py", "read_packed")
+                script.define("worker/load/quantization.py", "read_packed")
                 script.prepare.append("read_packed(True)")
         elif load.experts is not None:
-            script.define("worker/patch/apply.py", "set_experts")
+            script.define("worker/patch/experts.py", "set_experts")
             script.patch.append(f"set_experts(model, {load.experts!r})")
             if load.experts != "grouped_mm" or load.device == "cpu":  # else `generate` decodes with batched_mm
                 script.shown["experts_implementation"] = repr(load.experts)

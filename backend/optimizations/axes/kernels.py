@@ -302,7 +302,7 @@ class Kernels(Optimization):
             script.define("worker/patch/kernels.py", "add_exchanges")
             script.patch.append("add_exchanges()")
         if load.kernels_rows:
-            script.define("worker/patch/rows.py", "store_by_rows")
+            script.define("worker/patch/kernels.py", "store_by_rows")
             script.patch.append("store_by_rows(model)")
         script.patch.append(f"replace_layers(model, mapping, DEVICE, compiled={load.kernels_compiled})")
 

@@ -10,7 +10,7 @@ _CODE = "transformers 5.22: modeling_utils.py"
 _NO_FILES = note(
     lambda s: s.facts.random,
     "Random weights are created on the device: no files are read, so this changes nothing.",
-    "backend/worker/load/random_model.py",
+    "backend/worker/load/random_weights.py",
 )
 _NO_GPU = note(
     lambda s: s.machine.device == "cpu" and not s.facts.random,

@@ -49,7 +49,7 @@ _RULES = (
         "The custom decode loop keeps keys and values of full attention and of sliding windows of one size, and states "
         "beside them. This model keeps something else (an index, states alone), attends in chunks, or asks where in "
         "the cache a token lies, and slots are in no order.",
-        "transformers 5.22: cache_utils.py, STATIC_LAYER_TYPE_MAPPING; backend/counter/forms.py: slot_step",
+        "transformers 5.22: cache_utils.py, STATIC_LAYER_TYPE_MAPPING; backend/counter/cache.py: slot_step",
     ),
     blocked(
         drafts,

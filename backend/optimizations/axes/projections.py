@@ -84,7 +84,7 @@ class Projections(Optimization):
                     _across,
                     "In this model a block of bitsandbytes' 4-bit weights with one scale, or of scales that share one, "
                     "has numbers of two rows or of two matrices, which cannot be concatenated then.",
-                    "backend/worker/patch/four_bits.py, joinable_4bit",
+                    "backend/worker/patch/quantized.py, joinable_4bit",
                 ),
                 note(
                     lambda s: s.facts.architecture not in (*_KNOWN, *_WHOLE) and s.facts.shared_inputs != 0,

@@ -19,18 +19,17 @@ class Observed:
     """Measurements of one load.
 
     stages_s    seconds of each stage: context (CUDA), tokenizer, read (with a device map also the copies to the
-                device), warm_up (of the allocator), quantize, move, fill (random weights), check (that they
-                are finite)
+                device), warm_up (of the allocator), quantize, move, fill (random weights)
     peak_bytes  peak memory: host (resident) and, on a GPU, device (reserved by the allocator; without what generating
                 random weights took, where they are quantized afterwards)
-    cached      share of the weights' files that was in the page cache before they were read; None where unknown
+    cached_share  of the weights' files that was in the page cache before they were read; None where unknown
     """
 
     stages_s: dict[str, float] = field(default_factory=dict)
     peak_bytes: dict[str, int] = field(default_factory=dict)
     counts: dict[str, float] = field(default_factory=dict)
     note: str = ""
-    cached: float | None = None
+    cached_share: float | None = None
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -114,22 +113,22 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
         with observed.stage("read"):
             yield
         return
-    plain = modeling_utils.caching_allocator_warmup
+    warm_up = modeling_utils.caching_allocator_warmup
 
-    def watched(*args: Any, **kwargs: Any) -> None:
+    def observed_warm_up(*args: Any, **kwargs: Any) -> None:
         if not plan.reserves:
             return
         before = _reserved_bytes(plan)
         with observed.stage("warm_up"):
-            plain(*args, **kwargs)
+            warm_up(*args, **kwargs)
         observed.counts["load_warmup_bytes"] += _reserved_bytes(plan) - before
 
-    modeling_utils.caching_allocator_warmup = watched
+    modeling_utils.caching_allocator_warmup = observed_warm_up
     try:
         with observed.stage("read"):
             yield
     finally:
-        modeling_utils.caching_allocator_warmup = plain
+        modeling_utils.caching_allocator_warmup = warm_up
 
 
 def moved(model: Any, plan: LoadPlan, observed: Observed) -> Any:

@@ -1,17 +1,18 @@
 """Downloads a model from the Hub: safetensors and text files only, nothing that can run code."""
 
+import contextlib
+import io
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from tokendyno.backend.messages import Amount
-from tokendyno.backend.models.files.hub import HubUnreachable, explained
-from tokendyno.backend.models.files.hub_files import WANTED, no_safetensors
+from tokendyno.backend.models.files.hub import WANTED, HubUnreachable, explained, no_safetensors
 from tokendyno.backend.worker.channel import Channel, Steps
 
 _PIECE_BYTES = 1 << 17
@@ -46,13 +47,13 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
                 return shown
 
         try:
-            with Reporting(arrivals, steps):
+            with arrivals.reported(steps):
                 path = snapshot_download(repo, **wanted, tqdm_class=Bar)
         except Exception as error:  # network errors, time-outs, full disks: their types differ between versions
-            said = explained(error, repo, revision)
-            if isinstance(said, HubUnreachable):
+            refusal = explained(error, repo, revision)
+            if isinstance(refusal, HubUnreachable):
                 raise DownloadFailed(f"{type(error).__name__}: {error}") from error
-            raise said from error
+            raise refusal from error
     if not any(Path(path).glob("*.safetensors")):
         raise no_safetensors(repo)
     return Path(path)
@@ -76,22 +77,11 @@ class _Silent(tqdm):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.written = kwargs.get("unit") == "B" and not str(kwargs.get("desc")).startswith("Downloading")
-        super().__init__(*args, **{**kwargs, "disable": False, "file": _NullFile()})
+        super().__init__(*args, **{**kwargs, "disable": False, "file": io.StringIO()})
 
     def display(self, *args: Any, **kwargs: Any) -> bool:
         """Nothing."""
         return True
-
-
-class _NullFile:
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        pass
-
-
-# --- arrivals ------------------------------------------------------------------------------------
 
 
 WINDOW_S = 5.0
@@ -105,7 +95,7 @@ about the rate."""
 
 
 class Arrivals:
-    """Any thread may add; `report` sends how far it is, twice a second, even while nothing arrives.
+    """Bytes that have arrived, to which any thread may add.
 
     total_bytes  of all that will arrive; None where it is unknown
     """
@@ -134,28 +124,24 @@ class Arrivals:
             rate = sum(size for _, size in self._recent) / span_s if span_s >= REPORT_S else None
             return Amount(self._done_bytes, self.total_bytes, rate)
 
+    @contextlib.contextmanager
+    def reported(self, steps: Steps) -> Iterator[None]:
+        """Within it, how far it is is reported as the steps of a phase, and at the end once more."""
+        stop = threading.Event()
 
-class Reporting:
-    """Within it, `arrivals` are reported as the steps of a phase."""
+        def report() -> None:
+            now = self.amount()
+            steps.step(min(1.0, now.done_bytes / now.total_bytes) if now.total_bytes else None, amount=now)
 
-    def __init__(self, arrivals: Arrivals, steps: Steps) -> None:
-        self._arrivals, self._steps, self._stop = arrivals, steps, threading.Event()
-        self._thread = threading.Thread(target=self._work, name="arrivals", daemon=True)
+        def work() -> None:
+            while not stop.wait(REPORT_S):
+                report()
 
-    def __enter__(self) -> "Reporting":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        self._report()
-
-    def _work(self) -> None:
-        while not self._stop.wait(REPORT_S):
-            self._report()
-
-    def _report(self) -> None:
-        now = self._arrivals.amount()
-        fraction = min(1.0, now.done_bytes / now.total_bytes) if now.total_bytes else None
-        self._steps.step(fraction, amount=now)
+        thread = threading.Thread(target=work, name="download-progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+            report()

@@ -16,24 +16,22 @@ import torch
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.hosting.limits import ALLOWED_KERNELS
 from tokendyno.backend.messages import Amount, PhaseName
 from tokendyno.backend.models.available import check_cached
 from tokendyno.backend.models.families import is_encoder
-from tokendyno.backend.models.files.hub_files import lacking
+from tokendyno.backend.models.files.hub import lacking
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
 from tokendyno.backend.worker.channel import Channel, Steps
 from tokendyno.backend.worker.load import parallel, quantization
-from tokendyno.backend.worker.load.auto_class import auto_class
+from tokendyno.backend.worker.load.check import TOKENIZER, blaming_weights, named, reading
 from tokendyno.backend.worker.load.device import Observed, close_gaps, device_keywords, make_context, moved, observing
 from tokendyno.backend.worker.load.download import download
-from tokendyno.backend.worker.load.finite import refuse_broken
-from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
-from tokendyno.backend.worker.load.random_model import byte_tokenizer, random_model
-from tokendyno.backend.worker.load.unread import TOKENIZER, blaming_files, named, reading
+from tokendyno.backend.worker.load.random_weights import auto_class, byte_tokenizer, load_as_checkpoint, random_model
 from tokendyno.backend.worker.measure.memory import MemoryMeter
 from tokendyno.backend.worker.patch import attention
-from tokendyno.backend.worker.patch.apply import put_in
+from tokendyno.backend.worker.patch.experts import TRITON, set_experts, use_triton
 from tokendyno.backend.worker.patch.projections import fuse
 from tokendyno.backend.worker.prove.tensor_bytes import total_bytes, weight_tensors
 
@@ -49,13 +47,6 @@ def choose_threads(weight_bytes: int) -> str:
     one = weight_bytes < ONE_THREAD_BELOW_BYTES and _THREADS > 1 and not os.environ.get("OMP_NUM_THREADS")
     torch.set_num_threads(1 if one else _THREADS)
     return f"1 CPU thread: a model of {weight_bytes:,} bytes is too small to gain from more" if one else ""
-
-
-def slow_format(weight_bytes: int, dtype: torch.dtype) -> str:
-    """A remark where a decoder on a CPU is so small that float32 is faster, or ""."""
-    if dtype != torch.bfloat16 or weight_bytes >= ONE_THREAD_BELOW_BYTES:
-        return ""
-    return "bfloat16 on a CPU: a model this small is faster in float32 (dtype=float32)"
 
 
 def of_pooler(missing: Collection[str]) -> set[str]:
@@ -87,10 +78,7 @@ class LoadedModel:
     encoder   it generates no tokens, or is not to
     eos, pad  ids that end a text, possibly none; the id of padding
     remark    for the user: what was decided for its size or while it was loaded
-    folder    where its safetensors lie; None where it was read from none
     """
-
-    folder: Path | None = None
 
     def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any, observed: Observed | None = None) -> None:
         self.plan, self.model, self.tokenizer = plan, model.eval(), tokenizer
@@ -100,20 +88,34 @@ class LoadedModel:
             fuse(model)
             if plan.device == "cuda" and plan.parallel.kind == "off":
                 close_gaps(model, self.observed)
-        put_in(model, plan)
+        apply_patches(model, plan)
         self.encoder = is_encoder(model.config.model_type) or plan.source.forward
         settings = model.generation_config if not self.encoder else GenerationConfig()
         self.eos, self.pad = eos_and_pad(settings, tokenizer)
         # A checkpoint's own sampling defaults would change what is measured: only the run's settings count.
         model.generation_config = GenerationConfig(pad_token_id=self.pad)
         threads = choose_threads(self.weight_bytes) if plan.device == "cpu" else ""
-        slow = slow_format(self.weight_bytes, model.dtype) if plan.device == "cpu" and not self.encoder else ""
-        self.remark = "; ".join(note for note in (self.observed.note, threads, slow) if note)
+        self.remark = "; ".join(note for note in (self.observed.note, threads) if note)
 
     @property
     def weight_bytes(self) -> int:
         """Bytes of all parameters and buffers, scales included, shared storage counted once, from the tensors."""
         return total_bytes(weight_tensors(self.model))
+
+
+def apply_patches(model: Any, plan: LoadPlan) -> None:
+    """The plan's attention, experts and kernels. Raises InputError, and what transformers and `kernels` raise where a
+    choice or a kernel is refused."""
+    if not plan.sinks:
+        attention.drop_sinks(model)
+    if plan.experts == TRITON:
+        use_triton(model, str(kernel_packages.ROUTED))
+    elif plan.experts is not None:
+        set_experts(model, plan.experts)
+    if plan.kernels != "off" or "kernels" in sys.modules:  # to undo those of an earlier model
+        from tokendyno.backend.worker.patch import kernels
+
+        kernels.apply(model, plan)
 
 
 def eos_and_pad(settings: Any, tokenizer: Any) -> tuple[list[int], int]:
@@ -127,10 +129,10 @@ def eos_and_pad(settings: Any, tokenizer: Any) -> tuple[list[int], int]:
 def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedModel:
     """Load as planned. Raises InputError, DownloadFailed, and whatever transformers raises."""
     source = plan.source
-    path = Path(source.path)
+    path, arrives = Path(source.path), False
     guard_kernels()
-    arrives = source.kind == "hub" and bool(lacking(source.repo, source.at))
     if source.kind == "hub":
+        arrives = bool(lacking(source.repo, source.at))
         path = download(source.repo, source.at, channel)
     if plan.attention == "sdpa-gqa":
         attention.register_grouped_attention()
@@ -140,55 +142,58 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
     make_context(plan, observed)
     phase: PhaseName = "quantize" if quantization.quantizes(plan) else "load"
     with channel.phasing(phase, source.kind) as steps, LoadProgress(plan, steps, expected_bytes, observed):
-        if source.kind == "random" and (plan.quantization != "none" or plan.parallel.kind != "off"):
-            model = load_as_checkpoint(plan, observed)
-            return LoadedModel(plan, model, byte_tokenizer(model.config.get_text_config().vocab_size), observed)
         if source.kind == "random":
-            with observed.stage("fill"):
-                model = random_model(source.config_json, plan.dtype, plan.attention, plan.device)
-            return LoadedModel(plan, model, byte_tokenizer(model.config.get_text_config().vocab_size), observed)
-        safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-        more: dict[str, Any] = {"use_safetensors": True}
-        if source.kind == "gguf":
-            path, safe["gguf_file"], more = path.parent, path.name, {}
-        if plan.attention is not None:
-            more["attn_implementation"] = plan.attention
-            more |= {"allow_all_kernels": True} if plan.any_kernel else {}
-        more |= device_keywords(plan)
-        observed.cached = cached_share([Path(source.path)] if source.kind == "gguf" else path.glob("*.safetensors"))
-        with _gguf_read_once() if source.kind == "gguf" else contextlib.nullcontext():
-            whole = Path(source.path) if source.kind == "gguf" else path
-            with reading(named("config", whole, ("config.json",))):
-                config = AutoConfig.from_pretrained(path, **safe)
-            decoder = not is_encoder(config.model_type)
-            if arrives:  # what was there before has been looked at
-                check_cached(path, source.repo)
-            with observed.stage("tokenizer"), reading(named("tokenizer", whole, TOKENIZER)):
-                tokenizer = AutoTokenizer.from_pretrained(path, **safe)
-                tokenizer.name_or_path = str(whole)
-            if decoder:
-                with reading("generation_config.json"), contextlib.suppress(OSError):  # none, or no JSON
-                    GenerationConfig.from_pretrained(path, local_files_only=True)
-            if chosen := forget_own_choices(config):
-                more["config"], observed.note = config, "; ".join(filter(None, [observed.note, chosen]))
-            more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
-            more |= parallel.keywords(plan, config.model_type)
-            with observing(plan, observed), quantization.observing(plan, observed), blaming_files(path):
-                model, told = auto_class(config.model_type).from_pretrained(
-                    path, dtype=plan.dtype, output_loading_info=True, **safe, **more
-                )
-                quantization.quantize_drawn(model, told["missing_keys"])
-            missing = told["missing_keys"]
-            observed.note = "; ".join(filter(None, [drawn_anew(missing), observed.note]))
-            observed.counts["drawn_tensors"] = float(len(missing) - len(of_pooler(missing)))
-            quantization.finish(model, plan)
-            parallel.finish(model, plan)
-            model = moved(model, plan, observed)
-            with observed.stage("check"):
-                refuse_broken(model)
-        loaded = LoadedModel(plan, model, tokenizer, observed)
-        loaded.folder = None if source.kind == "gguf" else path
-        return loaded
+            model = _load_random(plan, observed)
+            tokenizer: Any = byte_tokenizer(model.config.get_text_config().vocab_size)
+        else:
+            model, tokenizer = _load_files(plan, path, arrives, observed)
+        return LoadedModel(plan, model, tokenizer, observed)
+
+
+def _load_random(plan: LoadPlan, observed: Observed) -> Any:
+    if plan.quantization != "none" or plan.parallel.kind != "off":
+        return load_as_checkpoint(plan, observed)
+    with observed.stage("fill"):
+        return random_model(plan.source.config_json, plan.dtype, plan.attention, plan.device)
+
+
+def _load_files(plan: LoadPlan, path: Path, arrives: bool, observed: Observed) -> tuple[Any, Any]:
+    """The model and the tokenizer that lie in a folder, or in a GGUF file. arrives: they were just downloaded."""
+    gguf = plan.source.kind == "gguf"
+    folder = path.parent if gguf else path
+    safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    safe |= {"gguf_file": path.name} if gguf else {}
+    more: dict[str, Any] = device_keywords(plan) | ({} if gguf else {"use_safetensors": True})
+    if plan.attention is not None:
+        more["attn_implementation"] = plan.attention
+        more |= {"allow_all_kernels": True} if plan.any_kernel else {}
+    observed.cached_share = cached_share([path] if gguf else path.glob("*.safetensors"))
+    with _gguf_read_once() if gguf else contextlib.nullcontext():
+        with reading(named("config", path, ("config.json",))):
+            config = AutoConfig.from_pretrained(folder, **safe)
+        if arrives:  # what was there before has been looked at
+            check_cached(path, plan.source.repo)
+        with observed.stage("tokenizer"), reading(named("tokenizer", path, TOKENIZER)):
+            tokenizer = AutoTokenizer.from_pretrained(folder, **safe)
+            tokenizer.name_or_path = str(path)
+        if not is_encoder(config.model_type):
+            with reading("generation_config.json"), contextlib.suppress(OSError):  # none, or no JSON
+                GenerationConfig.from_pretrained(folder, local_files_only=True)
+        if chosen := forget_own_choices(config):
+            more["config"], observed.note = config, chosen
+        more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
+        more |= parallel.keywords(plan, config.model_type)
+        with observing(plan, observed), quantization.observing(plan, observed), blaming_weights(folder):
+            model, report = auto_class(config.model_type).from_pretrained(
+                folder, dtype=plan.dtype, output_loading_info=True, **safe, **more
+            )
+            missing = report["missing_keys"]
+            quantization.quantize_drawn(model, missing)
+        observed.note = "; ".join(filter(None, [drawn_anew(missing), observed.note]))
+        observed.counts["drawn_tensors"] = float(len(missing) - len(of_pooler(missing)))
+        quantization.finish(model, plan)
+        parallel.finish(model, plan)
+        return moved(model, plan, observed), tokenizer
 
 
 @contextlib.contextmanager
@@ -197,12 +202,12 @@ def _gguf_read_once() -> Iterator[None]:
     49,152 words) and builds the same table of tensor names for each module. SmolLM2 takes 10 s instead of 16."""
     import gguf
 
-    plain = gguf.GGUFReader, gguf.get_tensor_name_map
-    gguf.GGUFReader, gguf.get_tensor_name_map = (functools.cache(make) for make in plain)
+    uncached = gguf.GGUFReader, gguf.get_tensor_name_map
+    gguf.GGUFReader, gguf.get_tensor_name_map = (functools.cache(make) for make in uncached)
     try:
         yield
     finally:
-        gguf.GGUFReader, gguf.get_tensor_name_map = plain
+        gguf.GGUFReader, gguf.get_tensor_name_map = uncached
 
 
 # --- the page cache ------------------------------------------------------------------------------
@@ -272,8 +277,8 @@ def guard_kernels(env: Mapping[str, str] = os.environ) -> None:
         return
     from transformers.integrations import hub_kernels
 
-    plain, allowed = hub_kernels.get_kernel_hub, {name.strip() for name in env[ALLOWED_KERNELS].split(",")}
-    if getattr(plain, "guarded", False):
+    get_any, allowed = hub_kernels.get_kernel_hub, {name.strip() for name in env[ALLOWED_KERNELS].split(",")}
+    if getattr(get_any, "guarded", False):
         return
 
     def get_listed(name: str, *args: Any, **more: Any) -> Any:
@@ -282,7 +287,7 @@ def guard_kernels(env: Mapping[str, str] = os.environ) -> None:
                 f"This model needs kernels from the Hub ({name}), which are binaries and are not downloaded here. "
                 "Choose another model."
             )
-        return plain(name, *args, **more)
+        return get_any(name, *args, **more)
 
     get_listed.guarded = True  # type: ignore[attr-defined]
     hub_kernels.get_kernel_hub = get_listed

@@ -1,5 +1,5 @@
 """`attention=sdpa-gqa`: SDPA for grouped-query attention without copying key and value heads, with a mask too; and any
-attention kernel of the Hub."""
+attention kernel of the Hub; attention without its sinks, which is another model than the one that was trained."""
 
 from typing import Any
 
@@ -95,8 +95,8 @@ def grouped_mask(
         allow_is_causal_skip=allow_is_causal_skip,
         **more,
     )
-    plain = mask_function is causal_mask_function and allow_is_causal_skip and kv_offset == 0
-    if mask is None or not plain or q_length == 1 or not mask.is_cuda or is_tracing(mask):  # which asks for nothing
+    causal = mask_function is causal_mask_function and allow_is_causal_skip and kv_offset == 0
+    if mask is None or not causal or q_length == 1 or not mask.is_cuda or is_tracing(mask):  # which asks for nothing
         return mask
     keys = int(q_offset) + q_length
     if keys <= mask.shape[-1] and (attention_mask is None or bool(attention_mask[:, :keys].all())):
@@ -120,3 +120,12 @@ def load_kernel(name: str) -> None:
             f"The kernel {name} cannot be used as attention: {first_line(str(error)).rstrip('.')}. transformers 5.22 "
             "takes kernels with flash_attn_varlen_func, sparse_atten_func or flash_attn_forward. Set attention=auto."
         ) from error
+
+
+def drop_sinks(model: Any) -> None:
+    """A sink is a learned score beside those of the tokens that takes a share of the softmax and gives nothing for it.
+    At the least number of its format that share is 0."""
+    for module in model.modules():
+        sinks = getattr(module, "sinks", None)
+        if isinstance(sinks, torch.nn.Parameter):
+            sinks.data.fill_(torch.finfo(sinks.dtype).min)

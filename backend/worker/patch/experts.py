@@ -1,4 +1,5 @@
-"""`experts=triton`: routed experts in the Triton kernels that come with tokendyno, dense or in MXFP4."""
+"""The implementation of routed experts: one of transformers', or the Triton kernels that come with tokendyno, dense or
+in MXFP4 (`experts=triton`)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,8 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
+
+from tokendyno.backend.optimizations.axes.experts import GROUPED
 
 TRITON = "triton"
 BLOCK = 32  # weights that share a scale in MXFP4
@@ -71,3 +74,11 @@ def _changed(weight: Any, change: Callable[[Any], Any]) -> Any:
     whole = {"shape": weight.shape, "stride": weight.stride(), "run_check": False}
     part = DTensor.from_local(change(weight.to_local()), weight.device_mesh, weight.placements, **whole)
     return nn.Parameter(part, requires_grad=False)
+
+
+def set_experts(model: Any, name: str) -> None:
+    """`name`: eager, batched_mm, or grouped_mm under a second name, which `generate` does not replace."""
+    if name == "grouped_mm":
+        ALL_EXPERTS_FUNCTIONS.register(GROUPED, ALL_EXPERTS_FUNCTIONS["grouped_mm"])
+        name = GROUPED
+    model.set_experts_implementation(name)

@@ -16,13 +16,14 @@ from kernels import (
 from kernels.layer.layer import KernelizeFallback, LayerRepository, _get_kernel_layer
 from torch import nn
 from transformers.integrations.hub_kernels import get_kernel_mapping_transformers
+from transformers.pytorch_utils import Conv1D
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import hub_offline, kernel_packages
 from tokendyno.backend.hardware.kernel_packages import local_overrides
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.loop.step import STEP_END, StepEnd
-from tokendyno.backend.worker.patch.rows import store_by_rows
+from tokendyno.backend.worker.patch.projections import offer_layers
 from tokendyno.backend.worker.patch.shards import GatheredLinear, SummedEmbedding, SummedLinear
 from tokendyno.backend.worker.prove.compile_log import first_line
 
@@ -95,11 +96,15 @@ def local_mapping(packages: Mapping[str, str | Path], device: str) -> dict[str, 
     found: dict[str, Any] = {}
     for name, package in packages.items():
         layer = name if name in known else aliases.get(name, name)
-        plain = getattr(nn, layer, None)
-        if plain is nn.RMSNorm:  # which calls its epsilon otherwise than the layer that kernels replace
-            plain = None
-        if isinstance(plain, type) and issubclass(plain, nn.Module) and not hasattr(plain, "kernel_layer_name"):
-            _make_replaceable(plain)
+        layer_class = getattr(nn, layer, None)
+        if layer_class is nn.RMSNorm:  # which calls its epsilon otherwise than the layer that kernels replace
+            layer_class = None
+        if (
+            isinstance(layer_class, type)
+            and issubclass(layer_class, nn.Module)
+            and not hasattr(layer_class, "kernel_layer_name")
+        ):
+            _make_replaceable(layer_class)
         found[layer] = {device: LayerOfDevice(Path(package), name, device)}
     return found
 
@@ -135,8 +140,8 @@ class LayerOfDevice(LocalLayerRepository):  # type: ignore[misc]
         return _get_kernel_layer(self, get_local_kernel(self._repo_path, backend=self._backend))
 
 
-def _make_replaceable(plain: type) -> None:
-    replace_kernel_forward_from_hub(plain, plain.__name__, lambda module: type(module) is plain)
+def _make_replaceable(layer_class: type) -> None:
+    replace_kernel_forward_from_hub(layer_class, layer_class.__name__, lambda module: type(module) is layer_class)
 
 
 def add_step_end(model: Any) -> None:
@@ -186,3 +191,28 @@ def _repositories(by_device: dict[Any, Any]) -> Iterable[tuple[str, Any, LayerRe
         if isinstance(device, str):  # a Device with properties is for one chip
             for mode, repo in options.items() if isinstance(options, dict) else [(Mode.FALLBACK, options)]:
                 yield device, mode, repo
+
+
+# --- GPT-2 ---------------------------------------------------------------------------------------
+
+# Its q, k and v are one matrix as they come. Kernels that replace a layer as a whole read it by rows.
+
+_ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
+
+
+def store_by_rows(model: Any) -> None:
+    """Store each Conv1D as kernels read a matrix, in its own memory; its shape stays (in, out). Offer such layers."""
+    for module in model.modules():
+        if type(module) is Conv1D and module.weight.is_contiguous():
+            rows = module.weight.data.t().contiguous()
+            module.weight.data = module.weight.data.view(rows.shape).copy_(rows).t()
+    for kind in {type(module) for module in model.modules() if type(module).__name__ == "GPT2Block"}:
+        replace_kernel_forward_from_hub(kind, "DecoderLayerOfGPT2", _is_stored)
+    offer_layers(model)
+
+
+def _is_stored(block: Any) -> bool:
+    """Whether kernels may replace this layer: dense, stored by rows, with an activation that they have."""
+    config, first = block.attn.config, block.attn.c_attn
+    stored = type(first) is Conv1D and not first.weight.is_contiguous()
+    return stored and config.activation_function in _ACTIVATIONS and not config.add_cross_attention

@@ -13,7 +13,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations.axes.projections import GROUPS, LAST_FIRST, text_modules
 from tokendyno.backend.optimizations.whole_layers import LAYERS
 from tokendyno.backend.worker.patch.experts import TRITON
-from tokendyno.backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
+from tokendyno.backend.worker.patch.quantized import Joined4bit, joinable_4bit, lay_together
 
 
 class Fused(nn.Module):  # type: ignore[misc]

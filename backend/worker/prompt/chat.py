@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from tokendyno.backend.arms.reasoning import reasoning_keywords, refused
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models.files.folder import template_variables
-from tokendyno.backend.worker.load.unread import Unread, named, reading, token_ids
+from tokendyno.backend.worker.load.check import Unreadable, named, reading, token_ids
 
 RENDER_LIMIT_S = 10.0
 """Templates render in milliseconds. jinja's sandbox protects the machine but does not stop loops: nested ones ran for
@@ -21,16 +20,23 @@ over 25 s. Calls of native code cannot be interrupted: a while later the engine 
 MAX_ADDED = 1 << 20  # characters: the longest templates, with tools and dates, add a few thousand
 
 
+Message = dict[str, Any]
+
+PROBES = {"system": "words-of-the-system", "user": "words-of-the-user"}
+"""Messages that stand in no template, by role: where they are rendered, a user's words would be."""
+
+
 def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> list[int]:
     """Token ids of a conversation with `text` as the only user message, up to where the answer begins.
 
     effort  one of `REASONING`; system: the message before the user's
-    InputError if there is no template, it cannot be rendered, or it ignores one of these: nothing is asked in vain.
+    InputError if there is no template, it cannot be rendered, or it ignores one of these.
     """
-    system = system if system.strip() else ""
     reasoning = _reasoning(_template(tokenizer), effort)
-    taken, rendered = _taken(tokenizer, text, system, reasoning)
-    if reasoning and _rendered(tokenizer, taken, _opposite(reasoning)) == rendered:
+    turns = [("system", system), ("user", text)] if system.strip() else [("user", text)]
+    conversation = _conversation(tokenizer, turns, reasoning)
+    rendered = _rendered(tokenizer, conversation, reasoning)
+    if reasoning and _rendered(tokenizer, conversation, _opposite(reasoning)) == rendered:
         names = " and ".join(reasoning)
         raise InputError(
             f"The model's {template_of(tokenizer)} mentions {names} and does nothing with it. Leave the reasoning "
@@ -39,9 +45,9 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
     return token_ids(tokenizer, rendered, add_special_tokens=False)
 
 
-def conversation_ids(tokenizer: Any, said: list["Message"], effort: str = "") -> list[int]:
+def conversation_ids(tokenizer: Any, messages: list[Message], effort: str = "") -> list[int]:
     """The same of a conversation of several turns, which is rendered as it is."""
-    rendered = _rendered(tokenizer, said, _reasoning(_template(tokenizer), effort))
+    rendered = _rendered(tokenizer, messages, _reasoning(_template(tokenizer), effort))
     return token_ids(tokenizer, rendered, add_special_tokens=False)
 
 
@@ -58,35 +64,28 @@ def _template(tokenizer: Any) -> str:
         return template
 
 
-Message = dict[str, Any]
-
-
-def messages(tokenizer: Any, text: str, system: str, reasoning: dict[str, str | bool]) -> list[Message]:
-    """The conversation in the form that the model's template takes. InputError as from `chat_ids`."""
-    return _taken(tokenizer, text, system if system.strip() else "", reasoning)[0]
-
-
-def _taken(tokenizer: Any, text: str, system: str, reasoning: dict[str, str | bool]) -> tuple[list[Message], str]:
-    """The same, and what the template renders of it: of plain texts, else of lists of parts, which templates of models
-    that see take (huggingface.co/docs/transformers/chat_templating_multimodal). InputError where a message's words
-    occur in neither."""
+def _conversation(tokenizer: Any, turns: list[tuple[str, str]], reasoning: dict[str, str | bool]) -> list[Message]:
+    """The messages in the form that the template takes: texts, else lists of parts, which templates of models that see
+    take (huggingface.co/docs/transformers/chat_templating_multimodal). Which it is shows by `PROBES`. InputError where
+    it is neither. turns: role and words of each message."""
     refusal: InputError | None = None
-    for parts in ((), ("system", "user"), ("user",))[: 3 if system else 2]:
-        said = [(role, words) for role, words in (("system", system), ("user", text)) if words or role == "user"]
-        asked = [_message(role, words, role in parts) for role, words in said]
+    for parts in ((), ("system", "user"), ("user",))[: 1 + len(turns)]:
+        probes = [_message(role, PROBES[role], role in parts) for role, _ in turns]
         try:
-            rendered = _rendered(tokenizer, asked, reasoning)
+            rendered = _rendered(tokenizer, probes, reasoning)
         except NotRendered as error:
             refusal = refusal or error
             continue
-        lost = [role for role, words in said if not _occurs(words, rendered)]
-        printed = bool(parts) and any(repr(message["content"]) in rendered for message in asked)
-        other = _message("user", ("y" if text[:1] == "x" else "x") * (len(text) or 1), "user" in parts)
-        if not lost and not printed and _differs(tokenizer, [*asked[:-1], other], reasoning, rendered):
-            return asked, rendered
+        lost = [role for role, _ in turns if PROBES[role] not in rendered]
+        printed = any(
+            isinstance(probe["content"], list) and repr(probe["content"]) in rendered for probe in probes
+        )  # a list of parts, as Python shows it
+        if not lost and not printed:
+            return [_message(role, words, role in parts) for role, words in turns]
         refusal = refusal or _left_out(tokenizer, "prompt" if lost != ["system"] else "system message")
     assert refusal is not None
-    if system and isinstance(refusal, NotRendered) and _renders(tokenizer, text, reasoning):
+    if len(turns) > 1 and isinstance(refusal, NotRendered):
+        _conversation(tokenizer, turns[1:], reasoning)  # InputError where the system message is not what it refuses
         raise InputError(
             f"The model's {template_of(tokenizer)} takes no system message ({refusal.__cause__}). Leave it empty, or "
             "put it at the beginning of the prompt."
@@ -96,24 +95,6 @@ def _taken(tokenizer: Any, text: str, system: str, reasoning: dict[str, str | bo
 
 def _message(role: str, words: str, parts: bool) -> Message:
     return {"role": role, "content": [{"type": "text", "text": words}] if parts else words}
-
-
-def _occurs(words: str, rendered: str) -> bool:
-    """Whether all words of a text stand in another one, in their order: templates trim texts and escape signs."""
-    at = 0
-    for word in re.finditer(r"\w+", words):
-        at = rendered.find(word[0], at) + len(word[0])
-        if at < len(word[0]):
-            return False
-    return True
-
-
-def _differs(tokenizer: Any, asked: list[Message], reasoning: dict[str, str | bool], rendered: str) -> bool:
-    """Whether another conversation is rendered otherwise: a short prompt's words may stand in the template."""
-    try:
-        return _rendered(tokenizer, asked, reasoning) != rendered
-    except NotRendered:
-        return True
 
 
 def _left_out(tokenizer: Any, what: str) -> InputError:
@@ -139,37 +120,28 @@ class NotRendered(InputError):
     """A template raised something, which is the cause."""
 
 
-def _rendered(tokenizer: Any, asked: list[Message], reasoning: dict[str, str | bool]) -> str:
+def _rendered(tokenizer: Any, messages: list[Message], reasoning: dict[str, str | bool]) -> str:
     template = f"The model's {template_of(tokenizer)}"
     try:
         with rendering(tokenizer):
             rendered: str = tokenizer.apply_chat_template(
-                asked, tokenize=False, add_generation_prompt=True, **reasoning
+                messages, tokenize=False, add_generation_prompt=True, **reasoning
             )
     except TimeoutError:
         raise InputError(
             f"{template} was not rendered within {RENDER_LIMIT_S:.0f} s and was stopped. Switch chat off, or use "
             "another model."
         ) from None
-    except (Unread, OSError, MemoryError) as failed:
+    except (Unreadable, OSError, MemoryError) as failed:
         error = failed.__cause__ or failed
         why = f"{type(error).__name__}: {error}".rstrip(".: ")[:400]
         raise NotRendered(f"{template} cannot be rendered ({why}). Switch chat off, or use another model.") from error
-    given = len(str(asked))
+    given = len(str(messages))
     if len(rendered) > given + MAX_ADDED:
         raise InputError(
             f"{template} turned {given:,} characters into {len(rendered):,}. Switch chat off, or use another model."
         )
     return rendered
-
-
-def _renders(tokenizer: Any, text: str, reasoning: dict[str, str | bool]) -> bool:
-    """Whether the template takes the same conversation without a system message."""
-    try:
-        _taken(tokenizer, text, "", reasoning)
-    except InputError:
-        return False
-    return True
 
 
 @contextlib.contextmanager

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tokendyno.backend.worker.heap import settle_heap
-from tokendyno.backend.worker.lazy_imports import kept_imports
-from tokendyno.backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
-from tokendyno.backend.worker.ranks.share import Share
+from tokendyno.backend.worker.process import (
+    die_with_parent,
+    frozen_imports,
+    guard_group,
+    keep_events_apart,
+    settle_heap,
+)
+from tokendyno.backend.worker.ranks.launch import Share
 
 if TYPE_CHECKING:
-    from tokendyno.backend.worker.commands import Commands
+    from tokendyno.backend.worker.channel import Commands
     from tokendyno.backend.worker.ranks.member import Member
 
 LOST = 3
@@ -49,7 +53,7 @@ def follow(commands: "Commands", member: "Member") -> None:
         for command in member.commands():
             commands.put(command)
     except Exception as error:  # the launcher's store is gone
-        from tokendyno.backend.worker.ranks.watch import GONE
+        from tokendyno.backend.worker.ranks.member import GONE
 
         sys.stderr.write(f"tokendyno: {GONE} ({str(error).splitlines()[0][:200]})\n")
     os._exit(LOST)
@@ -68,15 +72,11 @@ def take_part(launcher_pid: int, share: Share, folder: Path | None = None) -> No
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     events_fd = keep_events_apart()
     from tokendyno.backend.worker import group
-    from tokendyno.backend.worker.channel import PipeChannel
-    from tokendyno.backend.worker.commands import Commands
+    from tokendyno.backend.worker.channel import Commands, PipeChannel
     from tokendyno.backend.worker.compiler.own_cache import name_folder
 
     name_folder()
-    from tokendyno.backend.worker.ranks.cancelled import AgreedCancel
-    from tokendyno.backend.worker.ranks.meeting import meet
-    from tokendyno.backend.worker.ranks.member import FAILURE, Member
-    from tokendyno.backend.worker.ranks.watch import watch
+    from tokendyno.backend.worker.ranks.member import FAILURE, AgreedCancel, Member, meet, watch_beats
 
     def apart(why: str) -> None:
         if folder is None:
@@ -86,13 +86,13 @@ def take_part(launcher_pid: int, share: Share, folder: Path | None = None) -> No
         os._exit(LOST)
 
     meet(rank, size, apart, share.hello)
-    with kept_imports():
+    with frozen_imports():
         from tokendyno.backend.worker.serve import serve
 
     settle_heap()
     member = Member(rank, size, folder, share)
     if share.hosts > 1:
-        threading.Thread(target=watch, args=(rank, size, share.ranks, apart), name="watch", daemon=True).start()
+        threading.Thread(target=watch_beats, args=(rank, size, share.ranks, apart), name="watch", daemon=True).start()
     group.join(member)
     commands = Commands()
     read = read_commands if rank == 0 else follow

@@ -3,8 +3,7 @@
 torch's elastic launcher (torchrun is its command line) starts the ranks, watches them, and ends all of them when one
 dies. Its own pipes are theirs. Why a group ended is the last line on standard error. On other machines users start
 torchrun, and it meets this launcher by torchrun's static rendezvous: c10d's would number machines by their addresses,
-and rank 0 has to be where the engine is.
-"""
+and rank 0 has to be where the engine is."""
 
 import logging
 import os
@@ -16,8 +15,44 @@ from typing import Any, NoReturn
 import msgspec
 
 from tokendyno.backend import paths
-from tokendyno.backend.worker.lifetime import die_with_parent, guard_group
-from tokendyno.backend.worker.ranks.share import Share
+from tokendyno.backend.worker.process import die_with_parent, guard_group
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """What a machine is, so that only those take part that can work on one thing.
+
+    versions  of the packages that must be the same on all of them
+    model     a digest of the model that it has
+    problem   why it cannot take part, "" where it knows of nothing
+    """
+
+    versions: dict[str, str]
+    device: str
+    model: str
+    problem: str = ""
+
+
+class Share(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The ranks of one machine.
+
+    hosts, host   machines that share the model, and which of them this is; rank 0 is on machine 0
+    endpoint      HOST:PORT of the rendezvous, on machine 0; "" where one machine has all ranks
+    interface     network interface through which the others are reached, "" where torch is to find it
+    hello         what this machine is; None where one machine has all ranks
+    model_path    the model's folder or file on this machine, where machine 0 has it elsewhere
+    kernels_path  likewise the folder of kernels
+    """
+
+    ranks: int
+    hosts: int = 1
+    host: int = 0
+    endpoint: str = ""
+    interface: str = ""
+    wait_s: float = 0.0
+    hello: Hello | None = None
+    model_path: str = ""
+    kernels_path: str = ""
+
 
 END_WAIT_S = 1
 """Seconds that the other ranks get to end after one has died, before they are killed. torch before 2.13 does not know
@@ -33,13 +68,12 @@ def main() -> None:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    from tokendyno.backend.worker.ranks import answers
-    from tokendyno.backend.worker.ranks.member import ANSWERS
+    from tokendyno.backend.worker.ranks.member import ANSWERS, create_answers
 
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # its report repeats our last line
     os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(END_WAIT_S)
     folder = paths.make_scratch()
-    answers.create(folder / ANSWERS)
+    create_answers(folder / ANSWERS)
     for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
         if share.interface and not os.environ.get(name):
             os.environ[name] = share.interface
@@ -101,9 +135,9 @@ def cause(rank: int, code: int, folder: Path) -> str:
     """Why the first rank ended, in a sentence."""
     from tokendyno.backend.worker.ranks.member import FAILURE
 
-    said = folder / f"{FAILURE}{rank}"
-    if said.is_file():
-        sentence = said.read_text(encoding="utf-8")
+    file = folder / f"{FAILURE}{rank}"
+    if file.is_file():
+        sentence = file.read_text(encoding="utf-8")
         return sentence if sentence.startswith(("Rank ", "Ranks ", "The ranks ")) else f"Rank {rank} failed: {sentence}"
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"

@@ -2,7 +2,10 @@
 else through the launcher's store."""
 
 import datetime
+import mmap
 import os
+import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,9 +14,10 @@ import msgspec
 import torch
 import torch.distributed as dist
 
+from tokendyno.backend.hardware.same_versions import version_gap
 from tokendyno.backend.messages import Command, Failed, Generate, Load, Score, decode_command, encode
-from tokendyno.backend.worker.ranks.answers import Answers
-from tokendyno.backend.worker.ranks.share import Share
+from tokendyno.backend.worker.group import Group
+from tokendyno.backend.worker.ranks.launch import Hello, Share
 
 EXCHANGE_WAIT_S = 1_800.0
 """How long a rank waits for what the others give. One that fails or dies is noticed at once; loading a large model may
@@ -27,7 +31,7 @@ SETTLE_WAIT_S = 1.2
 the launcher ends the whole group."""
 
 FAR_SETTLE_WAIT_S = 15.0
-"""The same over several machines, where a rank that died is missed after a while, and then named (`watch.py`)."""
+"""The same over several machines, where a rank that died is missed after a while, and then named (`watch_beats`)."""
 
 ANSWERS, FAILURE = "answers", "failure-"
 """Files of the group's folder: the answers, and by rank the sentence of one that failed alone."""
@@ -51,10 +55,10 @@ class Member:
     def agree(self, answer: bool) -> bool:
         return self._answers.agree(answer)
 
-    def exchange(self, mine: bytes) -> Sequence[bytes]:
+    def exchange(self, own: bytes) -> Sequence[bytes]:
         self._exchanges += 1
         keys = [f"exchange/{self._exchanges}/{rank}" for rank in range(self.size)]
-        self._store.set(keys[self.rank], mine or b" ")
+        self._store.set(keys[self.rank], own or b" ")
         if not self._wait(keys, EXCHANGE_WAIT_S, lambda: self._failed_alone() != ""):
             cause = self._failed_alone() or f"Not all ranks answered within {EXCHANGE_WAIT_S:g} s."
             raise RuntimeError(cause)
@@ -143,7 +147,40 @@ def connect() -> dist.Store:
 
 # --- answers -------------------------------------------------------------------------------------
 
-# Answers that rank 0 gives to ranks on other machines, which share no memory with it.
+# Answers that rank 0 gives and the other ranks of its machine wait for, in a file that all of them have mapped. One
+# costs rank 0 a write to memory and the others a read, so that it can be asked for at every token.
+
+PLACES = 1024
+"""Answers that rank 0 may be ahead of the slowest rank. Collectives hold it back long before that."""
+
+WAIT_S = 20e-6
+
+
+def create_answers(path: Path) -> None:
+    """The file, without any answer."""
+    path.write_bytes(bytes(8 * PLACES))
+
+
+class Answers:
+    """One rank's view of the file. Question n has place n % PLACES; its word is 2 n + answer, written at once."""
+
+    def __init__(self, path: Path, rank: int) -> None:
+        with path.open("r+b") as file:
+            self._words = memoryview(mmap.mmap(file.fileno(), 8 * PLACES)).cast("Q")
+        self._rank, self._question = rank, 0
+
+    def agree(self, answer: bool) -> bool:
+        """Rank 0's answer to the next question, for which the others wait as long as it takes."""
+        self._question += 1
+        place = self._question % PLACES
+        if self._rank == 0:
+            self._words[place] = 2 * self._question + answer
+            return answer
+        while (word := self._words[place]) >> 1 < self._question:
+            time.sleep(WAIT_S)
+        if word >> 1 > self._question:
+            raise RuntimeError(f"rank {self._rank} fell {PLACES} steps behind rank 0")
+        return bool(word & 1)
 
 
 class BroadcastAnswers:
@@ -159,3 +196,151 @@ class BroadcastAnswers:
         self._answer.fill_(answer)
         dist.broadcast(self._answer, 0, group=self._group)
         return bool(self._answer)
+
+
+class AgreedCancel(threading.Event):
+    """In place of a worker's own event: set where rank 0's is, at the same step on all ranks."""
+
+    def __init__(self, own: threading.Event, group: Group) -> None:
+        super().__init__()
+        self._own, self._group = own, group
+
+    def is_set(self) -> bool:
+        return self._group.agree(self._own.is_set())
+
+
+# --- beats ---------------------------------------------------------------------------------------
+
+# Whether ranks on other machines are still there: each beats in the launcher's store, and rank 0 counts.
+
+BEAT_S = 1.0
+SILENCE_S = 10.0
+"""A rank that does not beat for so long is gone: one that lives beats from a thread of its own."""
+
+GONE = "The ranks on the first machine have ended, or cannot be reached any more."
+
+
+def watch_beats(rank: int, size: int, each: int, apart: Callable[[str], None]) -> None:
+    """Body of a thread of every rank, `each` on one machine; `apart` is told whom rank 0 misses."""
+    store = connect()
+    heard = dict.fromkeys(range(each, size) if rank == 0 else (), (0, time.monotonic()))
+    while True:
+        try:
+            store.add(f"beat/{rank}", 1)
+            for other, (beats, at_s) in heard.items():
+                if (now := store.add(f"beat/{other}", 0)) != beats:
+                    heard[other] = now, time.monotonic()
+                elif time.monotonic() - at_s > SILENCE_S:
+                    apart(f"Rank {other} {where([other], each)} has not answered for {SILENCE_S:g} s. See there why.")
+        except dist.DistError:
+            apart(GONE)
+        time.sleep(BEAT_S)
+
+
+# --- meeting -------------------------------------------------------------------------------------
+
+# How the ranks of a group come together: gloo between processes on CPUs, NCCL between GPUs.
+
+COME_WAIT_S = 75.0
+"""How long ranks wait for each other, imports included: less than the engine waits for a worker to start."""
+
+REACH_WAIT_S = 40.0
+"""How long they then take to connect at most: seconds between GPUs."""
+
+_PLACE = re.compile(r"\[/.*?\] ")
+"""Of an error in torch's own source."""
+
+
+class NotAllCame(Exception):
+    """The text says which ranks are missing, where they run, and what to do."""
+
+
+def await_all(rank: int, size: int, hello: Hello | None) -> None:
+    """Returns once all ranks have come; NotAllCame names those that have not, or cannot take part."""
+    store = connect()
+    store.set(f"here/{rank}", msgspec.json.encode(hello))
+    keys = [f"here/{other}" for other in range(size)]
+    try:
+        store.wait(keys, datetime.timedelta(seconds=COME_WAIT_S))
+    except dist.DistStoreError:
+        missing = [other for other, key in enumerate(keys) if not store.check([key])]
+        raise NotAllCame(absent(missing, size // int(os.environ["LOCAL_WORLD_SIZE"]), size)) from None
+    if hello is not None:
+        each = int(os.environ["LOCAL_WORLD_SIZE"])
+        first, *others = (msgspec.json.decode(store.get(f"here/{one}"), type=Hello) for one in range(0, size, each))
+        for machine, other in enumerate(others, start=1):
+            if reason := unfit(first, other):
+                raise NotAllCame(f"Rank {machine * each} on machine {machine + 1} cannot take part. {reason}")
+
+
+def unfit(first: Hello, other: Hello) -> str:
+    """Why a machine cannot work on one model with the first one; "" if it can."""
+    if gap := version_gap(first.versions, other.versions):
+        return gap
+    if first.device != other.device:
+        return f"It runs on {other.device}, the first machine on {first.device}. Use machines of one kind."
+    if other.problem:
+        return other.problem
+    if first.model != other.model:
+        return "It has another model by that name than the first machine. Copy the files from there."
+    return ""
+
+
+def absent(missing: Sequence[int], hosts: int, size: int) -> str:
+    """What is said of ranks that were started and have not come."""
+    who = f"Rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+    place = "here"
+    if hosts > 1:
+        place = where(missing, size // hosts)
+        who = f"{who} {place}"
+    return (
+        f"{who} did not come within {COME_WAIT_S:g} s, though started. Close what else keeps the processors or the "
+        f"GPUs busy {place}, and run again, or take fewer ranks."
+    )
+
+
+def unreached(hosts: int, why: str) -> str:
+    """What is said where all ranks have come, and no connection from one to the other stands."""
+    sentence = f"The ranks have come, but cannot reach each other ({_PLACE.sub('', why)})."
+    if hosts == 1:
+        return (
+            f"{sentence} Close what else keeps the processors or the GPUs busy, and run again; NCCL_DEBUG=INFO tells "
+            "more."
+        )
+    return (
+        f"{sentence} Let the machines reach each other on every port, or name the network interface between them in "
+        "GLOO_SOCKET_IFNAME (for GPUs in NCCL_SOCKET_IFNAME, too) on each."
+    )
+
+
+def meet(rank: int, size: int, apart: Callable[[str], None], hello: Hello | None) -> None:
+    """Returns once all ranks are there and connected; else `apart` is told why, which ends this process.
+
+    On GPUs each rank takes the one of its local rank, and NCCL is started now and not within a captured step
+    (rccl#2022); objects still go through gloo. On CPUs the ranks of a machine share its cores out.
+    """
+    local = int(os.environ["LOCAL_WORLD_SIZE"])
+    try:
+        await_all(rank, size, hello)
+    except NotAllCame as missing:
+        apart(str(missing))
+    late = threading.Timer(REACH_WAIT_S, apart, [unreached(size // local, f"{REACH_WAIT_S:g} s")])
+    late.daemon = True
+    late.start()
+    try:
+        _connect(rank, size, local)
+    except (dist.DistError, RuntimeError) as error:
+        apart(unreached(size // local, str(error).splitlines()[0]))
+    late.cancel()
+
+
+def _connect(rank: int, size: int, local: int) -> None:
+    if not torch.cuda.is_available():
+        torch.set_num_threads(max(1, torch.get_num_threads() // local))
+        dist.init_process_group("gloo", rank=rank, world_size=size)
+        return
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("cpu:gloo,cuda:nccl", rank=rank, world_size=size, device_id=device)
+    # Else transformers' meshes, which have dimensions of one rank, would at once make a communicator for each of them.
+    dist.group.WORLD.bound_device_id = None

@@ -8,8 +8,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.worker.measure.steps import StepLog
-from tokendyno.backend.worker.prompt.padding import padding_counts
-from tokendyno.backend.worker.prompt.requests import Asked, read_requests
+from tokendyno.backend.worker.prompt.prompt import Asked, padding_counts, read_requests
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session
 

@@ -9,8 +9,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations.axes.cache import CONFIG, LENGTH, cache_construct
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.kv import GROUP
-from tokendyno.backend.worker.patch.fp8_cache import saturate_fp8_cache
-from tokendyno.backend.worker.patch.quanto import unpack_with_torch
+from tokendyno.backend.worker.patch.quantized import saturate_fp8_cache, unpack_with_torch
 
 
 class Caches:

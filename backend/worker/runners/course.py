@@ -22,8 +22,8 @@ from tokendyno.backend.messages import Finished, Generate, GraphCode, Probed, Pr
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.group import own_group
+from tokendyno.backend.worker.load.check import token_ids, using
 from tokendyno.backend.worker.load.loader import LoadedModel
-from tokendyno.backend.worker.load.unread import token_ids, using
 from tokendyno.backend.worker.measure.annotations import Annotations
 from tokendyno.backend.worker.measure.finite import NotFinite
 from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_devices, of_rank

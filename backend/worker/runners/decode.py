@@ -20,8 +20,7 @@ from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
-from tokendyno.backend.worker.prompt.padding import pad, padding_counts
-from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
+from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
 from tokendyno.backend.worker.prove.passes import PassCounter
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.prompt_lookup import accepted_due, drafts_due

@@ -13,7 +13,7 @@ from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import CudaMeter, Meter
 from tokendyno.backend.worker.measure.scores import GivenText
-from tokendyno.backend.worker.prompt.padding import symbolic_sizes
+from tokendyno.backend.worker.prompt.prompt import symbolic_sizes
 from tokendyno.backend.worker.runners.cache import cached_tokens
 from tokendyno.backend.worker.runners.generation import Session, Task
 

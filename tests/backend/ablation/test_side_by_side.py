@@ -13,10 +13,10 @@ from tokendyno.backend.ablation.places import Place, PlaceLost, gpu_places
 from tokendyno.backend.ablation.side_by_side import MAX_LOSSES, SideBySide, Unit
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors.errand import Answer, Done, Errand, Impossible
+from tokendyno.backend.executors.trial_process import Answer, Done, Impossible, TrialTask
 
 REQUEST = Request("pocket", [ArmRequest("A", {})], Workload("Once"))
-ERRAND = Errand([], None, "cpu", {})
+ERRAND = TrialTask([], None, "cpu", {})
 
 
 class Scripted:
@@ -27,7 +27,7 @@ class Scripted:
         self.begun = 0
         self.stopped = threading.Event()
 
-    def carry_out(self, errand: Errand) -> Iterator[Answer]:
+    def carry_out(self, errand: TrialTask) -> Iterator[Answer]:
         for _ in errand.requests:
             self.begun += 1
             if (error := self._lose(self.begun)) is not None:
@@ -128,7 +128,7 @@ def test_a_place_has_its_own_gpu_and_is_stopped_even_while_it_starts(
         def answers(self) -> Iterator[bytes]:
             return iter(())
 
-    monkeypatch.setattr(places_module, "ErrandProcess", Process)
+    monkeypatch.setattr(places_module, "TrialProcess", Process)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)

@@ -7,9 +7,8 @@ import pytest
 
 from tests.support.command_line import sentence
 from tokendyno.backend.cli.main import main
-from tokendyno.backend.executors.endpoint import Endpoint
 from tokendyno.backend.executors.far_rank import hello_of
-from tokendyno.backend.executors.several_machines import Machines
+from tokendyno.backend.executors.several_machines import Endpoint, Machines
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.counted_models import COUNTED
-from tokendyno.backend.models.described import counted_facts
+from tokendyno.backend.models.resolve import counted_facts
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
 from tokendyno.backend.predict.weights import packed_matrices, weight_bytes

@@ -16,7 +16,7 @@ import pytest
 from tests.support.processes import gone, pid_of, wait_for
 from tests.support.worker import light as request
 from tokendyno.backend.config import ArmRequest, Request, reading_of
-from tokendyno.backend.engine import pool, residue
+from tokendyno.backend.engine import pool
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.engine.executor import HOST, Inbox
 from tokendyno.backend.errors import InputError
@@ -82,7 +82,7 @@ def test_each_arm_has_a_process_of_its_own(bench: Bench, repeated: Run) -> None:
 
 def test_the_second_run_reuses_processes_and_models(make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the first run left: in so small a worker it comes near what is tolerated."""
-    monkeypatch.setattr(residue, "TOLERATED_SHARE", 1.0)
+    monkeypatch.setattr(pool, "TOLERATED_SHARE", 1.0)
     bench = make_bench()
     finish(bench, {}, {"cache": "unwindowed"})
     before = bench.pool.pids
@@ -170,7 +170,7 @@ def test_out_of_memory_in_a_worker_fails_the_run_and_the_next_one_gets_a_fresh_p
     make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a worker that is kept whatever the first run left: its limit would go with it."""
-    monkeypatch.setattr(residue, "TOLERATED_SHARE", 1.0)
+    monkeypatch.setattr(pool, "TOLERATED_SHARE", 1.0)
     bench = make_bench()
     finish(bench, {})
     pid = pid_of(bench, "A")

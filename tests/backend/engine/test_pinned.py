@@ -21,7 +21,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.models import download_bytes, obstacle, pinned, resolve
-from tokendyno.backend.models.files import hub, hub_files
+from tokendyno.backend.models.files import hub
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.units import bytes_text
@@ -36,11 +36,9 @@ def hub_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for forget in (hub_files._answers.clear, hub._unanswered.clear, hub.fetch_config.cache_clear):
-        forget()
+    hub._answers.clear()
     yield
-    hub.fetch_config.cache_clear()
-    hub_files._answers.clear()
+    hub._answers.clear()
 
 
 def commit(folder: Path, layers: int) -> Path:

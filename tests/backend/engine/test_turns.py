@@ -13,8 +13,8 @@ from tests.support.scripted_executor import SCRIPTED, ScriptedExecutor
 from tests.support.worker import request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.engine.executor import ExecutorKind
+from tokendyno.backend.engine.prediction import work_of
 from tokendyno.backend.engine.turns import Pace
-from tokendyno.backend.engine.work import work_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.hosting.visitor import Visitor

@@ -15,7 +15,7 @@ from tests.support.worker import request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors.ranks import RankGroup
 from tokendyno.backend.optimizations import routed
-from tokendyno.backend.worker.ranks.share import Share
+from tokendyno.backend.worker.ranks.launch import Share
 
 pytestmark = pytest.mark.xdist_group("ranks")
 
@@ -138,11 +138,7 @@ if any(one.startswith("tokendyno.backend.worker") for one in sys.orig_argv):
     ],
 )
 def test_ranks_keep_their_blocks_of_mxfp4_as_they_lie_and_give_the_text_of_one_process(
-    model: str,
-    split: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    make_bench: Callable[..., Bench],
+    model: str, split: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_bench: Callable[..., Bench]
 ) -> None:
     monkeypatch.setattr(routed, "OBSTACLES", ())
     sitecustomize(tmp_path, IN_TORCH)
@@ -188,7 +184,7 @@ if "tokendyno.backend.worker.ranks" in sys.orig_argv:
     if os.environ.get("RANK") == "1":
         import time
         time.sleep(600)
-    import tokendyno.backend.worker.ranks.meeting as meeting
+    import tokendyno.backend.worker.ranks.member as meeting
     meeting.COME_WAIT_S = 2
 """
 

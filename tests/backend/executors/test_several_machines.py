@@ -17,6 +17,11 @@ import pytest
 from tests.support.command_line import cli
 from tests.support.ports import free_port
 from tests.support.processes import gone, wait_for
+from tokendyno.backend import hardware
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors.far_rank import hello_of, share_of
+from tokendyno.backend.executors.several_machines import Endpoint, interface_to, parse_endpoint
+from tokendyno.backend.models import resolve
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("ranks")]
 
@@ -122,3 +127,61 @@ def test_machines_that_do_not_come_are_named_with_what_to_do(tmp_path: Path) -> 
         told = machines.said("first")
         assert f"Ranks on machine 2 did not come to {machines.endpoint} within 2 s" in told
         assert "Type the torchrun line there" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [("10.0.0.1:29500", "10.0.0.1", 29500), (" node-a:1 ", "node-a", 1), ("[fd00::1]:65535", "fd00::1", 65535)],
+)
+def test_host_and_port_are_read_and_written_alike(text: str, host: str, port: int) -> None:
+    assert parse_endpoint(text) == Endpoint(host, port)
+    assert str(parse_endpoint(text)) == text.strip()
+
+
+@pytest.mark.parametrize("text", ["", "10.0.0.1", ":29500", "node:", "node:0", "node:65536", "node:http"])
+def test_what_is_no_endpoint_is_told_how_one_looks(text: str) -> None:
+    with pytest.raises(InputError, match=r"192\.168\.1\.10:29500"):
+        parse_endpoint(text)
+
+
+def test_each_address_of_this_machine_is_reached_through_the_interface_that_has_it() -> None:
+    """What leaves for an own address leaves from it."""
+    for name, addresses in psutil.net_if_addrs().items():
+        for one in addresses:
+            if one.family.name == "AF_INET":
+                assert interface_to(Endpoint(one.address, 29500)) == name
+    assert interface_to(Endpoint("localhost", 29500)) == interface_to(Endpoint("127.0.0.2", 29500)) != ""
+    assert interface_to(Endpoint("no-such-host.invalid", 29500)) == ""
+
+
+def test_another_folder_with_the_same_files_is_the_same_model(tmp_path: Path) -> None:
+    own = resolve("pocket")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in Path(own.source.path).iterdir():
+        if file.is_file():
+            (copy / file.name).write_bytes(file.read_bytes())
+    there = hello_of(resolve(str(copy)))
+    again = copy.rename(tmp_path / "again")
+    assert hello_of(resolve(str(again))) == there
+    (again / "config.json").write_text((again / "config.json").read_text() + " ")
+    assert hello_of(resolve(str(again))) != there
+
+
+@pytest.mark.parametrize(("model", "ranks", "problem"), [("nope", 1, "nope"), ("pocket", 4096, " for 4096 ranks.")])
+def test_what_a_machine_lacks_is_told_and_stops_nothing_yet(
+    model: str, ranks: int, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("LOCAL_WORLD_SIZE", ranks), ("WORLD_SIZE", 2 * ranks), ("GROUP_RANK", 1)):
+        monkeypatch.setenv(name, str(value))
+    share = share_of(model, None)
+    assert (share.ranks, share.hosts, share.host) == (ranks, 2, 1)
+    assert share.hello is not None and problem in share.hello.problem
+    assert share.hello.device == hardware.detect().device
+
+
+def test_a_machine_that_lacks_nothing_knows_where_its_own_copy_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("LOCAL_WORLD_SIZE", "1"), ("WORLD_SIZE", "2"), ("GROUP_RANK", "1")):
+        monkeypatch.setenv(name, value)
+    share = share_of("pocket", None)
+    assert share.hello == hello_of(resolve("pocket")) and share.model_path == resolve("pocket").source.path

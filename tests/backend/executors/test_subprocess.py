@@ -126,19 +126,6 @@ def test_a_killed_worker_is_told_once_takes_its_children_with_it_and_may_still_b
         talk.inbox.get(timeout=0.5)
 
 
-@pytest.mark.full
-def test_ending_a_worker_that_ignores_term_takes_its_grace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sitecustomize(tmp_path, "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)")
-    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
-    talk = Talk()
-    os.kill(talk.worker.pid, signal.SIGTERM)
-    time.sleep(0.2)
-    assert talk.worker.alive, "the test's worker does not ignore TERM"
-    begin_s = time.monotonic()
-    talk.worker.end(grace_s=0.3)
-    assert time.monotonic() - begin_s >= 0.3 and gone(talk.worker.pid)
-
-
 @pytest.mark.slow
 def test_ending_a_stopped_worker_works_and_what_it_said_reaches_nobody() -> None:
     talk = Talk()

@@ -18,7 +18,7 @@ from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.engine.executor import Died, Inbox
-from tokendyno.backend.engine.work import BEGIN_S, expected_device_s
+from tokendyno.backend.engine.prediction import BEGIN_S, expected_device_s
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench, zero_gpu
 from tokendyno.backend.hardware.machine import detect

@@ -134,15 +134,6 @@ def test_tokens_are_bounded(tmp_path: Path) -> None:
         users.new_token("ada")
 
 
-@pytest.mark.timeout(20)
-def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "users.json")
-    users = Users(tmp_path / "users.json")
-    for asked in (users.names, lambda: users.add("ada", SECRET)):
-        with pytest.raises(InputError, match=r"cannot be read \(it is no regular file\)"):
-            asked()
-
-
 @pytest.mark.parametrize(
     "data",
     [b"{", b"[]", b'{"users": {"ada": {}}}', b'{"more": 1}', b"\xff" * 100, b'{"users": {"ada": {"password": "x"}}}'],

@@ -11,9 +11,8 @@ from huggingface_hub import constants
 
 from tests.support.command_line import POCKET
 from tests.support.fake_hub import COMMIT, fake_hub
-from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import obstacle, resolve
-from tokendyno.backend.models.files import hub, hub_files
+from tokendyno.backend.models.files import hub
 from tokendyno.backend.models.source import ModelSource
 
 DEAD = "http://127.0.0.1:9"
@@ -30,12 +29,9 @@ def hub_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_ENDPOINT", DEAD)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    hub_files._answers.clear()
-    hub._unanswered.clear()
-    hub.fetch_config.cache_clear()
+    hub._answers.clear()
     yield cache
-    hub.fetch_config.cache_clear()
-    hub_files._answers.clear()
+    hub._answers.clear()
 
 
 def cached(cache: Path, repo: str, *names: str) -> Path:
@@ -93,17 +89,6 @@ def test_what_the_hub_refuses_or_has_no_weights_of(monkeypatch: pytest.MonkeyPat
         assert "has no safetensors weights" in says("org/pickled")
         assert says("gpt2").startswith("openai-community/gpt2 is gated. Accept its licence")
     assert not [path for path in asked if path.endswith((".bin", ".safetensors"))]
-
-
-def test_weights_that_a_repository_says_beside_its_config_to_be_packed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    shutil.copy(POCKET / "config.json", tmp_path)
-    (tmp_path / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
-    with fake_hub({"org/modelopt": tmp_path}) as (endpoint, _):
-        monkeypatch.setenv("HF_ENDPOINT", endpoint)
-        with pytest.raises(InputError, match=r"^hf_quant_config.json of org/modelopt says that the weights are quant"):
-            resolve("org/modelopt")
 
 
 def test_a_whole_download_needs_no_hub(hub_home: Path) -> None:

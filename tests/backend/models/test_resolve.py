@@ -128,8 +128,7 @@ def test_a_catalogue_model_at_a_revision_falls_back_to_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ref", "near"),
-    [("Qwen3-0.6", "Qwen3-0.6B"), ("gpt-oss", "gpt-oss-20b"), ("poket", "pocket"), ("GPT3", "gpt2")],
+    ("ref", "near"), [("Qwen3-0.6", "Qwen3-0.6B"), ("gpt-oss", "gpt-oss-20b"), ("poket", "pocket"), ("GPT3", "gpt2")]
 )
 def test_an_unknown_name_is_answered_with_the_nearest(ref: str, near: str) -> None:
     with pytest.raises(InputError, match=f"Did you mean {near!r}"):

@@ -183,7 +183,7 @@ def test_bytes_are_those_of_the_real_quantized_cache_at_every_token(
 def test_bytes_are_those_of_optimum_quantos_cache_at_every_token(
     prompt: int, dtype: str, rows: int, full_facts: ModelFacts
 ) -> None:
-    from tokendyno.backend.worker.patch.quanto import unpack_with_torch
+    from tokendyno.backend.worker.patch.quantized import unpack_with_torch
 
     unpack_with_torch()
     check_quantized(QUANTIZED_QUANTO4, prompt, dtype, rows, full_facts)

@@ -209,7 +209,7 @@ def test_packed_weights_take_what_was_predicted(architecture: str, tmp_path: Pat
     """To the byte; GPT-2 has nothing that torchao and quanto know."""
     from tokendyno.backend.plan import LoadPlan
     from tokendyno.backend.worker.load.device import Observed
-    from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
+    from tokendyno.backend.worker.load.random_weights import load_as_checkpoint
     from tokendyno.backend.worker.prove.tensor_bytes import total_bytes, weight_tensors
 
     facts = small(architecture, tmp_path)

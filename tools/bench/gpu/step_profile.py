@@ -27,13 +27,12 @@ from tokendyno.backend.models.catalogue import catalogue
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.load.device import Observed
-from tokendyno.backend.worker.load.random_checkpoint import load_as_checkpoint
-from tokendyno.backend.worker.load.random_model import random_model
+from tokendyno.backend.worker.load.loader import apply_patches
+from tokendyno.backend.worker.load.random_weights import load_as_checkpoint, random_model
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.cuda_graph import capture
 from tokendyno.backend.worker.loop.sampling import Sampling
 from tokendyno.backend.worker.loop.step import Step
-from tokendyno.backend.worker.patch.apply import put_in
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.projections import fuse
 
@@ -85,7 +84,7 @@ class Bed:
         else:
             self.model = load_as_checkpoint(plan, Observed()).eval()
         fuse(self.model)
-        put_in(self.model, plan)
+        apply_patches(self.model, plan)
         self.loaded = {str(kernel.metadata.name): kernel.module for kernel in get_loaded_kernels()}
         self.cache = StaticSlotCache(self.model.config, places, eight_bits)
         self.filled = filled

@@ -55,11 +55,8 @@ GRANITE: dict[str, Any] = {
 def test_models_are_built_of_the_numbers_that_a_config_s_tags_stand_for() -> None:
     """Where weights are drawn, and where it is counted."""
     from tokendyno.backend.counter.model import read_config
-    from tokendyno.backend.worker.load.random_model import empty_model
+    from tokendyno.backend.worker.load.random_weights import empty_model
 
     text = encode_config(GRANITE | {"time_step_limit": [0.0, math.inf]})
-    built = (
-        empty_model(text, "float32", None).config,
-        read_config(decode_config(text)),
-    )
+    built = (empty_model(text, "float32", None).config, read_config(decode_config(text)))
     assert [tuple(config.time_step_limit) for config in built] == [(0.0, math.inf)] * 2

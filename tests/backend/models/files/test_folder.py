@@ -1,7 +1,10 @@
-"""Model folders: complete, truncated, incomplete, pickled."""
+"""Model folders: complete, truncated, incomplete, pickled; a damaged tokenizer.json is found before a worker is
+started."""
 
 import itertools
 import json
+import os
+import shutil
 import struct
 import time
 from collections.abc import Callable
@@ -10,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.command_line import POCKET
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.models import check_loadable, resolve
-from tokendyno.backend.models.files.folder import INDEX
+from tokendyno.backend.models import check_loadable, obstacle, resolve
+from tokendyno.backend.models.files import folder as files
+from tokendyno.backend.models.files.folder import INDEX, check_tokenizer, named_files
 
 CONFIG: dict[str, Any] = {
     "model_type": "llama",
@@ -28,10 +33,7 @@ def safetensors(elements: int = 64, dtype: str = "BF16", itemsize: int = 2) -> b
     """A complete file with one tensor."""
     end = elements * itemsize
     header = json.dumps(
-        {
-            "__metadata__": {"format": "pt"},
-            "w": {"dtype": dtype, "shape": [elements], "data_offsets": [0, end]},
-        }
+        {"__metadata__": {"format": "pt"}, "w": {"dtype": dtype, "shape": [elements], "data_offsets": [0, end]}}
     )
     return struct.pack("<Q", len(header)) + header.encode() + bytes(end)
 
@@ -176,6 +178,21 @@ def two_shards(folder: Path, second: bytes | None) -> None:
         (folder / "b.safetensors").write_bytes(second)
 
 
+def test_an_index_of_the_largest_models_is_read_within_a_bound(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DeepSeek-V3's has 8.9 MB and 91,991 weights."""
+    shards = [f"model-{n:05d}-of-000163.safetensors" for n in range(163)]
+    weights = {
+        f"model.layers.{n % 61}.mlp.experts.{n}.down_proj.weight_scale_inv": shards[n % 163] for n in range(91_991)
+    }
+    (folder / INDEX).write_text(json.dumps({"metadata": {"total_size": 688586727753}, "weight_map": weights}, indent=4))
+    assert named_files(folder / INDEX) == shards
+    monkeypatch.setattr(files, "MAX_INDEX_BYTES", 8 << 20)
+    with pytest.raises(InputError, match="is no index"):
+        named_files(folder / INDEX)
+
+
 Break = Callable[[Path], object]
 BROKEN: list[tuple[str, Break, str]] = [
     ("truncated", lambda p: (p / "model.safetensors").write_bytes(safetensors()[:-1]), "complete safetensors"),
@@ -186,11 +203,7 @@ BROKEN: list[tuple[str, Break, str]] = [
     ),
     ("empty", lambda p: (p / "model.safetensors").write_bytes(b""), "truncated"),
     ("no JSON", lambda p: (p / "model.safetensors").write_bytes(struct.pack("<Q", 4) + b"{{{{"), "invalid"),
-    (
-        "an LFS pointer",
-        lambda p: (p / "model.safetensors").write_text("version https://git-lfs..."),
-        "truncated",
-    ),
+    ("an LFS pointer", lambda p: (p / "model.safetensors").write_text("version https://git-lfs..."), "truncated"),
     ("an empty shard", lambda p: two_shards(p, b""), r"b\.safetensors is not a complete.*truncated"),
     ("a shard cut in its header", lambda p: two_shards(p, safetensors()[:20]), r"b\.safetensors.*truncated"),
     ("one of two shards missing", lambda p: two_shards(p, None), "1 of 2 weight files are missing .*first b"),
@@ -291,3 +304,77 @@ def test_a_sparse_header_of_a_file_of_20_gb_is_not_read(folder: Path) -> None:
     with pytest.raises(InputError, match="not a complete safetensors file"):
         check_loadable(resolve(str(folder)))
     assert time.process_time() - began < 1
+
+
+WHOLE = (POCKET / "tokenizer.json").read_bytes()
+CUT, EMPTY = "is cut off, or no JSON object", 'has no vocabulary (no "model")'
+
+DAMAGED: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", CUT),
+    "cut": (WHOLE[: len(WHOLE) // 2], CUT),
+    "zeros": (WHOLE[:1000] + bytes(len(WHOLE) - 1000), CUT),
+    "an LFS pointer": (b"version https://git-lfs.github.com/spec/v1", CUT),
+    "nested": (b"[" * 200_000, CUT),
+    "no model": (b'{"model": null}', EMPTY),
+}
+
+
+def with_file(folder: Path, name: str, data: bytes) -> Path:
+    """Pocket, with this in that file."""
+    folder.mkdir(exist_ok=True)
+    for one in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(POCKET / one, folder)
+    (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_vocabulary_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+    data, what = DAMAGED[name]
+    folder = with_file(tmp_path / "m", "tokenizer.json", data)
+    advice = "Copy the tokenizer's files of the original model again: save_pretrained of a tokenizer writes them."
+    said = obstacle(resolve(str(folder)), offline=True)
+    assert said == f"The tokenizer cannot be read: {folder / 'tokenizer.json'} {what}. {advice}"
+    assert obstacle(resolve(f"random:{folder}"), offline=True) == "", "random weights need no tokenizer"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_transformers_fails_on_what_is_refused(tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    for name, (data, _) in DAMAGED.items():
+        with pytest.raises(Exception):  # noqa: B017, whatever its libraries raise
+            AutoTokenizer.from_pretrained(with_file(tmp_path / name, "tokenizer.json", data))
+
+
+def test_a_file_is_read_again_once_it_has_changed_and_within_a_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = with_file(tmp_path / "m", "tokenizer.json", WHOLE[:-2])
+    with pytest.raises(InputError, match="is cut off"):
+        check_tokenizer(folder)
+    (folder / "tokenizer.json").write_bytes(WHOLE)
+    check_tokenizer(folder)
+    monkeypatch.setattr(files, "MAX_TOKENIZER_BYTES", 1000)
+    (folder / "tokenizer.json").touch()
+    with pytest.raises(InputError, match="has more than 1,000 bytes, more than any tokenizer's"):
+        check_tokenizer(folder)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "chat_template.jinja", "generation_config.json"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    folder = with_file(tmp_path / "m", "README.md", b"")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    assert obstacle(resolve(str(folder)), offline=True) == ""
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to(path), lambda path: None])
+def test_a_vocabulary_that_is_no_file_is_none(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    folder = with_file(tmp_path / "m", "README.md", b"")
+    (folder / "tokenizer.json").unlink()
+    make(folder / "tokenizer.json")
+    assert "has no tokenizer (no tokenizer.json)" in obstacle(resolve(str(folder)), offline=True)

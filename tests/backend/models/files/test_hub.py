@@ -102,13 +102,12 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    hub.fetch_config.cache_clear()
-    hub._unanswered.clear()
+    hub._answers.clear()
     Hub.asked.clear()
     yield Hub.asked
     http.shutdown()
     http.server_close()
-    hub.fetch_config.cache_clear()
+    hub._answers.clear()
 
 
 def test_a_config_is_fetched_once_and_nothing_else(server: list[str]) -> None:
@@ -147,7 +146,7 @@ def test_a_slow_hub_is_not_waited_for(server: list[str], monkeypatch: pytest.Mon
 
 def test_a_config_in_the_cache_serves_without_the_hub(server: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     resolve("org/good")
-    hub.fetch_config.cache_clear()
+    hub._answers.clear()
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert resolve("org/good").layers == 3
 
@@ -171,7 +170,7 @@ def test_a_hub_that_was_not_reached_is_not_asked_again_at_once(
         with pytest.raises(hub.HubUnreachable):
             resolve("org/down")
     assert len(server) == 1
-    monkeypatch.setattr(hub, "_unanswered", {})
+    hub._answers.clear()
     with pytest.raises(hub.HubUnreachable):
         resolve("org/down")
     assert len(server) == 2

@@ -38,8 +38,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.messages import Generate
 from tokendyno.backend.models import resolve
-from tokendyno.backend.models.attention_support import NO_FLASH, NO_FLEX, NO_SDPA
-from tokendyno.backend.models.families import ENCODERS
+from tokendyno.backend.models.families import ENCODERS, NO_FLASH, NO_FLEX, NO_SDPA
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.attention import AXIS, FA2, FA3, FA4, HUB_FA2, HUB_FA3

@@ -16,6 +16,7 @@ from tokendyno.backend.messages import Amount, Progress
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.store import Store
+from tokendyno.backend.worker.load.download import WINDOW_S, Arrivals
 
 POCKET = ROOT / "presets" / "models" / "pocket"
 
@@ -76,3 +77,29 @@ def test_a_failed_download_is_told_in_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2, done.stderr[-2000:]
     assert "org/torn/model.safetensors is not a complete safetensors file" in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_the_rate_is_that_of_the_last_seconds_and_falls_to_nothing_when_it_stalls(clock: Clock) -> None:
+    arrivals = Arrivals(10_000, clock)
+    assert arrivals.amount().bytes_per_s is None  # too early to tell
+    for _ in range(20):  # 2 s at 1,000 bytes/s
+        clock.now_s += 0.1
+        arrivals.add(100)
+    now = arrivals.amount()
+    assert (now.done_bytes, now.total_bytes) == (2_000, 10_000)
+    assert now.bytes_per_s == pytest.approx(1_000)
+    clock.now_s += WINDOW_S + 1
+    assert arrivals.amount().bytes_per_s == 0

@@ -1,16 +1,21 @@
 """Models quantized as planned, loaded and run as the worker does it: the ledger finds exactly what was planned."""
 
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, BertTokenizerFast
+from safetensors import safe_open
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, BertTokenizerFast, Mxfp4Config
+from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 from tests.sabotage.small_models import bert, llama
 from tests.support.local_worker import LocalWorker
 from tests.support.proof import claimed
+from tests.support.quantization import PACKED
 from tests.support.scripts import preamble
 from tests.support.sharded import ranks
 from tests.support.worker import SENTENCE
@@ -23,15 +28,17 @@ from tokendyno.backend.messages import Finished, Generate, Progress
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
-from tokendyno.backend.paths import PRESETS
-from tokendyno.backend.plan import LoadPlan
+from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.weights import weight_bytes
 from tokendyno.backend.worker.load import quantization
-from tokendyno.backend.worker.load.random_checkpoint import random_checkpoint
+from tokendyno.backend.worker.load.quantization import read_packed
+from tokendyno.backend.worker.load.random_weights import random_checkpoint
+from tokendyno.backend.worker.patch.experts import TRITON, PackedExperts
+from tokendyno.backend.worker.prove.graph_calls import matrices
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.tensor_bytes import parameter_count, total_bytes, weight_tensors
+from tokendyno.backend.worker.witness import find
 
-PACKED = str(PRESETS / "models" / "pocket-mxfp4")
 EACH_LIBRARY = ["none", "bnb-nf4", "torchao-int8", "quanto-int4"]
 MORE = [pytest.param(name, marks=pytest.mark.full) for name in ("bnb-int8", "torchao-fp8", "quanto-int8")]
 NEW = 6
@@ -248,7 +255,7 @@ def test_the_script_of_random_weights_generates_the_same_tokens(choice: str, tmp
     threads = torch.get_num_threads()
     made = runpy.run_path(str(tmp_path / "arm.py"))
     torch.set_num_threads(threads)
-    from tokendyno.backend.worker.load.random_model import byte_tokenizer
+    from tokendyno.backend.worker.load.random_weights import byte_tokenizer
 
     assert byte_tokenizer(3072).decode(made["new_ids"], skip_special_tokens=True) == finished.text
 
@@ -268,3 +275,60 @@ def test_shared_storage_is_counted_once_and_scales_are_included() -> None:
     assert bench.weight_bytes == plain + 4 * rows
     bench.model.lm_head.weight = bench.model.model.embed_tokens.weight
     assert bench.weight_bytes == plain + 4 * rows - facts.vocab * facts.hidden * 2
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    read_packed(False)
+
+
+@pytest.fixture(scope="module")
+def packed() -> Any:
+    read_packed(True)
+    model = AutoModelForCausalLM.from_pretrained(PACKED)
+    read_packed(False)  # or `dense` would be read like that, if it comes later
+    return model
+
+
+@pytest.fixture(scope="module")
+def dense() -> Any:
+    return AutoModelForCausalLM.from_pretrained(PACKED, quantization_config=Mxfp4Config(dequantize=True))
+
+
+def test_every_block_and_scale_is_the_files(packed: Any) -> None:
+    own = dict(packed.named_parameters())
+    with safe_open(f"{PACKED}/model.safetensors", "pt") as file:
+        there = set(file.keys())
+        assert {name for name in own if "experts" in name} == {name for name in there if "experts" in name}
+        for name in own:
+            assert torch.equal(own[name], file.get_tensor(name).to(own[name].dtype)), name
+
+
+def test_they_are_the_weights_that_transformers_dequantizes(packed: Any, dense: Any) -> None:
+    for one, other in zip(packed.model.layers, dense.model.layers, strict=True):
+        mine, theirs = one.mlp.experts, other.mlp.experts
+        assert isinstance(mine, PackedExperts)
+        assert (mine.limit, mine.alpha) == (theirs.limit, theirs.alpha)
+        for name in ("gate_up_proj", "down_proj"):
+            blocks, scales = getattr(mine, f"{name}_blocks"), getattr(mine, f"{name}_scales")
+            assert torch.equal(convert_moe_packed_tensors(blocks, scales), getattr(theirs, name))
+
+
+def multiplied(experts: Any, hidden: Any, indices: Any, shares: Any) -> Any:
+    """Both products of an expert, by transformers' reading of the blocks: the kernels need a GPU."""
+    for name in ("gate_up_proj", "down_proj"):
+        read = convert_moe_packed_tensors(getattr(experts, f"{name}_blocks"), getattr(experts, f"{name}_scales"))
+        weight = read[indices[0, 0]].to(hidden.dtype)
+        hidden = hidden[:, : weight.shape[0]] @ weight
+    return hidden
+
+
+def test_they_count_as_what_they_are(packed: Any, dense: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ALL_EXPERTS_FUNCTIONS._global_mapping, TRITON, multiplied)
+    layers = packed.config.num_hidden_layers
+    finding = find("quantization", Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
+    assert (finding.effective, finding.reached, finding.expected) == ("mxfp4", 2 * layers, 2 * layers)
+    assert parameter_count(packed) == parameter_count(dense)
+    assert total_bytes(weight_tensors(packed)) == sum(one.nbytes for one in (*packed.parameters(), *packed.buffers()))
+    assert len({one.data_ptr() for one in matrices(packed)}) == len(matrices(packed))

@@ -8,9 +8,9 @@ from tests.backend.worker.patch.test_kernels import calm as calm
 from tests.backend.worker.patch.test_kernels import found, package, plan
 from tests.support.decode_loop import greedy, own, prompt
 from tests.support.tiny_models import build, tiny
+from tokendyno.backend.worker.load.loader import apply_patches
 from tokendyno.backend.worker.loop.sampling import Sampling
 from tokendyno.backend.worker.loop.step import STEP_END, StepEnd, step_end_of
-from tokendyno.backend.worker.patch.apply import put_in
 
 ENDING = """
 import torch
@@ -27,7 +27,7 @@ class StepEnd(nn.Module):
 def test_a_folders_step_end_ends_the_steps_and_is_named(tmp_path: Path) -> None:
     model, start = build("qwen3"), prompt(5)
     expected = greedy(model, start)
-    put_in(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
+    apply_patches(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
     assert found(model).proof.startswith("1 x StepEnd by ending")
     worst = own(model, start)
     assert torch.equal(worst[:, :6], expected[:, :6]), "the loop itself chooses the first token"
@@ -40,8 +40,8 @@ def test_another_folder_leaves_it_plain(tmp_path: Path) -> None:
     from tokendyno.backend.hardware import kernel_packages
 
     model = build("qwen3")
-    put_in(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
-    put_in(model, plan("local", kernel_packages.BUNDLED))
+    apply_patches(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
+    apply_patches(model, plan("local", kernel_packages.BUNDLED))
     assert "StepEnd" not in found(model).proof
     assert torch.equal(own(model, prompt(5)), greedy(model, prompt(5)))
 

@@ -12,15 +12,18 @@ import torch
 from kernels import Mode
 from kernels.layer.layer import LayerRepository
 from transformers.integrations.hub_kernels import get_kernel_mapping_transformers
+from transformers.pytorch_utils import Conv1D
 
-from tests.support.tiny_models import build
+from tests.support.decode_loop import greedy, prompt
+from tests.support.tiny_models import CONFIGS, build, tiny
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.plan import KernelsKind, LoadPlan, Plan
+from tokendyno.backend.worker.load.loader import apply_patches
 from tokendyno.backend.worker.patch import kernels
-from tokendyno.backend.worker.patch.apply import put_in
+from tokendyno.backend.worker.patch.kernels import store_by_rows
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.witness import find
 
@@ -97,7 +100,7 @@ def test_our_rms_norm_replaces_every_one_and_computes_the_same(architecture: str
     model = build(architecture, dtype=dtype)
     norms = sum(type(m).__name__.endswith("RMSNorm") for m in model.modules())
     before = logits(model)
-    put_in(model, plan("local", kernel_packages.BUNDLED))
+    apply_patches(model, plan("local", kernel_packages.BUNDLED))
     finding = found(model)
     assert finding.effective == "local"
     assert finding.proof == f"{norms} x RMSNorm by tokendyno-rmsnorm"
@@ -107,7 +110,7 @@ def test_our_rms_norm_replaces_every_one_and_computes_the_same(architecture: str
 @pytest.mark.parametrize("architecture", ["gpt2", "gemma3_text"])
 def test_a_model_without_such_a_norm_is_left_alone_and_found_so(architecture: str) -> None:
     model, asked = build(architecture), plan("local", kernel_packages.BUNDLED)
-    put_in(model, asked)
+    apply_patches(model, asked)
     assert found(model).effective == "off"
     row = found(model, asked)
     assert (row.effective, row.outcome) == ("local", "not_applicable")
@@ -118,7 +121,7 @@ def test_torchs_own_rmsnorm_whose_epsilon_may_be_missing_is_left_alone() -> None
     model = build("llama")
     norm = torch.nn.RMSNorm(16)
     model.add_module("other", norm)
-    put_in(model, plan("local", kernel_packages.BUNDLED))
+    apply_patches(model, plan("local", kernel_packages.BUNDLED))
     torch.testing.assert_close(norm(torch.ones(2, 16)), torch.ones(2, 16))
     assert "forward" not in vars(norm) and found(model).effective == "local"
 
@@ -139,7 +142,7 @@ def test_a_kernel_replaces_a_layer_of_torch_but_not_its_subclasses(tmp_path: Pat
     model = build("llama")
     model.lm_head.__class__ = Packed
     before = logits(model)
-    put_in(model, plan("local", package(tmp_path / "linear", "linear", LINEAR)))
+    apply_patches(model, plan("local", package(tmp_path / "linear", "linear", LINEAR)))
     layers = len(model.model.layers)
     assert found(model).proof.startswith(f"{7 * layers} x Linear by linear; its package defines no operator")
     torch.testing.assert_close(logits(model), before, atol=1e-5, rtol=0)
@@ -148,15 +151,15 @@ def test_a_kernel_replaces_a_layer_of_torch_but_not_its_subclasses(tmp_path: Pat
 def test_compiled_models_get_only_kernels_that_can_be_traced(tmp_path: Path) -> None:
     model = build("llama")
     folder = package(tmp_path / "linear", "linear", LINEAR)
-    put_in(model, plan("local", folder, compiled=True))
+    apply_patches(model, plan("local", folder, compiled=True))
     assert found(model).effective == "off"
-    put_in(model, plan("local", kernel_packages.BUNDLED, compiled=True))
+    apply_patches(model, plan("local", kernel_packages.BUNDLED, compiled=True))
     assert found(model).effective == "local"
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no layers for cpu"):
-        put_in(build("llama"), plan("local", tmp_path))
+        apply_patches(build("llama"), plan("local", tmp_path))
 
 
 # --- repositories of the Hub ----------------------------------------------------------------------
@@ -164,7 +167,7 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
 
 def test_offline_hub_kernels_are_refused() -> None:
     with pytest.raises(InputError, match=f"{MEGABLOCKS}.*LOCAL_KERNELS"):
-        put_in(build("gpt_oss"), plan("hub"))
+        apply_patches(build("gpt_oss"), plan("hub"))
 
 
 def test_a_repository_named_in_local_kernels_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +175,7 @@ def test_a_repository_named_in_local_kernels_is_used(tmp_path: Path, monkeypatch
     monkeypatch.setenv("LOCAL_KERNELS", f"{MEGABLOCKS}={folder}")
     model = build("gpt_oss")
     before = logits(model)
-    put_in(model, plan("hub"))
+    apply_patches(model, plan("hub"))
     finding = found(model)
     assert finding.effective == "hub"
     assert finding.proof.startswith(f"4 x MegaBlocksMoeMLP by {MEGABLOCKS} (LOCAL_KERNELS)")
@@ -196,10 +199,10 @@ class rotary_pos_emb(nn.Module):
         raise RuntimeError("the kernel of the model before")
 """
     model = build("llama")
-    put_in(model, plan("local", package(tmp_path / "rotary", "rotary", code)))
+    apply_patches(model, plan("local", package(tmp_path / "rotary", "rotary", code)))
     assert found(model).effective == "local"
     following = build("llama")
-    put_in(following, plan("off"))
+    apply_patches(following, plan("off"))
     assert found(following).effective == "off"
     logits(following)
 
@@ -227,3 +230,62 @@ def test_the_rules_know_what_transformers_maps() -> None:
                     if kind == device and Mode.INFERENCE in mode and isinstance(repo, LayerRepository):
                         mapped[point] = repo._repo_id
             assert hub_kernel_layers(subject_of(facts(name), machine, {})) == mapped, (architecture, device)
+
+
+def matrices(model: Any) -> list[Any]:
+    return [module.weight for module in model.modules() if type(module) is Conv1D]
+
+
+def offered(block: Any) -> str:
+    kind = type(block)
+    return str(kind.kernel_layer_name) if kind.kernel_condition(block) else ""
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_shape_memory_and_text_stay_and_the_rows_are_contiguous(times: int) -> None:
+    model = build("gpt2")
+    before = [(weight.shape, weight.data_ptr(), weight.detach().clone()) for weight in matrices(model)]
+    assert len(before) == 4 * len(model.transformer.h)
+    for _ in range(times):
+        store_by_rows(model)
+    for weight, (shape, address, values) in zip(matrices(model), before, strict=True):
+        assert (weight.shape, weight.data_ptr()) == (shape, address)
+        assert weight.t().is_contiguous() and torch.equal(weight, values)
+    asked = prompt(9, 2, padded=2)
+    assert torch.equal(greedy(model, asked), greedy(tiny("gpt2"), asked))
+
+
+def test_its_layers_are_offered_once_their_matrices_are_stored_so() -> None:
+    model = build("gpt2")
+    store_by_rows(model)
+    assert {offered(block) for block in model.transformer.h} == {"DecoderLayerOfGPT2"}
+    assert not offered(build("gpt2").transformer.h[0])
+
+
+def test_layers_of_phi3_are_offered_as_they_come_and_others_once_they_are_fused() -> None:
+    phi, llama = (tiny(name) for name in ("phi3", "llama"))
+    for model in (phi, llama):
+        store_by_rows(model)
+    assert {offered(layer) for layer in phi.model.layers} == {"DecoderLayer"}
+    assert not offered(llama.model.layers[0])
+
+
+def test_layers_that_the_kernels_do_not_compute_are_not() -> None:
+    from bitsandbytes.nn import Linear4bit
+
+    model = build("gpt2")
+    store_by_rows(model)
+    first, second, *others = model.transformer.h
+    first.attn.c_attn = Linear4bit(32, 96)
+    second.attn.config = second.attn.config.__class__(activation_function="relu")
+    assert [bool(offered(block)) for block in model.transformer.h] == [False, False, *(True for _ in others)]
+    second.attn.config = second.attn.config.__class__(add_cross_attention=True)
+    assert not offered(second)
+
+
+@pytest.mark.parametrize("architecture", sorted(CONFIGS.keys() - {"gpt2"}))
+def test_other_models_are_left_alone(architecture: str) -> None:
+    model = build(architecture)
+    before = [weight.stride() for weight in model.parameters()]
+    store_by_rows(model)
+    assert [weight.stride() for weight in model.parameters()] == before

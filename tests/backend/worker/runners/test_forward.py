@@ -88,8 +88,7 @@ def test_warming_up_is_a_phase_of_its_own_and_once_for_a_shape(encoder: Encoder)
 
 def test_padding_stands_on_the_right_and_changes_no_answer(name: str) -> None:
     """Positions are counted from the left: a padded text must mean what it means by itself."""
-    from tokendyno.backend.worker.prompt.padding import pad
-    from tokendyno.backend.worker.prompt.prompt import read_prompt
+    from tokendyno.backend.worker.prompt.prompt import pad, read_prompt
 
     padded = Encoder(name, shapes="padded")
     padded.passes()
@@ -143,7 +142,7 @@ def test_weights_in_a_folder_are_those_of_the_passes(name: str, tmp_path: Path) 
     """A checkpoint with a head of its own, as the Hub has it, loads as the encoder below it."""
     from transformers import BertConfig, BertForMaskedLM
 
-    from tokendyno.backend.worker.load.random_model import byte_tokenizer
+    from tokendyno.backend.worker.load.random_weights import byte_tokenizer
 
     torch.manual_seed(0)
     saved = BertForMaskedLM(BertConfig.from_pretrained(name.removeprefix("random:")))

@@ -79,7 +79,7 @@ def test_a_static_cache_in_8_bits_is_known_by_its_codes_and_scales() -> None:
 def test_few_tokens_in_quantos_codes_and_padding_beside_them_are_told(tokens: int, padding: int) -> None:
     """Codes of two tokens take less than their scales and half of what they are padded to; those of padding are zeros
     that stand for zeros."""
-    from tokendyno.backend.worker.patch.quanto import unpack_with_torch
+    from tokendyno.backend.worker.patch.quantized import unpack_with_torch
 
     unpack_with_torch()
     model, cache = tiny("llama"), QuantizedCache("quanto", tiny("llama").config, nbits=4)
@@ -93,7 +93,7 @@ def test_few_tokens_in_quantos_codes_and_padding_beside_them_are_told(tokens: in
 
 @pytest.mark.filterwarnings("ignore")
 def test_quantos_codes_are_found_inside_its_tensors() -> None:
-    from tokendyno.backend.worker.patch.quanto import unpack_with_torch
+    from tokendyno.backend.worker.patch.quantized import unpack_with_torch
 
     unpack_with_torch()
     model = tiny("llama")

@@ -11,7 +11,7 @@ ALIGNED = 16  # bytes, where each tensor begins
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
     """(rows, columns / 2) uint8, and what `parts` takes apart, float32 or uint8; None for a `Params4bit` that no kernel
-    reads: in other blocks, in float32, or whose scales do not lie together (backend/worker/patch/four_bits.py)."""
+    reads: in other blocks, in float32, or whose scales do not lie together (backend/worker/patch/quantized.py)."""
     state = weight.quant_state
     if torch.compiler.is_compiling() or state is None or weight.dtype != torch.uint8:
         return None

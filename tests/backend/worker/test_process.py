@@ -15,7 +15,7 @@ libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 libc.free.argtypes = [ctypes.c_void_p]
 if {settle}:
-    from tokendyno.backend.worker.heap import settle_heap
+    from tokendyno.backend.worker.process import settle_heap
     settle_heap()
 held = [libc.malloc(1 << 20), libc.malloc(1 << 20)]
 begin = 0

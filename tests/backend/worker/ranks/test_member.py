@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tokendyno.backend.worker.ranks.launch import cause
-from tokendyno.backend.worker.ranks.meeting import absent, unfit, unreached
-from tokendyno.backend.worker.ranks.share import Hello
+from tokendyno.backend.worker.ranks.launch import Hello, cause
+from tokendyno.backend.worker.ranks.member import absent, unfit, unreached
 
 HERE = Hello({"tokendyno": "0.1.0", "torch": "2.13.0+cu130"}, "cpu", "1a2b")
 

@@ -30,7 +30,7 @@ def test_layers_fit_into_slots_where_the_custom_loop_makes_a_cache_of_them(kind:
     """Of every kind that transformers has, those of a newer version included."""
     from transformers import LlamaConfig, StaticCache
 
-    from tokendyno.backend.counter.forms import fits_slots
+    from tokendyno.backend.counter.cache import fits_slots
     from tokendyno.backend.errors import InputError
     from tokendyno.backend.worker.loop.cache import StaticSlotCache
 
@@ -52,7 +52,7 @@ def test_layers_fit_into_slots_where_the_custom_loop_makes_a_cache_of_them(kind:
 def test_windows_of_several_sizes_and_states_alone_do_not_fit_into_slots() -> None:
     from transformers import LlamaConfig, StaticCache
 
-    from tokendyno.backend.counter.forms import fits_slots
+    from tokendyno.backend.counter.cache import fits_slots
 
     config = LlamaConfig(**SHAPE, sliding_window=8, attention_chunk_size=4)
     for kinds in (["sliding_attention", "chunked_attention"], ["linear_attention", "conv"]):
@@ -74,7 +74,7 @@ def test_windows_of_several_sizes_and_states_alone_do_not_fit_into_slots() -> No
 )
 def test_a_step_over_slots_is_told_from_one_that_waits_and_from_none(architecture: str, waits: bool | None) -> None:
     """On a GPU: tests/gpu/test_states.py."""
-    from tokendyno.backend.counter.forms import slot_step
+    from tokendyno.backend.counter.cache import slot_step
     from tokendyno.backend.counter.model import build, read_config
     from tools.tiny_config import tiny_config
 

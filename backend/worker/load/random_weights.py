@@ -1,31 +1,124 @@
-"""Random weights presented as a checkpoint, so that transformers quantizes them on its normal loading path.
+"""Models with random weights at their real shape, and a tokenizer for them: no download. Also as files on disk:
+`python -m tokendyno.backend.worker.load.random_weights random:NAME FOLDER`."""
 
-Nothing is written to disk: a tensor is generated, or handed over, when transformers reads it. The GPU generates the
-numbers and host memory keeps them, as if they came from a file: dense tensors on the GPU would leave memory reserved
-between the quantized ones.
-"""
-
+import contextlib
 import copy
+import json
 import math
+import sys
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers.integrations.hub_kernels import allow_all_hub_kernels
 
 from tokendyno.backend import hardware
+from tokendyno.backend.models import resolve
+from tokendyno.backend.models.families import is_encoder
+from tokendyno.backend.models.files.config_fields import decode_config
 from tokendyno.backend.plan import RANDOM_SEED, LoadPlan
-from tokendyno.backend.worker.load import parallel, quantization, random_model
+from tokendyno.backend.worker.load import parallel, quantization
+from tokendyno.backend.worker.load.check import reading
 from tokendyno.backend.worker.load.device import Observed, device_keywords, moved, observing
 
-# --- staging -------------------------------------------------------------------------------------
+_STD = 0.02
+"""Of parameters that nothing else draws: transformers' usual one."""
 
-# Random weights, generated on the GPU, are kept in host memory until they are quantized, as a checkpoint's would be.
+
+def auto_class(model_type: str) -> Any:
+    """AutoModel for an encoder (a task head is small and the user's own), AutoModelForCausalLM for a decoder."""
+    return AutoModel if is_encoder(model_type) else AutoModelForCausalLM
+
+
+def random_model(config_json: str, dtype: str, attention: str | None, device: str) -> Any:
+    """A model of the architecture in `config_json` (the text of a config.json), with random weights on `device`."""
+    return initialize(empty_model(config_json, dtype, attention), device)
+
+
+def empty_model(config_json: str, dtype: str, attention: str | None) -> Any:
+    """The architecture on the meta device: no memory yet."""
+    values = decode_config(config_json)
+    with reading("config (config.json)"):
+        config = AutoConfig.for_model(values.pop("model_type"), **values)
+    torch_dtype = getattr(torch, dtype if dtype != "auto" else str(config.dtype or "bfloat16").removeprefix("torch."))
+    with torch.device("meta"), allow_all_hub_kernels() if "/" in (attention or "") else contextlib.nullcontext():
+        return auto_class(config.model_type).from_config(config, dtype=torch_dtype, attn_implementation=attention)
+
+
+def initialize(model: Any, device: str) -> Any:
+    """Allocate a model of the meta device on `device` and fill it by the model's own initialization.
+
+    The weights are the same for the same seed, device and version of torch. What that initialization leaves out, as it
+    does the routers of ERNIE 4.5, would hold whatever lies in memory: such parameters are drawn, buffers are zero.
+    """
+    model.to_empty(device=device)
+    unset = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point() and one.numel()]
+    unset = [] if device == "meta" else unset
+    with torch.no_grad():
+        for tensor in unset:
+            tensor[(0,) * tensor.ndim] = torch.nan
+        torch.manual_seed(RANDOM_SEED)
+        model.tie_weights()
+        model.initialize_weights()
+        model.tie_weights()
+        for tensor in unset:
+            if tensor[(0,) * tensor.ndim].isnan().item():
+                tensor.normal_(0, _STD) if isinstance(tensor, torch.nn.Parameter) else tensor.zero_()
+    return model
+
+
+def byte_tokenizer(vocab_size: int) -> PreTrainedTokenizerFast:
+    """One token per byte; every further id decodes to a word of its own, so that equal ids give equal text."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    if vocab_size < len(letters) + 1:
+        raise ValueError(f"A byte-level tokenizer needs {len(letters) + 1} ids, the model has {vocab_size}.")
+    vocab = {letter: i for i, letter in enumerate(letters)}
+    for i in range(len(vocab), vocab_size - 1):
+        vocab[f"Ġ{word_of(i - len(letters))}"] = i
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken("<|end|>", special=True)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>")
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+_LIST = """
+again along april area atlas bank basin bean bed bench bloom bold book bowl brave broom bud camel cap chain chest city
+clear cloud coin comet corn crane crown daisy day dew dog dream dry eager earth edge elder every fast fern field fire
+flame flint flute fox fresh full giant glove goose grass green hand hat heavy high hook hotel ice ink ivory jar juice
+kind knot lamp last lawn lemon lime log loud lute marsh melon mild mist mouse near new north oat olive otter paint pan
+pear piano plate poppy proud queen quill ready rich ripe river rock root round rug salt sea sheep ship short slate smart
+soft spark star storm straw sweet tail thick tiger tower train twig water west white wind wolf
+"""
+WORDS = _LIST.split()
+"""128 plain words. Up to three of them name every id of a vocabulary of two million."""
+
+
+def word_of(number: int) -> str:
+    """A word for a number from 0 on: "river", or "quiet-river" where the list is too short; never the same for two."""
+    higher, lower = divmod(number, len(WORDS))
+    return f"{word_of(higher - 1)}-{WORDS[lower]}" if higher else WORDS[lower]
+
+
+# --- as a checkpoint -----------------------------------------------------------------------------
+
+# Random weights presented as a checkpoint, so that transformers quantizes them on its normal loading path. Nothing is
+# written to disk: a tensor is generated, or handed over, when transformers reads it. The GPU generates the numbers and
+# host memory keeps them, as if they came from a file: dense tensors on the GPU would leave memory reserved between the
+# quantized ones.
+
 STAGING_BYTES = 64 << 20
 """Size of the pinned buffer through which tensors are copied to the host. Copying through it is faster than copying
-straight into freshly allocated pages; 0 disables it."""
+straight into freshly allocated pages."""
 
 HOST_MARGIN_BYTES = 2 << 30  # host memory to leave free for quantizing
 GPU_MARGIN_BYTES = 1 << 30
@@ -57,19 +150,17 @@ def choose_staging(dense_bytes: int, gpu: str, gpu_free_bytes: int, host_free_by
     return Staging("cpu", note=f"no room on the GPU for {dense}: generated on the CPU, which gives different numbers")
 
 
-def copy_to_host(tensors: Mapping[str, torch.Tensor], staging_bytes: int = STAGING_BYTES) -> dict[str, torch.Tensor]:
+def copy_to_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The same tensors in host memory, each with its own allocation, which is freed when the tensor is dropped."""
-    buffer = None
-    if staging_bytes:
-        on_gpu = any(tensor.is_cuda for tensor in tensors.values())
-        buffer = torch.empty(staging_bytes, dtype=torch.uint8, pin_memory=on_gpu)
+    on_gpu = any(tensor.is_cuda for tensor in tensors.values())
+    buffer = torch.empty(STAGING_BYTES, dtype=torch.uint8, pin_memory=on_gpu)
     return {name: _copy(tensor.detach(), buffer) for name, tensor in tensors.items()}
 
 
-def _copy(tensor: torch.Tensor, buffer: torch.Tensor | None) -> torch.Tensor:
+def _copy(tensor: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
     """Copy through `buffer` (bytes,), so that all of torch's threads share the first touch of the new pages."""
     copy = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
-    if buffer is None or tensor.numel() == 0:
+    if tensor.numel() == 0:
         return copy.copy_(tensor)
     source, target = (one.reshape(-1).view(torch.uint8) for one in (tensor, copy))
     for begin in range(0, source.numel(), buffer.numel()):
@@ -250,19 +341,19 @@ class RandomBytes:
 
 
 def random_checkpoint(plan: LoadPlan, where: Staging | None = None) -> Checkpoint:
-    """The weights of `random_model.random_model` as a checkpoint. MXFP4 experts are generated in MXFP4, so theirs are
+    """The weights of `random_model` as a checkpoint. MXFP4 experts are generated in MXFP4, so theirs are
     different numbers.
 
     where   where they are generated and kept; None: chosen by the free memory
     """
-    model = random_model.empty_model(plan.source.config_json, plan.dtype, plan.attention)
+    model = empty_model(plan.source.config_json, plan.dtype, plan.attention)
     experts: dict[str, RandomBytes] = {}
     if plan.quantization.startswith("mxfp4"):
         experts = random_mxfp4_experts(model, plan.device)
     if plan.quantization == "none" and (note := _too_large(model, plan)):
         return Checkpoint(type(model), model.config, drawn_state(model, plan.device), note)
     where = where or _choose_staging(model, plan.device)
-    model = random_model.initialize(model, where.device)
+    model = initialize(model, where.device)
     excluded = {*model.all_tied_weights_keys, *(name.rpartition("_")[0] for name in experts)}
     tensors = {name: tensor for name, tensor in model.state_dict().items() if name not in excluded}
     if where.to_host:
@@ -321,3 +412,18 @@ def random_mxfp4_experts(model: Any, device: str) -> dict[str, RandomBytes]:
             module._parameters[part] = torch.nn.Parameter(weight.new_empty(0))
     model.config.quantization_config = {"quant_method": "mxfp4", "modules_to_not_convert": NOT_MXFP4}
     return state
+
+
+# --- as files ------------------------------------------------------------------------------------
+
+
+def write(model: str, folder: Path) -> None:
+    """`model` (as `--model` takes it) at its real shape in its own dtype, with a tokenizer."""
+    config_json = resolve(model).source.config_json
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    random_model(config_json, "auto", None, device).save_pretrained(folder)
+    byte_tokenizer(json.loads(config_json)["vocab_size"]).save_pretrained(folder)
+
+
+if __name__ == "__main__":
+    write(sys.argv[1], Path(sys.argv[2]))

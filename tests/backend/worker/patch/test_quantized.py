@@ -8,8 +8,8 @@ from bitsandbytes.functional import dequantize_4bit
 from bitsandbytes.nn import Linear4bit, Params4bit
 
 from tests.support.quantization import llama
-from tokendyno.backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
 from tokendyno.backend.worker.patch.projections import fuse
+from tokendyno.backend.worker.patch.quantized import Joined4bit, joinable_4bit, lay_together
 
 KINDS = [("nf4", False), ("nf4", True), ("fp4", False), ("fp4", True)]
 

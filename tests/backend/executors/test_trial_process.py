@@ -10,24 +10,30 @@ import pytest
 from tests.support.processes import gone, wait_for
 from tests.support.worker import request
 from tokendyno.backend import hardware
-from tokendyno.backend.executors.errand import Broken, Done, Errand, ErrandProcess, Impossible, decode_answer, encode
-from tokendyno.backend.executors.errand_process import unfit
+from tokendyno.backend.executors.trial_process import (
+    Broken,
+    Done,
+    Impossible,
+    TrialProcess,
+    TrialTask,
+    decode_answer,
+    encode,
+    unfit,
+)
 from tokendyno.backend.runs.records import Created, Ended
 
-ERRAND = Errand([request({}, max_new_tokens=4)] * 2, None, hardware.detect().device, hardware.versions())
+TASK = TrialTask([request({}, max_new_tokens=4)] * 2, None, hardware.detect().device, hardware.versions())
 
 
 def test_another_device_or_other_versions_are_none_to_compare_on() -> None:
-    assert unfit(ERRAND) == ""
-    assert "trials are compared on mars" in unfit(msgspec.structs.replace(ERRAND, device="mars"))
-    assert "the first machine 0.1" in unfit(
-        msgspec.structs.replace(ERRAND, versions=ERRAND.versions | {"torch": "0.1"})
-    )
+    assert unfit(TASK) == ""
+    assert "trials are compared on mars" in unfit(msgspec.structs.replace(TASK, device="mars"))
+    assert "the first machine 0.1" in unfit(msgspec.structs.replace(TASK, versions=TASK.versions | {"torch": "0.1"}))
 
 
 @pytest.mark.full
 def test_each_run_comes_back_whole_and_the_workers_end_with_the_process() -> None:
-    process = ErrandProcess(encode(ERRAND), {})
+    process = TrialProcess(encode(TASK), {})
     answers = process.answers()
     done = decode_answer(next(answers))
     assert isinstance(done, Done) and isinstance(done.records[0], Created) and isinstance(done.records[-1], Ended)
@@ -41,6 +47,6 @@ def test_each_run_comes_back_whole_and_the_workers_end_with_the_process() -> Non
 
 @pytest.mark.full
 def test_what_cannot_run_there_is_answered() -> None:
-    errand = msgspec.structs.replace(ERRAND, device="mars")
-    (answer,) = map(decode_answer, ErrandProcess(encode(errand), {}).answers())
+    task = msgspec.structs.replace(TASK, device="mars")
+    (answer,) = map(decode_answer, TrialProcess(encode(task), {}).answers())
     assert isinstance(answer, Impossible) and "cannot run trials" in answer.reason

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from tokendyno.backend.engine.deadlines import DEADLINE_S, Deadline, deadline_override_s
+from tokendyno.backend.engine.exchange import DEADLINE_S, Deadline, deadline_override_s
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import PhaseName
 

@@ -1,9 +1,11 @@
-"""bitsandbytes' 4-bit weights as kernels read them: rows of several as one weight, and scales in one place."""
+"""Quantized numbers of libraries as our kernels read them, and where a library must be corrected: bitsandbytes' 4-bit
+weights joined by rows with their scales in one place; transformers' 8-bit cache; the unpacking of optimum-quanto."""
 
 from typing import Any
 
 import torch
 from torch import nn
+from transformers.cache_utils import Fp8QuantizedLayer
 
 
 class Joined4bit(nn.Module):  # type: ignore[misc]
@@ -127,3 +129,42 @@ def lay_together(state: Any) -> None:
 def _aligned(size: int) -> int:
     """Each tensor begins at a multiple of 16 bytes: libraries read as many at once."""
     return size + -size % 16
+
+
+# --- number formats of caches and of quanto ------------------------------------------------------
+
+
+def saturate_fp8_cache() -> None:
+    """Let the 8-bit cache hold the largest number that it can express for each number beyond it.
+
+    transformers takes the scale of a layer from the prompt. Keys and values of later tokens may be larger; torch 2.11
+    makes NaN of them when it converts, and so of every score after them, torch 2.13 cuts them off on a CPU.
+    """
+    if getattr(Fp8QuantizedLayer, "saturates", False):
+        return
+    quantize_unclamped = Fp8QuantizedLayer._quantize
+
+    def quantize(self: Any, tensor: torch.Tensor, scale: torch.Tensor | None = None) -> Any:
+        """(codes of shape `tensor.shape`, scale of shape ()); scale None: taken from `tensor`."""
+        if scale is not None:
+            tensor = torch.clamp(tensor.float(), -scale * self.fp8_max, scale * self.fp8_max)
+        return quantize_unclamped(self, tensor, scale)
+
+    Fp8QuantizedLayer._quantize, Fp8QuantizedLayer.saturates = quantize, True
+
+
+def unpack_with_torch() -> None:
+    """Let optimum-quanto unpack its tensors with torch's operators.
+
+    Its own extension is compiled on first use: a minute with a C++ compiler, many minutes with nvcc on a GPU, which
+    also builds kernels that a cache never calls. On a CPU that extension calls the same operators. The low bits of a
+    byte belong to the first rows, the bits above to the rows that follow.
+    """
+    from optimum.quanto.tensor.packed import PackedTensor
+
+    def unpack(packed: Any) -> torch.Tensor:
+        bits, codes = packed._bits, packed._data
+        rows = torch.cat([(codes >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)])
+        return rows[: packed.shape[0]]
+
+    PackedTensor.unpack = unpack

@@ -1,4 +1,5 @@
-"""Which file of the model is at fault where transformers or its libraries fail on one: no choice of the arm is.
+"""What a model's files are to blame for: a part that cannot be read or used is named, and no choice of the arm is
+blamed.
 
 While a part of the model is read, or is used on a text, the engine is told: it ends a worker that takes too long over
 a text, and names the part where the worker dies of it. Native code can be interrupted in no other way.
@@ -10,13 +11,10 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError, safe_open
-from transformers import AutoConfig
+from safetensors import SafetensorError
 
 from tokendyno.backend.errors import COPY_AGAIN, InputError
 from tokendyno.backend.messages import PartUse, Reading
-from tokendyno.backend.worker.load.auto_class import auto_class
 
 announce: ContextVar[Callable[[Reading], object]] = ContextVar("announce", default=lambda reading: None)
 """Tells the engine what this thread works on."""
@@ -24,7 +22,7 @@ announce: ContextVar[Callable[[Reading], object]] = ContextVar("announce", defau
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
 
-class Unread(InputError):
+class Unreadable(InputError):
     """A part of the model could not be read or used; its cause is what a library raised."""
 
     def __init__(self, part: str, use: PartUse, why: str) -> None:
@@ -34,7 +32,7 @@ class Unread(InputError):
 
 @contextlib.contextmanager
 def reading(part: str, use: PartUse = "read") -> Iterator[None]:
-    """Within it, errors that say nothing of files or packages become Unread. `part`: as in "the model's tokenizer"."""
+    """Within it, errors that say nothing of files or packages become Unreadable. `part`: as in "model's tokenizer"."""
     announce.get()(Reading(part, use))
     try:
         yield
@@ -43,7 +41,7 @@ def reading(part: str, use: PartUse = "read") -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust, by pyo3
             raise
-        raise Unread(part, use, f"{type(error).__name__}: {error}") from error
+        raise Unreadable(part, use, f"{type(error).__name__}: {error}") from error
     finally:
         announce.get()(Reading())
 
@@ -60,35 +58,22 @@ def using(tokenizer: Any) -> contextlib.AbstractContextManager[None]:
 
 
 def token_ids(tokenizer: Any, text: str, **more: Any) -> list[int]:
-    """The ids of a text. Unread where the tokenizer fails on it."""
+    """The ids of a text. Unreadable where the tokenizer fails on it."""
     with using(tokenizer):
         return list(tokenizer(text, **more)["input_ids"])
 
 
 @contextlib.contextmanager
-def blaming_files(folder: Path) -> Iterator[None]:
-    """Within it, errors that the model's files cause, whatever the arm chose, become Unread: safetensors that their own
-    library cannot open, weights of other shapes than the config asks for, or a config from which transformers builds no
-    model on the meta device either."""
+def blaming_weights(folder: Path) -> Iterator[None]:
+    """Within it, what safetensors refuses, and weights of other shapes than the config asks for, become Unreadable."""
     try:
         yield
-    except (InputError, OSError, ImportError, MemoryError, torch.OutOfMemoryError):
-        raise
-    except SafetensorError:
-        for file in sorted(folder.glob("*.safetensors")):
-            with reading(file.name), safe_open(file, "pt"):
-                pass
-        raise
     except Exception as error:
-        if "ignore_mismatched_sizes" in str(error):  # transformers 5.22, utils/loading_report.py; it names no tensor
-            files = ", ".join(sorted(file.name for file in folder.glob("*.safetensors"))[:2])
+        if "ignore_mismatched_sizes" in str(error):  # transformers 5.22, utils/loading_report.py; no tensor is named
             why = "config.json asks for tensors of other shapes: the two are of two models"
-            raise Unread(f"weights ({files})", "read", why) from error
-        with (
-            contextlib.suppress(OSError, ImportError, MemoryError),
-            reading("config (config.json)"),
-            torch.device("meta"),
-        ):
-            config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-            auto_class(config.model_type).from_config(config)
-        raise
+        elif isinstance(error, SafetensorError):
+            why = f"SafetensorError: {error}"
+        else:
+            raise
+        files = ", ".join(sorted(file.name for file in folder.glob("*.safetensors"))[:2])
+        raise Unreadable(f"weights ({files})", "read", why) from error

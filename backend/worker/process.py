@@ -1,0 +1,195 @@
+"""What a worker's process is: tied to its parent, with a settled heap, and with no imports but those that it needs.
+
+No worker process outlives its parent, and none of its children outlives the worker. The parent's death is noticed by
+the kernel's parent-death signal, and by the end of the command pipe, which a worker reads and its guard watches: the
+guard works while native code holds the worker's GIL, and for a worker that was forked by another process than the one
+that it works for. The signal is tied to the thread that started this process, so the engine starts workers from a
+thread that lives as long as it does.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import importlib.metadata
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """Ask the kernel for SIGKILL when the parent dies; exit at once if it already has."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent_pid:
+        os._exit(0)
+
+
+def keep_events_apart() -> int:
+    """Descriptor of the pipe for events, which standard output was; what prints now goes to standard error."""
+    events_fd = os.dup(1)
+    os.set_inheritable(events_fd, False)
+    os.dup2(2, 1)
+    return events_fd
+
+
+def guard_group(commands: int | None = None) -> None:
+    """Fork a tiny process that kills this one's whole process group once this one is gone, for whatever reason, or
+    once nobody can write to `commands`, a pipe of which this process reads.
+
+    Otherwise a compiler or compile worker started here would go on as an orphan after a SIGKILL. Called before any
+    thread and any large import, so the fork is safe and cheap. Does nothing unless this process leads its group.
+    """
+    if not hasattr(os, "fork") or os.getpgrp() != os.getpid():
+        return
+    read_end, write_end = os.pipe()  # not inherited by programs started later: it closes with this process alone
+    if os.fork():
+        os.close(read_end)
+        return
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.close(write_end)
+    for fd in {0, 1, 2} - {commands}:
+        os.close(fd)
+    ends = select.poll()
+    ends.register(read_end, 0)  # no event but that the other end was closed
+    if commands is not None:
+        ends.register(commands, 0)
+    ends.poll()
+    os.killpg(0, signal.SIGKILL)
+
+
+# --- the heap ------------------------------------------------------------------------------------
+
+LARGEST_BYTES = 32 << 20
+"""glibc takes blocks of up to this size from its heap at most (malloc/malloc.c, `DEFAULT_MMAP_THRESHOLD_MAX`)."""
+
+HEADER_BYTES = 8 << 10
+"""More than what glibc adds to a block, with the rest of a page."""
+
+
+def settle_heap() -> None:
+    """Have glibc keep freed blocks of up to 32 MiB for reuse from now on, as after the first such block that a program
+    frees.
+
+    Until then each block that is a little larger than all before, such as the keys and values of a growing cache, is
+    new memory, and is given back after the step: 27,000 page faults a second, which a program that happened to free a
+    large block before does not have, nor a second run in the same process (lab/measurements.md). Nothing happens with
+    another C library, or where MALLOC_MMAP_THRESHOLD_ is set.
+    """
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.restype, libc.free.argtypes = None, [ctypes.c_void_p]
+    libc.free(libc.malloc(LARGEST_BYTES - HEADER_BYTES))
+
+
+# --- imports -------------------------------------------------------------------------------------
+
+# transformers imports hqq (for one kind of KV cache), torchao (to save one kind of weights) and scipy (for losses)
+# wherever they are installed; hqq imports the whole compiler. With the first two a worker held 390 MiB after its
+# imports, which took 5.1 s of CPU time; without, 342 MiB and 3.9 s (median of three on two cores, torch 2.13,
+# transformers 5.22).
+
+_LAZY = (  # distribution, the transformers module that imports a name from it, that name, and where it is defined
+    ("hqq", "transformers.cache_utils", "HQQQuantizer", "hqq.core.quantize", "Quantizer"),
+    (
+        "torchao",
+        "transformers.quantizers.quantizer_torchao",
+        "flatten_tensor_state_dict",
+        "torchao.prototype.safetensors.safetensors_support",
+        "flatten_tensor_state_dict",
+    ),
+)
+
+_UNUSED = "scipy"  # of losses, which nothing here computes
+
+NEVER = 1_000_000
+"""Collections of middle-aged objects after which all are gone through."""
+
+
+@contextlib.contextmanager
+def frozen_imports() -> Iterator[None]:
+    """Context in which modules are imported that stay as long as the process; later collections leave them out.
+
+    What is young is collected along the way: its holes would lie between what stays, and a token take 2.6% longer
+    (lab/measurements). What is old is not gone through for garbage: again and again that is 0.5 of the 4 s of CPU time
+    that a worker's imports take, once 0.18, and it finds 2,300 of 370,000 objects. A later collection would go through
+    it for 0.2 s, and a run has several.
+    """
+    young, middle, old = gc.get_threshold()
+    gc.set_threshold(young, middle, NEVER)
+    try:
+        yield
+        gc.collect(1)
+    finally:
+        gc.freeze()
+        gc.set_threshold(young, middle, old)
+
+
+class LazyName:
+    """Placeholder for a name of a package, which is imported on first attribute access or call."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def _real(self) -> Any:
+        return getattr(importlib.import_module(self._module), self._name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real(), name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._real()(*args, **kwargs)
+
+
+class _Distributions(dict[str, list[str]]):
+    """Import name -> distributions, as transformers looks them up: most bear the name that is imported. The standard
+    library's mapping reads the list of files of every installed package, 1.1 s on a host with 250 of them."""
+
+    _known: dict[str, list[str]] | None = None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if not name.startswith("flash_attn"):  # two distributions give it: flash-attn and flash-attn-4
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                return [importlib.metadata.distribution(name).name]
+        self._known = self._known or dict(importlib.metadata.packages_distributions())
+        return self._known.get(name, default)
+
+
+@contextlib.contextmanager
+def light_imports() -> Iterator[None]:
+    """Context in which transformers imports its modules as if those packages were missing; afterwards it finds them."""
+    distributions = importlib.metadata.packages_distributions
+    importlib.metadata.packages_distributions = _Distributions
+    try:
+        from transformers.utils import import_utils
+    finally:
+        importlib.metadata.packages_distributions = distributions
+
+    is_available = import_utils._is_package_available
+    hidden = {_UNUSED, *(lazy[0] for lazy in _LAZY)}
+    cached = (import_utils.is_hqq_available, import_utils.is_torchao_available, import_utils.is_scipy_available)
+
+    def visible(name: str, return_version: bool = False) -> Any:
+        return (False, "N/A") if name in hidden else is_available(name, return_version)
+
+    def clear_caches() -> None:
+        for answer in cached:
+            answer.cache_clear()
+
+    clear_caches()
+    import_utils._is_package_available = visible
+    try:
+        yield
+    finally:
+        import_utils._is_package_available = is_available
+        clear_caches()
+    for package, importer, name, module, real in _LAZY:
+        if is_available(package)[0]:
+            setattr(importlib.import_module(importer), name, LazyName(module, real))

@@ -1,0 +1,216 @@
+"""Random weights: every number is drawn, alike each time and on every rank; as a checkpoint each is read once, from
+host memory where there is room; and ids read as words."""
+
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+from torch import nn
+from transformers import GptOssConfig, GptOssForCausalLM
+
+from tests.backend.worker.load.test_quantization import small_llama
+from tests.support.tiny_models import build
+from tokendyno.backend.models import resolve
+from tokendyno.backend.plan import LoadPlan, ParallelPlan
+from tokendyno.backend.worker.load import loader, random_weights
+from tokendyno.backend.worker.load.device import Observed
+from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.load.random_weights import (
+    WORDS,
+    Drawn,
+    RandomBytes,
+    Scratch,
+    Staging,
+    byte_tokenizer,
+    drawn_state,
+    initialize,
+    load_as_checkpoint,
+    random_checkpoint,
+    random_model,
+    word_of,
+)
+
+ERNIE = {
+    "model_type": "ernie4_5_moe", "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 48, "moe_intermediate_size": 32, "moe_num_experts": 4, "moe_k": 2,
+    "vocab_size": 300, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+
+
+def drawn() -> Any:
+    return random_model(json.dumps(ERNIE), "float32", None, "cpu")
+
+
+def test_routers_that_the_model_does_not_draw_are_drawn_alike_each_time() -> None:
+    first, second = drawn().state_dict(), drawn().state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    router = first["model.layers.2.mlp.gate.weight"]
+    assert 0.01 < router.std() < 0.03
+
+
+def test_what_is_left_out_is_filled_whatever_its_shape_and_the_rest_stays_as_it_was() -> None:
+    plain, more = build("llama"), build("llama")
+    for model in (plain, more):
+        model.to("meta")
+    more.extra = nn.Module()
+    more.extra.scale = nn.Parameter(torch.empty((), device="meta"))
+    more.extra.turned = nn.Parameter(torch.empty(8, 6, device="meta").T)
+    more.extra.register_buffer("counts", torch.empty(4, device="meta"))
+    expected, found = initialize(plain, "cpu").state_dict(), initialize(more, "cpu").state_dict()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert torch.equal(found["extra.counts"], torch.zeros(4))
+    assert found["extra.scale"].isfinite() and 0.005 < found["extra.turned"].std() < 0.05
+
+
+def test_every_id_has_a_plain_word_of_its_own() -> None:
+    assert len(WORDS) == len(set(WORDS)) == 128
+    found = [word_of(number) for number in range(262_208)]
+    assert len(set(found)) == len(found)
+    assert found[:128] == WORDS and found[128] == f"{WORDS[0]}-{WORDS[0]}"
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+){0,2}", word) for word in found)
+    assert word_of(128 + 128**2).count("-") == 2
+
+
+def test_ids_read_as_words_and_a_prompt_as_its_bytes() -> None:
+    tokenizer = byte_tokenizer(2_000)
+    words = [word_of(number) for number in (0, 1, 600, 1_742)]
+    assert tokenizer.decode([256, 257, 856, 1_998]) == " " + " ".join(words)
+    assert tokenizer.decode([1_999], skip_special_tokens=True) == ""
+    ids = tokenizer(f"A {WORDS[0]}, naïve.")["input_ids"]
+    assert len(ids) == len(f"A {WORDS[0]}, naïve.".encode()) and max(ids) < 256
+    assert tokenizer.decode(ids) == f"A {WORDS[0]}, naïve."
+
+
+def model() -> GptOssForCausalLM:
+    """Tiny, tied, with biases, sinks, norms and experts, on the meta device."""
+    config = GptOssConfig(
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        num_local_experts=4,
+        vocab_size=64,
+        tie_word_embeddings=True,
+    )
+    with torch.device("meta"):
+        return GptOssForCausalLM(config)
+
+
+def test_every_rank_draws_the_same_and_keeps_its_part() -> None:
+    one, other = drawn_state(model(), "cpu"), drawn_state(model(), "cpu")
+    name = "model.layers.1.mlp.experts.gate_up_proj"
+    whole = one[name][...]
+    part = other[name][(slice(2, 4), slice(None), slice(None))]
+    assert torch.equal(whole[2:], part) and part.untyped_storage().nbytes() == part.nbytes
+    assert one[name].get_shape() == [4, 32, 64] and one[name].get_dtype() == "F32"
+
+
+def test_numbers_are_those_of_the_models_own_initialization_and_tied_weights_come_once() -> None:
+    state = drawn_state(model(), "cpu")
+    assert set(state) == {name for name, _ in model().named_parameters()} - {"lm_head.weight"}
+    assert (
+        state["model.norm.weight"][...].eq(1).all() and state["model.layers.0.self_attn.q_proj.bias"][...].eq(0).all()
+    )
+    first, second = (state[f"model.layers.{i}.self_attn.q_proj.weight"][...] for i in (0, 1))
+    assert abs(float(first.std()) / 0.02 - 1) < 0.1 and not torch.equal(first, second)
+
+
+def test_all_are_drawn_in_the_room_of_the_largest_module_without_running_into_each_other() -> None:
+    whole = model()
+    largest = max(sum(one.nbytes for one in part._parameters.values() if one is not None) for part in whole.modules())
+    scratch, experts = Scratch(whole.modules(), "cpu"), whole.model.layers[0].mlp.experts
+    parts = scratch.parameters(experts)
+    assert len({one.untyped_storage().data_ptr() for one in parts.values()}) == 1
+    assert parts["down_proj"].untyped_storage().nbytes() < 1.1 * largest
+    with torch.no_grad():
+        for number, one in enumerate(parts.values()):
+            one.fill_(number)
+    assert all(bool((one == number).all()) for number, one in enumerate(parts.values()))
+    assert {name: one.shape for name, one in parts.items()} == {n: one.shape for n, one in experts.named_parameters()}
+
+
+GB = 10**9
+HERE = Staging("cpu")
+TO_HOST = Staging("cpu", to_host=True)
+
+
+@pytest.fixture
+def plan() -> LoadPlan:
+    return LoadPlan(resolve(small_llama()).source, quantization="quanto-int8")
+
+
+@pytest.mark.parametrize("where", [None, HERE, TO_HOST])
+def test_the_numbers_are_those_of_the_dense_model(where: Staging | None, plan: LoadPlan) -> None:
+    dense = random_weights.random_model(plan.source.config_json, "auto", None, "cpu").state_dict()
+    found = {name: part[...] for name, part in random_checkpoint(plan, where).state.items()}
+    assert set(found) == set(dense)
+    assert all(torch.equal(found[name], dense[name]) and found[name].dtype == dense[name].dtype for name in dense)
+
+
+def test_no_rank_draws_a_large_model_whole(plan: LoadPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four copies of 61 GB for a quarter of them each: the ranks of Qwen3-30B-A3B were given up meanwhile."""
+    monkeypatch.setattr(random_weights, "COPIED_BYTES", 1)
+    for ranks, drawn in ((1, False), (2, True)):
+        parallel = ParallelPlan("tensor" if drawn else "off", ranks=ranks)
+        found = random_checkpoint(msgspec.structs.replace(plan, quantization="none", parallel=parallel))
+        assert ("too much to copy for each rank" in found.note) is drawn
+        assert all(isinstance(one, Drawn) for one in found.state.values()) is drawn
+
+
+def test_the_bytes_that_a_rank_reads_are_those_of_the_whole_tensor() -> None:
+    whole = RandomBytes("experts.blocks", (4, 6, 2, 16), 0, 255, "cpu")
+    assert whole[...].shape == (4, 6, 2, 16) and len(whole[...].unique()) > 200
+    for part in (
+        (slice(2, 4), slice(0, 6), slice(0, 2), slice(0, 16)),
+        (slice(0, 4), slice(3, 6), slice(0, 2), slice(0, 16)),
+    ):
+        assert torch.equal(whole[part], whole[...][part]) and whole[part].is_contiguous()
+
+
+def test_tied_weights_are_copied_once() -> None:
+    tied = LoadPlan(resolve(small_llama(tie_word_embeddings=True)).source, quantization="quanto-int8")
+    names = set(random_checkpoint(tied, TO_HOST).state)
+    assert "model.embed_tokens.weight" in names and "lm_head.weight" not in names
+    model = load_as_checkpoint(tied, Observed(), TO_HOST)
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+
+
+def test_mxfp4_experts_are_generated_when_they_are_read() -> None:
+    oss = LoadPlan(resolve("random:pocket").source, quantization="mxfp4-dequantized")
+    one, other = random_checkpoint(oss, HERE).state, random_checkpoint(oss, TO_HOST).state
+    assert set(one) == set(other)
+    layers = json.loads(oss.source.config_json)["num_hidden_layers"]
+    assert sum(isinstance(part, RandomBytes) for part in other.values()) == 4 * layers
+    assert all(torch.equal(one[name][...], other[name][...]) for name in one)
+
+
+@pytest.mark.parametrize(
+    ("gpu_free", "host_free", "device", "to_host", "says"),
+    [
+        (140, 100, "cuda", True, ""),
+        (20, 100, "cuda", True, ""),  # the quantized ones arrive when the dense ones are gone
+        (140, 17, "cuda", False, "no room in host memory for 16.0 GB"),
+        (16, 100, "cpu", False, "no room on the GPU for 16.0 GB"),
+        (16, 17, "cpu", False, "no room on the GPU for 16.0 GB"),
+        (20, 17, "cpu", False, "no room on the GPU for 16.0 GB"),
+    ],
+)
+def test_staging_follows_the_free_memory(gpu_free: int, host_free: int, device: str, to_host: bool, says: str) -> None:
+    found = random_weights.choose_staging(16 * GB, "cuda", gpu_free * GB, host_free * GB)
+    assert (found.device, found.to_host) == (device, to_host)
+    assert found.note.startswith(says) and bool(found.note) == bool(says)
+
+
+def test_unusual_staging_is_a_remark_of_the_run(plan: LoadPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_THREADS", 2)  # tests in several processes have one each
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for note in ("", "no room in host memory"):
+        observed = Observed()
+        model = load_as_checkpoint(plan, observed, Staging("cpu", note=note))
+        remark = LoadedModel(plan, model, random_weights.byte_tokenizer(300), observed).remark
+        assert (note in remark) and remark.startswith(note or "1 CPU thread")
