@@ -25,7 +25,7 @@ class History:
     def __init__(self, store: Store, runs: RunLog, limits: Limits) -> None:
         self._runs = runs
         self.kept, self.team = store.path is not None, limits.mode == "team"
-        self.listing = Listing(store, runs, limits)
+        self.listing = Listing(store, limits)
         self.changes = Changes(store, runs, limits)
 
     def beside(self, pins: Sequence[Pin], titles: bool = False) -> SideBySide:

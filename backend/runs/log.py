@@ -78,12 +78,6 @@ class RunLog:
             self._remember(run)
         return run
 
-    def peek(self, run_id: str) -> Run | None:
-        """A run by id, without displacing another one from memory: for a look at many runs."""
-        with self._lock:
-            run = self._runs.get(run_id)
-        return run or self._read(run_id)
-
     def forget(self, run_id: str) -> None:
         """A run was deleted, or is had back: what is in memory of it no longer counts."""
         with self._lock:
