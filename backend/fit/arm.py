@@ -9,8 +9,9 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.fit.device import roomy
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.predict.memory import MemoryEstimate, Shape, peak_bytes
+from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
 from tokendyno.backend.predict.setup import Setup, setup_of
+from tokendyno.backend.predict.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from tokendyno.backend.hardware.peak_rates import PeakRates
 from tokendyno.backend.models import ModelFacts, resolve
 from tokendyno.backend.optimizations import Optimization, all_axes
 from tokendyno.backend.predict import parallel
-from tokendyno.backend.predict.memory import attention_of
 from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.shape import attention_of
 
 DEFAULT_CONTEXT = 8_192
 SAVES = 0.01

@@ -8,10 +8,11 @@ import pytest
 
 from tokendyno.backend.models import Matrix, resolve
 from tokendyno.backend.plan import DYNAMIC, OFFLOADED, CacheKind
-from tokendyno.backend.predict.device_map import layers_by_device, placed, share
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.memory import Shape, by_device, peak_bytes
+from tokendyno.backend.predict.memory import by_device, peak_bytes
+from tokendyno.backend.predict.parallel import layers_by_device, placed, spread
 from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.predict.weights import weight_bytes
 
 ROOM_BYTES = 400 << 30
@@ -54,7 +55,7 @@ def test_the_bytes_of_each_gpu_are_those_of_accelerates_own_map(
 ) -> None:
     facts = resolve(name)
     assert layers_by_device(facts, "auto", devices) == layers
-    assert [weight_bytes(share(facts, "auto", devices, i)) for i in range(devices)] == held(name, devices)
+    assert [weight_bytes(one) for one in spread(facts, "auto", devices)] == held(name, devices)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +82,9 @@ def test_a_device_has_the_cache_of_its_layers_and_the_peak_is_the_first_ones(nam
 def test_each_device_holds_its_blocks_and_all_of_them_hold_the_model(name: str, devices: int) -> None:
     facts = resolve(f"random:{name}")
     blocks = placed(facts, "auto", devices)
-    held = [weight_bytes(share(facts, "auto", devices, i)) for i in range(devices)]
+    shares = spread(facts, "auto", devices)
+    held = [weight_bytes(one) for one in shares]
     assert held == [sum(one.size_bytes for one in found) for found in blocks] and sum(held) == weight_bytes(facts)
-    shares = [share(facts, "auto", devices, i) for i in range(devices)]
     assert sum((one.layer_kinds for one in shares), ()) == facts.layer_kinds
     with_norm = [one for one, found in zip(shares, blocks, strict=True) if any(b.place == "norm" for b in found)]
     assert [one.buffer_bytes for one in with_norm] == [facts.buffer_bytes]

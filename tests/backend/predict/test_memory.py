@@ -16,9 +16,10 @@ from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.models import LayerKind, ModelFacts, resolve
 from tokendyno.backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.memory import CPU_KERNEL_BYTES, CPU_MARGIN, CUDNN_BYTES, MIB, Shape, peak_bytes
+from tokendyno.backend.predict.memory import CPU_KERNEL_BYTES, CPU_MARGIN, CUDNN_BYTES, MIB, peak_bytes
 from tokendyno.backend.predict.pages import cache_bytes, pages_needed, pages_of
 from tokendyno.backend.predict.setup import Setup, setup_of
+from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.predict.weights import weight_bytes
 
 H200: dict[str, Any] = {"device": "cuda", "capability": (9, 0)}

@@ -15,7 +15,7 @@ from tokendyno.backend.models import ModelFacts, catalogue, resolve
 from tokendyno.backend.models.families import FAMILIES
 from tokendyno.backend.plan import DYNAMIC, Exchanges
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.memory import Shape, peak_bytes
+from tokendyno.backend.predict.memory import peak_bytes
 from tokendyno.backend.predict.parallel import (
     MAX_GPUS,
     check_sizes,
@@ -28,6 +28,7 @@ from tokendyno.backend.predict.parallel import (
 )
 from tokendyno.backend.predict.roofline import bound, exchanged_bytes, work
 from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.predict.weights import weight_bytes
 
 PLANS = {name for name, family in FAMILIES.items() if family.parallel != "none"}

@@ -8,9 +8,10 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.models.facts import Matrix
 from tokendyno.backend.models.stored import StoredFormat
 from tokendyno.backend.plan import CACHES
-from tokendyno.backend.predict.memory import Shape, peak_bytes
+from tokendyno.backend.predict.memory import peak_bytes
 from tokendyno.backend.predict.quantized import PACKINGS, stored_packing
 from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.shape import Shape
 
 SQUARE = 256 * 256
 TABLE = 16 * 4  # a lookup table of 16 float32 values
