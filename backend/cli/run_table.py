@@ -8,8 +8,7 @@ from tokendyno.backend.cli.terminal import Block, Cell, Column, Line, Row, Style
 from tokendyno.backend.evidence import Status
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.redact import plain
-from tokendyno.backend.runs.gate import FindReading, gate_of
-from tokendyno.backend.runs.quality import readings, whole_reading
+from tokendyno.backend.runs.quality import FindReading, gate_of, readings, whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
@@ -18,9 +17,8 @@ from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.details import detail_rows
 from tokendyno.backend.views.differences import Difference, batch_differences, differences
 from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
-from tokendyno.backend.views.origin import whole_note
 from tokendyno.backend.views.quality import quality_sentence, reading_row, tolerances
-from tokendyno.backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
+from tokendyno.backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence, whole_note
 from tokendyno.backend.views.step_time import step_text, step_tiles
 from tokendyno.backend.views.tiles import Tile, batch_details, batch_tiles, tiles
 from tokendyno.backend.views.verdict import batch_verdict, same_sentence, unasked_sentence, verdict_of, why_sentence

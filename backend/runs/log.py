@@ -5,15 +5,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.runs import earlier
 from tokendyno.backend.runs.earlier import expected_s, whole_s
-from tokendyno.backend.runs.gate import PairReading, same_pair
-from tokendyno.backend.runs.quality import whole_reading
+from tokendyno.backend.runs.quality import PairReading, same_pair, whole_reading
 from tokendyno.backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")
 
@@ -26,20 +24,10 @@ MAX_SEARCHED = 200
 """Runs of a model among which a reading of two arms is looked for, the newest first."""
 
 
-class RecordStore(earlier.Records, Protocol):
-    """Where records outlive the process (`tokendyno.backend.runs.store.Store`)."""
-
-    @property
-    def trouble(self) -> str: ...
-    def add(self, run_id: str, record: Record) -> None: ...
-    def flush(self, limit_s: float) -> None: ...
-    def newest(self, owner: str) -> str | None: ...
-
-
 class RunLog:
     """All runs: live and recent ones in memory, every one in the store. `recordings`: records of runs from files."""
 
-    def __init__(self, store: RecordStore, recordings: Callable[[str], list[Record]] = lambda run_id: []) -> None:
+    def __init__(self, store: Store, recordings: Callable[[str], list[Record]] = lambda run_id: []) -> None:
         self._store, self._recordings = store, recordings
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()

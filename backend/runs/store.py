@@ -23,10 +23,7 @@ _PHASES = "SELECT body FROM records WHERE run_id = ? AND instr(body, CAST('\"pro
 
 
 class Store:
-    """Implements `tokendyno.backend.runs.log.RecordStore`. `path` None keeps the history in memory only.
-
-    InputError if no history can be kept at `path`.
-    """
+    """`path` None keeps the history in memory only. InputError if no history can be kept at `path`."""
 
     def __init__(self, path: Path | None, retention: Retention | None = None) -> None:
         self.path = path

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S
-from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import variation
 from tokendyno.backend.runs.summary import NOISY_CV, Comparison
@@ -14,8 +14,7 @@ from tokendyno.backend.runs.texts import changes_format
 from tokendyno.backend.units import bytes_text, seconds_text, three, times
 from tokendyno.backend.views.arm_names import arm_names
 from tokendyno.backend.views.differences import Difference, batch_differences, differences
-from tokendyno.backend.views.gate import agreement, gate_text, share_text
-from tokendyno.backend.views.quality import cost_of
+from tokendyno.backend.views.quality import agreement, cost_of, gate_text, share_text
 from tokendyno.backend.views.tiles import joined, step_word
 from tokendyno.backend.views.verdict import (
     SAME_BYTES,

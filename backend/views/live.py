@@ -5,7 +5,7 @@ Names on the wire are the keys that the panel's JavaScript reads; `rename` keeps
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -13,8 +13,9 @@ from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.messages import PhaseName
 from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.runs.arm_series import ArmSeries, Phase
-from tokendyno.backend.runs.gate import Gate, PairReading, gate_of
-from tokendyno.backend.runs.records import Created, Status, Unit
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.quality import Gate, gate_of
+from tokendyno.backend.runs.records import Status, Unit
 from tokendyno.backend.runs.run import Columns, Run, Update
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import bytes_text
@@ -25,8 +26,7 @@ from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.files import code_words
 from tokendyno.backend.views.heads import Heads, pulled
 from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
-from tokendyno.backend.views.origin import whole_note
-from tokendyno.backend.views.phase_bar import PhaseBar, phase_bar
+from tokendyno.backend.views.phase_bar import PhaseBar, phase_bar, wait_text
 from tokendyno.backend.views.quality import QualityView, quality_view
 from tokendyno.backend.views.sentences import (
     AnnotationText,
@@ -34,6 +34,7 @@ from tokendyno.backend.views.sentences import (
     diagnoses,
     interference_of,
     texts_sentence,
+    whole_note,
 )
 from tokendyno.backend.views.start import Crossing, crossing, start_text
 from tokendyno.backend.views.step_time import StepText, step_text
@@ -47,7 +48,6 @@ from tokendyno.backend.views.verdict import (
     unasked_sentence,
     verdict_of,
 )
-from tokendyno.backend.views.waits import wait_text
 
 LABELS: dict[Status, str] = {
     "queued": "queued",
@@ -217,35 +217,13 @@ class Delta(Pulled, frozen=True, kw_only=True, rename={"columns": "lanes"}):
     columns: list[Columns]
 
 
-class OtherRuns(Protocol):
-    """What the view of a run needs of all others (`tokendyno.backend.runs.log.RunLog`)."""
-
-    def reading(self, of: Created) -> PairReading | None: ...
-    def compared(self, of: Created) -> str: ...
-
-
-class NoOthers:
-    """Where no other runs are known."""
-
-    def reading(self, of: Created) -> PairReading | None:
-        """None."""
-        return None
-
-    def compared(self, of: Created) -> str:
-        """None."""
-        return ""
-
-
-NO_OTHERS = NoOthers()
-
-
 def delta(
     run: Run,
     version: int,
     cursors: Sequence[Sequence[int]],
     now_s: float,
     queue: str = "",
-    others: OtherRuns = NO_OTHERS,
+    others: RunLog | None = None,
     heads: Heads[Head] | None = None,
 ) -> Delta:
     """What lies past a viewer's version and `cursors`: (tokens, samples, characters) of each arm."""
@@ -262,10 +240,10 @@ def pull_fields(run: Run, past: Update[Any], queue: str) -> dict[str, Any]:
     return {"run": run.id, "status": past.status, "ended": past.ended, "version": past.version, "queue": queue}
 
 
-def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
-    """A run at one moment. `now_s`: seconds since it was created."""
+def head_of(run: Snapshot, now_s: float, others: RunLog | None = None) -> Head:
+    """A run at one moment. `now_s`: seconds since it was created; `others`: its texts may have been read by them."""
     reads = run.request.quality is not None
-    gate = gate_of(run, others.reading if run.ended else NO_OTHERS.reading)
+    gate = gate_of(run, others.reading if others and run.ended else None)
     arms = [_arm_head(run, name) for name in run.arms]
     card = None if reads else card_of(run, gate)
     return Head(
@@ -275,7 +253,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
         memory_label=run.memory_label,
         texts=texts_sentence(run.texts() if run.ended else None),
         arms=arms,
-        quality=quality_view(run, others.compared(run.created) if run.ended and reads else ""),
+        quality=quality_view(run, others.compared(run.created) if others and run.ended and reads else ""),
         crossing=crossing(run),
         figures=slide_figures(run, card),
     )

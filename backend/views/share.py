@@ -1,16 +1,19 @@
 """A run as it is passed on to others: a title and a sentence, the curves of a picture, Markdown."""
 
+import dataclasses
 import re
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tokendyno.backend.config import UNTIL_S, Request, Workload
+from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.batch_live import batch_head
-from tokendyno.backend.views.command import command_of
-from tokendyno.backend.views.live import LABELS, NO_OTHERS, OtherRuns, head_of, heading
-from tokendyno.backend.views.origin import SHOWN_VERSIONS, device_name
+from tokendyno.backend.views.live import LABELS, head_of, heading
+from tokendyno.backend.views.sentences import SHOWN_VERSIONS, device_name
 from tokendyno.backend.views.tiles import Tile
 
 MOST_POINTS = 600
@@ -62,7 +65,7 @@ class Shared(NamedTuple):
         return f"{self.sentence} {arms} {self.machine}."
 
 
-def shared(run: Run, others: OtherRuns = NO_OTHERS) -> Shared:
+def shared(run: Run, others: RunLog | None = None) -> Shared:
     """A run as it is now. `others`: among which its texts may have been read."""
     now = run.snapshot()
     head = batch_head(now, 0.0) if now.request.traffic else head_of(now, 0.0, others)
@@ -145,3 +148,41 @@ def _cell(text: str) -> str:
 def _plain(text: str) -> str:
     """Text that Markdown shows as it is."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
+
+
+# --- a run of one prompt as the command that repeats it --------------------------------------------
+
+_OPTIONS = {
+    "prompt": "--prompt", "prompt_tokens": "--prompt-tokens", "max_new_tokens": "--max-new-tokens",
+    "batch_size": "--batch-size", "temperature": "--temperature", "seed": "--seed", "repeats": "--repeats",
+    "ignore_eos": "--ignore-eos", "top_k": "--top-k", "top_p": "--top-p", "chat": "--chat",
+    "reasoning_effort": "--reasoning", "system": "--system",
+}  # fmt: skip
+"""Options of the command line by fields of `Workload`."""
+
+
+def command_of(request: Request) -> str:
+    """What is typed to run the arms of a request again; what is as by default is left out."""
+    arms = {arm.name: _written(arm.choices) for arm in request.arms}
+    words = ["tokendyno", "run" if len(arms) == 1 else "compare", "--model", request.model]
+    for name, written in arms.items():
+        words += _option("--arm" if len(arms) == 1 else f"--{name.lower()}", written) if written else []
+    if request.until_s and request.until_s != UNTIL_S:
+        words += ["--seconds", f"{request.until_s:g}"]
+    if request.price_per_hour:
+        words += ["--price-per-hour", f"{request.price_per_hour:g}"]
+    for field in dataclasses.fields(Workload):
+        value = getattr(request.workload, field.name)
+        exactly = field.name == "repeats" and len(arms) == 2
+        if not request.until_s if exactly else value != field.default:
+            option = _OPTIONS[field.name]
+            words += [option] if value is True else _option(option, str(value))
+    return shlex.join(words)
+
+
+def _option(option: str, value: str) -> list[str]:
+    return [f"{option}={value}"] if value.startswith("-") else [option, value]
+
+
+def _written(choices: Mapping[str, str]) -> str:
+    return ",".join(f"{axis}={choice}" for axis, choice in choices.items())

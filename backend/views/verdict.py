@@ -10,15 +10,14 @@ import msgspec
 
 from tokendyno.backend.optimizations import axis_title, choice_title
 from tokendyno.backend.runs.batch_summary import BatchSummary
-from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.records import ArmPlanned, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
 from tokendyno.backend.units import bytes_text, three, times
 from tokendyno.backend.views.arm_names import arm_names, capitalized
-from tokendyno.backend.views.gate import GateText, gate_text
-from tokendyno.backend.views.quality import quality_sentence, tolerances
+from tokendyno.backend.views.quality import GateText, gate_text, quality_sentence, tolerances
 from tokendyno.backend.views.start import pays_sentence
 from tokendyno.backend.views.tiles import joined, step_word
 

@@ -4,7 +4,7 @@ import pytest
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.quality import Quality, QualityText
-from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import shipped_texts
 
 ONE = QualityText("one", "A text.")
 

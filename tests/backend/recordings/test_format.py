@@ -28,7 +28,7 @@ from tokendyno.backend.runs import store as store_module
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import ArmEvent, Created, Record
 from tokendyno.backend.runs.store import Store
-from tokendyno.backend.views.origin import origin_sentence
+from tokendyno.backend.views.sentences import origin_sentence
 
 RUN: list[Record] = [created(owner="ada"), *arm_records("A", 60), *arm_records("B", 60), ended()]
 WHOLE = pack(RUN)

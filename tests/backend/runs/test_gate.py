@@ -9,8 +9,8 @@ from tests.backend.runs.test_quality import A, B, run_of
 from tests.support.batches import batch_created
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend.messages import Loaded
-from tokendyno.backend.runs.gate import Gate, finer_arm, gate_of, same_pair
 from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.quality import Gate, finer_arm, gate_of, same_pair
 from tokendyno.backend.runs.records import ArmEvent, Created, WaitKeys
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.store import Store

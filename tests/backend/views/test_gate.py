@@ -5,9 +5,8 @@ import pytest
 
 from tests.backend.views.test_quality import difference
 from tests.backend.views.test_verdict import FROM_37, faster_b
-from tokendyno.backend.runs.gate import Gate
-from tokendyno.backend.runs.quality import ReadingDifference
-from tokendyno.backend.views.gate import GateText, gate_document, gate_text
+from tokendyno.backend.runs.quality import Gate, ReadingDifference
+from tokendyno.backend.views.quality import GateText, gate_document, gate_text
 from tokendyno.backend.views.verdict import worded
 
 ROUNDING, SMALL, LARGE = difference(0.0004, 0.995), difference(0.03, 0.95), difference(0.2, 0.8, ratio=1.3)

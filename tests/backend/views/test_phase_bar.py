@@ -6,7 +6,7 @@ import msgspec
 
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend.messages import PhaseName, Progress
-from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.records import ArmEvent, Expected
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.phase_bar import PhaseBar, phase_bar

@@ -23,14 +23,14 @@ from tokendyno.backend.cli.options import request_of
 from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.recordings.format import write_recording
-from tokendyno.backend.runs.gate import PairReading
-from tokendyno.backend.runs.quality import whole_reading
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.quality import PairReading, whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, folded
-from tokendyno.backend.views import live
-from tokendyno.backend.views.command import command_of
+from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views.document import document
 from tokendyno.backend.views.files import plain_cell, series_csv
+from tokendyno.backend.views.share import command_of
 from tokendyno.ui.report.page import report, whole
 
 
@@ -68,12 +68,12 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
     unread = held(text)["head"]["verdict"]
     assert unread["gate"] == "Quality not read: `tokendyno quality` with the same arms reads it"
 
-    class Others(live.NoOthers):
+    class Others(RunLog):
         def reading(self, of: Created) -> PairReading:
             reading = read_by(A=A, B=B)
             return PairReading(reading.created, whole_reading(reading.snapshot()), swapped=False)
 
-    read = report(run, {}, Others())
+    read = report(run, {}, Others(Store(None)))
     assert "<h2>Quality</h2><pre>Quality over " in read and "<title>Pocket" in read
     verdict = held(read)["head"]["verdict"]
     assert verdict["gate"].startswith("Quality over ") and not verdict["gate_run"], "no link leads out of a file"
