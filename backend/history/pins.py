@@ -19,10 +19,10 @@ from tokendyno.backend.runs.row import choices_text, machine_text, work_text
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import three
 from tokendyno.backend.views.arm_names import lowered
-from tokendyno.backend.views.details import detail_rows
+from tokendyno.backend.views.details import interval_tile, peak_bytes
 from tokendyno.backend.views.ledger import and_list, ledger_summary, prompt_rows
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
-from tokendyno.backend.views.tiles import Tile, batch_details, batch_tiles, tiles
+from tokendyno.backend.views.tiles import Tile, arm_tiles, in_bytes, tile
 from tokendyno.backend.views.verdict import SAME_BYTES, less_or_more, memory_noise
 
 FEWEST, MOST = 2, 5
@@ -297,45 +297,37 @@ def _values(cells: Sequence[Cell]) -> str:
 
 def figures(run: Snapshot, name: str) -> dict[str, Figure]:
     """By key, in the order in which they are shown. Those of many requests have keys of their own: waiting counts."""
-    arm, traffic = run.arms[name], run.request.traffic
-    if traffic is not None:
-        return _batch_figures(run, name)
-    s = run.summary(name)
-    behind = {tile.key: tile for tile in detail_rows(run, name)}
-    rate = s.latency_interval_s and (1 / s.latency_interval_s[1], 1 / s.latency_interval_s[0])
-    known = {
-        "ttft": (s.ttft_s, 0.0, s.ttft_interval_s),
-        "latency": (s.latency_mean_s, 0.0, s.latency_interval_s),
-        "rate": (s.tokens_per_s, 0.0, rate),
-        "memory": (s.peak_memory_bytes, memory_noise(run), None),
-        "kv": (s.kv_bytes, SAME_BYTES, None),
-    }
-    found = dict[str, Figure]()
-    for tile in tiles(s, run.memory_label, run.request.workload.batch_size, run.unit, arm.roofline_note, arm.prefill):
-        found[tile.key] = Figure(tile.label, _cell(tile), *known.get(tile.key, (None, 0.0, None)))
-        if tile.key == "latency":
-            found["interval"] = Figure(behind["interval"].label, _cell(behind["interval"]))
+    found, shown, of = dict[str, Figure](), arm_tiles(run, name), ""
+    known: dict[str, tuple[float | None, float, tuple[float, float] | None]]
+    if run.request.traffic is not None:
+        many, of, memory_bytes = run.batch_summaries[name], "batch-", peak_bytes(run.arms[name])
+        shown.append(tile("memory", "Peak memory", in_bytes(memory_bytes), run.memory_label))
+        known = {
+            "useful": (many.useful_tokens_s, 0.0, None),
+            "ttft": (many.ttft.median_s, 0.0, None),
+            "token": (many.token.median_s, 0.0, None),
+            "memory": (memory_bytes, memory_noise(run), None),
+        }
+    else:
+        s = run.summary(name)
+        rate = s.latency_interval_s and (1 / s.latency_interval_s[1], 1 / s.latency_interval_s[0])
+        known = {
+            "ttft": (s.ttft_s, 0.0, s.ttft_interval_s),
+            "latency": (s.latency_mean_s, 0.0, s.latency_interval_s),
+            "rate": (s.tokens_per_s, 0.0, rate),
+            "memory": (s.peak_memory_bytes, memory_noise(run), None),
+            "kv": (s.kv_bytes, SAME_BYTES, None),
+        }
+        interval = interval_tile(s, run.unit)
+        shown.insert([one.key for one in shown].index("latency") + 1, interval)
+    for one in shown:
+        found[of + one.key] = Figure(one.label, _cell(one), *known.get(one.key, (None, 0.0, None)))
     whole = whole_reading(run)
     if whole is not None:
         read = whole.arms[name]
         cell = Cell(three(read.perplexity), f"{whole.positions:,} positions")
         found["perplexity"] = Figure("Perplexity", cell, read.perplexity)
     return found
-
-
-def _batch_figures(run: Snapshot, name: str) -> dict[str, Figure]:
-    arm, traffic, s = run.arms[name], run.request.traffic, run.batch_summaries[name]
-    assert traffic is not None
-    memory_bytes = arm.finished.peak_memory_bytes if arm.finished else None
-    known = {
-        "useful": (s.useful_tokens_s, 0.0),
-        "ttft": (s.ttft.median_s, 0.0),
-        "token": (s.token.median_s, 0.0),
-        "memory": (memory_bytes, memory_noise(run)),
-    }
-    shown = batch_tiles(s, traffic.limits)
-    shown += [tile for tile in batch_details(s, memory_bytes, run.memory_label) if tile.key == "memory"]
-    return {f"batch-{t.key}": Figure(t.label, _cell(t), *known.get(t.key, (None, 0.0))) for t in shown}
 
 
 def _cell(tile: Tile) -> Cell:

@@ -12,8 +12,9 @@ from tokendyno.backend.runs.statistics import variation
 from tokendyno.backend.runs.summary import NOISY_CV, Comparison
 from tokendyno.backend.runs.texts import changes_format
 from tokendyno.backend.units import bytes_text, seconds_text, three, times
-from tokendyno.backend.views.arm_names import arm_names
-from tokendyno.backend.views.differences import Difference, batch_differences, differences
+from tokendyno.backend.views.arm_names import arm_names, capitalized
+from tokendyno.backend.views.details import peak_bytes
+from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.quality import agreement, cost_of, gate_text, share_text
 from tokendyno.backend.views.tiles import joined, step_word
 from tokendyno.backend.views.verdict import (
@@ -115,7 +116,7 @@ def _of_prompt(run: Snapshot, found: Comparison, gate: Gate | None) -> Card:
 def _of_requests(run: Snapshot, found: Comparison) -> Card:
     """Where the arms keep numbers in different formats, nobody has read what that costs in quality."""
     a, b = run.batch_summaries.values()
-    peaks = [arm.finished.peak_memory_bytes if arm.finished else None for arm in run.arms.values()]
+    peaks = [peak_bytes(arm) for arm in run.arms.values()]
     memory = bytes_of(peaks, memory_noise(run))
     gate = None
     if changes_format(*(run.planned(name).planned for name in run.arms)):
@@ -124,7 +125,7 @@ def _of_requests(run: Snapshot, found: Comparison) -> Card:
     if found.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
         more = b.useful_tokens_s - a.useful_tokens_s
         gained = f"serves {three(abs(more))} {USEFUL} {'more' if more > 0 else 'fewer'}"
-    apart, same = batch_differences(a, b, found), run.same_tokens()
+    apart, same = differences(run), run.same_tokens()
     tiles = [
         _tile("Useful tokens", _of("tok/s"), a.useful_tokens_s, b.useful_tokens_s, apart.get("useful")),
         _tile("Goodput", _of("req/s"), a.goodput_s, b.goodput_s, apart.get("goodput")),
@@ -320,3 +321,42 @@ def _ends(head: Headline, found: Comparison) -> str:
     if head.ends:
         return f"{head.ends} ({found.confidence:.0%})"
     return "the pairs differ too much to bound it" if found.low is not None else ""
+
+
+# --- the figure beside each chart of a slide --------------------------------------------------------
+
+
+class SlideFigure(msgspec.Struct, frozen=True):
+    """A figure inside its sentence: `lead` before it, `tail` behind it."""
+
+    lead: str
+    figure: str
+    tail: str
+
+
+def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
+    """By the key of a chart; of memory and KV cache only where they differ."""
+    if card is None:
+        name = next(iter(run.arms))
+        one, alone = run.summary(name), dict[str, SlideFigure]()
+        if one.latency_mean_s is not None:
+            alone["latency"] = SlideFigure("", joined(one.latency_mean_s), f"a {step_word(run.unit)} in arm {name}")
+        if one.kv_bytes:
+            size, unit = bytes_text(one.kv_bytes)
+            alone["kv"] = SlideFigure("", size, f"{unit} of KV cache in arm {name}")
+        return alone
+    found = {"latency": SlideFigure(card.lead, card.figure, card.tail)}
+    a, b = (run.summary(name) for name in run.arms)
+    sizes = {
+        "memory": ("memory", bytes_of([a.peak_memory_bytes, b.peak_memory_bytes], memory_noise(run))),
+        "kv": ("KV cache", bytes_of([a.kv_bytes, b.kv_bytes], SAME_BYTES)),
+    }
+    for key, (what, pair) in sizes.items():
+        change = 0.0 if pair is None or run.equal_arms else pair.change("B")
+        if pair is None or not change:
+            continue
+        smaller, larger = ("B", "A") if change < 0 else ("A", "B")
+        share, _, less = less_or_more(pair.change(smaller)).partition(" ")
+        lead = capitalized(f"{card.names[smaller]} takes")
+        found[key] = SlideFigure(lead, share, f"{less} {what} than {card.names[larger]}")
+    return found

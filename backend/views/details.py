@@ -6,15 +6,17 @@ from typing import NamedTuple
 
 from tokendyno.backend.counts import Memory, RunCounts
 from tokendyno.backend.messages import Loaded, PhaseName, RankMemory
+from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import MIN_SAMPLES
 from tokendyno.backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
 from tokendyno.backend.units import bytes_text, three
+from tokendyno.backend.views.phases import PHASE_TITLES
 from tokendyno.backend.views.tiles import (
-    PHASE_TITLES,
     Pair,
     Tile,
+    batch_details,
     in_bytes,
     in_percent,
     in_seconds,
@@ -30,9 +32,13 @@ _WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
 
 
 def detail_rows(run: Snapshot, name: str) -> list[Tile]:
-    """What stands behind the tiles of one arm."""
-    arm, summary = run.arms[name], run.summary(name)
-    counts = arm.finishes[max(arm.finishes)].counts if arm.finishes else RunCounts()
+    """What stands behind the tiles of an arm of any run, once it has ended one."""
+    arm = run.arms[name]
+    if not arm.finishes:
+        return []
+    if run.request.traffic is not None:
+        return batch_details(run.batch_summaries[name], peak_bytes(arm), run.memory_label)
+    summary, counts = run.summary(name), arm.finishes[max(arm.finishes)].counts
     phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
     return [
         *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label),
@@ -43,6 +49,11 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
         *(check.tile() for check in memory_checks_of(run, name)),
         *_rank_rows(arm.finished.ranks if arm.finished else []),
     ]
+
+
+def peak_bytes(arm: ArmSeries) -> int | None:
+    """Peak memory of an arm that has ended a run."""
+    return arm.finished.peak_memory_bytes if arm.finished else None
 
 
 def _rank_rows(ranks: list[RankMemory]) -> list[Tile]:
@@ -72,7 +83,7 @@ def details(
         _percentile(0.90, s.latency_p90_s),
         _percentile(0.99, s.latency_p99_s),
         tile("stdev", "Standard deviation of step latency", in_seconds(s.latency_stdev_s), _scatter(s.latency_cv)),
-        _interval(s, unit),
+        interval_tile(s, unit),
         tile("run_cv", "Variation between runs", in_percent(s.run_cv), _noisy(s.run_cv)),
         _setup(phases_s),
         _warm_up(counts, phases_s, unit),
@@ -137,8 +148,8 @@ def _percentile(share: float, value_s: float | None) -> Tile:
     return tile(f"p{100 * share:.0f}", f"Latency, {100 * share:.0f}th percentile", in_seconds(value_s), note)
 
 
-def _interval(s: Summary, unit: Unit) -> Tile:
-    """Both bounds in one unit."""
+def interval_tile(s: Summary, unit: Unit) -> Tile:
+    """The mean time of a step as an interval, both bounds in one unit."""
     title = f"Time per {step_word(unit)}, mean, 95% interval"
     if s.latency_interval_s is None:
         return tile("interval", title, None, "needs 2 runs")

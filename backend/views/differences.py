@@ -20,9 +20,14 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def differences(run: Snapshot) -> Mapping[str, Difference]:
-    """By the key of the tile. Only of a run that has ended with both arms: before, they are not at the same token.
-    Times per token and rates differ by the ratio of the verdict. Of equal arms neither is better in anything."""
-    if not run.ended or len(run.arms) != 2 or not all(arm.completed(0) for arm in run.arms.values()):
+    """By the key of the tile, once both arms have ended a run. Of one prompt only once all is over: before, they are
+    not at the same token. Times per token and rates differ by the ratio of the verdict. Of equal arms neither is
+    better in anything."""
+    if len(run.arms) != 2 or not all(arm.completed(0) for arm in run.arms.values()):
+        return {}
+    if run.request.traffic is not None:
+        return _of_requests(*run.batch_summaries.values(), run.comparison())
+    if not run.ended:
         return {}
     a, b = (run.summary(name) for name in run.arms)
     compared, equal = run.comparison(), run.equal_arms
@@ -75,7 +80,7 @@ def _apart(a: Interval | None, b: Interval | None) -> str:
     return "B" if b[1] < a[0] else "A" if a[1] < b[0] else ""
 
 
-def batch_differences(a: BatchSummary, b: BatchSummary, compared: Comparison | None) -> Mapping[str, Difference]:
+def _of_requests(a: BatchSummary, b: BatchSummary, compared: Comparison | None) -> Mapping[str, Difference]:
     """B against A, by the key of the tile. Figures of one run tell no noise, so only the ratio is called better."""
     ahead = {"a_faster": "A", "b_faster": "B"}.get(compared.outcome, "") if compared else ""
     pairs = {

@@ -2,9 +2,10 @@
 
 import msgspec
 
-from tokendyno.backend.messages import PhaseName, WaitReason
+from tokendyno.backend.messages import WaitReason
 from tokendyno.backend.runs.batch_summary import BatchSummary, Spread
 from tokendyno.backend.runs.records import PrefillBound, Unit
+from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import MIN_SAMPLES
 from tokendyno.backend.runs.summary import Summary
 from tokendyno.backend.traffic import Limits
@@ -55,20 +56,6 @@ def in_percent(share: float | None) -> Pair | None:
     return None if share is None else (three(100 * share), "%")
 
 
-PHASE_TITLES: dict[PhaseName, str] = {
-    "start": "start",
-    "import": "imports",
-    "download": "download",
-    "load": "load",
-    "quantize": "quantize",
-    "compile": "compile",
-    "warmup": "warm-up",
-    "run": "run",
-    "prove": "verify",
-    "quality": "read texts",
-}
-
-
 def tiles(
     s: Summary,
     memory_label: str,
@@ -114,6 +101,15 @@ def _against_prediction(s: Summary) -> str:
         return ""
     error = 100 * (s.kv_bytes - s.kv_predicted_bytes) / s.kv_predicted_bytes
     return "as predicted" if abs(error) < 0.05 else f"{error:+.1f}% vs predicted"
+
+
+def arm_tiles(run: Snapshot, name: str) -> list[Tile]:
+    """The tiles of an arm of any run."""
+    arm, traffic = run.arms[name], run.request.traffic
+    if traffic is not None:
+        return batch_tiles(run.batch_summaries[name], traffic.limits)
+    size = run.request.workload.batch_size
+    return tiles(run.summary(name), run.memory_label, size, run.unit, arm.roofline_note, arm.prefill)
 
 
 # --- many requests ----------------------------------------------------------------------------------

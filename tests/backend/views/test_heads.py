@@ -12,10 +12,10 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.store import Store
-from tokendyno.backend.views import heads as heads_module
 from tokendyno.backend.views import live
+from tokendyno.backend.views import live as heads_module
 from tokendyno.backend.views.batch_live import BatchHead, batch_delta
-from tokendyno.backend.views.heads import Heads
+from tokendyno.backend.views.live import Heads
 
 START = [[0, 0, 0]] * 2
 

@@ -18,8 +18,9 @@ from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views import live
 from tokendyno.backend.views.details import detail_rows
 from tokendyno.backend.views.live import head_of
+from tokendyno.backend.views.phases import PHASE_TITLES
 from tokendyno.backend.views.sentences import interference_of
-from tokendyno.backend.views.tiles import PHASE_TITLES, Tile
+from tokendyno.backend.views.tiles import Tile
 
 
 def first_record(arms: str = "AB", repeats: int = 1) -> Created:
@@ -173,9 +174,9 @@ def head(run: Run) -> live.Head:
     return found
 
 
-def details(run: Run, name: str) -> list[Tile]:
-    now = run.snapshot()
-    return detail_rows(now, name)
+def bound_row(run: Run) -> Tile:
+    run.append(ArmEvent("A", 0, 1.1, finished("x")))
+    return next(row for row in detail_rows(run.snapshot(), "A") if row.key == "floor")
 
 
 def repeat(run: Run, arm: str, number: int, step_s: float) -> None:
@@ -242,7 +243,7 @@ def test_the_roofline_is_drawn_over_tokens_and_an_arm_states_its_share() -> None
     assert arm.roofline is not None and (arm.roofline.x, arm.roofline.s) == ([1, 100], [0.002, 0.004])
     tile = next(tile for tile in arm.tiles if tile.key == "share")
     assert (tile.unit, tile.note) == ("%", "500 GB/s, a test")
-    row = next(row for row in details(run, "A") if row.key == "floor")
+    row = bound_row(run)
     assert (row.unit, row.note) == ("ms", "1 GB at 500 GB/s, a test")
 
 
@@ -254,7 +255,7 @@ def test_without_a_roofline_bound_the_reason_is_given() -> None:
     (arm,) = head(run).arms
     assert arm.roofline is None
     assert not any(tile.key == "share" for tile in arm.tiles), "an empty tile that a visitor cannot mend"
-    row = next(row for row in details(run, "A") if row.key == "floor")
+    row = bound_row(run)
     assert (row.value, row.note) == ("n/a", "The bandwidth is not known: measure it.")
 
 

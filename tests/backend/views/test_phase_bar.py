@@ -9,7 +9,7 @@ from tokendyno.backend.messages import PhaseName, Progress
 from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.records import ArmEvent, Expected
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.phase_bar import PhaseBar, phase_bar
+from tokendyno.backend.views.phases import PhaseBar, phase_bar
 
 UNREAD = Gate("unread")
 

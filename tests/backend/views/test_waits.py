@@ -4,7 +4,7 @@ import pytest
 
 from tokendyno.backend.messages import Amount, PhaseName
 from tokendyno.backend.runs.arm_series import Phase
-from tokendyno.backend.views.phase_bar import UNKNOWN, duration, wait_text
+from tokendyno.backend.views.phases import UNKNOWN, duration, wait_text
 
 MIB = 1 << 20
 

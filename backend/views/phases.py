@@ -1,7 +1,8 @@
-"""How far a whole run is: its parts in their order, what each took or may take, and when it should be over.
+"""The phases of a run: each with its title and what to expect of it, and the bar of the whole run.
 
-What is expected comes from earlier runs here with the same arms and lengths (`runs/earlier.py`). Without one, the pairs
-of runs have an end that the first of them tells.
+The bar has the parts of a run in their order, what each took or may take, and when it should be over. What is expected
+comes from earlier runs here with the same arms and lengths (`runs/earlier.py`). Without one, the pairs of runs have an
+end that the first of them tells.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,19 @@ from tokendyno.backend.runs.arm_series import ArmSeries, Phase
 from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import bytes_text, three
-from tokendyno.backend.views.tiles import PHASE_TITLES
+
+PHASE_TITLES: dict[PhaseName, str] = {
+    "start": "start",
+    "import": "imports",
+    "download": "download",
+    "load": "load",
+    "quantize": "quantize",
+    "compile": "compile",
+    "warmup": "warm-up",
+    "run": "run",
+    "prove": "verify",
+    "quality": "read texts",
+}
 
 PartName = Literal["ready", "pairs", "proof", "quality"]
 
@@ -23,6 +36,24 @@ _PARTS: dict[PhaseName, PartName] = {"run": "pairs", "prove": "proof", "quality"
 """The part that a phase belongs to; all others belong to "ready"."""
 
 _ENDED = {"done": "Done in", "cancelled": "Stopped after", "failed": "Failed after", "interrupted": "Interrupted after"}
+
+
+class PhaseStep(msgspec.Struct, frozen=True):
+    """One phase of an arm, with its title. `begin_s`: seconds since the run was created.
+
+    wait        what to expect of it, in words
+    expected_s  how long it took the last time, for the bar
+    """
+
+    name: PhaseName
+    title: str
+    state: str
+    begin_s: float
+    seconds: float
+    fraction: float | None = None
+    note: str = ""
+    wait: str = ""
+    expected_s: float | None = None
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -216,6 +247,21 @@ UNKNOWN = "no earlier run of this shape tells how long"
 
 WORTH_A_WORD_S = 1.0
 """A phase that took less the last time is not mentioned."""
+
+
+def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep:
+    """A phase with its title, and what to expect of it."""
+    return PhaseStep(
+        phase.name,
+        PHASE_TITLES[phase.name],
+        phase.state,
+        phase.begin_s,
+        phase.seconds,
+        phase.fraction,
+        phase.note,
+        wait_text(phase, expected_s),
+        expected_s.get(phase.name),
+    )
 
 
 def wait_text(phase: Phase, expected_s: Mapping[PhaseName, float]) -> str:
