@@ -23,7 +23,6 @@ from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.card import Card, SlideFigure, card_of, slide_figures
 from tokendyno.backend.views.details import detail_rows
 from tokendyno.backend.views.differences import Difference, differences
-from tokendyno.backend.views.files import code_words
 from tokendyno.backend.views.ledger import (
     LedgerDigest,
     LedgerRow,
@@ -37,6 +36,7 @@ from tokendyno.backend.views.quality import QualityView, quality_view
 from tokendyno.backend.views.sentences import (
     AnnotationText,
     annotations,
+    code_words,
     diagnoses,
     interference_of,
     texts_sentence,

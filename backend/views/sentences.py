@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tokendyno.backend.messages import Annotation, AnnotationKind
+from tokendyno.backend.messages import Annotation, AnnotationKind, Finished
 from tokendyno.backend.runs.records import Created, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import NOISY_CV, Summary
@@ -125,3 +125,14 @@ def device_name(machine: dict[str, str]) -> str:
     gpu = next((text for key, text in machine.items() if key[:3] == "gpu" and key[3:].isdecimal()), "")
     cores = f", {machine['cores']} cores" if "cores" in machine else ""
     return gpu.partition(",")[0] or f"{machine.get('cpu', 'an unknown machine')}{cores}"
+
+
+def code_words(end: Finished | None) -> str:
+    """How much generated code of the graphs was kept; "" where nothing was compiled."""
+    graphs = end.code if end else []
+    if not graphs:
+        return ""
+    size = sum(one.characters for one in graphs)
+    stored = sum(bool(one.packed) for one in graphs)
+    said = f"{len(graphs)} graph{'s' * (len(graphs) != 1)}, {size:,} characters"
+    return said if stored == len(graphs) else f"{said}; {stored} kept"

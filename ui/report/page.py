@@ -23,8 +23,7 @@ from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
-from tokendyno.backend.views.files import code_file
-from tokendyno.backend.views.share import command_of
+from tokendyno.backend.views.share import code_file, command_of
 from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.sources import TEMPLATE, panel_settings

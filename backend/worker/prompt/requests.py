@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.traffic import TrafficRequest
-from tokendyno.backend.traffic.prompts import prompt_text
+from tokendyno.backend.traffic.requests import prompt_text
 from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.load.unread import token_ids
 from tokendyno.backend.worker.prompt.prompt import max_positions

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.messages import Tokens
 from tokendyno.backend.recordings import shelf
 from tokendyno.backend.recordings.format import (
     MAX_DICTIONARY_BYTES,
@@ -26,7 +25,7 @@ from tokendyno.backend.recordings.shelf import import_records, import_run, shipp
 from tokendyno.backend.runs import history_file
 from tokendyno.backend.runs import store as store_module
 from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.records import ArmEvent, Created, Record
+from tokendyno.backend.runs.records import Created, Record
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views.sentences import origin_sentence
 
@@ -43,24 +42,11 @@ def one_run(*records: Record) -> bytes:
     return packed(msgspec.msgpack.encode(records))
 
 
-def with_first(**fields: object) -> Created:
-    """The first record of a run of one arm, with some of its fields replaced."""
-    return msgspec.structs.replace(created(arms="A"), **fields)
-
-
 def without_plan() -> list[Record]:
     """A run whose ledger speaks of axes that were not planned."""
     first = created(arms="A")
-    return [with_first(arms=[msgspec.structs.replace(first.arms[0], planned={})]), *arm_records("A", 4), ended()]
-
-
-def uneven() -> list[Record]:
-    """A run of four tokens, whose state was counted after one of them."""
-    records = arm_records("A", 4)
-    for at, one in enumerate(records):
-        if isinstance(one, ArmEvent) and isinstance(one.event, Tokens):
-            records[at] = msgspec.structs.replace(one, event=msgspec.structs.replace(one.event, kv_state=[8]))
-    return [created(arms="A"), *records, ended()]
+    arms = [msgspec.structs.replace(first.arms[0], planned={})]
+    return [msgspec.structs.replace(first, arms=arms), *arm_records("A", 4), ended()]
 
 
 def test_a_run_comes_back_as_it_was_without_its_owner() -> None:
@@ -100,7 +86,6 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
         (NAME + b"9" * 5000 + b"\n", "not a recording"),
         (WHOLE[:-20], "its end is missing"),
         (WHOLE[: len(NAME) + 2], "its end is missing"),
-        (WHOLE + b"more", "something follows"),
         (WHOLE[:60] + bytes(40) + WHOLE[100:], "cannot be read"),
         (packed(bytes(MAX_UNPACKED_BYTES + 1)), "unpacks to more than"),
         (NAME + b"1\n" + lzma.compress(b"x", filters=GREEDY), "cannot be read"),
@@ -110,12 +95,7 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
         (packed(msgspec.msgpack.encode([])), "not hold a whole run"),
         (packed(msgspec.msgpack.encode(RUN[1:])), "not hold a whole run"),
         (packed(msgspec.msgpack.encode([RUN[0], RUN[4], RUN[4], ended()])), "do not follow"),
-        (packed(msgspec.msgpack.encode([created(arms="ABCDEFGHI"), ended()])), "more than 8 arms"),
-        (one_run(with_first(created=float("nan")), ended()), "do not follow"),
-        (one_run(with_first(created=1e300), ended()), "do not follow"),
-        (one_run(with_first(arms=[]), ended()), "do not follow"),
         (one_run(*without_plan()), "do not follow"),
-        (one_run(*uneven()), "do not follow"),
     ],
 )
 def test_a_file_that_is_no_recording_gets_one_sentence(tmp_path: Path, data: bytes, said: str) -> None:

@@ -5,8 +5,7 @@ import pytest
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
-from tokendyno.backend.traffic.prompts import prompt_text
-from tokendyno.backend.traffic.requests import Draw, Limits, draw
+from tokendyno.backend.traffic.requests import Draw, Limits, draw, prompt_text
 
 
 def test_a_seed_draws_the_same_requests_in_every_version() -> None:

@@ -3,7 +3,8 @@ import gzip
 from tests.support.small_runs import begun, fill
 from tokendyno.backend.messages import GraphCode, Proved, decode_event, encode
 from tokendyno.backend.runs.records import ArmEvent
-from tokendyno.backend.views.files import code_file, code_words
+from tokendyno.backend.views.sentences import code_words
+from tokendyno.backend.views.share import code_file
 
 
 def test_the_code_of_a_proof_is_in_the_file_under_its_arm_and_graph_and_what_is_too_long_is_named() -> None:

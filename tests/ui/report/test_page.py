@@ -29,8 +29,7 @@ from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, folded
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.files import plain_cell, series_csv
-from tokendyno.backend.views.share import command_of
+from tokendyno.backend.views.share import command_of, plain_cell, series_csv
 from tokendyno.ui.report.page import report, whole
 
 
