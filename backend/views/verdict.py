@@ -195,28 +195,19 @@ def headline(found: Comparison, names: Mapping[str, str] = LETTERS, serves: bool
             ahead = "as fast" if abs(found.ratio - 1) < ABOUT_SAME else "ahead" if found.ratio > 1 else "behind"
             return Headline(capitalized(f"{b} is {ahead} in the first pair"), shown)
     assert found.low is not None and found.high is not None
-    slower = found.outcome == "a_faster"
-    if serves and (slower or found.ratio < TIMES_FROM):
-        middle, *both = _percents([abs(value - 1) for value in (found.ratio, found.low, found.high)])
-        word = "fewer" if slower else "more"
+    slower, verb = found.outcome == "a_faster", "serves" if serves else "takes"
+    if max(found.ratio, 1 / found.ratio) < TIMES_FROM or (serves and slower):
+        ratios = (found.ratio, found.low, found.high)
+        middle, *both = _percents([abs(value - 1 if serves else 1 - 1 / value) for value in ratios])
+        what = f"{'fewer' if slower else 'more'} {USEFUL}" if serves else f"{'more' if slower else 'less'} time"
         range_of = " to ".join(sorted(both, key=_number))
-        return Headline(capitalized(f"{b} serves"), middle, f"{word} {USEFUL} than {a}", range_of)
-    if serves:
-        factor = _between(found.ratio, found.low, found.high)
-        return Headline(capitalized(f"{b} serves"), factor, f"the {USEFUL} of {a}", ends)
-    if max(found.ratio, 1 / found.ratio) < TIMES_FROM:
-        shares = [1 - 1 / value for value in (found.ratio, found.low, found.high)]
-        middle, *both = _percents([abs(share) for share in shares])
-        word = "more" if slower else "less"
-        return Headline(
-            capitalized(f"{b} takes"), middle, f"{word} time than {a}", " to ".join(sorted(both, key=_number))
-        )
+        return Headline(capitalized(f"{b} {verb}"), middle, f"{what} than {a}", range_of)
+    ratio, low, high = found.ratio, found.low, found.high
     if slower:
-        low, high = 1 / found.high, 1 / found.low
-        return Headline(
-            capitalized(f"{b} takes"), _between(1 / found.ratio, low, high), f"the time of {a}", range_text(low, high)
-        )
-    return Headline(capitalized(f"{b} is"), _between(found.ratio, found.low, found.high), f"as fast as {a}", ends)
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    what = f"the {USEFUL} of" if serves else "the time of" if slower else "as fast as"
+    verb = verb if serves or slower else "is"
+    return Headline(capitalized(f"{b} {verb}"), _between(ratio, low, high), f"{what} {a}", range_text(low, high))
 
 
 def basis(found: Comparison, measure: str) -> str:
@@ -299,16 +290,17 @@ def _number(shown: str) -> float:
     return float(shown.removesuffix("%"))
 
 
-def _one_pair(ratio: float, unit: Unit, names: Mapping[str, str]) -> str:
-    """What B took of the time of A (ratio: time of A / time of B) in one pair of runs."""
-    change, step = 1 / ratio - 1, step_word(unit)
-    a, b = names["A"], names["B"]
+def _one_pair(ratio: float, unit: Unit, names: Mapping[str, str], serves: bool = False) -> str:
+    """What one pair of runs says. ratio: time of A / time of B, of many requests what B served / what A served."""
+    a, b, what = names["A"], names["B"], USEFUL if serves else f"time per {step_word(unit)}"
+    change, verb = (ratio - 1, "served") if serves else (1 / ratio - 1, "took")
     if abs(change) < ABOUT_SAME:
-        return f"{b} took the same time per {step} as {a} (within {ABOUT_SAME:.0%})"
-    change_text = less_or_more(change)
+        same = f"as many {what} as {a}," if serves else f"the same {what} as {a}"
+        return f"{b} {verb} {same} {f'within {ABOUT_SAME:.0%}' if serves else f'(within {ABOUT_SAME:.0%})'}"
+    said = less_or_more(change)
     if change >= 1:
-        return f"{b} took {change_text} the time per {step} of {a}"
-    return f"{b} took {change_text} time per {step} than {a}"
+        return f"{b} {verb} {said} the {what} of {a}"
+    return f"{b} {verb} {said.replace('less', 'fewer') if serves else said} {what} than {a}"
 
 
 def _bytes(pair: Bytes | None, verb: str, what: str) -> str:
@@ -352,20 +344,14 @@ def batch_verdict(run: Snapshot) -> VerdictText:
     compared = run.comparison()
     if compared is None:
         return VerdictText()
-    names, change = arm_names(run), compared.ratio - 1
     if run.equal_arms:
         known = compared.low is not None and compared.high is not None
         ratio = range_text(compared.low, compared.high) if known else f"{compared.ratio:.2f}"  # type: ignore[arg-type]
         said = f"The arms are equal, so any difference is noise: B serves {ratio} times A's {USEFUL}"
     elif compared.outcome != "unknown":
-        said = headline(compared, names, serves=True).text
-    elif abs(change) < ABOUT_SAME:
-        said = f"One pair of runs: {names['B']} served as many {USEFUL} as {names['A']}, within {ABOUT_SAME:.0%}"
-    elif change >= 1:
-        said = f"One pair of runs: {names['B']} served {less_or_more(change)} the {USEFUL} of {names['A']}"
+        said = headline(compared, arm_names(run), serves=True).text
     else:
-        fewer_or_more = less_or_more(change).replace("less", "fewer")
-        said = f"One pair of runs: {names['B']} served {fewer_or_more} {USEFUL} than {names['A']}"
+        said = f"One pair of runs: {_one_pair(compared.ratio, run.unit, arm_names(run), serves=True)}"
     sentence = f"{said}, {_rate(b)} against {_rate(a)}; {same_sentence(run)}."
     return VerdictText(sentence, basis(compared, USEFUL), unasked=unasked_sentence(run))
 
