@@ -14,8 +14,8 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import seconds_text
 from tokendyno.backend.views.card import Card, card_of
+from tokendyno.backend.views.comparison import Difference, differences
 from tokendyno.backend.views.details import detail_rows
-from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
 from tokendyno.backend.views.quality import quality_sentence, reading_row, tolerances
 from tokendyno.backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence, whole_note

@@ -18,12 +18,11 @@ from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.row import choices_text, machine_text, work_text
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import three
-from tokendyno.backend.views.arm_names import lowered
-from tokendyno.backend.views.details import interval_tile, peak_bytes
+from tokendyno.backend.views.comparison import SAME_BYTES, less_or_more, lowered, memory_noise
+from tokendyno.backend.views.details import interval_tile
 from tokendyno.backend.views.ledger import and_list, ledger_summary, prompt_rows
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
 from tokendyno.backend.views.tiles import Tile, arm_tiles, in_bytes, tile
-from tokendyno.backend.views.verdict import SAME_BYTES, less_or_more, memory_noise
 
 FEWEST, MOST = 2, 5
 
@@ -300,7 +299,7 @@ def figures(run: Snapshot, name: str) -> dict[str, Figure]:
     found, shown, of = dict[str, Figure](), arm_tiles(run, name), ""
     known: dict[str, tuple[float | None, float, tuple[float, float] | None]]
     if run.request.traffic is not None:
-        many, of, memory_bytes = run.batch_summaries[name], "batch-", peak_bytes(run.arms[name])
+        many, of, memory_bytes = run.batch_summaries[name], "batch-", run.arms[name].peak_memory_bytes
         shown.append(tile("memory", "Peak memory", in_bytes(memory_bytes), run.memory_label))
         known = {
             "useful": (many.useful_tokens_s, 0.0, None),

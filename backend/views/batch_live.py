@@ -16,6 +16,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.views.card import card_of
+from tokendyno.backend.views.comparison import pair_of
 from tokendyno.backend.views.live import (
     ArmOnPage,
     Heads,
@@ -113,9 +114,9 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
     """A run at one moment. `now_s`: seconds since it was created."""
     traffic = run.request.traffic
     assert traffic is not None
-    arms = [_arm(run, name, traffic) for name in run.arms]
+    arms, pair = [_arm(run, name, traffic) for name in run.arms], pair_of(run)
     return BatchHead(
-        **run_fields(run, now_s, arms, card_of(run)),
+        **run_fields(run, now_s, arms, pair, card_of(run, pair=pair)),
         max_new_tokens=sum(one.max_new_tokens for one in traffic.requests),
         traffic=traffic.label,
         slots=_slots(run, traffic),

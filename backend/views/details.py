@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from tokendyno.backend.counts import Memory, RunCounts
 from tokendyno.backend.messages import Loaded, PhaseName, RankMemory
-from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import MIN_SAMPLES
@@ -37,7 +36,7 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
     if not arm.finishes:
         return []
     if run.request.traffic is not None:
-        return batch_details(run.batch_summaries[name], peak_bytes(arm), run.memory_label)
+        return batch_details(run.batch_summaries[name], arm.peak_memory_bytes, run.memory_label)
     summary, counts = run.summary(name), arm.finishes[max(arm.finishes)].counts
     phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
     return [
@@ -49,11 +48,6 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
         *(check.tile() for check in memory_checks_of(run, name)),
         *_rank_rows(arm.finished.ranks if arm.finished else []),
     ]
-
-
-def peak_bytes(arm: ArmSeries) -> int | None:
-    """Peak memory of an arm that has ended a run."""
-    return arm.finished.peak_memory_bytes if arm.finished else None
 
 
 def _rank_rows(ranks: list[RankMemory]) -> list[Tile]:

@@ -21,8 +21,8 @@ from tokendyno.backend.runs.records import Status, Unit
 from tokendyno.backend.runs.run import Columns, Run, Update
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.card import Card, SlideFigure, card_of, slide_figures
+from tokendyno.backend.views.comparison import Difference, Pair, pair_of
 from tokendyno.backend.views.details import detail_rows
-from tokendyno.backend.views.differences import Difference, differences
 from tokendyno.backend.views.ledger import (
     LedgerDigest,
     LedgerRow,
@@ -271,16 +271,17 @@ def head_of(run: Snapshot, now_s: float, others: RunLog | None = None) -> Head:
     reads = run.request.quality is not None
     gate = gate_of(run, others.reading if others and run.ended else None)
     arms = [_arm_head(run, name) for name in run.arms]
-    card = None if reads else card_of(run, gate)
+    pair = pair_of(run)
+    card = None if reads else card_of(run, gate, pair)
     return Head(
-        **run_fields(run, now_s, arms, card, gate),
+        **run_fields(run, now_s, arms, pair, card, gate),
         max_new_tokens=run.request.workload.max_new_tokens,
         memory_label=run.memory_label,
         texts=texts_sentence(run.texts() if run.ended else None),
         arms=arms,
         quality=quality_view(run, others.compared(run.created) if others and run.ended and reads else ""),
         crossing=crossing(run),
-        figures=slide_figures(run, card),
+        figures=slide_figures(run, card, pair),
     )
 
 
@@ -288,12 +289,13 @@ def run_fields(
     run: Snapshot,
     now_s: float,
     arms: Sequence[ArmOnPage],
+    pair: Pair | None,
     card: Card | None,
     gate: Gate | None = None,
 ) -> dict[str, Any]:
     """The fields of a `RunOnPage` that do not depend on its kind."""
     created = run.created
-    said = verdict_of(run, gate) if run.ended else VerdictText(unasked=unasked_sentence(run))
+    said = verdict_of(run, gate, pair) if run.ended else VerdictText(unasked=unasked_sentence(run))
     return {
         "title": created.model_label,
         "note": whole_note(created),
@@ -303,7 +305,7 @@ def run_fields(
         "quiet": created.device == "cpu",
         "unit": run.unit,
         "verdict": said,
-        "differences": differences(run),
+        "differences": pair.differences if pair else {},
         "digest": ledger_digest({arm.name: arm.ledger for arm in arms}),
         "card": card,
         "heading": heading(created.model_label, run.status, said.sentence) if run.ended else "",

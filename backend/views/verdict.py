@@ -1,10 +1,7 @@
-"""The verdict on a run in one sentence: whether B is faster, what it takes, and whether it writes the same.
-
-Nothing is called faster or slower unless the whole interval says so; arms with the same plan have no winner.
-"""
+"""The verdict on a run in one sentence: whether B is faster, what it takes, and whether it writes the same. Arms with
+the same plan have no winner."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -16,35 +13,25 @@ from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
 from tokendyno.backend.units import bytes_text, three, times
-from tokendyno.backend.views.arm_names import arm_names, capitalized
+from tokendyno.backend.views.comparison import (
+    ABOUT_SAME,
+    LETTERS,
+    USEFUL,
+    Bytes,
+    Pair,
+    capitalized,
+    headline,
+    less_or_more,
+    pair_of,
+    range_text,
+)
 from tokendyno.backend.views.quality import GateText, gate_text, quality_sentence, tolerances
 from tokendyno.backend.views.start import pays_sentence
 from tokendyno.backend.views.tiles import joined, step_word
 
-ABOUT_SAME = 0.01
-"""One pair of runs whose times differ by less than this is said to have taken the same time. Our choice."""
-
-SAME_BYTES = 0.01
-"""GPU memory and KV caches that differ by less are called equal. Our choice."""
-
-SAME_RESIDENT = 0.05
-"""Resident memory on a CPU that differs by less is called equal: the allocator keeps more or less from run to run. Our
-choice."""
-
-TIMES_FROM = 1.1
-"""From this ratio on "1.5x as fast" is said, below it "9% less time"."""
-
-CLOSE = 0.2
-"""Ends of an interval that are closer to each other have two decimals."""
-
-USEFUL = "useful tokens/s"
-"""What is compared of runs of many requests."""
-
 NO_GATE = GateText()
 GATHERS = ("eager", "sdpa", "sdpa-gqa", "sdpa-math", "auto")
 """Attention that reads pages without a block table."""
-
-LETTERS: Mapping[str, str] = {"A": "A", "B": "B"}
 
 
 class VerdictText(msgspec.Struct, frozen=True):
@@ -63,59 +50,29 @@ class VerdictText(msgspec.Struct, frozen=True):
     pays: str = ""
 
 
-class Headline(NamedTuple):
-    """The comparison of speed around its one number: `lead`, `figure` and `tail` make a sentence; `ends`: the interval,
-    "" without one."""
-
-    lead: str
-    figure: str = ""
-    tail: str = ""
-    ends: str = ""
-
-    @property
-    def text(self) -> str:
-        """In one line."""
-        said = f"{self.lead}{'' if self.tail else ':'} {self.figure} {self.tail}".strip()
-        return f"{said} ({self.ends})" if self.ends else said
-
-
-class Bytes(NamedTuple):
-    """The same figure of arm A and of arm B, in bytes, and the share by which it may differ without meaning."""
-
-    a: int
-    b: int
-    noise: float
-
-    def change(self, other: str) -> float:
-        """What arm `other` ("A" or "B") takes more than its rival, as a share; 0.0 within the noise."""
-        change = self.b / self.a - 1
-        if abs(change) < self.noise:
-            return 0.0
-        return change if other == "B" else self.a / self.b - 1
-
-
-def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
-    """The verdict on what a run has come to: of a reading what B costs in quality, else which arm is faster."""
+def verdict_of(run: Snapshot, gate: Gate | None = None, pair: Pair | None = None) -> VerdictText:
+    """The verdict on what a run has come to: of a reading what B costs in quality, else which arm is faster. `pair`:
+    its two arms, where they were compared already."""
     if run.request.quality is not None:
         return VerdictText(quality_sentence(run), tolerances(run), unasked=unasked_sentence(run))
+    if not all(arm.completed(0) for arm in run.arms.values()):
+        return VerdictText()
+    pair = pair or pair_of(run)
     if run.request.traffic is not None:
-        return batch_verdict(run)
-    if run.status == "interrupted" or not all(arm.completed(0) for arm in run.arms.values()):
+        return _of_requests(run, pair)
+    if run.status == "interrupted":
         return VerdictText()
     summaries = [run.summary(name) for name in run.arms]
     if len(summaries) == 1:
         return VerdictText(_alone(next(iter(run.arms)), summaries[0], run.unit))
-    if len(summaries) != 2:
+    if pair is None:
         return VerdictText()
-    memory = bytes_of([s.peak_memory_bytes for s in summaries], memory_noise(run))
     as_long = len({s.tokens for s in summaries}) == 1  # else the cache of the longer text is larger, for that alone
-    kv = bytes_of([s.kv_bytes for s in summaries], SAME_BYTES) if as_long else None
-    found, names = run.comparison(), arm_names(run)
-    quality = gate_text(gate)
+    found, kv, quality = pair.found, pair.kv if as_long else None, gate_text(gate)
     if run.equal_arms:
         said = _of_equal_arms(found, run.texts(), run.unit)
     else:
-        said = worded(found, memory, kv, run.texts(), run.unit, names, quality)
+        said = worded(found, pair.memory, kv, run.texts(), run.unit, pair.names, quality)
     if found is not None and not as_long:
         both = f"{min(s.tokens for s in summaries):,} {step_word(run.unit)}s"
         said = msgspec.structs.replace(said, basis=f"{said.basis.rstrip('.')}; compared over the first {both} of both.")
@@ -140,17 +97,6 @@ def _came_to(arm: ArmPlanned, axis: str) -> str:
     planned, requested = arm.planned[axis], arm.requested.get(axis, arm.planned[axis])
     named = [choice_title(axis, choice) for choice in dict.fromkeys((requested, planned))]
     return f"{arm.name} {', which came to '.join(named)}"
-
-
-def memory_noise(run: Snapshot) -> float:
-    """The share by which peak memory varies between equal runs on this run's device."""
-    return SAME_RESIDENT if run.created.device == "cpu" else SAME_BYTES
-
-
-def bytes_of(sizes: Sequence[int | None], noise: float) -> Bytes | None:
-    """The pair, or None where one is not known."""
-    a, b = sizes
-    return Bytes(a, b, noise) if a and b else None
 
 
 def worded(
@@ -179,37 +125,6 @@ def worded(
     return VerdictText(f"{head.text}; it {listed(rest)}." if rest else f"{head.text}.", basis(found, step_time(unit)))
 
 
-def headline(found: Comparison, names: Mapping[str, str] = LETTERS, serves: bool = False) -> Headline:
-    """How fast B is against A: from `TIMES_FROM` on as a factor, else in percent. `serves`: many requests."""
-    a, b = names["A"], names["B"]
-    ends = range_text(found.low, found.high) if found.bounded and found.low and found.high else ""
-    shown = times(found.ratio)
-    match found.outcome:
-        case "no_difference":
-            what = USEFUL if serves else "speed"
-            return Headline(f"No difference in {what} between {b} and {a}", shown, "", ends)
-        case "undecided":
-            may = f"serve more or fewer {USEFUL}" if serves else "be faster or slower"
-            return Headline(f"Not decided: {b} may {may} than {a}", shown, "", ends)
-        case "unknown":
-            ahead = "as fast" if abs(found.ratio - 1) < ABOUT_SAME else "ahead" if found.ratio > 1 else "behind"
-            return Headline(capitalized(f"{b} is {ahead} in the first pair"), shown)
-    assert found.low is not None and found.high is not None
-    slower, verb = found.outcome == "a_faster", "serves" if serves else "takes"
-    if max(found.ratio, 1 / found.ratio) < TIMES_FROM or (serves and slower):
-        ratios = (found.ratio, found.low, found.high)
-        middle, *both = _percents([abs(value - 1 if serves else 1 - 1 / value) for value in ratios])
-        what = f"{'fewer' if slower else 'more'} {USEFUL}" if serves else f"{'more' if slower else 'less'} time"
-        range_of = " to ".join(sorted(both, key=_number))
-        return Headline(capitalized(f"{b} {verb}"), middle, f"{what} than {a}", range_of)
-    ratio, low, high = found.ratio, found.low, found.high
-    if slower:
-        ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    what = f"the {USEFUL} of" if serves else "the time of" if slower else "as fast as"
-    verb = verb if serves or slower else "is"
-    return Headline(capitalized(f"{b} {verb}"), _between(ratio, low, high), f"{what} {a}", range_text(low, high))
-
-
 def basis(found: Comparison, measure: str) -> str:
     """How sure that is. `measure`: what is compared."""
     if found.low is None:
@@ -222,14 +137,6 @@ def basis(found: Comparison, measure: str) -> str:
 def step_time(unit: Unit) -> str:
     """What is compared of runs of one prompt."""
     return f"mean time per {step_word(unit)}"
-
-
-def less_or_more(change: float) -> str:
-    """A share as "13% less", or from twice on "2.6\u00d7". "" for none that is worth a word."""
-    if change >= 1:
-        return times(1 + change)
-    shown = f"{abs(change):.1%}" if abs(change) < 0.01 else f"{abs(change):.0%}"
-    return "" if float(shown[:-1]) == 0 else f"{shown} {'more' if change > 0 else 'less'}"
 
 
 # --- clauses --------------------------------------------------------------------------------------
@@ -259,35 +166,6 @@ def _alone(name: str, found: Summary, unit: Unit) -> str:
     if found.peak_memory_bytes is not None:
         parts.append(f"takes {' '.join(bytes_text(found.peak_memory_bytes))} of memory at its peak")
     return f"{name} {listed(parts)}." if parts else ""
-
-
-def range_text(low: float, high: float) -> str:
-    """Both ends of an interval of ratios, with as many digits as tell them apart."""
-    short = [times(low)[:-1], times(high)[:-1]]
-    if short[0] == short[1] or high - low < CLOSE:
-        short = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)]
-    return " to ".join(short)
-
-
-def _between(ratio: float, low: float, high: float) -> str:
-    """The ratio with as many digits as its interval."""
-    return (
-        times(ratio) if times(low) != times(high) else f"{ratio:.2f}\u00d7" if ratio < 10 else f"{three(ratio)}\u00d7"
-    )
-
-
-def _percents(shares: Sequence[float]) -> list[str]:
-    """The first one and both ends, with as few digits as tell the ends apart and from nothing."""
-    shown: list[str] = []
-    for places in (0, 1, 2):
-        shown = [f"{100 * share:.{places}f}%" for share in shares]
-        if shown[1] != shown[2] and min(_number(one) for one in shown) > 0:
-            break
-    return shown
-
-
-def _number(shown: str) -> float:
-    return float(shown.removesuffix("%"))
 
 
 def _one_pair(ratio: float, unit: Unit, names: Mapping[str, str], serves: bool = False) -> str:
@@ -332,16 +210,14 @@ def listed(parts: Sequence[str]) -> str:
 # --- many requests ----------------------------------------------------------------------------------
 
 
-def batch_verdict(run: Snapshot) -> VerdictText:
-    """The verdict on a run that has ended with all requests served; "" else."""
-    if run.request.traffic is None or not all(arm.completed(0) for arm in run.arms.values()):
-        return VerdictText()
+def _of_requests(run: Snapshot, pair: Pair | None) -> VerdictText:
+    """The verdict on a run with all requests served."""
     found = run.batch_summaries
-    if len(found) != 2:
+    if pair is None:
         name, one = next(iter(found.items()))
         return VerdictText(f"{name} serves {_rate(one)} {USEFUL}.")
     a, b = found.values()
-    compared = run.comparison()
+    compared = pair.found
     if compared is None:
         return VerdictText()
     if run.equal_arms:
@@ -349,9 +225,9 @@ def batch_verdict(run: Snapshot) -> VerdictText:
         ratio = range_text(compared.low, compared.high) if known else f"{compared.ratio:.2f}"  # type: ignore[arg-type]
         said = f"The arms are equal, so any difference is noise: B serves {ratio} times A's {USEFUL}"
     elif compared.outcome != "unknown":
-        said = headline(compared, arm_names(run), serves=True).text
+        said = headline(compared, pair.names, serves=True).text
     else:
-        said = f"One pair of runs: {_one_pair(compared.ratio, run.unit, arm_names(run), serves=True)}"
+        said = f"One pair of runs: {_one_pair(compared.ratio, run.unit, pair.names, serves=True)}"
     sentence = f"{said}, {_rate(b)} against {_rate(a)}; {same_sentence(run)}."
     return VerdictText(sentence, basis(compared, USEFUL), unasked=unasked_sentence(run))
 
