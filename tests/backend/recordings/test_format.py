@@ -26,6 +26,7 @@ from tokendyno.backend.runs import history_file
 from tokendyno.backend.runs import store as store_module
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Created, Record
+from tokendyno.backend.runs.run import folded
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views.sentences import origin_sentence
 
@@ -156,3 +157,23 @@ def test_shipped_runs_open_by_their_id(tmp_path: Path, monkeypatch: pytest.Monke
     assert [log.get(name) for name in (shipped_id("torn"), shipped_id("../one"), shipped_id("none"), "one")] == [
         None
     ] * 4
+
+
+# --- recordings of schema 2 ------------------------------------------------------------------------
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "recordings"
+FILES = sorted(FOLDER.glob("*.dyno"))
+
+
+def test_all_of_them_are_here() -> None:
+    assert len(FILES) == 13
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_recording_of_schema_2_opens(file: Path) -> None:
+    now = folded(read_recording(file)).snapshot()
+    assert now.status == "done"
+    for name, arm in now.arms.items():
+        rows = {row.finding.axis: row.status for row in now.ledger(name)}
+        assert len(rows) > 15 and "tokens" in rows and "failed" not in rows.values()
+        assert arm.finished is not None and arm.finished.wall_s > 0

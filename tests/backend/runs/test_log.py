@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.backend.runs.test_gate import planned
-from tests.backend.runs.test_quality import A, B, run_of
+from tests.backend.runs.test_quality import A, B, planned, run_of
 from tests.support.runs import created, tokens
 from tokendyno.backend.hosting.visitor import LOCAL
 from tokendyno.backend.messages import Progress
