@@ -210,13 +210,6 @@ def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> No
     assert head(alone).verdict.sentence.startswith("A generates")
 
 
-def test_an_arm_is_labelled_by_what_the_user_chose() -> None:
-    assert [arm.label for arm in head(Run(first_record())).arms] == [
-        "defaults",
-        "KV cache full (no sliding window)",
-    ]
-
-
 def test_interference_in_any_repeat_is_reported_and_only_annotations_of_the_first_are_drawn() -> None:
     run = Run(first_record(repeats=2))
     for number in range(2):
