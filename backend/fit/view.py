@@ -87,12 +87,12 @@ class AnswerView(msgspec.Struct, frozen=True):
 
 def answer_view(found: Fit) -> AnswerView:
     """The answer for a device."""
-    first, plain = found.smallest.found, found.smallest.as_it_is
-    curves = [_curve("as it is", plain)] if plain else []
+    first, unchanged = found.smallest.found, found.smallest.as_it_is
+    curves = [_curve("as it is", unchanged)] if unchanged else []
     words, tried = answer(found), found.smallest.tried
     if first is None:
         return AnswerView(words, tried, found.device.memory_bytes, curves=curves)
-    if first != plain:
+    if first != unchanged:
         curves.insert(0, _curve(choices_named(first.choices), first))
     return AnswerView(
         words,
@@ -200,11 +200,11 @@ def row_title(axes: Sequence[Optimization], choices: Mapping[str, str]) -> str:
     """A row beside its bar: the choice of the first axis, and what else is not the default."""
     first, *others = axes
     name = choices[first.name]
-    told = [f"no {first.title.lower()}" if name == "none" else first.choice(name).title]
-    told += [
+    words = [f"no {first.title.lower()}" if name == "none" else first.choice(name).title]
+    words += [
         f"{axis.title} {axis.choice(choices[axis.name]).title}" for axis in others if choices[axis.name] != axis.default
     ]
-    return "; ".join(told)
+    return "; ".join(words)
 
 
 def card_lines(found: Fit) -> list[CardLine]:

@@ -189,14 +189,14 @@ def _pareto(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> Pareto | None:
 def _head(n: int, arm: _Arm, first: _Arm, titles: bool) -> PinnedArm:
     created = arm.run.created
     unlike = [label for label, text in arm.conditions.items() if text != first.conditions.get(label)]
-    asked = arm.run.requested(arm.pin.arm).choices
+    choices = arm.run.requested(arm.pin.arm).choices
     return PinnedArm(
         str(n + 1),
         f"{arm.pin.run}.{arm.pin.arm}",
         arm.pin.run,
         arm.pin.arm,
         plain(f"{created.model_label}, {work_text(created)}"),
-        plain((titles_text if titles else choices_text)(asked)),
+        plain((titles_text if titles else choices_text)(choices)),
         created.created,
         arm.run.status,
         unlike,

@@ -240,12 +240,12 @@ def spread(facts: ModelFacts, dtype: str, devices: int) -> list[ModelFacts]:
     """The model as each GPU holds it. The vocabulary stays whole: logits go back to the first one."""
     counts = layers_by_device(facts, dtype, devices)
     return [
-        _held(facts, sum(counts[:at]), counts[at], {one.place for one in blocks})
+        _on_one(facts, sum(counts[:at]), counts[at], {one.place for one in blocks})
         for at, blocks in enumerate(placed(facts, dtype, devices))
     ]
 
 
-def _held(facts: ModelFacts, first: int, layers: int, places: set[Place]) -> ModelFacts:
+def _on_one(facts: ModelFacts, first: int, layers: int, places: set[Place]) -> ModelFacts:
     """`layers` from the `first` one on, and what else is in these places."""
     matrices = tuple(_part(matrix, layers, facts.layers, places) for matrix in facts.matrices)
     outside = sum(m.elements for m in facts.matrices if m.kind in ("embedding", "head"))

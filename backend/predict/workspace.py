@@ -42,7 +42,7 @@ def prefill_bytes(read: Pass) -> int:
     rows, cpu = batch * read.tokens, not shape.setup.cuda
     live = LIVE_TENSORS.get(facts.architecture, _LiveTensors())
     eager, fixed = shape.attention == "eager", _ids(read) + _masks(read)
-    scores = batch * facts.heads * read.tokens * read.keys if eager or _in_plain_products(shape) else 0
+    scores = batch * facts.heads * read.tokens * read.keys if eager or _writes_out_scores(shape) else 0
     queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
     repeated = 2 * queries if facts.heads != facts.kv_heads and (eager or read.masked) and read.copied else 0
     streams, each = (live.streams - 1) * facts.hidden, _score_bytes(shape)
@@ -157,7 +157,7 @@ def _score_bytes(shape: Shape) -> int:
     return size + 2 * 4  # masked scores, their float32 copy, and its softmax
 
 
-def _in_plain_products(shape: Shape) -> bool:
+def _writes_out_scores(shape: Shape) -> bool:
     """Whether a CPU's sdpa falls back to products of its own: where keys and values have other sizes, and where one KV
     head is left to be broadcast (aten/src/ATen/native/transformers/sdp_utils_cpp.cpp)."""
     facts = shape.facts

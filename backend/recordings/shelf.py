@@ -23,7 +23,7 @@ PREFIX = "recorded-"
 
 ID_BYTES = 12
 
-NOT_KEPT = "The history could not be written, so this run may be missing from it. Take the file in again."
+NOT_STORED = "The history could not be written, so this run may be missing from it. Take the file in again."
 
 
 def shipped_names() -> list[str]:
@@ -76,7 +76,7 @@ def import_records(records: Sequence[Record], store: Store, owner: str) -> str:
     try:
         store.pin(run_id, True)
     except (KeyError, sqlite3.Error) as error:
-        raise InputError(store.trouble or NOT_KEPT) from error
+        raise InputError(store.trouble or NOT_STORED) from error
     return run_id
 
 

@@ -140,7 +140,7 @@ def _hash(*parts: object) -> str:
 
 # --- what a choice costs at the start ---------------------------------------------------------------
 
-KEPT_RUNS = 512
+CACHED_RUNS = 512
 
 Choices = frozenset[tuple[str, str]]
 
@@ -210,7 +210,7 @@ class StartCosts:
         if all("run" in took for took in spent.values()):
             with self._lock:
                 self._starts_of[created.id] = starts_by_arm
-                while len(self._starts_of) > KEPT_RUNS:
+                while len(self._starts_of) > CACHED_RUNS:
                     self._starts_of.popitem(last=False)
         return starts_by_arm
 

@@ -15,7 +15,7 @@ from tokendyno.backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")
 
-KEPT_IN_MEMORY = 16
+CACHED_RUNS = 16
 
 END_WAIT_S = 0.5
 """How long the end of a run may wait for the disk before it is shown; it takes some milliseconds as a rule."""
@@ -131,5 +131,5 @@ class RunLog:
         with self._lock:
             self._runs[run.id] = run
             ended = [r.id for r in self._runs.values() if r.ended and r.id != run.id]
-            for run_id in ended[: max(0, len(self._runs) - KEPT_IN_MEMORY)]:
+            for run_id in ended[: max(0, len(self._runs) - CACHED_RUNS)]:
                 del self._runs[run_id]

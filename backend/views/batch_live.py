@@ -49,7 +49,7 @@ class Bucket(msgspec.Struct, frozen=True):
     said: str
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Requested(msgspec.Struct, frozen=True):
     """What the requests ask for, in columns; `prompt_tokens` is estimated where a text was given."""
 
     arrival_s: list[float]
@@ -84,7 +84,7 @@ class BatchHead(RunOnPage, frozen=True, kw_only=True):
     compared: int
     differ: dict[int, int]
     waits: dict[WaitReason, str]
-    asked: Asked | None
+    asked: Requested | None
     arms: list[BatchArmHead]
 
 
@@ -125,7 +125,7 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         compared=compared(run),
         differ=differing_at(run),
         waits=WAIT_TEXTS,
-        asked=_asked(traffic),
+        asked=_requested(traffic),
         arms=arms,
     )
 
@@ -136,9 +136,9 @@ def _slots(run: Snapshot, traffic: Traffic) -> int:
     return max(started, default=min(traffic.concurrent, len(traffic.requests)))
 
 
-def _asked(traffic: Traffic) -> Asked:
+def _requested(traffic: Traffic) -> Requested:
     found = traffic.requests
-    return Asked([r.arrival_s for r in found], [r.tokens for r in found], [r.max_new_tokens for r in found])
+    return Requested([r.arrival_s for r in found], [r.tokens for r in found], [r.max_new_tokens for r in found])
 
 
 def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:

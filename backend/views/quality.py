@@ -162,7 +162,7 @@ def reading_row(title: str, one: TextReading | None) -> QualityRow:
 
 # --- the gate: what a gain costs, in a clause of the verdict, and a line with figures and tolerances
 
-UNREAD = "Quality not read: `tokendyno quality` with the same arms reads it"
+NOT_READ = "Quality not read: `tokendyno quality` with the same arms reads it"
 RANDOM_WEIGHTS = "Random weights: quality means nothing here"
 
 
@@ -180,7 +180,7 @@ def gate_text(gate: Gate | None) -> GateText:
     if gate is None or gate.state == "settled":
         return GateText()
     if gate.state == "unread":
-        return GateText(line=UNREAD)
+        return GateText(line=NOT_READ)
     if gate.state == "random":
         return GateText(line=RANDOM_WEIGHTS)
     found = gate.difference

@@ -132,11 +132,11 @@ def markdown(found: Shared) -> str:
         if (first := tiles[0]) and any(tile.value != "n/a" for tile in tiles)
     ]
     table = [header, ["---"] * len(header), *(row[: len(header)] for row in rows)]
-    parts = [f"**{_plain(found.sentence)}**"]
+    parts = [f"**{_escaped(found.sentence)}**"]
     if rows:
         parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in table))
-    parts += [_plain(line) for line in found.notes]
-    parts.append(_plain(f"{found.machine}."))
+    parts += [_escaped(line) for line in found.notes]
+    parts.append(_escaped(f"{found.machine}."))
     if found.command:
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", found.command)), default=0))
         parts.append(f"{fence}sh\n{found.command}\n{fence}")
@@ -144,10 +144,10 @@ def markdown(found: Shared) -> str:
 
 
 def _cell(text: str) -> str:
-    return text if text == "---" else _plain(text)
+    return text if text == "---" else _escaped(text)
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     """Text that Markdown shows as it is."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
 
@@ -194,16 +194,7 @@ def _written(choices: Mapping[str, str]) -> str:
 
 _LEFT_OUT = "# {:,} characters: left out, the code of an arm's graphs is kept up to 2 MiB\n"
 
-COLUMNS = (
-    "arm",
-    "series",
-    "index",
-    "seconds",
-    "latency_s",
-    "kv_sliding_bytes",
-    "kv_full_bytes",
-    "memory_bytes",
-)
+COLUMNS = ["arm", "series", "index", "seconds", "latency_s", "kv_sliding_bytes", "kv_full_bytes", "memory_bytes"]
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet would compute."""
 
@@ -216,15 +207,13 @@ def series_csv(run: Run) -> str:
     step = "pass" if now.unit == "forward" else "token"
     for name, arm in now.arms.items():
         columns = zip(arm.t_s, arm.latency_s, arm.kv_sliding, arm.kv_full, strict=True)
-        rows.writerows([plain_cell(name), step, index, *values, ""] for index, values in enumerate(columns))
+        rows.writerows([cell_text(name), step, index, *values, ""] for index, values in enumerate(columns))
         samples = zip(arm.sample_t_s, arm.sample_bytes, strict=True)
-        rows.writerows(
-            [plain_cell(name), "sample", i, at_s, "", "", "", size] for i, (at_s, size) in enumerate(samples)
-        )
+        rows.writerows([cell_text(name), "sample", i, at_s, "", "", "", size] for i, (at_s, size) in enumerate(samples))
     return text.getvalue()
 
 
-def plain_cell(text: str) -> str:
+def cell_text(text: str) -> str:
     """A text that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(FORMULAS) else text
 

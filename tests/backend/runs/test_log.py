@@ -26,7 +26,7 @@ def fill(log: RunLog, run_id: str, at_s: float, end: bool = True) -> None:
 
 
 def test_eviction_never_drops_a_live_run_and_an_evicted_one_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_log, "KEPT_IN_MEMORY", 3)
+    monkeypatch.setattr(run_log, "CACHED_RUNS", 3)
     log = RunLog(Store(None))
     fill(log, "live", 0.0, end=False)
     live, first = log.get("live"), None
@@ -42,7 +42,7 @@ def test_eviction_never_drops_a_live_run_and_an_evicted_one_is_read_back(monkeyp
 
 
 def test_the_run_viewed_last_is_the_last_to_be_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_log, "KEPT_IN_MEMORY", 3)
+    monkeypatch.setattr(run_log, "CACHED_RUNS", 3)
     log = RunLog(Store(None))
     for n in range(3):
         fill(log, f"r{n}", float(n))

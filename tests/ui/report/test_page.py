@@ -29,7 +29,7 @@ from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, folded
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.share import command_of, plain_cell, series_csv
+from tokendyno.backend.views.share import cell_text, command_of, series_csv
 from tokendyno.ui.report.page import report, whole
 
 
@@ -107,7 +107,7 @@ def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
     run = folded([created(), *arm_records("A", 5), *arm_records("B", 5), ended()])
     lines = series_csv(run).splitlines()
     assert len(lines) == 1 + 2 * (5 + 2) and lines[1].startswith("A,token,0,0.1,0.1,")
-    assert all(plain_cell(text) == f"'{text}" for text in ("=1+1", "+x", "-x", "@x", "\tx")) and plain_cell("A") == "A"
+    assert all(cell_text(text) == f"'{text}" for text in ("=1+1", "+x", "-x", "@x", "\tx")) and cell_text("A") == "A"
     assert [len(arm.kv_bytes_predicted.full) for arm in document(run).arms] == [5, 5]
 
 
