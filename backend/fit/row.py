@@ -1,6 +1,7 @@
 """One row of the table: a combination of choices with the work it is given, its memory, its margin, and where else it
 would run."""
 
+import bisect
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,15 +58,12 @@ class FitArm:
 
     def longest(self, setup: Setup, room_bytes: int) -> int:
         """The longest context that fits, by bisection: memory never falls as the context grows."""
-        low, high = 0, self.facts.max_positions
-        while low < high:
-            middle = (low + high + 1) // 2
-            memory = self.at(setup, middle)
-            if max(memory.total, memory.fullest) <= room_bytes:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+
+        def needed(context: int) -> int:
+            memory = self.at(setup, context)
+            return max(memory.total, memory.fullest)
+
+        return bisect.bisect_right(range(1, self.facts.max_positions + 1), room_bytes, key=needed)
 
 
 def refused(checked: Checked) -> bool:
@@ -100,11 +98,9 @@ def gpus_that_fit(arm: FitArm, setup: Setup, memory_bytes: int, most: int) -> in
     """The smallest number of GPUs of that memory, at most `most`, on which the model fits; 0 if none."""
     for count in parallel.SIZES:
         tensor, expert = parallel.group_sizes(arm.facts, count)
-        if not arm.shared[0] < count <= most or parallel.unrunnable(arm.facts, setup.quantization, tensor, expert):
+        if not arm.shared[0] < count <= most or parallel.unsplittable(arm.facts, tensor, expert):
             continue
-        try:
-            parallel.check_sizes(arm.facts, tensor, expert)
-        except InputError:
+        if parallel.unrunnable(arm.facts, setup.quantization, tensor, expert):
             continue
         wider = replace(arm, shared=(tensor, expert))
         if wider.memory(replace(setup, tensor_parallel=tensor, expert_parallel=expert)).total <= memory_bytes:

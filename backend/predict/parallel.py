@@ -74,15 +74,15 @@ def check_sizes(facts: ModelFacts, tensor: int, expert: int = 1) -> None:
     """InputError for sizes that transformers refuses or gets wrong, with the numbers of GPUs that work."""
     check_number(tensor)
     check_number(expert)
-    problem = _problem(facts, tensor, expert)
+    problem = unsplittable(facts, tensor, expert)
     if problem:
         alone = expert == 1
-        working = [n for n in range(1, MAX_GPUS + 1) if not _problem(facts, n, 1 if alone else n)]
+        working = [n for n in range(1, MAX_GPUS + 1) if not unsplittable(facts, n, 1 if alone else n)]
         others = f"one of {', '.join(map(str, working))}" if working != [1] else "one GPU"
         raise InputError(f"{facts.label} cannot be split over {max(tensor, expert)} GPUs: {problem} Take {others}.")
 
 
-def _problem(facts: ModelFacts, tensor: int, expert: int) -> str:
+def unsplittable(facts: ModelFacts, tensor: int, expert: int) -> str:
     """Why these sizes do not work, in a sentence; "" if they do."""
     plan = plan_of(facts)
     if tensor == expert == 1:

@@ -48,6 +48,12 @@ def step_word(unit: Unit) -> str:
     return "token" if unit == "token" else "forward pass"
 
 
+def percentile_tile(key: str, label: str, share: float, value_s: float | None, of: str) -> Tile:
+    """A percentile of seconds, or how many samples it needs. `of`: what these are."""
+    note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} {of}"
+    return tile(key, f"{label}, {100 * share:.0f}th percentile", in_seconds(value_s), note)
+
+
 def in_bytes(value: float | None) -> Pair | None:
     return None if value is None else bytes_text(value)
 
@@ -171,15 +177,8 @@ def batch_details(s: BatchSummary, memory_bytes: int | None, memory_label: str) 
 
 
 def _spread_rows(key: str, label: str, found: Spread) -> list[Tile]:
-    return [
-        tile(
-            f"{key}_{100 * share:.0f}",
-            f"{label}, {100 * share:.0f}th percentile",
-            in_seconds(value),
-            "" if value is not None else f"needs {MIN_SAMPLES[share]} requests",
-        )
-        for share, value in ((0.90, found.p90_s), (0.99, found.p99_s))
-    ]
+    shares = ((0.90, found.p90_s), (0.99, found.p99_s))
+    return [percentile_tile(f"{key}_{100 * share:.0f}", label, share, value, "requests") for share, value in shares]
 
 
 def _percentiles(found: Spread) -> str:
