@@ -114,12 +114,12 @@ def _of_requests(run: Snapshot, pair: Pair, found: Comparison, _: Gate | None) -
     if found.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
         more = b.useful_tokens_s - a.useful_tokens_s
         gained = f"serves {three(abs(more))} {USEFUL} {'more' if more > 0 else 'fewer'}"
-    peaks = [arm.peak_memory_bytes for arm in run.arms.values()]
+    peak_a, peak_b = (arm.peak_memory_bytes for arm in run.arms.values())
     tiles = [
         _tile("Useful tokens", _of("tok/s"), a.useful_tokens_s, b.useful_tokens_s, apart.get("useful")),
         _tile("Goodput", _of("req/s"), a.goodput_s, b.goodput_s, apart.get("goodput")),
         _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, apart.get("ttft")),
-        _tile("Peak memory", bytes_text, *peaks, None),
+        _tile("Peak memory", bytes_text, peak_a, peak_b, None),
         CardTile("Same tokens", "n/a" if same is None else f"{same} of {compared(run)}", "", "requests", ""),
     ]
     card = _card(run, pair, found, gate, gained, tiles, [a.useful_tokens_s, b.useful_tokens_s])
