@@ -18,10 +18,8 @@ from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.recordings.format import pack, unpack
 from tokendyno.backend.recordings.shelf import import_records, shipped_records
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.command import command_of
 from tokendyno.backend.views.document import document_of
-from tokendyno.backend.views.files import code_file, series_csv
-from tokendyno.backend.views.share import markdown, shared
+from tokendyno.backend.views.share import code_file, command_of, markdown, series_csv, shared
 from tokendyno.ui.picture import picture
 from tokendyno.ui.report.page import report
 from tokendyno.ui.report.scripts import scripts_of

@@ -13,7 +13,7 @@ from tokendyno.backend.hosting.limits import NO_RUNS
 from tokendyno.backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.origin import origin_sentence
+from tokendyno.backend.views.sentences import origin_sentence
 from tokendyno.ui.compare.request import what_pairs
 from tokendyno.ui.components.axis_values import edited
 from tokendyno.ui.components.stale_line import unchanged

@@ -18,7 +18,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.quality import Quality
-from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.statistics import mean

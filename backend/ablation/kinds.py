@@ -16,8 +16,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.quality import Quality, QualityText
-from tokendyno.backend.quality.presets import shipped_texts
-from tokendyno.backend.quality.texts import YOURS
+from tokendyno.backend.quality.texts import YOURS, shipped_texts
 
 ADVICE = "advise"
 """Likewise of advice; its changes are the wish, the limits, and texts of its own."""

@@ -12,8 +12,8 @@ from tokendyno.backend.ablation.sweep import SIZES, PointResult, settings_title,
 from tokendyno.backend.optimizations import axis_title, titles_text
 from tokendyno.backend.traffic.presets import traffic_preset
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
-from tokendyno.backend.views.gate import cost_remark
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
+from tokendyno.backend.views.quality import cost_remark
 
 
 class Line(msgspec.Struct, frozen=True):

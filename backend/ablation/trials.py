@@ -16,8 +16,7 @@ from tokendyno.backend.executors.trial_process import Done
 from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
 from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.quality import Quality
-from tokendyno.backend.runs.gate import finer_arm
-from tokendyno.backend.runs.quality import whole_reading
+from tokendyno.backend.runs.quality import finer_arm, whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Traffic

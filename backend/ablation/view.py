@@ -12,8 +12,8 @@ from tokendyno.backend.ablation.result import StepResult
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.optimizations import all_axes, defaults
 from tokendyno.backend.units import bytes_text, seconds_text, three
-from tokendyno.backend.views.gate import cost_remark
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
+from tokendyno.backend.views.quality import cost_remark
 
 TITLES = {
     "stair": ("One after the other", "from arm A to arm B, in the order of the axes; each against the one before"),

@@ -22,8 +22,9 @@ from tokendyno.backend.optimizations import Optimization, all_axes, defaults, su
 from tokendyno.backend.optimizations.base import divided, joined
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.lengths import cache_places, rounded
-from tokendyno.backend.predict.memory import MemoryEstimate, Shape, peak_bytes
+from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
 from tokendyno.backend.predict.setup import setup_of
+from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.predict.weights import itemsize
 from tokendyno.backend.traffic import Traffic
 

@@ -9,9 +9,10 @@ from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.plan import Plan
-from tokendyno.backend.predict.memory import MemoryEstimate, Shape, peak_bytes
+from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
 from tokendyno.backend.predict.pages import cache_bytes, pages_of
 from tokendyno.backend.predict.setup import setup_of
+from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.predict.weights import itemsize
 from tokendyno.backend.traffic import Traffic
 

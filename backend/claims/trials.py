@@ -12,7 +12,7 @@ from tokendyno.backend.config import ArmRequest, Request, Workload, reading_of, 
 from tokendyno.backend.executors.checkpoint import WRITER
 from tokendyno.backend.models import resolve
 from tokendyno.backend.quality import Quality
-from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.traffic.presets import drawn, traffic_preset
 
 Device = Literal["cuda", "cpu"]

@@ -16,8 +16,7 @@ from tokendyno.backend.cli.trials import add_trial_options, bench_of, check_opti
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import resolve
 from tokendyno.backend.units import bytes_text, seconds_text, three
-from tokendyno.backend.views.gate import RANDOM, cost_remark
-from tokendyno.backend.views.quality import TOLERANCES
+from tokendyno.backend.views.quality import RANDOM_WEIGHTS, TOLERANCES, cost_remark
 
 
 def ablate(options: argparse.Namespace) -> int:
@@ -114,7 +113,7 @@ def ablation_blocks(found: AblationDocument) -> list[Block]:
     if any(step.comparison and step.comparison.pairs == 1 for step in found.steps):
         blocks.append(["One round gives no interval, so nothing is known of the scatter. Use --rounds 3."])
     if any(step.quality for step in found.steps):
-        limits = f"{RANDOM}." if found.model.startswith("random:") else f"Quality costs: {TOLERANCES}."
+        limits = f"{RANDOM_WEIGHTS}." if found.model.startswith("random:") else f"Quality costs: {TOLERANCES}."
         blocks.append([limits])
     return blocks
 

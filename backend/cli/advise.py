@@ -39,8 +39,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.fit.device import elsewhere
 from tokendyno.backend.quality import Quality, QualityText
-from tokendyno.backend.quality.presets import shipped_texts
-from tokendyno.backend.quality.texts import passages
+from tokendyno.backend.quality.texts import passages, shipped_texts
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Limits as TrafficLimits
 from tokendyno.backend.traffic import Traffic

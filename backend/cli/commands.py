@@ -36,8 +36,8 @@ from tokendyno.backend.executors.several_machines import Machines, parse_endpoin
 from tokendyno.backend.models import resolve
 from tokendyno.backend.optimizations.axes.parallel import ranks_of
 from tokendyno.backend.quality.texts import passages
-from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.quality import gate_of
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document
 from tokendyno.backend.views.schema import Document

@@ -27,7 +27,6 @@ from tokendyno.backend.history.rows import Listing
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.models import resolve
-from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.store import Store
 
 _STYLES: dict[Margin, str] = {"comfortable": "green", "tight": "yellow", "does not fit": "red"}
@@ -89,7 +88,7 @@ def _measured(found: Fit, history: Path) -> Measured | None:
     path = history.expanduser()
     try:
         with contextlib.closing(Store(path if path.exists() else None)) as store:
-            listing = Listing(store, RunLog(store), LIMITS["local"])
+            listing = Listing(store, LIMITS["local"])
             return measured(found, listing, LOCAL_USER)
     except InputError as error:
         say(f"note: the history was not looked through for a measured run. {error}")

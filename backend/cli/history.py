@@ -73,7 +73,6 @@ def history(options: argparse.Namespace) -> int:
 def _opened(path: Path) -> Iterator[tuple[History, RunLog]]:
     store = Store(Path(path).expanduser())
     try:
-        store.refuse_set_aside()
         for message in [*store.messages, *filter(None, [store.trouble])]:
             say(f"note: {message}")
         runs = RunLog(store)
@@ -98,11 +97,6 @@ def _list(options: argparse.Namespace, kept: History) -> None:
     }
     search = read_search(asked, options.page - 1, most)
     found = kept.listing.find(search, LOCAL_USER)
-    while any(row.line is None and row.status != "running" for row in found.rows):  # the page would ask again later
-        before = sum(row.line is None for row in found.rows)
-        found = kept.listing.find(search, LOCAL_USER)
-        if sum(row.line is None for row in found.rows) >= before:
-            break
     give(options, _found(found), HistoryDocument(found.rows, found.total, found.kept))
 
 

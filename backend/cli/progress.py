@@ -16,8 +16,7 @@ from tokendyno.backend.models.counting import Progress, watched
 from tokendyno.backend.runs.arm_series import ArmSeries, Phase
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.statistics import mean
-from tokendyno.backend.views.tiles import PHASE_TITLES
-from tokendyno.backend.views.waits import duration, wait_text
+from tokendyno.backend.views.phases import PHASE_TITLES, duration, wait_text
 
 BAR = 20
 ROOM_FOR_A_BAR = 70

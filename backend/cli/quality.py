@@ -13,7 +13,7 @@ from tokendyno.backend.cli.terminal import Block
 from tokendyno.backend.config import Request, reading_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.quality import Quality, QualityText
-from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import quality_document

@@ -14,11 +14,11 @@ from tokendyno.backend.cli.terminal import show
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.paths import ablation_folder
-from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.quality import gate_of
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.files import code_file, series_csv
+from tokendyno.backend.views.share import code_file, series_csv
 from tokendyno.ui.report.page import course_report
 from tokendyno.ui.report.page import report as html_report
 from tokendyno.ui.report.scripts import scripts_of

@@ -8,22 +8,20 @@ from tokendyno.backend.cli.terminal import Block, Cell, Column, Line, Row, Style
 from tokendyno.backend.evidence import Status
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.redact import plain
-from tokendyno.backend.runs.gate import FindReading, gate_of
-from tokendyno.backend.runs.quality import readings, whole_reading
+from tokendyno.backend.runs.quality import FindReading, gate_of, readings, whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import seconds_text
 from tokendyno.backend.views.card import Card, card_of
+from tokendyno.backend.views.comparison import Difference, differences
 from tokendyno.backend.views.details import detail_rows
-from tokendyno.backend.views.differences import Difference, batch_differences, differences
 from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
-from tokendyno.backend.views.origin import whole_note
 from tokendyno.backend.views.quality import quality_sentence, reading_row, tolerances
-from tokendyno.backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
+from tokendyno.backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence, whole_note
 from tokendyno.backend.views.step_time import step_text, step_tiles
-from tokendyno.backend.views.tiles import Tile, batch_details, batch_tiles, tiles
-from tokendyno.backend.views.verdict import batch_verdict, same_sentence, unasked_sentence, verdict_of, why_sentence
+from tokendyno.backend.views.tiles import Tile, arm_tiles
+from tokendyno.backend.views.verdict import same_sentence, unasked_sentence, verdict_of, why_sentence
 
 _MAX_ANNOTATIONS = 5
 MAX_TEXT = 3_000
@@ -58,9 +56,7 @@ def run_blocks(run: Run, everything: bool = False, find: FindReading = no_readin
         ),
         _main_figures(now),
         _figures(now, [step_tiles(step_text(now, name)) for name in now.arms]),
-        _figures(now, [detail_rows(now, name) if arm.finishes else [] for name, arm in now.arms.items()])
-        if everything
-        else [],
+        _figures(now, [detail_rows(now, name) for name in now.arms]) if everything else [],
         _texts(now, everything) if now.unit == "token" else [],
         _remarks(now),
         _ledgers(now, everything),
@@ -94,14 +90,7 @@ def _verdict(sentence: str, *below: str) -> Block:
 
 def _main_figures(run: Snapshot) -> Block:
     label = "Tokens" if run.unit == "token" else "Forward passes"
-    size = run.request.workload.batch_size
-    figures = [
-        [
-            *tiles(run.summary(name), run.memory_label, size, run.unit, arm.roofline_note, arm.prefill),
-            Tile("steps", label, str(len(arm.t_s)), ""),
-        ]
-        for name, arm in run.arms.items()
-    ]
+    figures = [[*arm_tiles(run, name), Tile("steps", label, str(len(arm.t_s)), "")] for name, arm in run.arms.items()]
     return _figures(run, figures, differences(run))
 
 
@@ -241,19 +230,12 @@ def steps(row: LedgerRow) -> str:
 def _batch_blocks(run: Snapshot, everything: bool) -> list[Block]:
     traffic = run.request.traffic
     assert traffic is not None
-    found = [run.batch_summaries[name] for name in run.arms]
-    memory = [arm.finished.peak_memory_bytes if arm.finished else None for arm in run.arms.values()]
-    behind = [batch_details(one, size, run.memory_label) for one, size in zip(found, memory, strict=True)]
-    verdict, card = batch_verdict(run), card_of(run)
+    verdict, card = verdict_of(run), card_of(run)
     return [
         [*title(run), f"{traffic.label}; {traffic.concurrent} at once"],
         _verdict(verdict.sentence or same_sentence(run), *_advice(card), why_sentence(run), verdict.unasked),
-        _figures(
-            run,
-            [batch_tiles(one, traffic.limits) for one in found],
-            batch_differences(found[0], found[1], run.comparison()) if len(found) == 2 else {},
-        ),
-        _figures(run, behind) if everything else [],
+        _figures(run, [arm_tiles(run, name) for name in run.arms], differences(run)),
+        _figures(run, [detail_rows(run, name) for name in run.arms]) if everything else [],
         _ledgers(run, everything),
     ]
 

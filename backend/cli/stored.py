@@ -95,7 +95,6 @@ def _stored(run_id: str, history: Path) -> list[Record]:
         pass  # the store says why
     store = Store(history)
     try:
-        store.refuse_set_aside()
         return store.read(run_id)
     finally:
         store.close()

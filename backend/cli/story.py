@@ -8,9 +8,9 @@ from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.run_table import no_reading
 from tokendyno.backend.cli.stored import default_file, find_run
 from tokendyno.backend.cli.terminal import Block, Column, Row, Styled, Table, Verbatim, show
-from tokendyno.backend.history.line import line_of
+from tokendyno.backend.history.history import line_of
 from tokendyno.backend.stories import Here, Story, stories, story
-from tokendyno.backend.views.origin import whole_note
+from tokendyno.backend.views.sentences import whole_note
 
 
 def tell(options: argparse.Namespace) -> int:

@@ -38,7 +38,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import resolve
 from tokendyno.backend.traffic.presets import traffic_preset, traffic_presets
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
-from tokendyno.backend.views.gate import cost_remark
+from tokendyno.backend.views.quality import cost_remark
 
 PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 """What is swept unless options say otherwise."""

@@ -32,7 +32,7 @@ from tokendyno.backend.executors.trial_process import Done, TrialTask
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
 from tokendyno.backend.quality import Quality
-from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.runs.run import Run
 
 MAX_ROUNDS = 50

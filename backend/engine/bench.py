@@ -30,8 +30,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine, peak_rates
 from tokendyno.backend.hardware.compatibility import startup_messages
-from tokendyno.backend.history.history import History
-from tokendyno.backend.history.line import line_of
+from tokendyno.backend.history.history import History, line_of
 from tokendyno.backend.hosting.limits import LIMITS, Limits
 from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
 from tokendyno.backend.models import (

@@ -27,9 +27,8 @@ from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.paths import private_folder
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.quality.texts import MIN_POSITIONS, Quality
-from tokendyno.backend.runs.gate import gate_of
 from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.quality import given_texts
+from tokendyno.backend.runs.quality import gate_of, given_texts
 from tokendyno.backend.runs.records import ArmEvent, Status
 from tokendyno.backend.runs.run import Run
 

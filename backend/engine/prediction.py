@@ -12,10 +12,11 @@ from tokendyno.backend.messages import Started
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.predict import roofline
 from tokendyno.backend.predict.kv import kv_polyline
-from tokendyno.backend.predict.memory import Shape, peak_bytes
+from tokendyno.backend.predict.memory import peak_bytes
 from tokendyno.backend.predict.parallel import shard
 from tokendyno.backend.predict.roofline import Bound, bound, bound_points, prefill_bound
 from tokendyno.backend.predict.setup import Setup, setup_of
+from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.runs.records import Predicted, PrefillBound, RooflinePoint, StepReads
 
 

@@ -96,7 +96,7 @@ class _Batch(Printer):
 
     def text(self) -> str:
         self.parts.define("worker/load/loader.py", "eos_and_pad")
-        self.parts.define("traffic/prompts.py", "prompt_text")
+        self.parts.define("traffic/requests.py", "prompt_text")
         if self.plan.generate.batch.continuous and not self.traffic.exact:
             self.parts.define("predict/pages.py", "pages_needed")
         return super().text()

@@ -1,18 +1,114 @@
-"""One row of the table: a combination's memory, its margin, and where else it would run."""
+"""One row of the table: a combination of choices with the work it is given, its memory, its margin, and where else it
+would run."""
 
+import bisect
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.fit.arm import FitArm
-from tokendyno.backend.fit.cards import Card, gpus_that_fit, smallest_card
-from tokendyno.backend.fit.device import Device
+from tokendyno.backend.fit.device import Device, roomy
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hardware.elsewhere import card_machine
+from tokendyno.backend.hardware.gpu_specs import GpuSpec, gpus
 from tokendyno.backend.models import ModelFacts, check_loadable
 from tokendyno.backend.predict import parallel
+from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
 from tokendyno.backend.predict.roofline import bound
+from tokendyno.backend.predict.setup import Setup, setup_of
+from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.units import bytes_text
+
+
+@dataclass(frozen=True, slots=True)
+class FitArm:
+    """A combination of choices, given one prompt that fills all of the context but one token.
+
+    shared  (tensor_parallel, expert_parallel): GPUs that share the model; (1, 1): as the choices say
+    """
+
+    facts: ModelFacts
+    choices: Mapping[str, str]
+    context: int
+    batch: int
+    shared: tuple[int, int] = (1, 1)
+
+    def on(self, machine: Machine) -> Checked:
+        """What the rules say on a machine with unlimited memory: whether it fits is worked out here, not by them."""
+        work = Workload(prompt_tokens=max(1, self.context - 1), max_new_tokens=1, batch_size=self.batch)
+        return check(make_config(self.facts.model, self.choices), self.facts, roomy(machine), work)
+
+    def setup(self, checked: Checked, machine: Machine) -> Setup:
+        """The setup that memory and the roofline bound depend on."""
+        setup = setup_of(checked.plan, machine)
+        tensor, expert = self.shared
+        return setup if tensor == 1 else replace(setup, tensor_parallel=tensor, expert_parallel=expert)
+
+    def memory(self, setup: Setup) -> MemoryEstimate:
+        """The peak at this context."""
+        return self.at(setup, self.context)
+
+    def at(self, setup: Setup, context: int) -> MemoryEstimate:
+        """The peak of a prompt that fills the context but for one token: the worst case for that context."""
+        return peak_bytes(Shape(self.facts, setup, max(1, context - 1), 1, self.batch))
+
+    def longest(self, setup: Setup, room_bytes: int) -> int:
+        """The longest context that fits, by bisection: memory never falls as the context grows."""
+
+        def needed(context: int) -> int:
+            memory = self.at(setup, context)
+            return max(memory.total, memory.fullest)
+
+        return bisect.bisect_right(range(1, self.facts.max_positions + 1), room_bytes, key=needed)
+
+
+def refused(checked: Checked) -> bool:
+    """Whether a choice of the arm cannot run there, or would become another one."""
+    return any(v.level in ("blocked", "fallback") and v.axis != "model" for v in checked.verdicts)
+
+
+# --- the GPUs on which it would fit -----------------------------------------------------------------
+
+Card = tuple[GpuSpec, Machine]
+
+
+def cards(machine: Machine) -> list[Card]:
+    """The GPUs of the catalogue, the smallest first, each in a machine like this one with every package."""
+    return [(spec, card_machine(machine, spec)) for spec in sorted(gpus(), key=lambda spec: spec.memory_bytes)]
+
+
+def smallest_card(arm: FitArm, offered: Sequence[Card]) -> str:
+    """Name of the first GPU on which the arm runs and fits, as many as `arm` says; "" if there is none."""
+    needed: dict[tuple[int, int], int | None] = {}
+    for spec, machine in offered:
+        if spec.capability not in needed:  # what runs, and what it needs, is the same on all GPUs of a capability
+            checked = arm.on(machine)
+            needed[spec.capability] = None if refused(checked) else arm.memory(arm.setup(checked, machine)).total
+        peak_bytes = needed[spec.capability]
+        if peak_bytes is not None and peak_bytes <= spec.memory_bytes:
+            return spec.name
+    return ""
+
+
+def gpus_that_fit(arm: FitArm, setup: Setup, memory_bytes: int, most: int) -> int:
+    """The smallest number of GPUs of that memory, at most `most`, on which the model fits; 0 if none."""
+    for count in parallel.SIZES:
+        tensor, expert = parallel.group_sizes(arm.facts, count)
+        if not arm.shared[0] < count <= most or parallel.unsplittable(arm.facts, tensor, expert):
+            continue
+        if parallel.unrunnable(arm.facts, setup.quantization, tensor, expert):
+            continue
+        wider = replace(arm, shared=(tensor, expert))
+        if wider.memory(replace(setup, tensor_parallel=tensor, expert_parallel=expert)).total <= memory_bytes:
+            return count
+    return 0
+
+
+# --- the row ----------------------------------------------------------------------------------------
 
 SHORT_CONTEXT = 256
 """A row is offered to Compare, which keeps its own prompt, if a context of this many tokens fits on this machine."""

@@ -22,7 +22,7 @@ CPU_SECONDS = 120.0
 COMMAND = python_command("tokendyno.backend.worker.sharding")
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ShardRequest(msgspec.Struct, frozen=True):
     """A config (the text of a config.json), the dtype of the weights, and `tp_size` and `ep_size` of transformers."""
 
     config_json: str
@@ -63,8 +63,8 @@ class Sharding:
     @property
     def heading(self) -> str:
         """The model, the choice and the sum."""
-        held = " ".join(bytes_text(self.rank_bytes))
-        found = f"{self.facts.label} as parallel={self.choice}: {held} of parameters on the first rank"
+        size = " ".join(bytes_text(self.rank_bytes))
+        found = f"{self.facts.label} as parallel={self.choice}: {size} of parameters on the first rank"
         if is_modeled(self.facts):
             return found
         return f"{found}. So transformers splits it; no arm runs so: {self.facts.architecture} is not modeled here"
@@ -81,15 +81,15 @@ def sharding(facts: ModelFacts, choice: str) -> Sharding:
     if is_modeled(facts):
         check_sizes(facts, ranks, expert)
     return Sharding(
-        facts, choice, _split(facts.label, choice, Asked(facts.source.config_json, facts.dtype, ranks, expert))
+        facts, choice, _split(facts.label, choice, ShardRequest(facts.source.config_json, facts.dtype, ranks, expert))
     )
 
 
 @functools.lru_cache(maxsize=64)
-def _split(label: str, choice: str, asked: Asked) -> tuple[ShardRow, ...]:
+def _split(label: str, choice: str, request: ShardRequest) -> tuple[ShardRow, ...]:
     """The rows, by a process that takes seconds."""
     try:
-        done = answered(COMMAND, msgspec.json.encode(asked), CPU_SECONDS)
+        done = answered(COMMAND, msgspec.json.encode(request), CPU_SECONDS)
         return msgspec.json.decode(done.stdout, type=tuple[ShardRow, ...])
     except subprocess.CalledProcessError as error:
         said = last_words(error.stderr.decode("utf-8", "replace").splitlines()) or "no reason given"

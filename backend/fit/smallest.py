@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tokendyno.backend.arms.check import Checked, needed_bytes
-from tokendyno.backend.fit.arm import FitArm, refused
 from tokendyno.backend.fit.device import Device, several
-from tokendyno.backend.fit.row import Margin, margin_of
+from tokendyno.backend.fit.row import FitArm, Margin, margin_of, refused
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.models import ModelFacts

@@ -8,18 +8,16 @@ from typing import Any
 
 from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.fit.arm import FitArm, refused
-from tokendyno.backend.fit.cards import cards
 from tokendyno.backend.fit.device import Device, several
-from tokendyno.backend.fit.row import FitRow, compute_dtype, fit_row, unloadable, why_none
+from tokendyno.backend.fit.row import FitArm, FitRow, cards, compute_dtype, fit_row, refused, unloadable, why_none
 from tokendyno.backend.fit.smallest import Smallest, smallest
 from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.hardware.peak_rates import PeakRates
 from tokendyno.backend.models import ModelFacts, resolve
 from tokendyno.backend.optimizations import Optimization, all_axes
 from tokendyno.backend.predict import parallel
-from tokendyno.backend.predict.memory import attention_of
 from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.shape import attention_of
 
 DEFAULT_CONTEXT = 8_192
 SAVES = 0.01

@@ -108,10 +108,10 @@ def arm_text(choices: Mapping[str, str]) -> str:
 
 def _as_it_is(found: Fit) -> str:
     """What it would take to change nothing."""
-    plain, enough = found.smallest.as_it_is, found.smallest.enough
-    if plain is None:
+    unchanged, enough = found.smallest.as_it_is, found.smallest.enough
+    if unchanged is None:
         return ""
-    said = f" As it is ({plain.numbers}) it needs {_size(plain.needed_bytes)}"
+    said = f" As it is ({unchanged.numbers}) it needs {_size(unchanged.needed_bytes)}"
     if enough is None:
         return f"{said}."
     how = enough.choices["parallel"]

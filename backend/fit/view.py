@@ -1,4 +1,5 @@
-"""The fit table as the page draws it: bars, lines for the memory of GPUs, and rows with their texts."""
+"""The fit table as the page draws it: bars, lines for the memory of GPUs, rows with their texts, and curves of the KV
+cache."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,9 +9,11 @@ from tokendyno.backend.fit.row import FitRow, Margin
 from tokendyno.backend.fit.smallest import Arrangement
 from tokendyno.backend.fit.table import Fit, table_axes
 from tokendyno.backend.fit.text import answer, arm_text, cells, choices_named, columns, heading, remarks
-from tokendyno.backend.fit.windows import KindCurves, WindowCurve, kind_curves, window_curves
 from tokendyno.backend.hardware.gpu_specs import gpus
+from tokendyno.backend.models import ModelFacts, resolve
 from tokendyno.backend.optimizations import Optimization
+from tokendyno.backend.plan import DYNAMIC, UNWINDOWED
+from tokendyno.backend.predict.kv import kv_bytes, kv_polyline
 from tokendyno.backend.units import bytes_text
 
 ALIKE = 0.02
@@ -22,6 +25,15 @@ WORDS: dict[Margin, str] = {
     "does not fit": "\u2715 does not fit",
 }
 """What the page says of a margin: a sign and a word, besides the colour."""
+
+BESIDE = ("gpt-oss-20b", "Mistral-7B-v0.1", "Gemma-3-1b")
+"""One with a window in every other layer, in all layers, and in five of six."""
+
+ITEM_BYTES = 2
+"""Of a key's or value's number: all of these models are published in bfloat16."""
+
+MOST_TOKENS = 32_768
+"""As far as Mistral and Gemma go."""
 
 
 class RowView(msgspec.Struct, frozen=True):
@@ -75,12 +87,12 @@ class AnswerView(msgspec.Struct, frozen=True):
 
 def answer_view(found: Fit) -> AnswerView:
     """The answer for a device."""
-    first, plain = found.smallest.found, found.smallest.as_it_is
-    curves = [_curve("as it is", plain)] if plain else []
+    first, unchanged = found.smallest.found, found.smallest.as_it_is
+    curves = [_curve("as it is", unchanged)] if unchanged else []
     words, tried = answer(found), found.smallest.tried
     if first is None:
         return AnswerView(words, tried, found.device.memory_bytes, curves=curves)
-    if first != plain:
+    if first != unchanged:
         curves.insert(0, _curve(choices_named(first.choices), first))
     return AnswerView(
         words,
@@ -98,6 +110,24 @@ def answer_view(found: Fit) -> AnswerView:
 def _curve(title: str, one: Arrangement) -> Curve:
     contexts, sizes = zip(*one.curve, strict=True)
     return Curve(title, list(contexts), list(sizes), one.max_context)
+
+
+class WindowCurve(msgspec.Struct, frozen=True):
+    """Bytes of one sequence's cache at the corners of the curve. `said`: its end, in words."""
+
+    title: str
+    contexts: list[int]
+    windowed: list[int]
+    unwindowed: list[int]
+    said: str
+
+
+class KindCurves(msgspec.Struct, frozen=True):
+    """Bytes of one sequence's cache by kind, at the corners of the curves. `said`: their ends, in words."""
+
+    contexts: list[int]
+    kinds: dict[str, list[int]]
+    said: str
 
 
 class FitView(msgspec.Struct, frozen=True):
@@ -170,11 +200,11 @@ def row_title(axes: Sequence[Optimization], choices: Mapping[str, str]) -> str:
     """A row beside its bar: the choice of the first axis, and what else is not the default."""
     first, *others = axes
     name = choices[first.name]
-    told = [f"no {first.title.lower()}" if name == "none" else first.choice(name).title]
-    told += [
+    words = [f"no {first.title.lower()}" if name == "none" else first.choice(name).title]
+    words += [
         f"{axis.title} {axis.choice(choices[axis.name]).title}" for axis in others if choices[axis.name] != axis.default
     ]
-    return "; ".join(told)
+    return "; ".join(words)
 
 
 def card_lines(found: Fit) -> list[CardLine]:
@@ -198,3 +228,34 @@ def _alike(line: CardLine, memory_bytes: int) -> bool:
 
 def _line(names: list[str], memory_bytes: int, *, chosen: bool = False) -> CardLine:
     return CardLine(names, memory_bytes, " ".join(bytes_text(memory_bytes)), chosen)
+
+
+# --- the KV cache over the context: by kind, with and without a window -----------------------------
+
+
+def kind_curves(facts: ModelFacts) -> KindCurves:
+    """Of the model's layers, the kinds that it has; none of an encoder."""
+    last = min(MOST_TOKENS, facts.max_positions)
+    contexts = [corner.length for corner in kv_polyline(facts, DYNAMIC, 1, last, 1, ITEM_BYTES, 0)]
+    sizes = [kv_bytes(facts, DYNAMIC, length, 1, ITEM_BYTES).by_kind() for length in contexts]
+    kinds = {kind: [size[kind] for size in sizes] for kind, most in sizes[-1].items() if most}
+    ends = [f"{kind} {' '.join(bytes_text(curve[-1]))}" for kind, curve in kinds.items()]
+    return KindCurves(contexts, kinds, f"{facts.label}, after {last:,} tokens: {', '.join(ends)}." if kinds else "")
+
+
+def window_curves(facts: ModelFacts) -> Sequence[WindowCurve]:
+    """The model's, where it has a window, before those of `BESIDE`."""
+    own = [facts] if any(layers.window for layers in facts.cache_layers) else []
+    every = [*own, *map(resolve, BESIDE)]
+    return list({one.label: _window_curve(one) for one in every}.values())
+
+
+def _window_curve(facts: ModelFacts) -> WindowCurve:
+    last = min(MOST_TOKENS, facts.max_positions)
+    corners = kv_polyline(facts, DYNAMIC, 1, last, 1, ITEM_BYTES, 0)
+    contexts = [corner.length for corner in corners]
+    windowed = [corner.sliding + corner.full for corner in corners]
+    unwindowed = [kv_bytes(facts, UNWINDOWED, length, 1, ITEM_BYTES).total for length in contexts]
+    ends = [" ".join(bytes_text(sizes[-1])) for sizes in (windowed, unwindowed)]
+    said = f"{facts.label}: {ends[0]} after {last:,} tokens; {ends[1]} without its window."
+    return WindowCurve(facts.label, contexts, windowed, unwindowed, said)

@@ -1,19 +1,26 @@
 """The history as the page and the command line use it."""
 
+import logging
 import re
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.history.pins import Pin, SideBySide, beside
 from tokendyno.backend.history.rows import Listing
 from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.quality import FindReading, gate_of
+from tokendyno.backend.runs.records import Status
 from tokendyno.backend.runs.row import searched
+from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.store import Store
+from tokendyno.backend.views.verdict import verdict_of
 
 
 class History:
@@ -25,7 +32,7 @@ class History:
     def __init__(self, store: Store, runs: RunLog, limits: Limits) -> None:
         self._runs = runs
         self.kept, self.team = store.path is not None, limits.mode == "team"
-        self.listing = Listing(store, runs, limits)
+        self.listing = Listing(store, limits)
         self.changes = Changes(store, runs, limits)
 
     def beside(self, pins: Sequence[Pin], titles: bool = False) -> SideBySide:
@@ -137,3 +144,22 @@ def _clean(what: str, text: str, most: int) -> str:
     if _CONTROL.search(text):
         raise InputError(f"The {what} contains control characters. Remove them.")
     return text
+
+
+# --- what a run came to in one line, for its row ---------------------------------------------------
+
+log = logging.getLogger("tokendyno")
+
+MAX_LINE = 400
+"""Characters."""
+
+
+def line_of(run: Snapshot, find: FindReading, status: Status | None = None) -> str:
+    """The verdict, else how the run ended; never raises: a stored run may hold anything."""
+    now = run if status is None else replace(run, status=status)
+    try:
+        sentence = verdict_of(now, gate_of(now, find)).sentence
+    except Exception:
+        log.exception("run %s has no line in the history", run.created.id)
+        sentence = ""
+    return redact(sentence or run.message)[:MAX_LINE]

@@ -45,9 +45,11 @@ def _runs(found: Fit, choices: Mapping[str, str], listing: Listing, visitor: Vis
         if any(_changed(arm.text) == _changed(choices_text(choices)) for arm in row.arms):
             yield Measured(row.id, row.machine)
     for first in shipped_firsts():
-        asked = first.request
-        alike = asked.model.removeprefix(RANDOM) == name and asked.traffic is None and asked.quality is None
-        if alike and any(_changed(choices_text(arm.choices)) == _changed(choices_text(choices)) for arm in asked.arms):
+        request = first.request
+        alike = request.model.removeprefix(RANDOM) == name and request.traffic is None and request.quality is None
+        if alike and any(
+            _changed(choices_text(arm.choices)) == _changed(choices_text(choices)) for arm in request.arms
+        ):
             yield Measured(first.id, machine_text(first.machine))
 
 

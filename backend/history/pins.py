@@ -11,15 +11,18 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tokendyno.backend.errors import InputError, shown
-from tokendyno.backend.history.conditions import ALIKE, beginning, conditions
-from tokendyno.backend.history.figures import Cell, Figure, figures
 from tokendyno.backend.optimizations import axis_title, choice_title, titles_text
 from tokendyno.backend.redact import plain
 from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.row import choices_text, work_text
+from tokendyno.backend.runs.quality import whole_reading
+from tokendyno.backend.runs.row import choices_text, machine_text, work_text
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.views.ledger import ledger_summary, prompt_rows
+from tokendyno.backend.units import three
+from tokendyno.backend.views.comparison import SAME_BYTES, less_or_more, lowered, memory_noise
+from tokendyno.backend.views.details import interval_tile
+from tokendyno.backend.views.ledger import and_list, ledger_summary, prompt_rows
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
+from tokendyno.backend.views.tiles import Tile, arm_tiles, in_bytes, tile
 
 FEWEST, MOST = 2, 5
 
@@ -27,6 +30,14 @@ MAX_VALUE = 48
 """Characters of a condition in a sentence."""
 
 MAX_PINS_TEXT = MOST * 160
+
+MAX_TEXT = 240
+"""Characters of a prompt, and of an arm's text."""
+
+UNKNOWN = "not recorded"
+
+ALIKE = ("Model", "Timed", "Prompt tokens", "New tokens", "Passes", "Batch size", "Requests")
+"""Where one of these differs, figures are not set against each other."""
 
 _ONLY_IF_DIFFERENT = ("Driver", "Timed", "tokendyno")
 _RUN = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -39,6 +50,44 @@ class Pin(NamedTuple):
 
     run: str
     arm: str
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A value, a remark in small print, and how it compares with that of the first arm; "" where there is nothing to
+    say."""
+
+    text: str
+    note: str = ""
+    against: str = ""
+
+
+class Figure(NamedTuple):
+    """A figure in words and as a number.
+
+    value     None where it is not set against others
+    noise     the share by which it may differ without meaning
+    interval  (low, high) of its mean over several runs, in the unit of `value`
+    """
+
+    label: str
+    cell: Cell
+    value: float | None = None
+    noise: float = 0.0
+    interval: tuple[float, float] | None = None
+
+    def against(self, first: "Figure") -> str:
+        """This figure against that of the first pinned arm, in words; "" where either is not known."""
+        if not self.value or not first.value:
+            return ""
+        change = self.value / first.value - 1
+        said = less_or_more(change) if abs(change) >= max(self.noise, first.noise) else ""
+        if not said:
+            return "the same as 1"
+        words = f"{said} that of 1" if said.endswith("×") else f"{said} than 1"
+        if self.interval is None or first.interval is None:
+            return words
+        apart = self.interval[0] > first.interval[1] or self.interval[1] < first.interval[0]
+        return words if apart else f"{words}, within noise"
 
 
 class SideRow(msgspec.Struct, frozen=True):
@@ -140,14 +189,14 @@ def _pareto(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> Pareto | None:
 def _head(n: int, arm: _Arm, first: _Arm, titles: bool) -> PinnedArm:
     created = arm.run.created
     unlike = [label for label, text in arm.conditions.items() if text != first.conditions.get(label)]
-    asked = arm.run.requested(arm.pin.arm).choices
+    choices = arm.run.requested(arm.pin.arm).choices
     return PinnedArm(
         str(n + 1),
         f"{arm.pin.run}.{arm.pin.arm}",
         arm.pin.run,
         arm.pin.arm,
         plain(f"{created.model_label}, {work_text(created)}"),
-        plain((titles_text if titles else choices_text)(asked)),
+        plain((titles_text if titles else choices_text)(choices)),
         created.created,
         arm.run.status,
         unlike,
@@ -216,21 +265,23 @@ def _remarks(arms: Sequence[_Arm], heads: Sequence[PinnedArm], rows: Sequence[Si
     said = []
     apart = [row for row in rows if row.group == "conditions" and row.differs]
     if apart:
-        named = [f"{_lower(row.label)} ({_values(row.cells)})" for row in apart]
-        said.append(f"Besides their choices these arms differ in {_listed(named)}.")
+        named = [f"{lowered(row.label)} ({_values(row.cells)})" for row in apart]
+        said.append(f"Besides their choices these arms differ in {and_list(named)}.")
     else:
         said.append("Same model, prompt and lengths, same machine, same versions: only the choices differ.")
     if not any(row.group == "choices" for row in rows):
         said.append("Their choices are the same.")
     other = [head.label for head in heads if not head.alike]
     if other:
-        said.append(f"Figures of {_listed(other)} are not set against those of 1: model, lengths or batch size differ.")
+        said.append(
+            f"Figures of {and_list(other)} are not set against those of 1: model, lengths or batch size differ."
+        )
     if any(not arm.run.created.versions for arm in arms):
         old = [head.label for head, arm in zip(heads, arms, strict=True) if not arm.run.created.versions]
-        said.append(f"Versions of {_listed(old)} were not recorded, so they may differ as well.")
+        said.append(f"Versions of {and_list(old)} were not recorded, so they may differ as well.")
     single = [head.label for head, arm in zip(heads, arms, strict=True) if len(arm.run.arms[arm.pin.arm].finishes) < 2]
     if single and any(not arm.run.request.traffic for arm in arms):
-        said.append(f"Of {_listed(single)} there is one run, so no interval: small differences may be noise.")
+        said.append(f"Of {and_list(single)} there is one run, so no interval: small differences may be noise.")
     return said
 
 
@@ -240,9 +291,97 @@ def _values(cells: Sequence[Cell]) -> str:
     return "; ".join(dict.fromkeys(texts))
 
 
-def _lower(label: str) -> str:
-    return label if label.islower() else label[0].lower() + label[1:]
+# --- figures: those of a pinned arm, and how one compares with the same figure of another arm ------
 
 
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+def figures(run: Snapshot, name: str) -> dict[str, Figure]:
+    """By key, in the order in which they are shown. Those of many requests have keys of their own: waiting counts."""
+    found, shown, of = dict[str, Figure](), arm_tiles(run, name), ""
+    known: dict[str, tuple[float | None, float, tuple[float, float] | None]]
+    if run.request.traffic is not None:
+        many, of, memory_bytes = run.batch_summaries[name], "batch-", run.arms[name].peak_memory_bytes
+        shown.append(tile("memory", "Peak memory", in_bytes(memory_bytes), run.memory_label))
+        known = {
+            "useful": (many.useful_tokens_s, 0.0, None),
+            "ttft": (many.ttft.median_s, 0.0, None),
+            "token": (many.token.median_s, 0.0, None),
+            "memory": (memory_bytes, memory_noise(run), None),
+        }
+    else:
+        s = run.summary(name)
+        rate = s.latency_interval_s and (1 / s.latency_interval_s[1], 1 / s.latency_interval_s[0])
+        known = {
+            "ttft": (s.ttft_s, 0.0, s.ttft_interval_s),
+            "latency": (s.latency_mean_s, 0.0, s.latency_interval_s),
+            "rate": (s.tokens_per_s, 0.0, rate),
+            "memory": (s.peak_memory_bytes, memory_noise(run), None),
+            "kv": (s.kv_bytes, SAME_BYTES, None),
+        }
+        interval = interval_tile(s, run.unit)
+        shown.insert([one.key for one in shown].index("latency") + 1, interval)
+    for one in shown:
+        found[of + one.key] = Figure(one.label, _cell(one), *known.get(one.key, (None, 0.0, None)))
+    whole = whole_reading(run)
+    if whole is not None:
+        read = whole.arms[name]
+        cell = Cell(three(read.perplexity), f"{whole.positions:,} positions")
+        found["perplexity"] = Figure("Perplexity", cell, read.perplexity)
+    return found
+
+
+def _cell(tile: Tile) -> Cell:
+    return Cell(f"{tile.value} {tile.unit}".strip(), tile.note)
+
+
+# --- conditions: what a pinned arm ran under -------------------------------------------------------
+
+
+def conditions(run: Snapshot, name: str) -> dict[str, str]:
+    """By label, in the order in which they are shown."""
+    created = run.created
+    found = {
+        "Model": plain(created.model_label),
+        "Machine": plain(machine_text(created.machine)) or UNKNOWN,
+        "Driver": plain(created.machine.get("driver", "none")),
+    }
+    for package in ("tokendyno", "torch", "transformers"):
+        found[package] = plain(created.versions.get(package, "none" if created.versions else UNKNOWN))
+    traffic = run.request.traffic
+    if traffic is not None:
+        return found | {"Requests": plain(traffic.label) or f"{len(traffic.requests):,} requests"}
+    return found | _workload(run, name)
+
+
+def _workload(run: Snapshot, name: str) -> dict[str, str]:
+    work, arm, tokens = run.request.workload, run.arms[name], run.unit == "token"
+    found = {
+        "Prompt": _prompt(run),
+        "Prompt tokens": f"{arm.started.prompt_tokens:,}" if arm.started else "n/a",
+        "New tokens" if tokens else "Passes": f"{len(arm.t_s):,}",
+        "Batch size": f"{work.batch_size:,}",
+        "Timed": "tokens" if tokens else "forward passes",
+    }
+    if tokens:
+        how = [f"temperature {work.temperature:g}, seed {work.seed}" if work.temperature else "greedy"]
+        how += [f"top-k {work.top_k}"] if work.top_k else []
+        how += [f"top-p {work.top_p:g}"] if work.top_p < 1 else []
+        found["Sampling"] = ", ".join(how)
+    return found
+
+
+def _prompt(run: Snapshot) -> str:
+    work = run.request.workload
+    if run.request.quality is not None:
+        return beginning(", ".join(text.name for text in run.request.quality.texts))
+    how = [f"cut or repeated to {work.prompt_tokens:,} tokens"] if work.prompt_tokens else []
+    how += ["chat"] if work.chat else []
+    how += [f"reasoning {work.reasoning_effort}"] if work.reasoning_effort else []
+    how += [f"system: {work.system}"] if work.system else []
+    text = beginning(work.prompt) or "synthetic"
+    return beginning(f"{text} ({'; '.join(how)})" if how else text)
+
+
+def beginning(text: str) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(plain(text).split())
+    return line if len(line) <= MAX_TEXT else f"{line[:MAX_TEXT]}..."

@@ -1,31 +1,16 @@
-"""Rows of the history: the runs that a visitor may see and was looking for, the newest first.
+"""Rows of the history: the runs that a visitor may see and was looking for, the newest first."""
 
-The verdict of a run is stored when it ends. Runs that ended before verdicts were stored, or whose process died, get
-theirs when they are listed: a few at a time, the rest when the list is read again.
-"""
-
-import logging
-import sqlite3
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from tokendyno.backend.errors import UNDECODABLE
-from tokendyno.backend.history.line import line_of
 from tokendyno.backend.history.search import Search
 from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.hosting.visitor import GUEST, Visitor
 from tokendyno.backend.redact import plain
-from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.row import ArmText, searched
+from tokendyno.backend.runs.row import ArmText
 from tokendyno.backend.runs.store import Store
-
-log = logging.getLogger("tokendyno")
-
-FILL_S = 0.1
-"""How long one listing may compute verdicts of older runs; at least one is computed."""
 
 MAX_OF_MODELS = 500
 
@@ -54,7 +39,7 @@ class Row(msgspec.Struct, frozen=True):
     """A run in the history.
 
     created   seconds since the epoch
-    line      its verdict, or how it ended; None: not computed yet
+    line      its verdict, or how it ended; None while it runs
     mine      whether the visitor may name, share and delete it
     origin    "" for a run of this machine, else imported
     owner     who shared it, where that is somebody else
@@ -94,8 +79,8 @@ class Found(msgspec.Struct, frozen=True):
 class Listing:
     """Reads the history file. Any thread may call it."""
 
-    def __init__(self, store: Store, runs: RunLog, limits: Limits) -> None:
-        self._store, self._runs, self._team = store, runs, limits.mode == "team"
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self._store, self._team = store, limits.mode == "team"
 
     def find(self, search: Search, visitor: Visitor) -> Found:
         """One page of the runs that a visitor looks for. InputError if the history cannot be read now."""
@@ -117,7 +102,7 @@ class Listing:
         places = ", ".join("?" * len(wanted))
         found = self._store.query(f"{_SELECT} WHERE rowid IN ({places}) ORDER BY created DESC, id", wanted)
         rows = [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
-        return Found(self._groups(self._filled(rows), search, scope, mine), total, kept, search.page, search.per_page)
+        return Found(self._groups(rows, search, scope, mine), total, kept, search.page, search.per_page)
 
     def _groups(self, rows: list[Row], search: Search, scope: str, mine: dict[str, object]) -> list[Row]:
         """The same rows, those that stand for all trials of an ablation or a sweep with how many these are."""
@@ -144,10 +129,10 @@ class Listing:
         self._store.settle()
         scope, values = self._scope(visitor)
         found = self._store.query(f"{_SELECT} WHERE id = :id AND {scope}", {**values, "id": run_id})
-        return self._filled([_row(dict(zip(_COLUMNS, found[0], strict=True)), visitor)])[0] if found else None
+        return _row(dict(zip(_COLUMNS, found[0], strict=True)), visitor) if found else None
 
     def of_models(self, models: Sequence[str], visitor: Visitor) -> list[Row]:
-        """The newest runs of these models, as they were named, that ended well; verdicts that are missing stay so."""
+        """The newest runs of these models, as they were named, that ended well."""
         if self._store.path is None:
             return []
         self._store.settle()
@@ -178,47 +163,16 @@ class Listing:
         whose = "(owner = :owner OR shared)" if self._team else "owner = :owner"
         return f"{whose} AND deleted_at IS NULL", {"owner": visitor.owner}
 
-    # --- verdicts of older runs -------------------------------------------------------------------
-
-    def _filled(self, rows: list[Row]) -> list[Row]:
-        """The same rows with lines for some that had none, which are then stored."""
-        until_s, lines = time.monotonic() + FILL_S, dict[str, str]()
-        for row in rows:
-            if row.line is None and row.status != "running":
-                run = self._runs.peek(row.id)
-                lines[row.id] = line_of(run.snapshot(), self._runs.reading) if run is not None else ""
-                if time.monotonic() > until_s:
-                    break
-        if lines:
-            self._keep(lines)
-        return [msgspec.structs.replace(row, line=lines.get(row.id, row.line)) for row in rows]
-
-    def _keep(self, lines: dict[str, str]) -> None:
-        try:
-            with self._store.change() as db:
-                db.executemany(
-                    "UPDATE runs SET verdict = ?, said = said || ' ' || ? WHERE id = ? AND verdict IS NULL",
-                    [(line, searched(line), run_id) for run_id, line in lines.items()],
-                )
-        except (sqlite3.Error, OSError) as error:  # they are computed again the next time
-            log.warning("verdicts could not be kept: %s", error)
-
 
 def _row(found: dict[str, Any], visitor: Visitor) -> Row:
-    """A row as it was read; damage may have left anything in it."""
     texts = {name: plain(str(found[name])) for name in _COLUMNS if name not in ("created", "verdict", "shared", "arms")}
-    try:
-        arms = msgspec.json.decode(str(found["arms"]), type=list[ArmText])
-    except UNDECODABLE:
-        arms = []
     owner, mine = texts.pop("owner"), found["owner"] == visitor.owner
     return Row(
         **texts,
-        created=found["created"] if isinstance(found["created"], float) else 0.0,
-        arms=arms,
-        line=None if found["verdict"] is None else str(found["verdict"]),
+        created=found["created"],
+        arms=msgspec.json.decode(found["arms"] or "[]", type=list[ArmText]),
+        line=None if found["status"] == "running" else found["verdict"] or "",
         mine=mine,
         shared=bool(found["shared"]),
         owner="" if mine or owner.startswith(GUEST) else owner,
-        trials=0,
     )

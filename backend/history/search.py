@@ -63,22 +63,22 @@ class Search:
 
 
 def read_search(
-    asked: Mapping[str, str], page: int = 0, per_page: int = PER_PAGE, zone_s: float | None = None
+    fields: Mapping[str, str], page: int = 0, per_page: int = PER_PAGE, zone_s: float | None = None
 ) -> Search:
     """A search as it was typed: q, model, axis, machine, since, until. InputError says what cannot be looked for."""
-    for name, text in asked.items():
+    for name, text in fields.items():
         if len(text) > MAX_TEXT:
             raise InputError(f"{name} has {len(text):,} characters; a search takes {MAX_TEXT}. Shorten it.")
     if not 0 <= page <= MAX_PAGE:
         raise InputError(f"There is no page {shown(page + 1)}. Go back to the first one.")
-    since, until = (_moment(name, asked.get(name, "").strip(), zone_s) for name in ("since", "until"))
+    since, until = (_moment(name, fields.get(name, "").strip(), zone_s) for name in ("since", "until"))
     if since is not None and until is not None and since[0] >= until[1]:
         raise InputError("Nothing lies between these dates: `since` is after `until`. Swap them.")
     return Search(
-        tuple(searched(asked.get("q", "")).split()[:12]),
-        asked.get("model", "").strip(),
-        _choice(asked.get("axis", "").strip()),
-        asked.get("machine", "").strip(),
+        tuple(searched(fields.get("q", "")).split()[:12]),
+        fields.get("model", "").strip(),
+        _choice(fields.get("axis", "").strip()),
+        fields.get("machine", "").strip(),
         since[0] if since else None,
         until[1] if until else None,
         page,

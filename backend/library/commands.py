@@ -29,7 +29,7 @@ from tokendyno.backend.library.results import (
     SweepResult,
 )
 from tokendyno.backend.models import DEFAULT_MODEL
-from tokendyno.backend.runs.gate import gate_of
+from tokendyno.backend.runs.quality import gate_of
 from tokendyno.backend.views.document import quality_document
 
 _OF_TERMINALS = {"help", "json", "color", "csv", "all", "sharding", "act", "command"}

@@ -14,7 +14,7 @@ from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.table import Fit
 from tokendyno.backend.fit.text import answer
-from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.check_document import CheckDocument
 from tokendyno.backend.views.schema import Document, QualityDocument

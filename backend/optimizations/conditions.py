@@ -6,9 +6,9 @@ from tokendyno.backend.hardware.number_formats import FormatTime, nearest
 from tokendyno.backend.optimizations import mxfp4
 from tokendyno.backend.optimizations.base import Rule, Subject, When, blocked
 from tokendyno.backend.plan import CACHES, GRAPH_MODES, CacheKind
-from tokendyno.backend.predict.memory import attention_of
 from tokendyno.backend.predict.quantized import library_of
 from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.shape import attention_of
 
 COMPILED_CHECKPOINTS = frozenset({"compressed-tensors", "fp8", "gemma", "gguf", "mxfp8", "nvfp4", "torchao"})
 """Quantized checkpoints that `generate` compiles all the same; a test compares this with transformers' classes."""

@@ -2,27 +2,19 @@
 
 Two peaks are predicted, because two are measured: that of torch's allocator (`MemoryEstimate.tensors`) and that of the
 process (`total`: what NVML counts on a GPU, or resident memory on a CPU). Where several ranks share the model, all
-bytes are those of one GPU (`parallel.py`); where the layers of one process lie on several, peaks are those of the first
-(`device_map.py`).
+bytes are those of one GPU; where the layers of one process lie on several, peaks are those of the first
+(`parallel.py`).
 """
 
 from dataclasses import dataclass, replace
 
-from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.plan import DYNAMIC, UNWINDOWED, CacheKind
-from tokendyno.backend.predict import device_map
-from tokendyno.backend.predict.kv import KvBytes, kv_bytes
-from tokendyno.backend.predict.parallel import shard
+from tokendyno.backend.plan import DYNAMIC, UNWINDOWED
+from tokendyno.backend.predict.kv import KvBytes
+from tokendyno.backend.predict.parallel import shard, spread
 from tokendyno.backend.predict.setup import Setup
-from tokendyno.backend.predict.weights import (
-    itemsize,
-    packing_of,
-    quantization_on,
-    resolved_dtype,
-    stored_bytes,
-    weight_bytes,
-)
-from tokendyno.backend.predict.workspace import Work, decode_bytes, prefill_bytes
+from tokendyno.backend.predict.shape import Pass, Shape
+from tokendyno.backend.predict.weights import mapped_bytes, quantization_on, scratch_bytes, weight_bytes
+from tokendyno.backend.predict.workspace import decode_bytes, prefill_bytes
 
 MIB = 1 << 20
 
@@ -69,91 +61,6 @@ CPU_KERNELS_BYTES = 920 * MIB
 """With a growing cache, eager attention in half precision multiplies matrices of a new shape at every token, and oneDNN
 caches kernels for each shape until its cache is full: 528 MiB after 400 tokens and 919 MiB after 2,100 on two cores.
 sdpa does not (lab/measurements.md)."""
-
-
-def attention_of(facts: ModelFacts, setup: Setup) -> str:
-    """The attention in use: the one asked for, else sdpa, but eager with sinks and where there is no sdpa."""
-    if setup.attention is not None:
-        return setup.attention
-    return "eager" if facts.lacks_sdpa else "sdpa"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A run of a model, on which its bytes depend: `batch` prompts of `prompt` tokens, `new` tokens after each of them;
-    of an encoder a pass over `prompt` tokens."""
-
-    facts: ModelFacts
-    setup: Setup
-    prompt: int
-    new: int
-    batch: int = 1
-
-    @property
-    def encoder(self) -> bool:
-        return self.facts.kind == "encoder"
-
-    @property
-    def size(self) -> int:
-        """Bytes of a number."""
-        return itemsize(self.facts, self.setup.dtype)
-
-    @property
-    def float16(self) -> bool:
-        return resolved_dtype(self.facts, self.setup.dtype) == "float16"
-
-    @property
-    def attention(self) -> str:
-        return attention_of(self.facts, self.setup)
-
-    @property
-    def slots(self) -> int:
-        """Of a static cache."""
-        return self.setup.max_places if self.setup.max_places is not None else self.prompt + self.new
-
-    @property
-    def last(self) -> int:
-        """Tokens that the last step attends to: the newest one is not in the cache yet."""
-        return min(self.slots, self.prompt if self.encoder else self.prompt + self.new - 1)
-
-    def kv(self, length: int, prompt: int | None = None, cache: CacheKind | None = None) -> KvBytes:
-        """The KV cache after `length` tokens; `prompt`: how many of them came at once."""
-        return kv_bytes(self.facts, cache or self.setup.cache, length, self.batch, self.size, self.slots, prompt)
-
-    def layer_bytes(self, length: int) -> int:
-        """Keys and values of `length` tokens in a layer without a window."""
-        return self.kv(length, cache=UNWINDOWED).total // self.facts.layers
-
-    def work(self, length: int, masked: bool, experts: str = "", **more: int) -> Work:
-        """A forward pass over `length` tokens in the implementations of the setup."""
-        setup = self.setup
-        return Work(
-            batch=self.batch,
-            length=length,
-            size=self.size,
-            attention=self.attention,
-            experts=experts or setup.experts or "grouped_mm",
-            masked=masked,
-            tensor_ranks=setup.tensor_parallel,
-            expert_ranks=setup.expert_parallel,
-            cpu=not setup.cuda,
-            float16=self.float16,
-            **more,  # type: ignore[arg-type]
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One pass over a part of the prompt.
-
-    attended  keys of a row that it attends to; 0: its own tokens
-    grown     bytes of a layer's keys that a growing cache held before: the longer tensor is made before they are freed
-    """
-
-    tokens: int
-    kv: KvBytes
-    attended: int = 0
-    grown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,24 +118,24 @@ def peak_bytes(shape: Shape) -> MemoryEstimate:
     if setup.devices > 1:
         return _on_several(shape)
     shape = replace(shape, facts=shard(shape.facts, setup.tensor_parallel, setup.expert_parallel))
-    facts, kv, read = shape.facts, shape.kv(shape.last, min(shape.prompt, shape.last)), passes(shape)
+    facts, kv, read = shape.facts, shape.kv(shape.last, min(shape.prompt, shape.last)), shape.passes()
     at_end = _on_device(shape, kv)
-    prompt = max(_on_device(shape, one.kv) + pass_bytes(shape, one) for one in read)
+    prompt = max(_on_device(shape, one.kv) + prefill_bytes(one) for one in read)
     if setup.cache.backend == "rows":  # every slot of a layer is dequantized for the model's attention
         prompt += 2 * shape.layer_bytes(shape.slots)
     step = 0 if shape.encoder else _step(shape)
     peak = prompt + step if setup.prompt_graph else max(prompt, at_end + step)
-    workspace = peak - at_end + _packed_scratch(shape)
+    weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))
+    workspace = peak - at_end + scratch_bytes(facts, setup)
     if setup.cuda:
         workspace += cublas_workspace_bytes(setup) * (3 if setup.graphs == "manual" else 1)
-    weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))
     return MemoryEstimate(
         weights=weights,
         kv=kv.total,
         workspace=workspace,
         runtime_bytes=_runtime(shape, weights + at_end + workspace),
         kv_elsewhere=kv.total - at_end,
-        heap=max(_heap(shape, one) for one in read),
+        heap=max(map(_heap, read)),
         mapped=mapped_bytes(facts, setup),
         margin=0.0 if setup.cuda else CPU_MARGIN,
     )
@@ -237,7 +144,7 @@ def peak_bytes(shape: Shape) -> MemoryEstimate:
 def by_device(shape: Shape) -> list[MemoryEstimate]:
     """`peak_bytes` of every device over which `device_map="auto"` spreads the layers."""
     setup = shape.setup
-    shares = [device_map.share(shape.facts, setup.dtype, setup.devices, index) for index in range(setup.devices)]
+    shares = spread(shape.facts, setup.dtype, setup.devices)
     return [peak_bytes(replace(shape, facts=one, setup=replace(setup, devices=1))) for one in shares]
 
 
@@ -265,34 +172,28 @@ def _on_device(shape: Shape, kv: KvBytes) -> int:
     return kv.sliding + (min(rest, 2 * rest // facts.full_layers) if facts.full_layers else 0)
 
 
-def _heap(shape: Shape, read: Pass) -> int:
+def _heap(read: Pass) -> int:
     """What torch's allocator keeps of the scores of a prefill, the largest blocks of which are in float32: one block.
 
     Smaller tensors that outlive a layer, keys and values above all, are cut out of the largest freed block, so that the
     next layer's scores in float32 need a new one. Where scores stay in a half precision, or become float32 within their
     softmax, none was kept. Nine arms of six shapes on one H100 were within 6% (lab/measurements.md)."""
-    facts = shape.facts
+    shape, facts = read.shape, read.shape.facts
     if shape.attention != "eager" or not shape.setup.cuda:
         return 0
     if facts.sinks or shape.float16 or facts.architecture in ("gpt2", "bert"):
         return 0
-    return shape.batch * facts.heads * read.tokens * (read.attended or read.tokens) * 4
+    return shape.batch * facts.heads * read.tokens * read.keys * 4
 
 
 def _step(shape: Shape) -> int:
-    """Temporary tensors of the last decode step. On a GPU `generate` uses batched_mm there, not grouped_mm."""
-    facts, setup, cache = shape.facts, shape.setup, shape.setup.cache
-    native_mxfp4 = setup.quantization == "mxfp4" or (setup.quantization == "none" and facts.quantization == "mxfp4")
-    experts = setup.experts or "grouped_mm"
-    if setup.cuda and experts == "grouped_mm" and not native_mxfp4:
-        experts = "batched_mm"
-    layer, length = shape.layer_bytes(shape.last), shape.last if cache.grows else shape.slots
-    work = shape.work(length, masked=setup.padded or not cache.grows, experts=experts)
-    found = decode_bytes(facts, work, layer, cache.grows)
-    if cache.quantized:
+    """Temporary tensors of the last decode step, and the unsplit blocks of a growing cache."""
+    setup, layer = shape.setup, shape.layer_bytes(shape.last)
+    found = decode_bytes(shape)
+    if setup.cache.quantized:
         found += 2 * layer  # dequantized, and concatenated with the newest tokens
-    if setup.cuda and cache.grows and layer // 2 > MIB and cache in (DYNAMIC, UNWINDOWED):
-        found += 2 * facts.layers * UNSPLIT_BYTES
+    if setup.cuda and layer // 2 > MIB and setup.cache in (DYNAMIC, UNWINDOWED):
+        found += 2 * shape.facts.layers * UNSPLIT_BYTES
     return found
 
 
@@ -301,32 +202,6 @@ def cublas_workspace_bytes(setup: Setup) -> int:
     (aten/src/ATen/cuda/CublasHandlePool.cpp, `parseChosenWorkspaceSize`). Manual graph capture uses two more streams,
     one to warm up and one to capture, however many graphs there are."""
     return 32 * MIB if setup.capability >= (9, 0) else 8_320 << 10
-
-
-def _packed_scratch(shape: Shape) -> int:
-    """Dense copies of the largest matrix; if projections are fused, the equal ones of a layer, gate and up, are one."""
-    facts, setup = shape.facts, shape.setup
-    packing = packing_of(facts, setup.quantization)
-    copies, largest = packing.scratch_copies if packing else 0, 0
-    for matrix in facts.matrices:
-        if matrix.kind in ("linear", "conv1d"):
-            joined = max(1, matrix.count // facts.layers) if setup.fused and matrix.side == "rows" else 1
-            largest = max(largest, joined * matrix.rows * matrix.columns)
-    return copies * largest * shape.size
-
-
-def mapped_bytes(facts: ModelFacts, setup: Setup) -> int:
-    """Bytes of files that stay in a CPU process's memory beside the packed weights that were made of them.
-
-    safetensors maps a file into memory, and a tensor that is used as it is stored keeps the whole map. Where everything
-    is converted to another format no tensor does. 752 and 812 MiB of SmolLM2-135M in bfloat16 as bnb-nf4 and bnb-int8
-    were predicted as 535 and 580 without, 738 and 783 with it (lab/measurements.md)."""
-    as_stored = resolved_dtype(facts, setup.dtype) == facts.dtype
-    if setup.cuda or facts.random or facts.quantization or not as_stored:
-        return 0
-    size = itemsize(facts, setup.dtype)
-    dense = ((m, m.rows * m.columns * size) for m in facts.matrices)
-    return sum(m.count * b for m, b in dense if stored_bytes(facts, m, setup.dtype, setup.quantization) != b)
 
 
 def _runtime(shape: Shape, tensors: int) -> int:
@@ -348,52 +223,3 @@ def _runtime(shape: Shape, tensors: int) -> int:
     if setup.graphs == "compile":
         found += 2 * cublas_workspace_bytes(setup)  # as for manual capture, but freed afterwards, so only reserved
     return found
-
-
-# --- the passes in which a prompt is read, whole or in chunks ---------------------------------------
-
-
-def passes(shape: Shape) -> list[Pass]:
-    """The passes of which one takes the most memory: the only one, or the last full chunk and what is left after it."""
-    length, chunk = shape.prompt, shape.setup.chunk
-    if shape.encoder or not 0 < chunk < length:
-        return [Pass(length, _cached(shape, length, length))]
-    rest = length % chunk
-    ends = {length - rest: chunk, length: rest or chunk}  # tokens read by then -> of the last pass
-    return [_chunk(shape, end, tokens) for end, tokens in ends.items()]
-
-
-def pass_bytes(shape: Shape, read: Pass) -> int:
-    """Temporary tensors of a pass. The mask of a chunk behind others is never a plain causal one, but flash kernels
-    need none, and `sdpa-gqa` copies nothing for it where it may take one."""
-    facts, setup, attention = shape.facts, shape.setup, shape.attention
-    windowed = facts.window is not None and read.tokens > facts.window and "sliding" in facts.layer_kinds
-    masked = setup.padded or windowed or (read.attended > 0 and "flash" not in attention)
-    flashes = shape.size == 2 and not setup.padded and not facts.sliding_layers  # worker/patch/attention.py
-    copied = not (read.attended and attention == "sdpa-gqa" and (flashes or not setup.cuda))
-    work = shape.work(read.tokens, masked=masked, attended=read.attended, grown=read.grown, copied=copied)
-    return prefill_bytes(facts, work)
-
-
-def _chunk(shape: Shape, end: int, tokens: int) -> Pass:
-    facts, cache = shape.facts, shape.setup.cache
-    attended = end if cache.grows else shape.slots
-    if facts.window and not facts.full_layers and cache.windowed:
-        attended = min(attended, facts.window - 1 + tokens)
-    row_bytes = shape.batch * facts.kv_heads * facts.head_dim * shape.size
-    grown = (attended - tokens) * row_bytes if cache.grows else 0
-    return Pass(tokens, _cached(shape, end, tokens), attended, grown)
-
-
-def _cached(shape: Shape, end: int, tokens: int) -> KvBytes:
-    """Bytes of the cache after `end` tokens; a growing window is a view of all keys that the last pass attended to."""
-    facts, cache = shape.facts, shape.setup.cache
-    if not cache.grows:
-        return shape.kv(min(end, shape.slots))
-    if not cache.windowed:
-        return shape.kv(end, prompt=end)
-    every = shape.kv(end, cache=UNWINDOWED)
-    if facts.window is None or tokens == end:
-        return every
-    seen = shape.kv(min(end, facts.window - 1 + tokens), cache=UNWINDOWED)
-    return replace(every, sliding=seen.sliding)

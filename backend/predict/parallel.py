@@ -1,21 +1,23 @@
-"""Tensor and expert parallelism: the facts of one rank's shard, on which every other prediction works unchanged.
+"""Several GPUs: the facts of what one of them holds, on which every other prediction works unchanged.
 
-The plans are those of transformers 5.22 (`distributed/`, `base_model_tp_plan`), and for gpt-oss and for experts that
-are shared out our own (`backend/worker/load/parallel.py`). A plan splits the matrices (and the biases of those split
-by rows) and the embedding along the vocabulary, also where it is tied to the head; norms, routers and rotary
-frequencies are replicated. Where a dimension does not divide evenly, torch gives the first ranks the larger shards, so
-rank 0 is the one that is predicted. Tested against transformers' own sharding and against processes on a CPU that
-load, generate and count; on two H200s weights and caches were as predicted.
+Of tensor and expert parallelism the plans are those of transformers 5.22 (`distributed/`, `base_model_tp_plan`), and
+for gpt-oss and for experts that are shared out our own (`backend/worker/load/parallel.py`). A plan splits the matrices
+(and the biases of those split by rows) and the embedding along the vocabulary, also where it is tied to the head;
+norms, routers and rotary frequencies are replicated. Where a dimension does not divide evenly, torch gives the first
+ranks the larger shards, so rank 0 is the one that is predicted. Tested against transformers' own sharding and against
+processes on a CPU that load, generate and count; on two H200s weights and caches were as predicted.
 """
 
+import itertools
 from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import Matrix, ModelFacts
 from tokendyno.backend.models.families import FAMILIES, Parallel
 from tokendyno.backend.plan import Exchanges
 from tokendyno.backend.predict.quantized import library_of
-from tokendyno.backend.predict.weights import effective_quantization
+from tokendyno.backend.predict.weights import effective_quantization, itemsize, weight_bytes
 
 MXFP4_BLOCK = 32
 """Numbers of a row that share a scale in MXFP4: no rank has a part of them."""
@@ -72,15 +74,15 @@ def check_sizes(facts: ModelFacts, tensor: int, expert: int = 1) -> None:
     """InputError for sizes that transformers refuses or gets wrong, with the numbers of GPUs that work."""
     check_number(tensor)
     check_number(expert)
-    problem = _problem(facts, tensor, expert)
+    problem = unsplittable(facts, tensor, expert)
     if problem:
         alone = expert == 1
-        working = [n for n in range(1, MAX_GPUS + 1) if not _problem(facts, n, 1 if alone else n)]
+        working = [n for n in range(1, MAX_GPUS + 1) if not unsplittable(facts, n, 1 if alone else n)]
         others = f"one of {', '.join(map(str, working))}" if working != [1] else "one GPU"
         raise InputError(f"{facts.label} cannot be split over {max(tensor, expert)} GPUs: {problem} Take {others}.")
 
 
-def _problem(facts: ModelFacts, tensor: int, expert: int) -> str:
+def unsplittable(facts: ModelFacts, tensor: int, expert: int) -> str:
     """Why these sizes do not work, in a sentence; "" if they do."""
     plan = plan_of(facts)
     if tensor == expert == 1:
@@ -191,3 +193,90 @@ def _chunk(size: int, ranks: int) -> int:
 def _elements(matrix: Matrix) -> int:
     """Elements with biases; those of matrices split by columns are replicated."""
     return matrix.elements + matrix.count * matrix.rows * matrix.bias
+
+
+# --- where accelerate puts the layers with `device_map="auto"` ------------------------------------------
+
+# The rules are those of transformers 5.22 (integrations/accelerate.py, `get_balanced_memory`) and accelerate 1.15
+# (utils/modeling.py, `infer_auto_device_map`), for GPUs with more free memory than their share; tests compare with
+# them. Blocks are filled in one after the other. Layers count as equally large.
+
+SLACK = 1.25
+"""Of the largest block, by which every GPU but the last may hold more than its share (`get_balanced_memory`)."""
+
+Place = Literal["embedding", "layer", "norm", "head"]
+
+
+class Block(NamedTuple):
+    """What is never divided. The buffers of rotary positions come with the final norm."""
+
+    place: Place
+    size_bytes: int
+
+
+def placed(facts: ModelFacts, dtype: str, devices: int) -> list[list[Block]]:
+    """The blocks of each GPU, in the order of the model."""
+    blocks = _blocks(facts, dtype)
+    most = sum(one.size_bytes for one in blocks) // devices + int(SLACK * max(one.size_bytes for one in blocks))
+    found: list[list[Block]] = [[] for _ in range(devices)]
+    sizes = [block.size_bytes for block in blocks]
+    to_come = [*itertools.accumulate(reversed(sizes[1:]), max, initial=0)][::-1]  # the largest block after each
+    at = used = 0
+    for block, largest in zip(blocks, to_come, strict=True):
+        # the first GPU keeps room for the largest block to come, in case it were offloaded
+        if used + block.size_bytes > most - (largest if at == 0 else 0):
+            at, used = at + 1, 0  # never past the last: the others hold so much more than their share
+        found[at].append(block)
+        used += block.size_bytes
+    return found
+
+
+def layers_by_device(facts: ModelFacts, dtype: str, devices: int) -> tuple[int, ...]:
+    """How many layers each GPU holds."""
+    return tuple(sum(one.place == "layer" for one in blocks) for blocks in placed(facts, dtype, devices))
+
+
+def spread(facts: ModelFacts, dtype: str, devices: int) -> list[ModelFacts]:
+    """The model as each GPU holds it. The vocabulary stays whole: logits go back to the first one."""
+    counts = layers_by_device(facts, dtype, devices)
+    return [
+        _on_one(facts, sum(counts[:at]), counts[at], {one.place for one in blocks})
+        for at, blocks in enumerate(placed(facts, dtype, devices))
+    ]
+
+
+def _on_one(facts: ModelFacts, first: int, layers: int, places: set[Place]) -> ModelFacts:
+    """`layers` from the `first` one on, and what else is in these places."""
+    matrices = tuple(_part(matrix, layers, facts.layers, places) for matrix in facts.matrices)
+    outside = sum(m.elements for m in facts.matrices if m.kind in ("embedding", "head"))
+    inside = (facts.parameters - outside - facts.hidden) // facts.layers
+    parameters = layers * inside + sum(m.elements for m in matrices if m.kind in ("embedding", "head"))
+    last = "norm" in places
+    return replace(
+        facts,
+        layers=layers,
+        layer_kinds=facts.layer_kinds[first : first + layers],
+        matrices=matrices,
+        parameters=parameters + (facts.hidden if last else 0),
+        buffer_bytes=facts.buffer_bytes if last else 0,
+        buffer_elements=facts.buffer_elements if last else 0,
+        counted_cache=tuple(replace(one, count=one.count * layers // facts.layers) for one in facts.counted_cache),
+    )
+
+
+def _blocks(facts: ModelFacts, dtype: str) -> list[Block]:
+    """A tied head is the embedding."""
+    size = itemsize(facts, dtype)
+    embeddings = [Block("embedding", m.elements * size) for m in facts.matrices if m.kind == "embedding"]
+    heads = [Block("head", m.elements * size) for m in facts.matrices if m.kind == "head"]
+    norm = Block("norm", facts.hidden * size + facts.buffer_bytes + facts.buffer_elements * size)
+    rest = weight_bytes(facts, dtype) - sum(one.size_bytes for one in (*embeddings, *heads, norm))
+    return [*embeddings, *[Block("layer", rest // facts.layers)] * facts.layers, norm, *heads]
+
+
+def _part(matrix: Matrix, layers: int, of_layers: int, places: set[Place]) -> Matrix:
+    match matrix.kind:
+        case "embedding" | "head":
+            return matrix if matrix.kind in places else replace(matrix, count=0)
+        case _:
+            return replace(matrix, count=matrix.count * layers // of_layers)

@@ -127,3 +127,28 @@ def _as_in_the_file(facts: ModelFacts) -> bool:
     """Whether the checkpoint is packed and its loaded weights take the bytes of its tensors. MXFP4's biases widen."""
     method, layout = facts.quantization, facts.stored.layout if facts.stored else "unknown"
     return method not in (None, "mxfp4") and layout != "decompressed"
+
+
+def scratch_bytes(facts: ModelFacts, setup: Setup) -> int:
+    """Dense copies of the largest matrix; if projections are fused, the equal ones of a layer, gate and up, are one."""
+    packing = packing_of(facts, setup.quantization)
+    copies, largest = packing.scratch_copies if packing else 0, 0
+    for matrix in facts.matrices:
+        if matrix.kind in ("linear", "conv1d"):
+            joined = max(1, matrix.count // facts.layers) if setup.fused and matrix.side == "rows" else 1
+            largest = max(largest, joined * matrix.rows * matrix.columns)
+    return copies * largest * itemsize(facts, setup.dtype)
+
+
+def mapped_bytes(facts: ModelFacts, setup: Setup) -> int:
+    """Bytes of files that stay in a CPU process's memory beside the packed weights that were made of them.
+
+    safetensors maps a file into memory, and a tensor that is used as it is stored keeps the whole map. Where everything
+    is converted to another format no tensor does. 752 and 812 MiB of SmolLM2-135M in bfloat16 as bnb-nf4 and bnb-int8
+    were predicted as 535 and 580 without, 738 and 783 with it (lab/measurements.md)."""
+    as_stored = resolved_dtype(facts, setup.dtype) == facts.dtype
+    if setup.cuda or facts.random or facts.quantization or not as_stored:
+        return 0
+    size = itemsize(facts, setup.dtype)
+    dense = ((m, m.rows * m.columns * size) for m in facts.matrices)
+    return sum(m.count * b for m, b in dense if stored_bytes(facts, m, setup.dtype, setup.quantization) != b)

@@ -13,10 +13,9 @@ import msgspec
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.files.whole import write_whole
 from tokendyno.backend.hosting.limits import RECORDING_BYTES
-from tokendyno.backend.runs.quality import readings, whole_reading
+from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.records import Created, Ended, Record
 from tokendyno.backend.runs.run import folded
-from tokendyno.backend.runs.snapshot import Snapshot
 
 ENDING = ".dyno"
 VERSION = 1
@@ -27,11 +26,6 @@ MAX_UNPACKED_BYTES = MAX_FILE_BYTES = RECORDING_BYTES
 
 MAX_DICTIONARY_BYTES = 24 << 20
 """What unpacking itself may take: files are written with a dictionary of 8 MiB."""
-
-MAX_ARMS = 8
-
-LATEST_S = 253_402_300_800.0
-"""The year 10000, in seconds since the epoch: no calendar shows a later date."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Record]).decode
@@ -58,10 +52,8 @@ def unpack(data: bytes, shipped: bool = False) -> list[Record]:
     records = _records(_body(data))
     if not records or not isinstance(records[0], Created) or not isinstance(records[-1], Ended):
         raise _damaged("it does not hold a whole run")
-    if len(records[0].arms) > MAX_ARMS:
-        raise _damaged(f"it holds a run of more than {MAX_ARMS} arms")
     if not shipped:
-        _require_shown(records[0], records[1:])
+        _require_shown(records)
     return records
 
 
@@ -96,8 +88,6 @@ def _body(data: bytes) -> bytes:
         )
     if not unpacker.eof:
         raise _damaged("its end is missing")
-    if unpacker.unused_data:
-        raise _damaged("something follows its end")
     return body
 
 
@@ -108,32 +98,19 @@ def _records(body: bytes) -> list[Record]:
         raise _damaged("it holds a record that this version does not know") from error
 
 
-def _require_shown(first: Created, rest: Sequence[Record]) -> None:
+def _require_shown(records: Sequence[Record]) -> None:
     """InputError if these records do not make a run whose figures can be computed, so that it can be shown."""
     try:
-        if not 0 <= first.created < LATEST_S:
-            raise ValueError("no date")
-        if [arm.name for arm in first.arms] != [arm.name for arm in first.request.arms]:
-            raise ValueError("arms are missing")
-        _compute(folded([first, *rest]).snapshot())
+        run = folded(records).snapshot()
+        for name in run.arms:
+            run.summary(name)
+            run.ledger(name)
+        run.comparison()
+        if run.request.traffic is not None:
+            run.same_tokens()
+        whole_reading(run)
     except Exception as error:  # a file may hold anything
         raise _damaged("its records do not follow one another") from error
-
-
-def _compute(run: Snapshot) -> None:
-    """Every figure that is computed of a run. Raises where one cannot be."""
-    for name, arm in run.arms.items():
-        run.summary(name)
-        run.ledger(name)
-        arm.kv_growing(0, len(arm.t_s))
-    run.comparison()
-    run.texts()
-    if run.request.traffic is not None:
-        run.same_tokens()
-        for name in run.batch_summaries:
-            run.arms[name].batch.pages_in_use()
-    readings(run)
-    whole_reading(run)
 
 
 def _damaged(why: str) -> InputError:

@@ -6,7 +6,6 @@ import secrets
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -14,6 +13,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.paths import PRESETS
 from tokendyno.backend.recordings.format import ENDING, first_record, read_recording
 from tokendyno.backend.runs.records import Created, Origin, Record
+from tokendyno.backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")
 
@@ -23,17 +23,7 @@ PREFIX = "recorded-"
 
 ID_BYTES = 12
 
-NOT_KEPT = "The history could not be written, so this run may be missing from it. Take the file in again."
-
-
-class Keeps(Protocol):
-    """Where imported runs go (`tokendyno.backend.runs.store.Store`)."""
-
-    @property
-    def trouble(self) -> str: ...
-    def add(self, run_id: str, *records: Record) -> None: ...
-    def flush(self) -> None: ...
-    def pin(self, run_id: str, pinned: bool) -> None: ...
+NOT_STORED = "The history could not be written, so this run may be missing from it. Take the file in again."
 
 
 def shipped_names() -> list[str]:
@@ -71,12 +61,12 @@ def shipped_firsts() -> tuple[Created, ...]:
     return tuple(found)
 
 
-def import_run(path: Path, store: Keeps, owner: str = "") -> str:
+def import_run(path: Path, store: Store, owner: str = "") -> str:
     """Take the run of a file into a history as the owner's; returns its new id. InputError if it cannot be stored."""
     return import_records(read_recording(path), store, owner)
 
 
-def import_records(records: Sequence[Record], store: Keeps, owner: str) -> str:
+def import_records(records: Sequence[Record], store: Store, owner: str) -> str:
     """The same with the records of a recording, all of which were read before anything is stored, in one transaction.
     They are on disk when this returns. The run is pinned, for its date may lie before what the history keeps.
     InputError if the history cannot be written now."""
@@ -86,7 +76,7 @@ def import_records(records: Sequence[Record], store: Keeps, owner: str) -> str:
     try:
         store.pin(run_id, True)
     except (KeyError, sqlite3.Error) as error:
-        raise InputError(store.trouble or NOT_KEPT) from error
+        raise InputError(store.trouble or NOT_STORED) from error
     return run_id
 
 

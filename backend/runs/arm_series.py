@@ -224,6 +224,11 @@ class ArmSeries:
         """Whether a repeat ran to its end."""
         return repeat in self.finishes and self.finishes[repeat].reason != "cancelled"
 
+    @property
+    def peak_memory_bytes(self) -> int | None:
+        """Of the first run, as the worker measured it; None before its end."""
+        return self.finished.peak_memory_bytes if self.finished is not None else None
+
     def measured(self) -> dict[int, Measured]:
         """What the statistics need of each repeat."""
         ends = self.finishes

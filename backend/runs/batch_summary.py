@@ -61,32 +61,32 @@ class BatchSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def summarize_batch(batch: BatchSeries, traffic: Traffic, slots: int = 0) -> BatchSummary:
     """The figures of an arm. `slots`: requests that it may have in work at once; 0: as many as all arms."""
-    arrivals = {i: one.arrival_s for i, one in enumerate(traffic.requests)}
-    rows = {i: row for i, row in batch.requests.items() if i in arrivals}
+    arrival_s = {i: one.arrival_s for i, one in enumerate(traffic.requests)}
+    rows = {i: row for i, row in batch.requests.items() if i in arrival_s}
     served = {i: row for i, row in rows.items() if row.end_s is not None and row.reason != "cancelled"}
     tokens, steps = sum(len(row.ids) for row in rows.values()), len(batch.end_s)
     wall_s = max(batch.end_s) if steps else None
     good = (
         None
         if not any((traffic.limits.ttft_s, traffic.limits.token_s, traffic.limits.request_s))
-        else sum(_within(traffic.limits, arrivals[i], r) for i, r in served.items())
+        else sum(_within(traffic.limits, arrival_s[i], r) for i, r in served.items())
     )
     busy = len(batch.kind) - batch.kind.count(IDLE)
-    slot_steps = steps * (slots or min(traffic.concurrent, len(arrivals)))
+    slot_steps = steps * (slots or min(traffic.concurrent, len(arrival_s)))
     most, cache = _page_bytes(batch)
     waited: dict[WaitReason, int] = {}
     for row in rows.values():
         for reason in row.waited_for:
             waited[reason] = waited.get(reason, 0) + 1
     return BatchSummary(
-        requests=len(arrivals),
+        requests=len(arrival_s),
         served=len(served),
         tokens=tokens,
         wall_s=wall_s,
         useful_tokens_s=tokens / wall_s if wall_s else None,
-        ttft=_spread([row.first_token_s - arrivals[i] for i, row in rows.items() if row.first_token_s is not None]),
+        ttft=_spread([row.first_token_s - arrival_s[i] for i, row in rows.items() if row.first_token_s is not None]),
         token=_spread([found for row in served.values() if (found := token_s(row)) is not None]),
-        request=_spread([row.end_s - arrivals[i] for i, row in served.items() if row.end_s is not None]),
+        request=_spread([row.end_s - arrival_s[i] for i, row in served.items() if row.end_s is not None]),
         good=good,
         goodput_s=good / wall_s if good is not None and wall_s else None,
         steps=steps,

@@ -7,7 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,7 +16,8 @@ from tokendyno.backend.messages import PhaseName, Progress
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.plan import Plan
-from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created, Ended, Record, WaitKeys
+from tokendyno.backend.runs.records import ArmEvent, ArmPlanned, Created, Ended, WaitKeys
+from tokendyno.backend.runs.store import Store
 
 LOADING: tuple[PhaseName, ...] = ("load", "quantize")
 PREPARING: tuple[PhaseName, ...] = ("compile", "warmup")
@@ -27,14 +28,6 @@ MAX_READ = 4
 
 MAX_RUNS = 40
 """Runs of the same model whose shapes are compared."""
-
-
-class Records(Protocol):
-    """Where runs are stored (`tokendyno.backend.runs.store.Store`)."""
-
-    def recent(self, model: str, limit: int) -> list[Created]: ...
-    def read(self, run_id: str) -> list[Record]: ...
-    def ended_phases(self, run_id: str) -> list[ArmEvent]: ...
 
 
 class Place(NamedTuple):
@@ -78,35 +71,35 @@ def _stamp(source: ModelSource) -> list[tuple[str, int, int]]:
     return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in found]
 
 
-def expected_s(records: Records, created: Created, arm: ArmPlanned) -> dict[PhaseName, float]:
+def expected_s(store: Store, created: Created, arm: ArmPlanned) -> dict[PhaseName, float]:
     """Seconds of each phase in the newest earlier run with the same key; without phases of which no run tells."""
     found: dict[PhaseName, float] = {}
     read = 0
-    for earlier in records.recent(created.request.model, MAX_RUNS):
+    for earlier in store.recent(created.request.model, MAX_RUNS):
         if earlier.id == created.id or read == MAX_READ or len(found) == len(LOADING + PREPARING):
             continue
         names = {one.name: _same_phases(one.waits, arm.waits) for one in earlier.arms}
         if not any(names.values()):
             continue
         read += 1
-        for record in records.ended_phases(earlier.id):
+        for record in store.ended_phases(earlier.id):
             assert isinstance(record.event, Progress)
             if record.event.phase in names.get(record.arm, ()):
                 found.setdefault(record.event.phase, record.event.seconds)
     return found
 
 
-def whole_s(records: Records, created: Created) -> dict[str, dict[PhaseName, float]]:
+def whole_s(store: Store, created: Created) -> dict[str, dict[PhaseName, float]]:
     """By arm, seconds of its runs, proof and texts in the newest run between the same arms."""
     request, keys = created.request, [arm.waits.run for arm in created.arms]
-    for earlier in records.recent(request.model, MAX_RUNS):
+    for earlier in store.recent(request.model, MAX_RUNS):
         if earlier.id == created.id or _course(earlier.request) != _course(request):
             continue
         if not all(keys) or [arm.waits.run for arm in earlier.arms] != keys:
             continue
         found: dict[str, dict[PhaseName, float]] = {arm.name: {} for arm in created.arms}
         names = {before.name: arm.name for before, arm in zip(earlier.arms, created.arms, strict=True)}
-        for record in records.read(earlier.id):
+        for record in store.read(earlier.id):
             match record:
                 case ArmEvent(arm=name, event=Progress(state="end", phase=phase, seconds=seconds)):
                     took = found[names[name]]
@@ -147,7 +140,7 @@ def _hash(*parts: object) -> str:
 
 # --- what a choice costs at the start ---------------------------------------------------------------
 
-KEPT_RUNS = 512
+CACHED_RUNS = 512
 
 Choices = frozenset[tuple[str, str]]
 
@@ -169,8 +162,8 @@ class StartCosts:
     compared: the first arm of a run finds files that nobody has read yet. Each figure is a median.
     """
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._starts_of: OrderedDict[str, dict[str, Start]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -178,7 +171,7 @@ class StartCosts:
         """Seconds by what is added, as `key_of` has it. InputError if the history cannot be read now."""
         defaults = {axis.name: axis.default for axis in all_axes()}
         starts: dict[tuple[int, ...], dict[Choices, list[Start]]] = defaultdict(lambda: defaultdict(list))
-        for created in self._records.recent(model, MAX_RUNS):
+        for created in self._store.recent(model, MAX_RUNS):
             if created.request.traffic or created.origin != "here" or not alike(created, here):
                 continue
             starts_by_arm = self._starts(created)
@@ -203,7 +196,7 @@ class StartCosts:
             if created.id in self._starts_of:
                 return self._starts_of[created.id]
         spent: dict[str, dict[str, float]] = {arm.name: {} for arm in created.arms}
-        for record in self._records.ended_phases(created.id):
+        for record in self._store.ended_phases(created.id):
             assert isinstance(record.event, Progress)
             of_arm = spent[record.arm]
             if "run" not in of_arm:  # what comes later is for texts that are read
@@ -217,7 +210,7 @@ class StartCosts:
         if all("run" in took for took in spent.values()):
             with self._lock:
                 self._starts_of[created.id] = starts_by_arm
-                while len(self._starts_of) > KEPT_RUNS:
+                while len(self._starts_of) > CACHED_RUNS:
                     self._starts_of.popitem(last=False)
         return starts_by_arm
 

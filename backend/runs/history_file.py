@@ -6,7 +6,6 @@ It survives crashes (WAL, transactions); only its owner may read it, for it hold
 import errno
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -23,14 +22,7 @@ WAIT_S = 2.0
 READ_WAIT_S = 0.25
 """How long a reader waits for such a lock: the page waits for the reader."""
 
-CHECKED_BYTES = 64 << 20
-"""Pages of a larger file are not checked when it is opened: that takes about a second for each GiB."""
-
 PRIVATE = 0o600
-COMPANIONS = ("", "-wal", "-shm", "-journal")
-
-DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""SQLite's errors that say that the file itself is damaged."""
 
 CAUSES = {
     sqlite3.SQLITE_FULL: ("its disk is full", "Free some space there."),
@@ -38,8 +30,14 @@ CAUSES = {
     sqlite3.SQLITE_READONLY: ("it may not be written", "Make the file and its folder writable."),
     sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", "Check that its folder exists and is writable."),
     sqlite3.SQLITE_IOERR: ("its disk reports an error", "Check that the disk works and has space."),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB),
+        ("the file is damaged", "Put a backup in its place, or move it away: a new one is then begun."),
+    ),
 }
 """Why a history cannot be read or written, and what to do about it."""
+
+APP_STOPPED = "The app stopped during this run. What was measured until then is kept; press Run to measure again."
 
 
 def connect(path: Path, wait_s: float | None = None) -> sqlite3.Connection:
@@ -51,7 +49,6 @@ def connect(path: Path, wait_s: float | None = None) -> sqlite3.Connection:
         check_same_thread=False,
         uri=True,
     )
-    db.text_factory = lambda text: text.decode("utf-8", "replace")  # damage is no reason to raise
     try:
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA trusted_schema = OFF")
@@ -86,11 +83,6 @@ def check_format(db: sqlite3.Connection, path: Path) -> int:
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and not {"runs", "records"} <= tables:
         raise _unwritable(path, "it is the database of another program")
-    if 0 < number < OLDEST:
-        raise InputError(
-            f"The history {path.name} has format {number}, of before the first release. Move it away, or name another "
-            "file with --history (TOKENDYNO_HISTORY)."
-        )
     if number > newest():
         raise InputError(
             f"A newer version of tokendyno wrote the history {path.name} (format {number}; this one knows formats up "
@@ -100,35 +92,20 @@ def check_format(db: sqlite3.Connection, path: Path) -> int:
     return int(number)
 
 
-def open_file(path: Path) -> str:
-    """Make the file ready: migrated to this version, with the runs of dead processes marked as interrupted.
-
-    Returns a message if the old file is damaged, which is then kept under another name, else "". InputError if this is
-    no place for a history; sqlite3.Error if waiting may help.
-    """
+def open_file(path: Path) -> None:
+    """Make the file ready: migrated to this version, with the runs of dead processes marked as interrupted. InputError
+    if this is no place for a history; sqlite3.Error if waiting may help, or it is damaged."""
     check_path(path)
-    try:
-        _prepare(path)
-        return ""
-    except sqlite3.Error as error:
-        if code_of(error) not in DAMAGE:
-            raise
-        damage = str(error)
-    aside = path.with_name(f"{path.name}.unreadable-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-    for suffix in COMPANIONS:
-        with suppress(FileNotFoundError):
-            os.replace(path.with_name(path.name + suffix), aside.with_name(aside.name + suffix))
-    check_path(path)
-    _prepare(path)
-    return (
-        f"The history file {path.name} could not be read ({damage}). It was kept as {aside.name}, and a new one was "
-        "begun. If you have a backup, put it in its place."
-    )
-
-
-def code_of(error: Exception) -> int:
-    """SQLite's primary error code; 0 for any other error."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+    with closing(connect(path)) as db:
+        if not path.stat().st_size:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        check_format(db, path)
+        with suppress(sqlite3.OperationalError):  # busy: another process sees to it, or the next opening
+            db.execute("PRAGMA journal_mode = WAL")
+        with db:
+            db.execute("BEGIN IMMEDIATE")  # before looking: another process may be migrating it
+            _migrate(db, path)
+            _mark_interrupted(db)
 
 
 def cannot_be(done: str, path: Path, error: Exception) -> str:
@@ -136,29 +113,10 @@ def cannot_be(done: str, path: Path, error: Exception) -> str:
     if isinstance(error, InputError):
         return str(error)
     why, cure = CAUSES.get(
-        code_of(error),
+        getattr(error, "sqlite_errorcode", 0) & 0xFF,  # SQLite's primary code
         (getattr(error, "strerror", None) or str(error), "Start tokendyno again; if this stays, move the file away."),
     )
     return f"The history {path.name} cannot be {done}: {why}. {cure}"
-
-
-def _prepare(path: Path) -> None:
-    with closing(connect(path)) as db:
-        if not path.stat().st_size:
-            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        check_format(db, path)
-        if path.stat().st_size <= CHECKED_BYTES:
-            (state,) = db.execute("PRAGMA quick_check(1)").fetchone()
-            if state != "ok":
-                damage = sqlite3.DatabaseError(f"quick_check: {state}")
-                damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                raise damage
-        with suppress(sqlite3.OperationalError):  # busy: another process sees to it, or the next opening
-            db.execute("PRAGMA journal_mode = WAL")
-        with db:
-            db.execute("BEGIN IMMEDIATE")  # before looking: another process may be migrating it
-            _migrate(db, path)
-            _mark_interrupted(db)
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
@@ -183,14 +141,9 @@ def _mark_interrupted(db: sqlite3.Connection) -> None:
         last = "SELECT seq, body FROM records WHERE run_id = ? ORDER BY seq DESC LIMIT 1"
         for seq, body in db.execute(last, (run_id,)).fetchall():
             with suppress(*BROKEN_RECORD):  # whoever reads the run is told that it is cut there
-                ended = Ended(
-                    getattr(decode_record(body), "at_s", 0.0),
-                    "interrupted",
-                    "The app stopped during this run. What was measured until then is kept; press Run to measure "
-                    "again.",
-                )
+                ended = Ended(getattr(decode_record(body), "at_s", 0.0), "interrupted", APP_STOPPED)
                 db.execute("INSERT INTO records VALUES (?, ?, ?)", (run_id, seq + 1, encode_record(ended)))
-        db.execute("UPDATE runs SET status = 'interrupted' WHERE id = ?", (run_id,))
+        db.execute("UPDATE runs SET status = 'interrupted', verdict = ? WHERE id = ?", (APP_STOPPED, run_id))
 
 
 def _unwritable(path: Path, why: str) -> InputError:
@@ -203,7 +156,6 @@ def _unwritable(path: Path, why: str) -> InputError:
 
 
 def _tables(db: sqlite3.Connection) -> None:
-    """The verdict is NULL until it is known: a run that was interrupted gets it when it is listed."""
     texts = ["kind", "label", "machine", "choices", "arms", "origin", "words", "said", "name", "note", "work"]
     db.execute(
         "CREATE TABLE runs (id TEXT PRIMARY KEY, created REAL NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL, "

@@ -15,15 +15,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.paths import ablation_folder
 from tokendyno.backend.runs.history_file import cannot_be, check_format, connect, open_file
 from tokendyno.backend.runs.records import Created, Ended, Record, encode_record
-from tokendyno.backend.runs.retention import (
-    AGES_AFTER_S,
-    STEADY_S,
-    Deleted,
-    Retention,
-    prune,
-    prune_ablations,
-    remove_marked,
-)
+from tokendyno.backend.runs.retention import Deleted, Retention, prune, prune_ablations, remove_marked
 from tokendyno.backend.runs.row import RunRow, row_of, searched
 
 log = logging.getLogger("tokendyno")
@@ -42,8 +34,6 @@ NUMBERED_RUNS = 4096
 
 PRUNE_EVERY_S = 3600.0
 
-MAX_MESSAGES = 8
-
 
 class Item(NamedTuple):
     """A record on its way to disk. `seq`: its place in the run."""
@@ -56,12 +46,12 @@ class Item(NamedTuple):
 class HistoryWriter:
     """Writes one history file. Any thread may call it. InputError if no history can be kept at `path`.
 
-    trouble    what is not being kept at this moment, and what to do; "" while all is well
-    set_aside  what was said when a damaged file was set aside; "" if none was
+    trouble   what is not being kept at this moment, and what to do; "" while all is well
+    messages  what was deleted, and what could not be kept
     """
 
     def __init__(self, path: Path, retention: Retention) -> None:
-        self.trouble, self.messages, self.set_aside = "", list[str](), ""
+        self.trouble = ""
         self._path, self._retention = path, retention
         self._items: list[Item] = []
         self._numbers: dict[str, int] = {}
@@ -71,12 +61,16 @@ class HistoryWriter:
         self._db: sqlite3.Connection | None = None
         me = psutil.Process()
         self._process = (me.pid, me.create_time())
-        self._clock_s, self._steady_s = time.time(), time.monotonic()
-        self._prune_at_s = self._steady_s
-        self._deleted, self._deleted_message = Deleted(), ""
+        self._prune_at_s = time.monotonic()
+        self._deleted, self._lost = Deleted(), ""
         self._attempt(first=True)  # what is wrong with the file is known now
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
         self._thread.start()
+
+    @property
+    def messages(self) -> list[str]:
+        deleted = self._retention.sentence(self._deleted) if any(self._deleted) else ""
+        return [message for message in (deleted, self._lost) if message]
 
     def add(self, run_id: str, *records: Record) -> None:
         """Append records of a run; they are written in one transaction, within about 0.1 s."""
@@ -108,13 +102,6 @@ class HistoryWriter:
             self._changed.notify_all()
         self._thread.join(END_S)
 
-    def report(self, message: str) -> None:
-        """Say something once. Whoever opens the history says what is known by then."""
-        if message not in self.messages:
-            if self._db is not None:
-                log.warning("%s", message)
-            self.messages = [*self.messages, message][-MAX_MESSAGES:]
-
     # --- the thread -------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -133,9 +120,9 @@ class HistoryWriter:
         if self.waiting():  # what came during the last attempt
             self._attempt()
         if left := {item.run_id for item in self.waiting()}:
-            runs = f"{len(left):,} run{'' if len(left) == 1 else 's'}"
-            self.report(
-                f"{runs} could not be kept in the history, or only in part: tokendyno ended before it could be written."
+            self._lose(
+                f"{len(left):,} run{'s' * (len(left) > 1)} could not be kept in the history, or only in part: "
+                "tokendyno ended before it could be written."
             )
         self._close_file()
         with self._changed:
@@ -171,12 +158,14 @@ class HistoryWriter:
         waiting = f" {count:,} records wait in memory and are written once that is over." if count else ""
         self.trouble = f"Runs are not being kept. {why}{waiting}"
 
+    def _lose(self, message: str) -> None:
+        log.warning("%s", message)
+        self._lost = message
+
     def _opened(self) -> sqlite3.Connection:
         """The file, opened anew after it could not be written."""
         if self._db is None:
-            if aside := open_file(self._path):
-                self.set_aside = aside
-                self.report(aside)
+            open_file(self._path)
             self._db = connect(self._path)
         check_format(self._db, self._path)
         return self._db
@@ -202,34 +191,23 @@ class HistoryWriter:
                     "UPDATE runs SET status = ?, verdict = ?, said = said || ' ' || ? WHERE id = ?",
                     (record.status, record.verdict, searched(record.verdict or ""), run_id),
                 )
-            insert = "INSERT INTO records (run_id, seq, body) SELECT id, ?, ? FROM runs WHERE id = ?"
-            if not db.execute(insert, (seq, body, run_id)).rowcount:
-                self.report(f"Run {run_id[:8]} is not kept: the file that its beginning was in is gone.")
+            db.execute("INSERT INTO records VALUES (?, ?, ?)", (run_id, seq, body))
         except (sqlite3.IntegrityError, sqlite3.DataError, ValueError, TypeError) as error:
             # this record never fits; the others do
-            self.report(f"Part of the history could not be kept ({type(error).__name__}: {error}).")
-
-    # --- retention --------------------------------------------------------------------------------
+            self._lose(f"Part of the history could not be kept ({type(error).__name__}: {error}).")
 
     def _prune(self) -> None:
-        """Remove what was deleted a while ago and some runs that are past a limit, if that is due and nothing waits."""
-        now_s = time.monotonic()
-        if self._db is None or now_s < self._prune_at_s or self._items:
+        """Remove what was deleted a while ago and some runs that are past a limit, if it is time and nothing waits."""
+        if self._db is None or time.monotonic() < self._prune_at_s or self._items:
             return
-        up_s = now_s - self._steady_s
-        ages = up_s >= AGES_AFTER_S and abs(time.time() - self._clock_s - up_s) < STEADY_S
+        gone = Deleted()
         try:
             remove_marked(self._db, time.time())
-            gone = prune(self._db, self._retention, time.time(), ages)
+            gone = prune(self._db, self._retention, time.time())
             if gone == Deleted():
-                gone = prune_ablations(ablation_folder(self._path), self._retention, time.time(), ages)
+                gone = prune_ablations(ablation_folder(self._path), self._retention, time.time())
         except sqlite3.Error as error:
             log.warning("old runs could not be deleted: %s", error)
-            gone = Deleted()
         if gone == Deleted():
-            self._prune_at_s = now_s + (AGES_AFTER_S if up_s < AGES_AFTER_S else PRUNE_EVERY_S)
-            return
+            self._prune_at_s = time.monotonic() + PRUNE_EVERY_S
         self._deleted = Deleted(*map(operator.add, self._deleted, gone))
-        self.messages = [one for one in self.messages if one != self._deleted_message]
-        self._deleted_message = self._retention.sentence(self._deleted)
-        self.report(self._deleted_message)

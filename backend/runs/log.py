@@ -5,19 +5,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.runs import earlier
 from tokendyno.backend.runs.earlier import expected_s, whole_s
-from tokendyno.backend.runs.gate import PairReading, same_pair
-from tokendyno.backend.runs.quality import whole_reading
+from tokendyno.backend.runs.quality import PairReading, same_pair, whole_reading
 from tokendyno.backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")
 
-KEPT_IN_MEMORY = 16
+CACHED_RUNS = 16
 
 END_WAIT_S = 0.5
 """How long the end of a run may wait for the disk before it is shown; it takes some milliseconds as a rule."""
@@ -26,20 +24,10 @@ MAX_SEARCHED = 200
 """Runs of a model among which a reading of two arms is looked for, the newest first."""
 
 
-class RecordStore(earlier.Records, Protocol):
-    """Where records outlive the process (`tokendyno.backend.runs.store.Store`)."""
-
-    @property
-    def trouble(self) -> str: ...
-    def add(self, run_id: str, record: Record) -> None: ...
-    def flush(self, limit_s: float) -> None: ...
-    def newest(self, owner: str) -> str | None: ...
-
-
 class RunLog:
     """All runs: live and recent ones in memory, every one in the store. `recordings`: records of runs from files."""
 
-    def __init__(self, store: RecordStore, recordings: Callable[[str], list[Record]] = lambda run_id: []) -> None:
+    def __init__(self, store: Store, recordings: Callable[[str], list[Record]] = lambda run_id: []) -> None:
         self._store, self._recordings = store, recordings
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()
@@ -77,12 +65,6 @@ class RunLog:
         if run is not None and run.ended:  # a live run of another process keeps growing: read it again each time
             self._remember(run)
         return run
-
-    def peek(self, run_id: str) -> Run | None:
-        """A run by id, without displacing another one from memory: for a look at many runs."""
-        with self._lock:
-            run = self._runs.get(run_id)
-        return run or self._read(run_id)
 
     def forget(self, run_id: str) -> None:
         """A run was deleted, or is had back: what is in memory of it no longer counts."""
@@ -149,5 +131,5 @@ class RunLog:
         with self._lock:
             self._runs[run.id] = run
             ended = [r.id for r in self._runs.values() if r.ended and r.id != run.id]
-            for run_id in ended[: max(0, len(self._runs) - KEPT_IN_MEMORY)]:
+            for run_id in ended[: max(0, len(self._runs) - CACHED_RUNS)]:
                 del self._runs[run_id]

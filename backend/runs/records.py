@@ -140,7 +140,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
     """The last record of a run.
 
     bad_input  the request was invalid; nothing broke
-    verdict    what the run came to, in a line; None where that was not asked (`backend/history/line.py` does)
+    verdict    what the run came to, in a line; None where that was not asked (`backend/history/history.py` does)
     """
 
     at_s: float

@@ -18,12 +18,6 @@ from tokendyno.backend.hosting.limits import Limits
 
 DAYS, MIB = "TOKENDYNO_HISTORY_DAYS", "TOKENDYNO_HISTORY_MIB"
 
-AGES_AFTER_S = 600.0
-"""Nothing is deleted for its age sooner after the start: a machine's clock may not be set yet."""
-
-STEADY_S = 60.0
-"""A wall clock that moved further than this against a steady one has jumped: ages are not trusted."""
-
 UNDO_S = 3_600.0
 """A deleted run can be had back for this long; then it is removed."""
 
@@ -73,9 +67,9 @@ class Deleted(NamedTuple):
     ablations: int = 0
 
 
-def prune(db: sqlite3.Connection, retention: Retention, now_s: float, ages: bool) -> Deleted:
-    """Delete up to `AT_ONCE` runs past a limit. `now_s`: since the epoch; `ages`: whether that clock is trusted."""
-    if ages and retention.max_age_s is not None:
+def prune(db: sqlite3.Connection, retention: Retention, now_s: float) -> Deleted:
+    """Delete up to `AT_ONCE` runs past a limit. `now_s`: since the epoch."""
+    if retention.max_age_s is not None:
         old = _delete(db, f"NOT pinned AND NOT {NAMED} AND created < ?", (now_s - retention.max_age_s,))
         if old:
             return Deleted(old=old)
@@ -84,7 +78,7 @@ def prune(db: sqlite3.Connection, retention: Retention, now_s: float, ages: bool
     return Deleted()
 
 
-def prune_ablations(folder: Path, retention: Retention, now_s: float, ages: bool) -> Deleted:
+def prune_ablations(folder: Path, retention: Retention, now_s: float) -> Deleted:
     """Delete the journals of this folder that are past a limit, by when they were last written."""
     journals, left_bytes = [], 0
     for path in folder.glob("*.jsonl"):
@@ -94,7 +88,7 @@ def prune_ablations(folder: Path, retention: Retention, now_s: float, ages: bool
             left_bytes += found.st_size
     deleted = 0
     for at_s, size, path in sorted(journals):
-        old = ages and retention.max_age_s is not None and at_s < now_s - retention.max_age_s
+        old = retention.max_age_s is not None and at_s < now_s - retention.max_age_s
         large = retention.max_ablation_bytes is not None and left_bytes > retention.max_ablation_bytes
         if old or large:
             with suppress(OSError), path.open("rb") as file:

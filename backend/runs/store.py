@@ -19,15 +19,11 @@ log = logging.getLogger("tokendyno")
 CHANGE_WAIT_S = 2.0
 """How long a change that a user asked for waits for a lock."""
 
-
 _PHASES = "SELECT body FROM records WHERE run_id = ? AND instr(body, CAST('\"progress\"' AS BLOB)) ORDER BY seq"
 
 
 class Store:
-    """Implements `tokendyno.backend.runs.log.RecordStore`. `path` None keeps the history in memory only.
-
-    InputError if no history can be kept at `path`.
-    """
+    """`path` None keeps the history in memory only. InputError if no history can be kept at `path`."""
 
     def __init__(self, path: Path | None, retention: Retention | None = None) -> None:
         self.path = path
@@ -65,11 +61,6 @@ class Store:
         """Write what is left and end the writer thread."""
         if self._writer:
             self._writer.close()
-
-    def refuse_set_aside(self) -> None:
-        """InputError if the file could not be read and was set aside."""
-        if self._writer and self._writer.set_aside:
-            raise InputError(self._writer.set_aside)
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
@@ -109,21 +100,17 @@ class Store:
         return _phase_ends(found)
 
     def _read_file(self, run_id: str) -> list[Record]:
-        rows = self.query("SELECT status, deleted_at FROM runs WHERE id = ?", (run_id,))
-        if not rows or rows[0][1] is not None:
-            return []
-        records, whole = list[Record](), rows[0][0] == "running"
-        for seq, body in self.query("SELECT seq, body FROM records WHERE run_id = ? ORDER BY seq", (run_id,)):
-            record = None
-            if seq == len(records):
-                with suppress(*BROKEN_RECORD):
-                    record = decode_record(body)
-            if record is None:
-                whole = False
-                break
-            records.append(record)
-        if records and not whole and not isinstance(records[-1], Ended):
-            records.append(Ended(getattr(records[-1], "at_s", 0.0), "interrupted", UNREADABLE))
+        records = list[Record]()
+        rows = self.query(
+            "SELECT body FROM runs JOIN records ON run_id = id WHERE id = ? AND deleted_at IS NULL ORDER BY seq",
+            (run_id,),
+        )
+        for (body,) in rows:
+            try:
+                records.append(decode_record(body))
+            except BROKEN_RECORD:
+                at_s = getattr(records[-1], "at_s", 0.0) if records else 0.0
+                return [*records, Ended(at_s, "interrupted", UNREADABLE)]
         return records
 
     def recent(self, model: str, limit: int) -> list[Created]:
@@ -145,8 +132,7 @@ class Store:
         found = [(one.created, one.id) for one in self._begun() if one.owner == owner]
         if self.path is not None:
             newest_of = (
-                "SELECT CAST(created AS REAL), id FROM runs WHERE owner = ? AND deleted_at IS NULL "
-                "ORDER BY created DESC LIMIT 1"
+                "SELECT created, id FROM runs WHERE owner = ? AND deleted_at IS NULL ORDER BY created DESC LIMIT 1"
             )
             with suppress(InputError):
                 found += self.query(newest_of, (owner,))

@@ -8,8 +8,7 @@ import msgspec
 from tokendyno.backend.errors import unknown
 from tokendyno.backend.files.toml import read_toml
 from tokendyno.backend.paths import PRESETS
-from tokendyno.backend.traffic.draw import Draw, draw
-from tokendyno.backend.traffic.requests import Limits, Traffic
+from tokendyno.backend.traffic.requests import Draw, Limits, Traffic, draw
 
 
 class TrafficPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,11 +1,70 @@
-"""The requests of a batch run, as values that a run stores: what arrives when, and what it asks for."""
+"""The requests of a batch run: what they are drawn from, what arrives when, and what it asks for."""
 
 import math
+import random
+from typing import Literal
 
 import msgspec
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.traffic.shape import MAX_REQUESTS, Draw
+
+MAX_REQUESTS = 2_000
+Arrival = Literal["at-once", "poisson", "burst"]
+
+
+class Draw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What requests are drawn from. Lengths are uniform between two numbers, both included.
+
+    long_share   share of the requests whose prompt length is drawn from `long_prompt_tokens` instead
+    arrival      at-once: all at 0; poisson: independent arrivals, `rate_per_s` of them on average;
+                 burst: `burst` requests at once, `rate_per_s` requests a second on average
+    """
+
+    requests: int = 100
+    prompt_tokens: tuple[int, int] = (16, 256)
+    new_tokens: tuple[int, int] = (16, 256)
+    long_share: float = 0.0
+    long_prompt_tokens: tuple[int, int] = (1_024, 2_048)
+    arrival: Arrival = "at-once"
+    rate_per_s: float = 0.0
+    burst: int = 8
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.requests <= MAX_REQUESTS:
+            raise InputError(
+                f"{self.requests:,} requests were asked for; it must be a whole number from 1 to {MAX_REQUESTS:,}."
+            )
+        for name in ("prompt_tokens", "new_tokens", "long_prompt_tokens"):
+            low, high = getattr(self, name)
+            if not 1 <= low <= high:
+                raise InputError(
+                    f"{name} is {low} to {high}; it must be two whole numbers, 1 or more, the smaller one first."
+                )
+        if not 0 <= self.long_share <= 1:
+            raise InputError(f"long_share is {self.long_share}; it must be from 0 to 1.")
+        if self.burst < 1:
+            raise InputError(f"burst is {self.burst}; it must be 1 or more.")
+        if self.arrival != "at-once" and not 0 < self.rate_per_s < math.inf:
+            raise InputError(f"{self.arrival} arrivals need a rate above 0 requests a second (--rate).")
+
+    def label(self, seed: int) -> str:
+        """In words."""
+        how = {
+            "at-once": "all at once",
+            "poisson": f"{self.rate_per_s:g} a second (Poisson)",
+            "burst": f"in bursts of {self.burst}, {self.rate_per_s:g} a second",
+        }[self.arrival]
+        long = f", {self.long_share:.0%} of them {_range(self.long_prompt_tokens)}" if self.long_share else ""
+        return (
+            f"{self.requests} requests, prompts of {_range(self.prompt_tokens)} tokens{long}, outputs of "
+            f"{_range(self.new_tokens)} tokens, {how}, seed {seed}"
+        )
+
+
+def _range(ends: tuple[int, int]) -> str:
+    low, high = ends
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
 
 MAX_CONCURRENT = 256
 MAX_PAGES = 1_000_000
@@ -118,3 +177,65 @@ def check_request(one: TrafficRequest, name: str) -> None:
 def _within(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise InputError(f"{name} is {value:,}; it must be a whole number from {low:,} to {high:,}.")
+
+
+# --- drawing by seed -------------------------------------------------------------------------------
+
+DISTINCT_PROMPTS = 1 << 30
+
+
+def draw(shape: Draw, seed: int) -> list[TrafficRequest]:
+    """The requests, in the order of their arrival, by `Random.random` alone, whose values Python keeps for a seed."""
+    chance = random.Random(seed).random
+    arrival_s, found = 0.0, []
+    for i in range(shape.requests):
+        if shape.arrival == "poisson":
+            arrival_s += -math.log(1.0 - chance()) / shape.rate_per_s if i else 0.0
+        elif shape.arrival == "burst":
+            arrival_s = i // shape.burst * shape.burst / shape.rate_per_s
+        long = shape.long_share > 0 and chance() < shape.long_share
+        prompt = _between(chance(), shape.long_prompt_tokens if long else shape.prompt_tokens)
+        new = _between(chance(), shape.new_tokens)
+        found.append(TrafficRequest(round(arrival_s, 6), new, prompt, seed=int(chance() * DISTINCT_PROMPTS)))
+    return found
+
+
+def _between(chance: float, ends: tuple[int, int]) -> int:
+    low, high = ends
+    return low + int(chance * (high - low + 1))
+
+
+# --- the text of a drawn prompt --------------------------------------------------------------------
+
+_NAMES = ("Pip", "Tim", "Lily", "Sam", "Mia", "Ben", "Anna", "Max", "Zoe", "Leo", "Sue", "Tom")
+_VERBS = ("found", "saw", "liked", "took", "lost", "made", "wanted", "gave away", "hid", "looked for", "painted")
+_COLOURS = ("red", "blue", "green", "big", "small", "old", "new", "shiny", "soft", "happy", "yellow", "funny")
+_THINGS = ("ball", "dog", "cat", "tree", "box", "boat", "bird", "cake", "hat", "car", "flower", "book", "stone")
+_PLACES = (
+    "in the garden",
+    "at the park",
+    "by the lake",
+    "in the house",
+    "on the hill",
+    "near the river",
+    "at school",
+    "in the forest",
+    "on the beach",
+    "behind the door",
+)
+
+
+def prompt_text(seed: int, words: int) -> str:
+    """At least so many words, which every tokenizer turns into at least as many tokens."""
+    chance = random.Random(seed).random
+    found: list[str] = []
+
+    def one(of: tuple[str, ...]) -> str:
+        return of[int(chance() * len(of))]
+
+    count = 0
+    while count < words:
+        sentence = f"{one(_NAMES)} {one(_VERBS)} a {one(_COLOURS)} {one(_THINGS)} {one(_PLACES)}."
+        found.append(sentence)
+        count += len(sentence.split())
+    return " ".join(found)

@@ -6,8 +6,7 @@ import msgspec
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.redact import told
-from tokendyno.backend.traffic.requests import TrafficRequest, check_request
-from tokendyno.backend.traffic.shape import MAX_REQUESTS
+from tokendyno.backend.traffic.requests import MAX_REQUESTS, TrafficRequest, check_request
 
 MAX_TRACE_BYTES = 16 << 20
 """Eight bytes for each token that all requests may have together."""

@@ -16,12 +16,19 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.views.card import card_of
-from tokendyno.backend.views.differences import batch_differences
-from tokendyno.backend.views.heads import Heads, pulled
-from tokendyno.backend.views.ledger import ledger_rows
-from tokendyno.backend.views.live import ArmOnPage, Pulled, RunOnPage, arm_fields, pull_fields, run_fields
-from tokendyno.backend.views.tiles import WAIT_TEXTS, batch_details, batch_tiles, joined
-from tokendyno.backend.views.verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
+from tokendyno.backend.views.comparison import pair_of
+from tokendyno.backend.views.live import (
+    ArmOnPage,
+    Heads,
+    Pulled,
+    RunOnPage,
+    arm_fields,
+    pull_fields,
+    pulled,
+    run_fields,
+)
+from tokendyno.backend.views.tiles import WAIT_TEXTS, joined
+from tokendyno.backend.views.verdict import compared, differing_at, same_sentence, why_sentence
 
 MOST_BUCKETS = 16
 """Lengths that are shown, the shortest first: unpadded prompts have one each."""
@@ -42,7 +49,7 @@ class Bucket(msgspec.Struct, frozen=True):
     said: str
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Requested(msgspec.Struct, frozen=True):
     """What the requests ask for, in columns; `prompt_tokens` is estimated where a text was given."""
 
     arrival_s: list[float]
@@ -77,7 +84,7 @@ class BatchHead(RunOnPage, frozen=True, kw_only=True):
     compared: int
     differ: dict[int, int]
     waits: dict[WaitReason, str]
-    asked: Asked | None
+    asked: Requested | None
     arms: list[BatchArmHead]
 
 
@@ -107,13 +114,10 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
     """A run at one moment. `now_s`: seconds since it was created."""
     traffic = run.request.traffic
     assert traffic is not None
-    arms = [_arm(run, name, traffic) for name in run.arms]
-    over = all(arm.completed(0) for arm in run.arms.values()) and len(arms) == 2
-    summaries = list(run.batch_summaries.values()) if over else []
+    arms, pair = [_arm(run, name, traffic) for name in run.arms], pair_of(run)
     return BatchHead(
-        **run_fields(run, now_s, arms, batch_verdict(run) if run.ended else None, card_of(run)),
+        **run_fields(run, now_s, arms, pair, card_of(run, pair=pair)),
         max_new_tokens=sum(one.max_new_tokens for one in traffic.requests),
-        differences=batch_differences(summaries[0], summaries[1], run.comparison()) if summaries else {},
         traffic=traffic.label,
         slots=_slots(run, traffic),
         why=why_sentence(run) if run.ended else "",
@@ -121,7 +125,7 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         compared=compared(run),
         differ=differing_at(run),
         waits=WAIT_TEXTS,
-        asked=_asked(traffic),
+        asked=_requested(traffic),
         arms=arms,
     )
 
@@ -132,23 +136,19 @@ def _slots(run: Snapshot, traffic: Traffic) -> int:
     return max(started, default=min(traffic.concurrent, len(traffic.requests)))
 
 
-def _asked(traffic: Traffic) -> Asked:
+def _requested(traffic: Traffic) -> Requested:
     found = traffic.requests
-    return Asked([r.arrival_s for r in found], [r.tokens for r in found], [r.max_new_tokens for r in found])
+    return Requested([r.arrival_s for r in found], [r.tokens for r in found], [r.max_new_tokens for r in found])
 
 
 def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
     arm, choices = run.arms[name], run.planned(name).planned
-    figures, pages = run.batch_summaries[name], arm.batch.pages
-    peak_bytes = arm.finished.peak_memory_bytes if arm.finished else None
+    pages = arm.batch.pages
     compiled = arm.finished is not None and divided(choices.get("compile", "off"))[0] not in ("off", "module")
     shapes = cast(ShapesKind, choices.get("shapes", "exact"))
     return BatchArmHead(
         **arm_fields(run, name),
         kind=choices.get("batching", "off"),
-        tiles=batch_tiles(figures, traffic.limits),
-        details=batch_details(figures, peak_bytes, run.memory_label) if arm.finishes else [],
-        ledger=ledger_rows(run.ledger(name)),
         pages=pages.groups if pages else [],
         cache_bytes=pages.cache_bytes if pages else 0,
         buckets=buckets(arm, shapes, traffic.requests) if compiled else [],

@@ -6,29 +6,27 @@ from typing import Literal
 import msgspec
 
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S
-from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import variation
 from tokendyno.backend.runs.summary import NOISY_CV, Comparison
 from tokendyno.backend.runs.texts import changes_format
 from tokendyno.backend.units import bytes_text, seconds_text, three, times
-from tokendyno.backend.views.arm_names import arm_names
-from tokendyno.backend.views.differences import Difference, batch_differences, differences
-from tokendyno.backend.views.gate import agreement, gate_text, share_text
-from tokendyno.backend.views.quality import cost_of
-from tokendyno.backend.views.tiles import joined, step_word
-from tokendyno.backend.views.verdict import (
-    SAME_BYTES,
+from tokendyno.backend.views.comparison import (
     TIMES_FROM,
     USEFUL,
     Bytes,
+    Difference,
     Headline,
-    bytes_of,
-    compared,
+    Pair,
+    capitalized,
     headline,
     less_or_more,
-    memory_noise,
+    pair_of,
 )
+from tokendyno.backend.views.quality import agreement, cost_of, gate_text, share_text
+from tokendyno.backend.views.tiles import joined, step_word
+from tokendyno.backend.views.verdict import compared
 
 Tone = Literal["good", "caution", "bad", "open"]
 
@@ -79,84 +77,68 @@ class Card(msgspec.Struct, frozen=True):
     cost: str = ""
 
 
-def card_of(run: Snapshot, gate: Gate | None = None) -> Card | None:
-    """The card of two arms; None until both have ended a run. `gate`: what is known of quality, of one prompt."""
-    found = run.comparison()
-    if found is None or run.status == "interrupted" or not all(arm.completed(0) for arm in run.arms.values()):
+def card_of(run: Snapshot, gate: Gate | None = None, pair: Pair | None = None) -> Card | None:
+    """The card of two arms; None until both have ended a run. `gate`: what is known of quality, of one prompt; `pair`:
+    the arms, where they were compared already."""
+    pair = pair or pair_of(run)
+    if pair is None or pair.found is None or run.status == "interrupted":
         return None
-    return _of_prompt(run, found, gate) if run.request.traffic is None else _of_requests(run, found)
+    if not all(arm.completed(0) for arm in run.arms.values()):
+        return None
+    return (_of_prompt if run.request.traffic is None else _of_requests)(run, pair, pair.found, gate)
 
 
-def _of_prompt(run: Snapshot, found: Comparison, gate: Gate | None) -> Card:
+def _of_prompt(run: Snapshot, pair: Pair, found: Comparison, gate: Gate | None) -> Card:
     a, b = (run.summary(name) for name in run.arms)
-    memory = bytes_of([a.peak_memory_bytes, b.peak_memory_bytes], memory_noise(run))
-    kv = bytes_of([a.kv_bytes, b.kv_bytes], SAME_BYTES)
-    gained = ""
+    gained, apart = "", pair.differences
     if found.outcome in ("a_faster", "b_faster") and a.latency_mean_s and b.latency_mean_s:
         saved_s = a.latency_mean_s - b.latency_mean_s
         gained = f"{'saves' if saved_s > 0 else 'costs'} {joined(abs(saved_s))} a {step_word(run.unit)}"
-    apart = differences(run)
     tiles = [
         _tile(f"Time a {step_word(run.unit)}", seconds_text, a.latency_mean_s, b.latency_mean_s, apart.get("latency")),
         _quality_tile(run, gate) if run.unit == "token" else None,
         _tile("First token", seconds_text, a.ttft_s, b.ttft_s, apart.get("ttft")),
         _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, apart.get("memory")),
     ]
-    return _card(
-        run,
-        found,
-        headline(found, arm_names(run)),
-        _recommendation(run, found, memory, kv, gate),
-        _reason(run, gained, memory, _quality_sentence(run, gate)),
-        tiles,
-        _cost(run, [a.batch_tokens_per_s, b.batch_tokens_per_s]) if run.unit == "token" else "",
-    )
+    rates = [a.batch_tokens_per_s, b.batch_tokens_per_s] if run.unit == "token" else []
+    return _card(run, pair, found, gate, gained, tiles, rates)
 
 
-def _of_requests(run: Snapshot, found: Comparison) -> Card:
+def _of_requests(run: Snapshot, pair: Pair, found: Comparison, _: Gate | None) -> Card:
     """Where the arms keep numbers in different formats, nobody has read what that costs in quality."""
     a, b = run.batch_summaries.values()
-    peaks = [arm.finished.peak_memory_bytes if arm.finished else None for arm in run.arms.values()]
-    memory = bytes_of(peaks, memory_noise(run))
     gate = None
     if changes_format(*(run.planned(name).planned for name in run.arms)):
         gate = Gate("random" if run.request.model.startswith("random:") else "unread")
-    gained = ""
+    gained, apart, same = "", pair.differences, run.same_tokens()
     if found.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
         more = b.useful_tokens_s - a.useful_tokens_s
         gained = f"serves {three(abs(more))} {USEFUL} {'more' if more > 0 else 'fewer'}"
-    apart, same = batch_differences(a, b, found), run.same_tokens()
+    peak_a, peak_b = (arm.peak_memory_bytes for arm in run.arms.values())
     tiles = [
         _tile("Useful tokens", _of("tok/s"), a.useful_tokens_s, b.useful_tokens_s, apart.get("useful")),
         _tile("Goodput", _of("req/s"), a.goodput_s, b.goodput_s, apart.get("goodput")),
         _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, apart.get("ttft")),
-        _tile("Peak memory", bytes_text, peaks[0], peaks[1], None),
+        _tile("Peak memory", bytes_text, peak_a, peak_b, None),
         CardTile("Same tokens", "n/a" if same is None else f"{same} of {compared(run)}", "", "requests", ""),
     ]
-    card = _card(
-        run,
-        found,
-        headline(found, arm_names(run), serves=True),
-        _recommendation(run, found, memory, None, gate),
-        _reason(run, gained, memory, _quality_sentence(run, gate)),
-        tiles,
-        _cost(run, [a.useful_tokens_s, b.useful_tokens_s]),
-    )
+    card = _card(run, pair, found, gate, gained, tiles, [a.useful_tokens_s, b.useful_tokens_s])
     unread = gate is not None and gate.state == "unread" and found.decided and card.tone == "open"
     return msgspec.structs.replace(card, next=None) if unread else card
 
 
 def _card(
     run: Snapshot,
+    pair: Pair,
     found: Comparison,
-    head: Headline,
-    advice: tuple[Tone, str],
-    reason: str,
+    gate: Gate | None,
+    gained: str,
     tiles: Sequence[CardTile | None],
-    cost: str,
+    tokens_per_s: Sequence[float | None],
 ) -> Card:
-    """A card, from what a run of one prompt and one of many requests say of it."""
-    names, (tone, recommendation) = arm_names(run), advice
+    """A card, from what a run of one prompt and one of many requests say of it. `gained`: in speed."""
+    head = headline(found, pair.names, serves=run.request.traffic is not None)
+    tone, recommendation = _recommendation(run, found, pair, gate)
     return Card(
         head.lead,
         head.figure,
@@ -166,21 +148,19 @@ def _card(
         found.high,
         run.pair_ratios,
         _ends(head, found),
-        names,
+        dict(pair.names),
         found.decided,
         recommendation,
         tone,
-        reason,
+        _reason(run, gained, pair.memory, _quality_sentence(run, gate)),
         _confidence(run, found),
         [tile for tile in tiles if tile is not None],
-        _next(run, tone, names),
-        cost,
+        _next(run, tone, pair.names),
+        _cost(run, pair.names, tokens_per_s),
     )
 
 
-def _recommendation(
-    run: Snapshot, found: Comparison, memory: Bytes | None, kv: Bytes | None, gate: Gate | None
-) -> tuple[Tone, str]:
+def _recommendation(run: Snapshot, found: Comparison, pair: Pair, gate: Gate | None) -> tuple[Tone, str]:
     """One of a few recommendations, and its tone."""
     if run.equal_arms:
         return "open", "The arms are equal"
@@ -191,7 +171,7 @@ def _recommendation(
     if gate_text(gate).missed:
         return "bad", "Not worth it here: it writes worse"
     faster = found.outcome == "b_faster"
-    smaller = any(pair is not None and pair.change("B") < 0 for pair in (memory, kv))
+    smaller = any(size is not None and size.change("B") < 0 for size in (pair.memory, pair.kv))
     if (faster or smaller) and gate is not None and gate.state == "unread":
         return "open", "Not decided yet: quality was not read"
     if faster:
@@ -211,14 +191,13 @@ def _reason(run: Snapshot, gained: str, memory: Bytes | None, quality: str) -> s
     return " ".join(filter(None, [f"It {' and '.join(parts)}." if parts else "", quality]))
 
 
-def _cost(run: Snapshot, tokens_per_s: Sequence[float | None]) -> str:
+def _cost(run: Snapshot, names: Mapping[str, str], tokens_per_s: Sequence[float | None]) -> str:
     """What a million tokens cost in either arm, where the price of the machine was given."""
     price, rates = run.request.price_per_hour, [rate for rate in tokens_per_s if rate]
     if not price or len(rates) != len(run.arms):
         return ""
     costs = [
-        f"{three(1e6 * price / 3600 / rate)} with {name}"
-        for rate, name in zip(rates, arm_names(run).values(), strict=True)
+        f"{three(1e6 * price / 3600 / rate)} with {name}" for rate, name in zip(rates, names.values(), strict=True)
     ]
     what, left_out = ("tokens", ", the prompt not counted") if run.request.traffic is None else ("useful tokens", "")
     return f"A million {what} cost {' and '.join(costs)}, at {price:g} an hour{left_out}."
@@ -321,3 +300,37 @@ def _ends(head: Headline, found: Comparison) -> str:
     if head.ends:
         return f"{head.ends} ({found.confidence:.0%})"
     return "the pairs differ too much to bound it" if found.low is not None else ""
+
+
+# --- the figure beside each chart of a slide --------------------------------------------------------
+
+
+class SlideFigure(msgspec.Struct, frozen=True):
+    """A figure inside its sentence: `lead` before it, `tail` behind it."""
+
+    lead: str
+    figure: str
+    tail: str
+
+
+def slide_figures(run: Snapshot, card: Card | None, pair: Pair | None) -> dict[str, SlideFigure]:
+    """By the key of a chart; of memory and KV cache only where they differ."""
+    if card is None or pair is None:
+        name = next(iter(run.arms))
+        one, alone = run.summary(name), dict[str, SlideFigure]()
+        if one.latency_mean_s is not None:
+            alone["latency"] = SlideFigure("", joined(one.latency_mean_s), f"a {step_word(run.unit)} in arm {name}")
+        if one.kv_bytes:
+            size, unit = bytes_text(one.kv_bytes)
+            alone["kv"] = SlideFigure("", size, f"{unit} of KV cache in arm {name}")
+        return alone
+    found = {"latency": SlideFigure(card.lead, card.figure, card.tail)}
+    for key, what, sizes in (("memory", "memory", pair.memory), ("kv", "KV cache", pair.kv)):
+        change = 0.0 if sizes is None or run.equal_arms else sizes.change("B")
+        if sizes is None or not change:
+            continue
+        smaller, larger = ("B", "A") if change < 0 else ("A", "B")
+        share, _, less = less_or_more(sizes.change(smaller)).partition(" ")
+        lead = capitalized(f"{card.names[smaller]} takes")
+        found[key] = SlideFigure(lead, share, f"{less} {what} than {card.names[larger]}")
+    return found

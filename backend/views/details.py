@@ -8,18 +8,19 @@ from tokendyno.backend.counts import Memory, RunCounts
 from tokendyno.backend.messages import Loaded, PhaseName, RankMemory
 from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.runs.statistics import MIN_SAMPLES
 from tokendyno.backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
 from tokendyno.backend.units import bytes_text, three
+from tokendyno.backend.views.phases import PHASE_TITLES
 from tokendyno.backend.views.tiles import (
-    PHASE_TITLES,
     Pair,
     Tile,
+    batch_details,
     in_bytes,
     in_percent,
     in_seconds,
     joined,
     of_unit,
+    percentile_tile,
     step_word,
     tile,
 )
@@ -30,16 +31,24 @@ _WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
 
 
 def detail_rows(run: Snapshot, name: str) -> list[Tile]:
-    """What stands behind the tiles of one arm."""
-    arm, summary = run.arms[name], run.summary(name)
-    counts = arm.finishes[max(arm.finishes)].counts if arm.finishes else RunCounts()
+    """What stands behind the tiles of an arm of any run, once it has ended one."""
+    arm = run.arms[name]
+    if not arm.finishes:
+        return []
+    if run.request.traffic is not None:
+        return batch_details(run.batch_summaries[name], arm.peak_memory_bytes, run.memory_label)
+    summary, counts, bound = run.summary(name), arm.finishes[max(arm.finishes)].counts, arm.prefill
     phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
     return [
         *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label),
-        *load_rows(arm.loaded),
-        roofline_row(summary, arm.roofline_work, arm.roofline_note, run.unit),
-        *prompt_pass_rows(prompt_pass(run, name), arm.prefill),
-        *prefill_rows(arm.prefill),
+        *_load_rows(arm.loaded),
+        _roofline_row(summary, arm.roofline_work, arm.roofline_note, run.unit),
+        *prompt_pass_rows(prompt_pass(run, name), bound),
+        *(
+            [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(bound.seconds), bound.work)]
+            if bound
+            else []
+        ),
         *(check.tile() for check in memory_checks_of(run, name)),
         *_rank_rows(arm.finished.ranks if arm.finished else []),
     ]
@@ -68,11 +77,11 @@ def details(
     energy = of_unit(s.energy_per_token_j, "J")
     need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
     rows = [
-        _median(s, unit),
-        _percentile(0.90, s.latency_p90_s),
-        _percentile(0.99, s.latency_p99_s),
+        tile("latency_median", f"Time per {step_word(unit)}, median", in_seconds(s.latency_median_s), "over all steps"),
+        percentile_tile("p90", "Latency", 0.90, s.latency_p90_s, "steps"),
+        percentile_tile("p99", "Latency", 0.99, s.latency_p99_s, "steps"),
         tile("stdev", "Standard deviation of step latency", in_seconds(s.latency_stdev_s), _scatter(s.latency_cv)),
-        _interval(s, unit),
+        interval_tile(s, unit),
         tile("run_cv", "Variation between runs", in_percent(s.run_cv), _noisy(s.run_cv)),
         _setup(phases_s),
         _warm_up(counts, phases_s, unit),
@@ -101,7 +110,7 @@ def _gpu_rows(s: Summary, counts: RunCounts) -> list[Tile]:
     ]
 
 
-def load_rows(loaded: Loaded | None) -> list[Tile]:
+def _load_rows(loaded: Loaded | None) -> list[Tile]:
     """Peak memory of the load, with the seconds of its stages; no rows if the model was already loaded."""
     if loaded is None or not loaded.peak_bytes:
         return []
@@ -114,31 +123,14 @@ def load_rows(loaded: Loaded | None) -> list[Tile]:
     ]
 
 
-def roofline_row(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile:
+def _roofline_row(s: Summary, work: str, note: str, unit: Unit) -> Tile:
     """The least time of the middle step of a run, and what it consists of."""
     work = f"{work} at {note}" if work else note
     return tile("floor", f"Roofline bound per {step_word(unit)}, mid-run", in_seconds(s.roofline_s), work)
 
 
-def prefill_rows(prefill: PrefillBound | None) -> list[Tile]:
-    """The least time to the first token, and what it consists of; no row where that is not known."""
-    if prefill is None:
-        return []
-    return [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(prefill.seconds), prefill.work)]
-
-
-def _median(s: Summary, unit: Unit) -> Tile:
-    title = f"Time per {step_word(unit)}, median"
-    return tile("latency_median", title, in_seconds(s.latency_median_s), "over all steps")
-
-
-def _percentile(share: float, value_s: float | None) -> Tile:
-    note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} steps"
-    return tile(f"p{100 * share:.0f}", f"Latency, {100 * share:.0f}th percentile", in_seconds(value_s), note)
-
-
-def _interval(s: Summary, unit: Unit) -> Tile:
-    """Both bounds in one unit."""
+def interval_tile(s: Summary, unit: Unit) -> Tile:
+    """The mean time of a step as an interval, both bounds in one unit."""
     title = f"Time per {step_word(unit)}, mean, 95% interval"
     if s.latency_interval_s is None:
         return tile("interval", title, None, "needs 2 runs")

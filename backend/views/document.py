@@ -10,17 +10,15 @@ from tokendyno.backend.messages import IDLE, Compiled
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.runs.arm_series import ArmSeries, kv_at
 from tokendyno.backend.runs.batch_series import BatchSeries, RequestRow
-from tokendyno.backend.runs.gate import FindReading, Gate, gate_of
-from tokendyno.backend.runs.quality import ReadingDifference, readings, whole_reading
+from tokendyno.backend.runs.quality import FindReading, Gate, ReadingDifference, gate_of, readings, whole_reading
 from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import TrafficRequest
 from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.details import MemoryCheck, memory_checks_of, prompt_pass
-from tokendyno.backend.views.gate import gate_document
 from tokendyno.backend.views.ledger import ledger_rows
-from tokendyno.backend.views.quality import cost_of, quality_sentence
+from tokendyno.backend.views.quality import cost_of, gate_document, quality_sentence
 from tokendyno.backend.views.schema import (
     Annotated,
     ArmDocument,

@@ -10,7 +10,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes, axis_title, choice_title
 from tokendyno.backend.optimizations.unasked import apart, unasked
-from tokendyno.backend.views.arm_names import lowered
+from tokendyno.backend.views.comparison import lowered
 from tokendyno.backend.views.verdict import listed
 
 Changes = dict[str, dict[str, str]]

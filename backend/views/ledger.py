@@ -96,14 +96,19 @@ def ledger_digest(arms: Mapping[str, Sequence[LedgerRow]]) -> LedgerDigest | Non
     complete = len(arms) == 2 and all(arms.values())
     differ = [axis for axis, rows in by_axis.items() if complete and len({row.effective for row in rows}) > 1]
     if complete:
-        named = _and([titles.get(axis, axis) for axis in differ])
-        said += f"; {_and(list(arms))} differ in {named}" if differ else f"; {_and(list(arms))} ran the same choices"
+        named = and_list([titles.get(axis, axis) for axis in differ])
+        said += (
+            f"; {and_list(list(arms))} differ in {named}"
+            if differ
+            else f"; {and_list(list(arms))} ran the same choices"
+        )
     looked_at = set(worst.values()) != {"unchecked"}  # else the line says it all
     shown = [axis for axis in by_axis if axis in differ or (looked_at and worst[axis] not in _QUIET)]
     return LedgerDigest(said, min(worst.values(), key=_WORST.index), shown, titles)
 
 
-def _and(words: Sequence[str]) -> str:
+def and_list(words: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
 
 

@@ -4,50 +4,52 @@ Names on the wire are the keys that the panel's JavaScript reads; `rename` keeps
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from tokendyno.backend.evidence import Verdict
-from tokendyno.backend.messages import PhaseName
 from tokendyno.backend.optimizations import titles_text
-from tokendyno.backend.runs.arm_series import ArmSeries, Phase
-from tokendyno.backend.runs.gate import Gate, PairReading, gate_of
-from tokendyno.backend.runs.records import Created, Status, Unit
+from tokendyno.backend.runs.arm_series import ArmSeries
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.quality import Gate, gate_of
+from tokendyno.backend.runs.records import Status, Unit
 from tokendyno.backend.runs.run import Columns, Run, Update
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import bytes_text
-from tokendyno.backend.views.arm_names import capitalized
-from tokendyno.backend.views.card import Card, card_of
+from tokendyno.backend.views.card import Card, SlideFigure, card_of, slide_figures
+from tokendyno.backend.views.comparison import Difference, Pair, pair_of
 from tokendyno.backend.views.details import detail_rows
-from tokendyno.backend.views.differences import Difference, differences
-from tokendyno.backend.views.files import code_words
-from tokendyno.backend.views.heads import Heads, pulled
-from tokendyno.backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
-from tokendyno.backend.views.origin import whole_note
-from tokendyno.backend.views.phase_bar import PhaseBar, phase_bar
+from tokendyno.backend.views.ledger import (
+    LedgerDigest,
+    LedgerRow,
+    ledger_digest,
+    ledger_rows,
+    ledger_summary,
+    prompt_rows,
+)
+from tokendyno.backend.views.phases import PhaseBar, PhaseStep, phase_bar, phase_step
 from tokendyno.backend.views.quality import QualityView, quality_view
 from tokendyno.backend.views.sentences import (
     AnnotationText,
     annotations,
+    code_words,
     diagnoses,
     interference_of,
     texts_sentence,
+    whole_note,
 )
 from tokendyno.backend.views.start import Crossing, crossing, start_text
 from tokendyno.backend.views.step_time import StepText, step_text
-from tokendyno.backend.views.tiles import PHASE_TITLES, Tile, joined, step_word, tiles
+from tokendyno.backend.views.tiles import Tile, arm_tiles
 from tokendyno.backend.views.verdict import (
-    SAME_BYTES,
     VerdictText,
-    bytes_of,
-    less_or_more,
-    memory_noise,
     unasked_sentence,
     verdict_of,
 )
-from tokendyno.backend.views.waits import wait_text
 
 LABELS: dict[Status, str] = {
     "queued": "queued",
@@ -58,24 +60,6 @@ LABELS: dict[Status, str] = {
     "interrupted": "interrupted",
 }
 _CLAUSE_END = re.compile(r" \(|[,;] | and |: (?=\w+ runs |over )|\.? *$")
-
-
-class PhaseStep(msgspec.Struct, frozen=True):
-    """One phase of an arm, with its title. `begin_s`: seconds since the run was created.
-
-    wait        what to expect of it, in words
-    expected_s  how long it took the last time, for the bar
-    """
-
-    name: PhaseName
-    title: str
-    state: str
-    begin_s: float
-    seconds: float
-    fraction: float | None = None
-    note: str = ""
-    wait: str = ""
-    expected_s: float | None = None
 
 
 class KvCurve(msgspec.Struct, frozen=True):
@@ -152,14 +136,6 @@ class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor",
     start: StepText | None = None
 
 
-class SlideFigure(msgspec.Struct, frozen=True):
-    """A figure inside its sentence: `lead` before it, `tail` behind it."""
-
-    lead: str
-    figure: str
-    tail: str
-
-
 class RunOnPage(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows of any run, but its series.
 
@@ -217,26 +193,54 @@ class Delta(Pulled, frozen=True, kw_only=True, rename={"columns": "lanes"}):
     columns: list[Columns]
 
 
-class OtherRuns(Protocol):
-    """What the view of a run needs of all others (`tokendyno.backend.runs.log.RunLog`)."""
+# --- one pull of many viewers -----------------------------------------------------------------------
 
-    def reading(self, of: Created) -> PairReading | None: ...
-    def compared(self, of: Created) -> str: ...
+FRESH_S = 1.0
+"""How long a cached head is used: the verdict on an ended run also depends on later runs, such as a reading of texts
+by its arms."""
 
-
-class NoOthers:
-    """Where no other runs are known."""
-
-    def reading(self, of: Created) -> PairReading | None:
-        """None."""
-        return None
-
-    def compared(self, of: Created) -> str:
-        """None."""
-        return ""
+H = TypeVar("H", bound=msgspec.Struct)
+C = TypeVar("C")
 
 
-NO_OTHERS = NoOthers()
+class Heads(Generic[H]):
+    """The newest head of each run that is in memory, for the many viewers who ask for it at about the same time: its
+    version, the head, and when it was made (time.monotonic()). Any thread may ask."""
+
+    def __init__(self) -> None:
+        self._heads: WeakKeyDictionary[Run, tuple[int, H, float]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def get(self, run: Run) -> tuple[int | None, H | None]:
+        """The version and the head of a run; None if there is none, or it is too old."""
+        with self._lock:
+            version, head, at_s = self._heads.get(run, (None, None, 0.0))
+        return (version, head) if time.monotonic() < at_s + FRESH_S else (None, None)
+
+    def keep(self, run: Run, version: int, head: H) -> None:
+        """This head was made of a run at this version."""
+        with self._lock:
+            self._heads[run] = (version, head, time.monotonic())
+
+
+def pulled(
+    run: Run,
+    version: int,
+    now_s: float,
+    heads: Heads[H] | None,
+    read: Callable[[int | None], Update[C]],
+    make: Callable[[Snapshot, float], H],
+) -> tuple[Update[C], H | None]:
+    """What lies past a viewer's cursors, and the head where the viewer's version is not current. `read`: the run past
+    the cursors, without a snapshot at the version of a head that is cached."""
+    cached_version, head = heads.get(run) if heads else (None, None)
+    past = read(cached_version)
+    if past.snapshot is not None:
+        made = make(past.snapshot, now_s)
+        if heads:
+            heads.keep(run, past.version, made)
+        return past, made
+    return past, msgspec.structs.replace(head, now_s=now_s) if head is not None and past.version != version else None
 
 
 def delta(
@@ -245,7 +249,7 @@ def delta(
     cursors: Sequence[Sequence[int]],
     now_s: float,
     queue: str = "",
-    others: OtherRuns = NO_OTHERS,
+    others: RunLog | None = None,
     heads: Heads[Head] | None = None,
 ) -> Delta:
     """What lies past a viewer's version and `cursors`: (tokens, samples, characters) of each arm."""
@@ -262,22 +266,22 @@ def pull_fields(run: Run, past: Update[Any], queue: str) -> dict[str, Any]:
     return {"run": run.id, "status": past.status, "ended": past.ended, "version": past.version, "queue": queue}
 
 
-def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
-    """A run at one moment. `now_s`: seconds since it was created."""
+def head_of(run: Snapshot, now_s: float, others: RunLog | None = None) -> Head:
+    """A run at one moment. `now_s`: seconds since it was created; `others`: its texts may have been read by them."""
     reads = run.request.quality is not None
-    gate = gate_of(run, others.reading if run.ended else NO_OTHERS.reading)
+    gate = gate_of(run, others.reading if others and run.ended else None)
     arms = [_arm_head(run, name) for name in run.arms]
-    card = None if reads else card_of(run, gate)
+    pair = pair_of(run)
+    card = None if reads else card_of(run, gate, pair)
     return Head(
-        **run_fields(run, now_s, arms, verdict_of(run, gate) if run.ended else None, card, gate),
+        **run_fields(run, now_s, arms, pair, card, gate),
         max_new_tokens=run.request.workload.max_new_tokens,
-        differences=differences(run),
         memory_label=run.memory_label,
         texts=texts_sentence(run.texts() if run.ended else None),
         arms=arms,
-        quality=quality_view(run, others.compared(run.created) if run.ended and reads else ""),
+        quality=quality_view(run, others.compared(run.created) if others and run.ended and reads else ""),
         crossing=crossing(run),
-        figures=slide_figures(run, card),
+        figures=slide_figures(run, card, pair),
     )
 
 
@@ -285,12 +289,13 @@ def run_fields(
     run: Snapshot,
     now_s: float,
     arms: Sequence[ArmOnPage],
-    verdict: VerdictText | None,
+    pair: Pair | None,
     card: Card | None,
     gate: Gate | None = None,
 ) -> dict[str, Any]:
-    """The fields of a `RunOnPage` that do not depend on its kind. `verdict`: None before the run has ended."""
-    created, said = run.created, verdict or VerdictText(unasked=unasked_sentence(run))
+    """The fields of a `RunOnPage` that do not depend on its kind."""
+    created = run.created
+    said = verdict_of(run, gate, pair) if run.ended else VerdictText(unasked=unasked_sentence(run))
     return {
         "title": created.model_label,
         "note": whole_note(created),
@@ -300,6 +305,7 @@ def run_fields(
         "quiet": created.device == "cpu",
         "unit": run.unit,
         "verdict": said,
+        "differences": pair.differences if pair else {},
         "digest": ledger_digest({arm.name: arm.ledger for arm in arms}),
         "card": card,
         "heading": heading(created.model_label, run.status, said.sentence) if run.ended else "",
@@ -317,17 +323,14 @@ def pair_underway(run: Snapshot) -> str:
 
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:
-    arm, summary, work = run.arms[name], run.summary(name), run.request.workload
-    rows = prompt_rows(run.ledger(name))
+    arm = run.arms[name]
+    fields = arm_fields(run, name, diagnoses(run.summary(name), run.unit))
     return ArmHead(
-        **arm_fields(run, name, diagnoses(summary, run.unit)),
+        **fields,
         predicted=_kv_curve(arm),
-        tiles=tiles(summary, run.memory_label, work.batch_size, run.unit, arm.roofline_note, arm.prefill),
-        ledger=rows,
-        verified=ledger_summary(rows) if rows else "",
+        verified=ledger_summary(fields["ledger"]) if fields["ledger"] else "",
         prompt_tokens=arm.started.prompt_tokens if arm.started else 0,
-        details=detail_rows(run, name) if arm.finishes else [],
-        roofline=_roofline_curve(arm, run.unit, work.max_new_tokens),
+        roofline=_roofline_curve(arm, run.unit, run.request.workload.max_new_tokens),
         annotations=annotations(arm.annotations),
         pace=Pace([t_s for t_s, _ in arm.pace], [size for _, size in arm.pace]) if run.ended else Pace([], []),
         ranks=_rank_curves(arm),
@@ -346,24 +349,12 @@ def arm_fields(run: Snapshot, name: str, remarks: Sequence[str] = ()) -> dict[st
         "phases": [phase_step(phase, arm.expected_s) for phase in arm.phases.values()],
         "verdicts": planned.verdicts,
         "notes": [*(arm.started.notes if arm.started else []), *remarks],
+        "tiles": arm_tiles(run, name),
+        "details": detail_rows(run, name),
+        "ledger": (prompt_rows if run.request.traffic is None else ledger_rows)(run.ledger(name)),
         "interference": interference_of(run, name),
         "code": code_words(arm.finished),
     }
-
-
-def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep:
-    """A phase with its title, and what to expect of it."""
-    return PhaseStep(
-        phase.name,
-        PHASE_TITLES[phase.name],
-        phase.state,
-        phase.begin_s,
-        phase.seconds,
-        phase.fraction,
-        phase.note,
-        wait_text(phase, expected_s),
-        expected_s.get(phase.name),
-    )
 
 
 def _rank_curves(arm: ArmSeries) -> RankCurves | None:
@@ -396,35 +387,7 @@ def _roofline_curve(arm: ArmSeries, unit: Unit, max_steps: int) -> RooflineCurve
     return RooflineCurve(x, seconds, arm.exchanges)
 
 
-# --- the figure of a slide, the heading -------------------------------------------------------------
-
-
-def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
-    """By the key of a chart; of memory and KV cache only where they differ."""
-    if card is None:
-        name = next(iter(run.arms))
-        one, alone = run.summary(name), dict[str, SlideFigure]()
-        if one.latency_mean_s is not None:
-            alone["latency"] = SlideFigure("", joined(one.latency_mean_s), f"a {step_word(run.unit)} in arm {name}")
-        if one.kv_bytes:
-            size, unit = bytes_text(one.kv_bytes)
-            alone["kv"] = SlideFigure("", size, f"{unit} of KV cache in arm {name}")
-        return alone
-    found = {"latency": SlideFigure(card.lead, card.figure, card.tail)}
-    a, b = (run.summary(name) for name in run.arms)
-    sizes = {
-        "memory": ("memory", bytes_of([a.peak_memory_bytes, b.peak_memory_bytes], memory_noise(run))),
-        "kv": ("KV cache", bytes_of([a.kv_bytes, b.kv_bytes], SAME_BYTES)),
-    }
-    for key, (what, pair) in sizes.items():
-        change = 0.0 if pair is None or run.equal_arms else pair.change("B")
-        if pair is None or not change:
-            continue
-        smaller, larger = ("B", "A") if change < 0 else ("A", "B")
-        share, _, less = less_or_more(pair.change(smaller)).partition(" ")
-        lead = capitalized(f"{card.names[smaller]} takes")
-        found[key] = SlideFigure(lead, share, f"{less} {what} than {card.names[larger]}")
-    return found
+# --- the heading ------------------------------------------------------------------------------------
 
 
 def heading(model: str, status: Status, verdict: str) -> str:

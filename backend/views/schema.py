@@ -17,9 +17,8 @@ from tokendyno.backend.runs.texts import TextComparison
 from tokendyno.backend.traffic import Limits, TrafficRequest
 from tokendyno.backend.views.card import Card
 from tokendyno.backend.views.details import PromptPass
-from tokendyno.backend.views.gate import QualityGate
 from tokendyno.backend.views.ledger import LedgerRow
-from tokendyno.backend.views.quality import Cost
+from tokendyno.backend.views.quality import Cost, QualityGate
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

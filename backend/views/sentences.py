@@ -1,11 +1,12 @@
 """Sentences about a run: its texts, what the figures of an arm show, and what may have disturbed it."""
 
+import time
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tokendyno.backend.messages import Annotation, AnnotationKind
-from tokendyno.backend.runs.records import Unit
+from tokendyno.backend.messages import Annotation, AnnotationKind, Finished
+from tokendyno.backend.runs.records import Created, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import NOISY_CV, Summary
 from tokendyno.backend.runs.texts import TextComparison
@@ -96,3 +97,42 @@ def annotations(marks: Sequence[Annotation]) -> list[AnnotationText]:
 
 def _words(mark: Annotation) -> str:
     return f"{mark.text} ({' '.join(seconds_text(mark.seconds))})" if mark.seconds else mark.text
+
+
+# --- where and when a run was measured -------------------------------------------------------------
+
+SHOWN_VERSIONS = ("torch", "transformers")
+
+
+def origin_sentence(created: Created) -> str:
+    """Machine, date and versions of a run that came from a file; "" for one that ran here."""
+    if created.origin == "here":
+        return ""
+    date = time.strftime("%Y-%m-%d", time.gmtime(created.created))
+    versions = [f"{name} {created.versions[name]}" for name in SHOWN_VERSIONS if name in created.versions]
+    parts = [f"Recorded on {device_name(created.machine)}", date, *versions]
+    return f"{', '.join(parts)}."
+
+
+def whole_note(created: Created) -> str:
+    """What is to be known of the model and of where the run came from; "" where there is nothing."""
+    parts = [part.rstrip(".") for part in (created.model_note, origin_sentence(created)) if part]
+    return f"{'. '.join(parts)}." if origin_sentence(created) else created.model_note
+
+
+def device_name(machine: dict[str, str]) -> str:
+    """The GPU that was used, else the processor."""
+    gpu = next((text for key, text in machine.items() if key[:3] == "gpu" and key[3:].isdecimal()), "")
+    cores = f", {machine['cores']} cores" if "cores" in machine else ""
+    return gpu.partition(",")[0] or f"{machine.get('cpu', 'an unknown machine')}{cores}"
+
+
+def code_words(end: Finished | None) -> str:
+    """How much generated code of the graphs was kept; "" where nothing was compiled."""
+    graphs = end.code if end else []
+    if not graphs:
+        return ""
+    size = sum(one.characters for one in graphs)
+    stored = sum(bool(one.packed) for one in graphs)
+    said = f"{len(graphs)} graph{'s' * (len(graphs) != 1)}, {size:,} characters"
+    return said if stored == len(graphs) else f"{said}; {stored} kept"

@@ -1,16 +1,21 @@
 """A run as it is passed on to others: a title and a sentence, the curves of a picture, Markdown."""
 
+import csv
+import dataclasses
+import io
 import re
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tokendyno.backend.config import UNTIL_S, Request, Workload
+from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.batch_live import batch_head
-from tokendyno.backend.views.command import command_of
-from tokendyno.backend.views.live import LABELS, NO_OTHERS, OtherRuns, head_of, heading
-from tokendyno.backend.views.origin import SHOWN_VERSIONS, device_name
+from tokendyno.backend.views.live import LABELS, head_of, heading
+from tokendyno.backend.views.sentences import SHOWN_VERSIONS, device_name
 from tokendyno.backend.views.tiles import Tile
 
 MOST_POINTS = 600
@@ -62,7 +67,7 @@ class Shared(NamedTuple):
         return f"{self.sentence} {arms} {self.machine}."
 
 
-def shared(run: Run, others: OtherRuns = NO_OTHERS) -> Shared:
+def shared(run: Run, others: RunLog | None = None) -> Shared:
     """A run as it is now. `others`: among which its texts may have been read."""
     now = run.snapshot()
     head = batch_head(now, 0.0) if now.request.traffic else head_of(now, 0.0, others)
@@ -127,11 +132,11 @@ def markdown(found: Shared) -> str:
         if (first := tiles[0]) and any(tile.value != "n/a" for tile in tiles)
     ]
     table = [header, ["---"] * len(header), *(row[: len(header)] for row in rows)]
-    parts = [f"**{_plain(found.sentence)}**"]
+    parts = [f"**{_escaped(found.sentence)}**"]
     if rows:
         parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in table))
-    parts += [_plain(line) for line in found.notes]
-    parts.append(_plain(f"{found.machine}."))
+    parts += [_escaped(line) for line in found.notes]
+    parts.append(_escaped(f"{found.machine}."))
     if found.command:
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", found.command)), default=0))
         parts.append(f"{fence}sh\n{found.command}\n{fence}")
@@ -139,9 +144,85 @@ def markdown(found: Shared) -> str:
 
 
 def _cell(text: str) -> str:
-    return text if text == "---" else _plain(text)
+    return text if text == "---" else _escaped(text)
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     """Text that Markdown shows as it is."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
+
+
+# --- a run of one prompt as the command that repeats it --------------------------------------------
+
+_OPTIONS = {
+    "prompt": "--prompt", "prompt_tokens": "--prompt-tokens", "max_new_tokens": "--max-new-tokens",
+    "batch_size": "--batch-size", "temperature": "--temperature", "seed": "--seed", "repeats": "--repeats",
+    "ignore_eos": "--ignore-eos", "top_k": "--top-k", "top_p": "--top-p", "chat": "--chat",
+    "reasoning_effort": "--reasoning", "system": "--system",
+}  # fmt: skip
+"""Options of the command line by fields of `Workload`."""
+
+
+def command_of(request: Request) -> str:
+    """What is typed to run the arms of a request again; what is as by default is left out."""
+    arms = {arm.name: _written(arm.choices) for arm in request.arms}
+    words = ["tokendyno", "run" if len(arms) == 1 else "compare", "--model", request.model]
+    for name, written in arms.items():
+        words += _option("--arm" if len(arms) == 1 else f"--{name.lower()}", written) if written else []
+    if request.until_s and request.until_s != UNTIL_S:
+        words += ["--seconds", f"{request.until_s:g}"]
+    if request.price_per_hour:
+        words += ["--price-per-hour", f"{request.price_per_hour:g}"]
+    for field in dataclasses.fields(Workload):
+        value = getattr(request.workload, field.name)
+        exactly = field.name == "repeats" and len(arms) == 2
+        if not request.until_s if exactly else value != field.default:
+            option = _OPTIONS[field.name]
+            words += [option] if value is True else _option(option, str(value))
+    return shlex.join(words)
+
+
+def _option(option: str, value: str) -> list[str]:
+    return [f"{option}={value}"] if value.startswith("-") else [option, value]
+
+
+def _written(choices: Mapping[str, str]) -> str:
+    return ",".join(f"{axis}={choice}" for axis, choice in choices.items())
+
+
+# --- files: the series as CSV, and the code that Inductor generated for the graphs -----------------
+
+_LEFT_OUT = "# {:,} characters: left out, the code of an arm's graphs is kept up to 2 MiB\n"
+
+COLUMNS = ["arm", "series", "index", "seconds", "latency_s", "kv_sliding_bytes", "kv_full_bytes", "memory_bytes"]
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that a spreadsheet would compute."""
+
+
+def series_csv(run: Run) -> str:
+    """One line for each token (or pass) of the first repeat, and one for each sample of memory."""
+    now, text = run.snapshot(), io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    step = "pass" if now.unit == "forward" else "token"
+    for name, arm in now.arms.items():
+        columns = zip(arm.t_s, arm.latency_s, arm.kv_sliding, arm.kv_full, strict=True)
+        rows.writerows([cell_text(name), step, index, *values, ""] for index, values in enumerate(columns))
+        samples = zip(arm.sample_t_s, arm.sample_bytes, strict=True)
+        rows.writerows([cell_text(name), "sample", i, at_s, "", "", "", size] for i, (at_s, size) in enumerate(samples))
+    return text.getvalue()
+
+
+def cell_text(text: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(FORMULAS) else text
+
+
+def code_file(run: Snapshot) -> str:
+    """The code of every arm, each graph under its id as the ledger and torch's own tools name it; "" where none is."""
+    parts = []
+    for name, arm in run.arms.items():
+        for one in arm.finished.code if arm.finished else []:
+            head = f"# {'-' * 20} arm {name}, graph {one.id or 'without id'} {'-' * 20}\n"
+            parts.append(head + (one.text if one.packed else _LEFT_OUT.format(one.characters)))
+    return "\n".join(parts)

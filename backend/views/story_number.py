@@ -78,8 +78,8 @@ def _curves(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind) -> list[
         if run.request.traffic is not None:
             lines.append([])
         elif kind == "growth":
-            held = [s + f for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)]
-            lines.append([float(now - held[0]) for now in held])
+            sizes = [s + f for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)]
+            lines.append([float(now - sizes[0]) for now in sizes])
         else:
             lines.append(list(arm.latency_s[1:]))
     top = max((value for line in lines for value in line), default=0.0)

@@ -2,9 +2,10 @@
 
 import msgspec
 
-from tokendyno.backend.messages import PhaseName, WaitReason
+from tokendyno.backend.messages import WaitReason
 from tokendyno.backend.runs.batch_summary import BatchSummary, Spread
 from tokendyno.backend.runs.records import PrefillBound, Unit
+from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import MIN_SAMPLES
 from tokendyno.backend.runs.summary import Summary
 from tokendyno.backend.traffic import Limits
@@ -47,26 +48,18 @@ def step_word(unit: Unit) -> str:
     return "token" if unit == "token" else "forward pass"
 
 
+def percentile_tile(key: str, label: str, share: float, value_s: float | None, of: str) -> Tile:
+    """A percentile of seconds, or how many samples it needs. `of`: what these are."""
+    note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} {of}"
+    return tile(key, f"{label}, {100 * share:.0f}th percentile", in_seconds(value_s), note)
+
+
 def in_bytes(value: float | None) -> Pair | None:
     return None if value is None else bytes_text(value)
 
 
 def in_percent(share: float | None) -> Pair | None:
     return None if share is None else (three(100 * share), "%")
-
-
-PHASE_TITLES: dict[PhaseName, str] = {
-    "start": "start",
-    "import": "imports",
-    "download": "download",
-    "load": "load",
-    "quantize": "quantize",
-    "compile": "compile",
-    "warmup": "warm-up",
-    "run": "run",
-    "prove": "verify",
-    "quality": "read texts",
-}
 
 
 def tiles(
@@ -114,6 +107,15 @@ def _against_prediction(s: Summary) -> str:
         return ""
     error = 100 * (s.kv_bytes - s.kv_predicted_bytes) / s.kv_predicted_bytes
     return "as predicted" if abs(error) < 0.05 else f"{error:+.1f}% vs predicted"
+
+
+def arm_tiles(run: Snapshot, name: str) -> list[Tile]:
+    """The tiles of an arm of any run."""
+    arm, traffic = run.arms[name], run.request.traffic
+    if traffic is not None:
+        return batch_tiles(run.batch_summaries[name], traffic.limits)
+    size = run.request.workload.batch_size
+    return tiles(run.summary(name), run.memory_label, size, run.unit, arm.roofline_note, arm.prefill)
 
 
 # --- many requests ----------------------------------------------------------------------------------
@@ -175,15 +177,8 @@ def batch_details(s: BatchSummary, memory_bytes: int | None, memory_label: str) 
 
 
 def _spread_rows(key: str, label: str, found: Spread) -> list[Tile]:
-    return [
-        tile(
-            f"{key}_{100 * share:.0f}",
-            f"{label}, {100 * share:.0f}th percentile",
-            in_seconds(value),
-            "" if value is not None else f"needs {MIN_SAMPLES[share]} requests",
-        )
-        for share, value in ((0.90, found.p90_s), (0.99, found.p99_s))
-    ]
+    shares = ((0.90, found.p90_s), (0.99, found.p99_s))
+    return [percentile_tile(f"{key}_{100 * share:.0f}", label, share, value, "requests") for share, value in shares]
 
 
 def _percentiles(found: Spread) -> str:

@@ -1,51 +1,37 @@
-"""The verdict on a run in one sentence: whether B is faster, what it takes, and whether it writes the same.
-
-Nothing is called faster or slower unless the whole interval says so; arms with the same plan have no winner.
-"""
+"""The verdict on a run in one sentence: whether B is faster, what it takes, and whether it writes the same. Arms with
+the same plan have no winner."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from tokendyno.backend.optimizations import axis_title, choice_title
 from tokendyno.backend.runs.batch_summary import BatchSummary
-from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.records import ArmPlanned, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
 from tokendyno.backend.units import bytes_text, three, times
-from tokendyno.backend.views.arm_names import arm_names, capitalized
-from tokendyno.backend.views.gate import GateText, gate_text
-from tokendyno.backend.views.quality import quality_sentence, tolerances
+from tokendyno.backend.views.comparison import (
+    ABOUT_SAME,
+    LETTERS,
+    USEFUL,
+    Bytes,
+    Pair,
+    capitalized,
+    headline,
+    less_or_more,
+    pair_of,
+    range_text,
+)
+from tokendyno.backend.views.quality import GateText, gate_text, quality_sentence, tolerances
 from tokendyno.backend.views.start import pays_sentence
 from tokendyno.backend.views.tiles import joined, step_word
-
-ABOUT_SAME = 0.01
-"""One pair of runs whose times differ by less than this is said to have taken the same time. Our choice."""
-
-SAME_BYTES = 0.01
-"""GPU memory and KV caches that differ by less are called equal. Our choice."""
-
-SAME_RESIDENT = 0.05
-"""Resident memory on a CPU that differs by less is called equal: the allocator keeps more or less from run to run. Our
-choice."""
-
-TIMES_FROM = 1.1
-"""From this ratio on "1.5x as fast" is said, below it "9% less time"."""
-
-CLOSE = 0.2
-"""Ends of an interval that are closer to each other have two decimals."""
-
-USEFUL = "useful tokens/s"
-"""What is compared of runs of many requests."""
 
 NO_GATE = GateText()
 GATHERS = ("eager", "sdpa", "sdpa-gqa", "sdpa-math", "auto")
 """Attention that reads pages without a block table."""
-
-LETTERS: Mapping[str, str] = {"A": "A", "B": "B"}
 
 
 class VerdictText(msgspec.Struct, frozen=True):
@@ -64,59 +50,29 @@ class VerdictText(msgspec.Struct, frozen=True):
     pays: str = ""
 
 
-class Headline(NamedTuple):
-    """The comparison of speed around its one number: `lead`, `figure` and `tail` make a sentence; `ends`: the interval,
-    "" without one."""
-
-    lead: str
-    figure: str = ""
-    tail: str = ""
-    ends: str = ""
-
-    @property
-    def text(self) -> str:
-        """In one line."""
-        said = f"{self.lead}{'' if self.tail else ':'} {self.figure} {self.tail}".strip()
-        return f"{said} ({self.ends})" if self.ends else said
-
-
-class Bytes(NamedTuple):
-    """The same figure of arm A and of arm B, in bytes, and the share by which it may differ without meaning."""
-
-    a: int
-    b: int
-    noise: float
-
-    def change(self, other: str) -> float:
-        """What arm `other` ("A" or "B") takes more than its rival, as a share; 0.0 within the noise."""
-        change = self.b / self.a - 1
-        if abs(change) < self.noise:
-            return 0.0
-        return change if other == "B" else self.a / self.b - 1
-
-
-def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
-    """The verdict on what a run has come to: of a reading what B costs in quality, else which arm is faster."""
+def verdict_of(run: Snapshot, gate: Gate | None = None, pair: Pair | None = None) -> VerdictText:
+    """The verdict on what a run has come to: of a reading what B costs in quality, else which arm is faster. `pair`:
+    its two arms, where they were compared already."""
     if run.request.quality is not None:
         return VerdictText(quality_sentence(run), tolerances(run), unasked=unasked_sentence(run))
+    if not all(arm.completed(0) for arm in run.arms.values()):
+        return VerdictText()
+    pair = pair or pair_of(run)
     if run.request.traffic is not None:
-        return batch_verdict(run)
-    if run.status == "interrupted" or not all(arm.completed(0) for arm in run.arms.values()):
+        return _of_requests(run, pair)
+    if run.status == "interrupted":
         return VerdictText()
     summaries = [run.summary(name) for name in run.arms]
     if len(summaries) == 1:
         return VerdictText(_alone(next(iter(run.arms)), summaries[0], run.unit))
-    if len(summaries) != 2:
+    if pair is None:
         return VerdictText()
-    memory = bytes_of([s.peak_memory_bytes for s in summaries], memory_noise(run))
     as_long = len({s.tokens for s in summaries}) == 1  # else the cache of the longer text is larger, for that alone
-    kv = bytes_of([s.kv_bytes for s in summaries], SAME_BYTES) if as_long else None
-    found, names = run.comparison(), arm_names(run)
-    quality = gate_text(gate)
+    found, kv, quality = pair.found, pair.kv if as_long else None, gate_text(gate)
     if run.equal_arms:
         said = _of_equal_arms(found, run.texts(), run.unit)
     else:
-        said = worded(found, memory, kv, run.texts(), run.unit, names, quality)
+        said = worded(found, pair.memory, kv, run.texts(), run.unit, pair.names, quality)
     if found is not None and not as_long:
         both = f"{min(s.tokens for s in summaries):,} {step_word(run.unit)}s"
         said = msgspec.structs.replace(said, basis=f"{said.basis.rstrip('.')}; compared over the first {both} of both.")
@@ -141,17 +97,6 @@ def _came_to(arm: ArmPlanned, axis: str) -> str:
     planned, requested = arm.planned[axis], arm.requested.get(axis, arm.planned[axis])
     named = [choice_title(axis, choice) for choice in dict.fromkeys((requested, planned))]
     return f"{arm.name} {', which came to '.join(named)}"
-
-
-def memory_noise(run: Snapshot) -> float:
-    """The share by which peak memory varies between equal runs on this run's device."""
-    return SAME_RESIDENT if run.created.device == "cpu" else SAME_BYTES
-
-
-def bytes_of(sizes: Sequence[int | None], noise: float) -> Bytes | None:
-    """The pair, or None where one is not known."""
-    a, b = sizes
-    return Bytes(a, b, noise) if a and b else None
 
 
 def worded(
@@ -180,46 +125,6 @@ def worded(
     return VerdictText(f"{head.text}; it {listed(rest)}." if rest else f"{head.text}.", basis(found, step_time(unit)))
 
 
-def headline(found: Comparison, names: Mapping[str, str] = LETTERS, serves: bool = False) -> Headline:
-    """How fast B is against A: from `TIMES_FROM` on as a factor, else in percent. `serves`: many requests."""
-    a, b = names["A"], names["B"]
-    ends = range_text(found.low, found.high) if found.bounded and found.low and found.high else ""
-    shown = times(found.ratio)
-    match found.outcome:
-        case "no_difference":
-            what = USEFUL if serves else "speed"
-            return Headline(f"No difference in {what} between {b} and {a}", shown, "", ends)
-        case "undecided":
-            may = f"serve more or fewer {USEFUL}" if serves else "be faster or slower"
-            return Headline(f"Not decided: {b} may {may} than {a}", shown, "", ends)
-        case "unknown":
-            ahead = "as fast" if abs(found.ratio - 1) < ABOUT_SAME else "ahead" if found.ratio > 1 else "behind"
-            return Headline(capitalized(f"{b} is {ahead} in the first pair"), shown)
-    assert found.low is not None and found.high is not None
-    slower = found.outcome == "a_faster"
-    if serves and (slower or found.ratio < TIMES_FROM):
-        middle, *both = _percents([abs(value - 1) for value in (found.ratio, found.low, found.high)])
-        word = "fewer" if slower else "more"
-        range_of = " to ".join(sorted(both, key=_number))
-        return Headline(capitalized(f"{b} serves"), middle, f"{word} {USEFUL} than {a}", range_of)
-    if serves:
-        factor = _between(found.ratio, found.low, found.high)
-        return Headline(capitalized(f"{b} serves"), factor, f"the {USEFUL} of {a}", ends)
-    if max(found.ratio, 1 / found.ratio) < TIMES_FROM:
-        shares = [1 - 1 / value for value in (found.ratio, found.low, found.high)]
-        middle, *both = _percents([abs(share) for share in shares])
-        word = "more" if slower else "less"
-        return Headline(
-            capitalized(f"{b} takes"), middle, f"{word} time than {a}", " to ".join(sorted(both, key=_number))
-        )
-    if slower:
-        low, high = 1 / found.high, 1 / found.low
-        return Headline(
-            capitalized(f"{b} takes"), _between(1 / found.ratio, low, high), f"the time of {a}", range_text(low, high)
-        )
-    return Headline(capitalized(f"{b} is"), _between(found.ratio, found.low, found.high), f"as fast as {a}", ends)
-
-
 def basis(found: Comparison, measure: str) -> str:
     """How sure that is. `measure`: what is compared."""
     if found.low is None:
@@ -232,14 +137,6 @@ def basis(found: Comparison, measure: str) -> str:
 def step_time(unit: Unit) -> str:
     """What is compared of runs of one prompt."""
     return f"mean time per {step_word(unit)}"
-
-
-def less_or_more(change: float) -> str:
-    """A share as "13% less", or from twice on "2.6\u00d7". "" for none that is worth a word."""
-    if change >= 1:
-        return times(1 + change)
-    shown = f"{abs(change):.1%}" if abs(change) < 0.01 else f"{abs(change):.0%}"
-    return "" if float(shown[:-1]) == 0 else f"{shown} {'more' if change > 0 else 'less'}"
 
 
 # --- clauses --------------------------------------------------------------------------------------
@@ -271,45 +168,17 @@ def _alone(name: str, found: Summary, unit: Unit) -> str:
     return f"{name} {listed(parts)}." if parts else ""
 
 
-def range_text(low: float, high: float) -> str:
-    """Both ends of an interval of ratios, with as many digits as tell them apart."""
-    short = [times(low)[:-1], times(high)[:-1]]
-    if short[0] == short[1] or high - low < CLOSE:
-        short = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)]
-    return " to ".join(short)
-
-
-def _between(ratio: float, low: float, high: float) -> str:
-    """The ratio with as many digits as its interval."""
-    return (
-        times(ratio) if times(low) != times(high) else f"{ratio:.2f}\u00d7" if ratio < 10 else f"{three(ratio)}\u00d7"
-    )
-
-
-def _percents(shares: Sequence[float]) -> list[str]:
-    """The first one and both ends, with as few digits as tell the ends apart and from nothing."""
-    shown: list[str] = []
-    for places in (0, 1, 2):
-        shown = [f"{100 * share:.{places}f}%" for share in shares]
-        if shown[1] != shown[2] and min(_number(one) for one in shown) > 0:
-            break
-    return shown
-
-
-def _number(shown: str) -> float:
-    return float(shown.removesuffix("%"))
-
-
-def _one_pair(ratio: float, unit: Unit, names: Mapping[str, str]) -> str:
-    """What B took of the time of A (ratio: time of A / time of B) in one pair of runs."""
-    change, step = 1 / ratio - 1, step_word(unit)
-    a, b = names["A"], names["B"]
+def _one_pair(ratio: float, unit: Unit, names: Mapping[str, str], serves: bool = False) -> str:
+    """What one pair of runs says. ratio: time of A / time of B, of many requests what B served / what A served."""
+    a, b, what = names["A"], names["B"], USEFUL if serves else f"time per {step_word(unit)}"
+    change, verb = (ratio - 1, "served") if serves else (1 / ratio - 1, "took")
     if abs(change) < ABOUT_SAME:
-        return f"{b} took the same time per {step} as {a} (within {ABOUT_SAME:.0%})"
-    change_text = less_or_more(change)
+        same = f"as many {what} as {a}," if serves else f"the same {what} as {a}"
+        return f"{b} {verb} {same} {f'within {ABOUT_SAME:.0%}' if serves else f'(within {ABOUT_SAME:.0%})'}"
+    said = less_or_more(change)
     if change >= 1:
-        return f"{b} took {change_text} the time per {step} of {a}"
-    return f"{b} took {change_text} time per {step} than {a}"
+        return f"{b} {verb} {said} the {what} of {a}"
+    return f"{b} {verb} {said.replace('less', 'fewer') if serves else said} {what} than {a}"
 
 
 def _bytes(pair: Bytes | None, verb: str, what: str) -> str:
@@ -341,32 +210,24 @@ def listed(parts: Sequence[str]) -> str:
 # --- many requests ----------------------------------------------------------------------------------
 
 
-def batch_verdict(run: Snapshot) -> VerdictText:
-    """The verdict on a run that has ended with all requests served; "" else."""
-    if run.request.traffic is None or not all(arm.completed(0) for arm in run.arms.values()):
-        return VerdictText()
+def _of_requests(run: Snapshot, pair: Pair | None) -> VerdictText:
+    """The verdict on a run with all requests served."""
     found = run.batch_summaries
-    if len(found) != 2:
+    if pair is None:
         name, one = next(iter(found.items()))
         return VerdictText(f"{name} serves {_rate(one)} {USEFUL}.")
     a, b = found.values()
-    compared = run.comparison()
+    compared = pair.found
     if compared is None:
         return VerdictText()
-    names, change = arm_names(run), compared.ratio - 1
     if run.equal_arms:
         known = compared.low is not None and compared.high is not None
         ratio = range_text(compared.low, compared.high) if known else f"{compared.ratio:.2f}"  # type: ignore[arg-type]
         said = f"The arms are equal, so any difference is noise: B serves {ratio} times A's {USEFUL}"
     elif compared.outcome != "unknown":
-        said = headline(compared, names, serves=True).text
-    elif abs(change) < ABOUT_SAME:
-        said = f"One pair of runs: {names['B']} served as many {USEFUL} as {names['A']}, within {ABOUT_SAME:.0%}"
-    elif change >= 1:
-        said = f"One pair of runs: {names['B']} served {less_or_more(change)} the {USEFUL} of {names['A']}"
+        said = headline(compared, pair.names, serves=True).text
     else:
-        fewer_or_more = less_or_more(change).replace("less", "fewer")
-        said = f"One pair of runs: {names['B']} served {fewer_or_more} {USEFUL} than {names['A']}"
+        said = f"One pair of runs: {_one_pair(compared.ratio, run.unit, pair.names, serves=True)}"
     sentence = f"{said}, {_rate(b)} against {_rate(a)}; {same_sentence(run)}."
     return VerdictText(sentence, basis(compared, USEFUL), unasked=unasked_sentence(run))
 

@@ -1,5 +1,5 @@
-"""Splits a model without memory as a run would: `python -m tokendyno.backend.worker.sharding` reads an `Asked` as JSON
-from standard input and writes `ShardRow`s to standard output.
+"""Splits a model without memory as a run would: `python -m tokendyno.backend.worker.sharding` reads a `ShardRequest` as
+JSON from standard input and writes `ShardRow`s to standard output.
 
 Torch's fake process group has one rank, the first, and answers for the others; no memory is allocated.
 """
@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from tokendyno.backend.fit.sharding import Asked, ShardRow
+from tokendyno.backend.fit.sharding import ShardRequest, ShardRow
 
 _EXPERTS = re.compile(r"\bexperts\b")
 
 
-def rows(wanted: Asked) -> list[ShardRow]:
+def rows(wanted: ShardRequest) -> list[ShardRow]:
     """The parameters of the first rank, those that differ only in the number of their layer together."""
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
@@ -76,7 +76,7 @@ def _how(name: str, parameter: Any, whole: tuple[int, ...]) -> str:
 def main() -> None:
     answers = os.dup(1)
     os.dup2(2, 1)  # libraries print
-    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
+    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=ShardRequest)
     with os.fdopen(answers, "wb") as out:
         out.write(msgspec.json.encode(rows(wanted)))
 

@@ -5,8 +5,8 @@ import pytest
 from tests.sabotage.saboteur import run_of
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.traffic.requests import Draw
 
 pytestmark = pytest.mark.gpu
 TRAFFIC = drawn(Draw(10, (5, 60), (4, 24)), 1, 4)

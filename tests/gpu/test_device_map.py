@@ -10,7 +10,7 @@ from tests.gpu.test_parallel import compared
 from tests.support.processes import sitecustomize, with_path
 from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
-from tokendyno.backend.predict.device_map import share
+from tokendyno.backend.predict.parallel import spread
 from tokendyno.backend.predict.weights import weight_bytes
 
 pytestmark = [
@@ -49,7 +49,7 @@ def test_two_gpus_give_the_text_of_one_with_the_bytes_that_were_predicted(cache:
     assert row_of(two)["status"] == "verified", row_of(two)
     facts = resolve("random:Qwen3-0.6B")
     held = [device["weight_bytes"] for device in two["ranks"]]
-    assert held == [weight_bytes(share(facts, "float32", 2, index), "float32") for index in range(2)]
+    assert held == [weight_bytes(one, "float32") for one in spread(facts, "float32", 2)]
     assert sum(device["kv_bytes"] for device in two["ranks"]) == two["memory_check"]["kv"]["predicted"]
     assert {device["of"] for device in two["ranks"]} == {"device"}
 

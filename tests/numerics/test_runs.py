@@ -16,8 +16,8 @@ from tests.support.worker import SENTENCE, job_of, plan_of, traffic_job
 from tokendyno.backend.messages import RequestEnds, Steps, Waits
 from tokendyno.backend.plan import BatchPlan
 from tokendyno.backend.runs.batch_series import BatchSeries
-from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.traffic.requests import Draw
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.prompt.prompt import read_requests
 from tokendyno.backend.worker.runners.cache import Caches

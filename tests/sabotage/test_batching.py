@@ -8,7 +8,7 @@ from unittest import mock
 from transformers import ContinuousBatchingConfig
 
 from tests.sabotage.saboteur import Patch, table, tests_of
-from tokendyno.backend.traffic.draw import Draw
+from tokendyno.backend.traffic.requests import Draw
 from tokendyno.backend.worker.runners import continuous, course, static_batch
 from tokendyno.backend.worker.runners.generate_call import GenerateCall
 

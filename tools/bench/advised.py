@@ -18,7 +18,7 @@ from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.quality import Quality
-from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.runs.run import Run
 
 WORK = Workload(prompt_tokens=128, max_new_tokens=64, ignore_eos=True)

@@ -9,7 +9,7 @@ from tokendyno.backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.views.batch_live import BatchDelta, BatchHead, batch_delta
 from tokendyno.backend.views.glossary import TERMS
-from tokendyno.backend.views.heads import Heads
+from tokendyno.backend.views.live import Heads
 from tokendyno.ui.components.pulls import PullRefused
 from tokendyno.ui.components.queue_line import QueueLine, no_queue
 from tokendyno.ui.components.scripts import bundle

@@ -11,8 +11,8 @@ from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Limits, Traffic
-from tokendyno.backend.traffic.draw import Arrival, Draw
 from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.traffic.requests import Arrival, Draw
 from tokendyno.backend.traffic.trace_file import parse_trace, read_trace
 from tokendyno.ui.components.axis_values import chosen, values_of
 from tokendyno.ui.components.inputs import read_number, read_price, read_seconds, read_text, read_whole

@@ -14,7 +14,7 @@ from tokendyno.backend.arms.palette import Entry, palette
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.views.waits import start_cost_text
+from tokendyno.backend.views.phases import start_cost_text
 from tokendyno.ui.components.scripts import bundle
 
 _TEMPLATE = """

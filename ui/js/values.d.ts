@@ -128,7 +128,7 @@ declare namespace Batch {
     compared: number;
     differ: { [key: string]: number };
     waits: { [key: string]: string };
-    asked: Asked | null;
+    asked: Requested | null;
     arms: BatchArmHead[];
   }
   interface VerdictText {
@@ -195,7 +195,7 @@ declare namespace Batch {
     spent_s: number;
     expected_s: number | null;
   }
-  interface Asked {
+  interface Requested {
     arrival_s: number[];
     prompt_tokens: number[];
     max_new_tokens: number[];

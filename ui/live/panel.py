@@ -15,7 +15,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, Run
 from tokendyno.backend.views import live
-from tokendyno.backend.views.heads import Heads
+from tokendyno.backend.views.live import Heads
 from tokendyno.ui.components.pulls import PullRefused
 from tokendyno.ui.components.queue_line import QueueLine, no_queue
 from tokendyno.ui.components.scripts import bundle

@@ -20,10 +20,10 @@ from tokendyno.backend.ablation.kinds import Ablation, AdviceCourse, AnyCourse, 
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.ablation.sweep_view import sweep_view
 from tokendyno.backend.ablation.view import worth_view
+from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
-from tokendyno.backend.views.command import command_of
-from tokendyno.backend.views.files import code_file
+from tokendyno.backend.views.share import code_file, command_of
 from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.sources import TEMPLATE, panel_settings
@@ -59,7 +59,7 @@ class Packed(msgspec.Struct, frozen=True):
     settings: dict[str, object]
 
 
-def report(run: Run, scripts: Mapping[str, str], others: live.OtherRuns = live.NO_OTHERS) -> str:
+def report(run: Run, scripts: Mapping[str, str], others: RunLog | None = None) -> str:
     """The file of a run. `scripts`: an arm's script by its title, or why there is none; `others`: among which its texts
     may have been read."""
     created, work = run.created, run.request.workload
@@ -139,7 +139,7 @@ def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], made: 
     )
 
 
-def whole(run: Run, others: live.OtherRuns = live.NO_OTHERS) -> live.Delta:
+def whole(run: Run, others: RunLog | None = None) -> live.Delta:
     """Everything about a run in one answer, which otherwise takes a pull for every few thousand tokens."""
     answer = live.delta(run, -1, [(0, 0, 0)] * len(run.arms), run.elapsed_s, others=others)
     assert answer.head is not None

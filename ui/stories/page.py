@@ -12,7 +12,7 @@ from tokendyno.backend.hosting.limits import NO_RUNS
 from tokendyno.backend.recordings.shelf import shipped_id
 from tokendyno.backend.stories import Story, first_story, stories, story
 from tokendyno.backend.views.card import card_of
-from tokendyno.backend.views.origin import device_name, whole_note
+from tokendyno.backend.views.sentences import device_name, whole_note
 from tokendyno.backend.views.story_number import story_number
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.text_line import text_line

@@ -16,8 +16,16 @@ from tokendyno.backend.optimizations import mxfp4
 from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, load_with
 from tokendyno.backend.optimizations.conditions import runs_mxfp4, runs_own_mxfp4
 from tokendyno.backend.plan import ParallelKind, ParallelPlan, Plan
-from tokendyno.backend.predict import device_map
-from tokendyno.backend.predict.parallel import ACROSS_RANKS, SIZES, UNTRIED, check_sizes, exchanges, refusal, sharded
+from tokendyno.backend.predict.parallel import (
+    ACROSS_RANKS,
+    SIZES,
+    UNTRIED,
+    check_sizes,
+    exchanges,
+    layers_by_device,
+    refusal,
+    sharded,
+)
 from tokendyno.backend.script.parts import Script
 
 PLAIN = ("llama", "mistral", "qwen3")
@@ -189,7 +197,7 @@ def _unplaced(named: Named, subject: Subject) -> str:
         return f"A device map over {devices} GPUs needs {devices}; this machine has {gpus}."
     if facts.quantization or facts.source.kind == "gguf":
         return "How a packed checkpoint is spread over several GPUs is untried here."
-    counts = device_map.layers_by_device(facts, subject.choices["dtype"], devices)
+    counts = layers_by_device(facts, subject.choices["dtype"], devices)
     if 0 in counts:
         used = sum(map(bool, counts))
         return (

@@ -14,7 +14,7 @@ from tokendyno.backend.messages import Generate
 from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.predict.lengths import rounded
 from tokendyno.backend.traffic import TrafficRequest
-from tokendyno.backend.traffic.prompts import prompt_text
+from tokendyno.backend.traffic.requests import prompt_text
 from tokendyno.backend.worker.load.check import token_ids
 from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.prompt.chat import chat_ids

@@ -10,8 +10,8 @@ from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.arms.requests import of_arm
 from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.traffic import Traffic, TrafficRequest
-from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.traffic.requests import Draw
 
 
 def checked(traffic: Traffic, model: str = "pocket", **choices: str) -> Checked:

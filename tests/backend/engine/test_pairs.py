@@ -10,7 +10,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.messages import Progress
 from tokendyno.backend.quality.texts import passages
-from tokendyno.backend.runs.gate import gate_of
+from tokendyno.backend.runs.quality import gate_of
 from tokendyno.backend.runs.records import ArmEvent, Record
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Traffic, TrafficRequest

@@ -13,8 +13,8 @@ from tokendyno.backend.config import workload_of
 from tokendyno.backend.export.batch import batch_script
 from tokendyno.backend.models import resolve
 from tokendyno.backend.traffic import Traffic, TrafficRequest
-from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.traffic.requests import Draw
 
 DRAWN = drawn(Draw(4, (5, 30), (2, 8)), 1, 2)
 GIVEN = Traffic([TrafficRequest(0.0, 3, prompt='"Once"\n\\ upon'), TrafficRequest(0.1, 2, token_ids=[5, 6, 7])])

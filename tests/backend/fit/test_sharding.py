@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.fit.sharding import Asked, sharding, sharding_cells
+from tokendyno.backend.fit.sharding import ShardRequest, sharding, sharding_cells
 from tokendyno.backend.models import resolve
 from tokendyno.backend.predict.parallel import shard
 from tokendyno.backend.predict.weights import weight_bytes
@@ -48,7 +48,7 @@ def test_an_architecture_that_no_arm_splits_is_shown_as_transformers_splits_it(t
     rows = {row.name: row for row in found.rows}
     assert rows["model.layers.*.mlp.down_proj.weight"].local == (64, 64)
     with pytest.raises(ValueError, match="it has no parallel plan for falcon"):
-        worker.rows(Asked(json.dumps(shape | {"model_type": "falcon"}), "float32", 2, 1))
+        worker.rows(ShardRequest(json.dumps(shape | {"model_type": "falcon"}), "float32", 2, 1))
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,11 @@ from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.models import resolve
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
-from tokendyno.backend.predict.memory import Shape, peak_bytes
+from tokendyno.backend.predict.memory import peak_bytes
 from tokendyno.backend.predict.parallel import NO_CHOICE, choice_of, shard
 from tokendyno.backend.predict.roofline import bound
 from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.predict.weights import weight_bytes
 
 

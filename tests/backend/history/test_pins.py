@@ -8,8 +8,7 @@ from tests.support.batches import batch_arm, batch_created, paged_events, static
 from tests.support.kept_runs import H200, history_of, made, run_on
 from tests.support.runs import encoder, ended, passes
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.history.figures import Cell, Figure
-from tokendyno.backend.history.pins import Pin, SideBySide, read_pins
+from tokendyno.backend.history.pins import Cell, Figure, Pin, SideBySide, read_pins
 from tokendyno.backend.runs.records import Record
 
 Beside = Callable[[str], SideBySide]

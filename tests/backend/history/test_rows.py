@@ -1,14 +1,11 @@
 """Who finds which runs, by what, and with which line."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.support.kept_runs import H200, history_of, made, run_on
-from tests.support.runs import ended
 from tokendyno.backend.history.history import History
 from tokendyno.backend.history.search import Search, read_search
 from tokendyno.backend.hosting.limits import Mode
@@ -61,37 +58,6 @@ def test_a_run_is_its_owners_unless_it_is_shared_in_a_team(mode: Mode, shown: li
     with history_of(tmp_path / "h.sqlite", mode=mode) as kept:
         assert set(ids(kept, bob)) == {"mine", *shown}
         assert kept.listing.one("hers", bob) is None and kept.listing.named("hers", bob) == []
-
-
-def test_runs_without_a_line_are_found_by_the_same_and_get_it_once(tmp_path: Path) -> None:
-    path = tmp_path / "h.sqlite"
-    broken = [*made(run_on("broken"))[:-1], ended("failed", "The worker died.")]
-    with history_of(path, [made(run_on("plain", H200)), broken]):
-        pass
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE runs SET verdict = NULL, said = ''")
-        db.execute("UPDATE records SET body = x'ff' WHERE run_id = 'broken' AND seq = 3")
-    with history_of(path) as kept:
-        assert ids(kept, machine="h200") == ["plain"]
-        for _ in range(2):  # a listing may leave lines for the next one
-            listed = kept.listing.find(Search(), LOCAL_USER).rows
-            rows = {row.id: row.line for row in listed}
-        assert {row.work for row in listed} == {"64 new tokens"} and len(ids(kept, q="64 new")) == 2
-        assert rows["plain"] is not None and rows["plain"].startswith(
-            "One pair of runs: full KV cache (no sliding window) took the same time"
-        )
-        assert rows["broken"] == "The rest of this run could not be read from the history."
-        assert ids(kept, q="pair took") == ["plain"]
-    with closing(sqlite3.connect(path)) as db:
-        assert dict(db.execute("SELECT id, verdict FROM runs")) == rows
-
-
-def test_a_damaged_row_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
-    with history_of(tmp_path / "h.sqlite", RUNS) as kept:
-        with closing(sqlite3.connect(tmp_path / "h.sqlite")) as db, db:
-            db.execute("UPDATE runs SET arms = 'torn', created = 'never', label = x'ff00' WHERE id = 'gpu'")
-        (row,) = (one for one in kept.listing.find(Search(), LOCAL_USER).rows if one.id == "gpu")
-        assert (row.arms, row.created, row.line) == ([], 0.0, "B generates 2.6x faster.")
 
 
 def trial_of(run_id: str, trial: str, at_s: float) -> Created:

@@ -233,12 +233,6 @@ def test_the_series_has_one_entry_for_each_token_and_plateaus() -> None:
     assert kv_series(facts, UNWINDOWED, 4_000, 200, 1, 2)[-1].sliding == 32 * 2 * 8 * 128 * 2 * 4_199
 
 
-def test_gpt_oss_20b_at_32k_is_half_with_the_windows() -> None:
-    facts = resolve("random:gpt-oss-20b")
-    assert kv_bytes(facts, DYNAMIC, 32_768, 1, 2).total == 808_427_520
-    assert kv_bytes(facts, UNWINDOWED, 32_768, 1, 2).total == 1_610_612_736
-
-
 def test_an_encoder_has_no_cache() -> None:
     facts = resolve("random:bert-base-uncased")
     assert kv_bytes(facts, DYNAMIC, 100, 8, 4) == KvBytes(0, 0)

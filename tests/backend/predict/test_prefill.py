@@ -12,9 +12,10 @@ from tests.support.live_tensors import peaks
 from tests.support.machines import facts
 from tests.support.tiny_models import CONFIGS, WINDOW, tiny
 from tokendyno.backend.plan import DYNAMIC, STATIC, UNWINDOWED, CacheKind
-from tokendyno.backend.predict.memory import Shape, passes, peak_bytes
+from tokendyno.backend.predict.memory import peak_bytes
 from tokendyno.backend.predict.setup import Setup
-from tokendyno.backend.predict.workspace import Work, prefill_bytes
+from tokendyno.backend.predict.shape import Pass, Shape
+from tokendyno.backend.predict.workspace import prefill_bytes
 
 MIB = 1 << 20
 
@@ -32,7 +33,7 @@ MIB = 1 << 20
 )
 def test_the_last_full_chunk_and_what_is_left_matter(length: int, chunk: int, read: list[tuple[int, int]]) -> None:
     setup = Setup(dtype="float32", chunk=chunk)
-    found = passes(Shape(facts("random:Llama-3-8B"), setup, length, 8))
+    found = Shape(facts("random:Llama-3-8B"), setup, length, 8).passes()
     assert [(one.tokens, one.attended) for one in found] == read
 
 
@@ -42,7 +43,7 @@ def test_only_a_growing_cache_makes_longer_tensors_beside_those_of_the_chunks_be
 ) -> None:
     """Keys of 8 heads of 128 in float32; a static cache is written in place."""
     setup = Setup(dtype="float32", cache=cache, chunk=512)
-    found = passes(Shape(facts("random:Llama-3-8B"), setup, 1300, 100, 3))
+    found = Shape(facts("random:Llama-3-8B"), setup, 1300, 100, 3).passes()
     assert [one.grown for one in found] == [tokens * 3 * 8 * 128 * 4 for tokens in before]
     assert [one.attended for one in found] == ([1024, 1300] if cache.grows else [1400, 1400])
 
@@ -62,7 +63,7 @@ def test_the_cache_holds_what_a_real_one_holds_after_each_pass(
     model, length, chunk, places = tiny(architecture), 53, 12, 60
     (tmp_path / "config.json").write_text(json.dumps({"model_type": architecture, **CONFIGS[architecture]}))
     setup = Setup(dtype="float32", cache=cache, chunk=chunk)
-    read = passes(Shape(resolve(str(tmp_path)), setup, length, places - length, 2))
+    read = Shape(resolve(str(tmp_path)), setup, length, places - length, 2).passes()
     real: Any = DynamicCache(config=model.config if cache.windowed else None)
     if cache.static:
         real = StaticCache(model.config, places)
@@ -104,11 +105,12 @@ def test_a_chunk_needs_what_the_model_code_makes(tmp_path: Path, name: str, atte
     config, found = both(tmp_path, name)
     size, tokens, length, batch = 4 if found.dtype == "float32" else 2, 256, 1024, 2
     real = peaks(config, attention, batch, length, chunk=tokens, places=places).prefill
-    grown = 0 if places else batch * found.kv_heads * found.head_dim * (length - tokens) * size
-    work = Work(batch, tokens, size, attention, masked=True, attended=places or length, grown=grown)
-    bias = batch * tokens * work.attended * size if attention == "sdpa" else 0
-    assert real <= prefill_bytes(found, work) * 1.03
-    assert prefill_bytes(found, work) <= real * 1.03 + bias
+    cache = STATIC if places else UNWINDOWED
+    setup = Setup(cache=cache, attention=attention, device="cuda", chunk=tokens, max_places=places or None)
+    read = Pass(Shape(found, setup, length, 1, batch), tokens, length)
+    bias = batch * tokens * read.attended * size if attention == "sdpa" else 0
+    assert real <= prefill_bytes(read) * 1.03
+    assert prefill_bytes(read) <= real * 1.03 + bias
 
 
 MEASURED = [

@@ -8,9 +8,10 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.models.facts import Matrix
 from tokendyno.backend.models.stored import StoredFormat
 from tokendyno.backend.plan import CACHES
-from tokendyno.backend.predict.memory import Shape, peak_bytes
+from tokendyno.backend.predict.memory import peak_bytes
 from tokendyno.backend.predict.quantized import PACKINGS, stored_packing
 from tokendyno.backend.predict.setup import Setup
+from tokendyno.backend.predict.shape import Shape
 
 SQUARE = 256 * 256
 TABLE = 16 * 4  # a lookup table of 16 float32 values
@@ -47,12 +48,6 @@ def test_a_matrix_takes_its_codes_and_scales(choice: str, rows: int, columns: in
     assert PACKINGS[choice].matrix_bytes(rows, columns, size) == expected
 
 
-def test_a_double_quantized_layout_is_the_same_for_both_tables() -> None:
-    for rows, columns in ((256, 256), (257, 64), (3, 43)):
-        nf4, fp4 = (PACKINGS[f"bnb-{table}-double"].matrix_bytes(rows, columns, 2) for table in ("nf4", "fp4"))
-        assert nf4 == fp4
-
-
 def test_what_is_multiplied_in_its_codes_needs_no_dense_copy_and_the_others_need_one_of_the_largest_matrix() -> None:
     facts = replace(
         resolve("random:Qwen3-0.6B"),
@@ -83,13 +78,6 @@ def test_a_dense_copy_of_gate_and_up_is_one_if_they_are_fused() -> None:
             for choice, one in (("none", False), ("bnb-nf4", False), ("bnb-nf4", True))
         )
         assert (packed - dense, joined - dense) == (apart * 512 * 256 * 2, fused * 512 * 256 * 2)
-
-
-def test_which_matrices_a_library_takes() -> None:
-    for choice, packing in PACKINGS.items():
-        expected = {"expert"} if choice == "mxfp4" else {"linear", "conv1d"} if choice[:3] == "bnb" else {"linear"}
-        assert packing.kinds == expected
-        assert packing.library == choice.partition("-")[0].replace("bnb", "bitsandbytes")
 
 
 @pytest.mark.parametrize(

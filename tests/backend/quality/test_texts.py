@@ -3,8 +3,11 @@
 import pytest
 
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.quality import Quality, QualityText
-from tokendyno.backend.quality.presets import shipped_texts
+from tokendyno.backend.quality.recipes import recipes, worst_recipe
+from tokendyno.backend.quality.texts import shipped_texts
+from tokendyno.backend.views.quality import counts
 
 ONE = QualityText("one", "A text.")
 
@@ -33,3 +36,15 @@ def test_bad_input_is_a_sentence(texts: list[QualityText], numbers: dict[str, in
 def test_an_empty_text_is_refused() -> None:
     with pytest.raises(InputError, match="'blank' is empty"):
         QualityText("blank", " \n")
+
+
+# --- recipes ---------------------------------------------------------------------------------------
+
+
+def test_the_dearest_choice_decides_and_what_was_not_read_is_unknown() -> None:
+    known = {f"{axis.name}={choice.name}" for axis in all_axes() for choice in axis.choices}
+    assert {one.choice for one in recipes().recipes} <= known
+    eight, four = worst_recipe("quantization=bnb-int8"), worst_recipe("dtype=float16,quantization=bnb-nf4")
+    assert eight is not None and four is not None and eight.kl_nats < 0.05 < four.kl_nats
+    assert counts(eight.cost) and not counts(four.cost)
+    assert worst_recipe("quantization=torchao-int4") is None

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.runs import created, finished, tokens
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import Amount, Progress, Started
+from tokendyno.backend.messages import Progress, Started
 from tokendyno.backend.predict.kv import KvPoint
 from tokendyno.backend.runs.arm_series import ArmSeries, kv_at
 from tokendyno.backend.runs.records import ArmEvent, Ended, RooflinePoint
@@ -84,13 +84,6 @@ def test_a_phase_that_begins_again_starts_anew_and_one_that_goes_on_keeps_its_st
     assert (again.state, again.seconds, again.note) == ("begin", 1.0, "")
 
 
-def test_a_phase_of_which_the_beginning_was_missed_is_there_all_the_same() -> None:
-    run = Run(created(arms="A"))
-    run.append(ArmEvent("A", 0, 5.0, Progress("load", "step", 2.0, 0.25)))
-    assert run.arms["A"].phases["load"].fraction == 0.25
-    assert run.arms["A"].state == "working"
-
-
 def test_the_pace_of_a_text_has_a_point_for_each_part_of_it_that_came() -> None:
     """Tokens without text (half a character) have none, nor has text that no token came with."""
     series = ArmSeries("A")
@@ -111,15 +104,6 @@ def test_a_repeat_without_proofs_leaves_those_of_the_first() -> None:
     late = ArmSeries("A")
     late.take(ArmEvent("A", 1, 1.0, msgspec.structs.replace(finished("x"), findings=proofs)))
     assert late.finished is None, "the first repeat is not known to have ended"
-
-
-def test_a_phase_keeps_the_bytes_that_were_told_last() -> None:
-    series, some, more = ArmSeries("A"), Amount(1, 4), Amount(2, 4)
-    seen = []
-    for amount in (None, some, None, more):
-        series.take(ArmEvent("A", 0, 1.0, Progress("load", "step", 1.0, amount=amount)))
-        seen.append(series.phases["load"].amount)
-    assert seen == [None, some, some, more]
 
 
 @pytest.mark.parametrize(("unit", "length"), [("token", 12), ("forward", 10)])

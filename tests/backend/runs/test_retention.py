@@ -47,17 +47,17 @@ def left(db: sqlite3.Connection) -> int:
 
 
 def test_a_run_is_too_old_from_the_moment_after_its_time_on(db: sqlite3.Connection) -> None:
-    assert prune(db, Retention(max_age_s=1_000.0), NOW_S, ages=True) == Deleted()
-    assert prune(db, Retention(max_age_s=999.0), NOW_S, ages=True) == Deleted(old=1)
-    assert prune(db, Retention(max_age_s=1.0), NOW_S, ages=True) == Deleted(old=AT_ONCE) == Deleted(old=16)
-    assert prune(db, Retention(max_age_s=1.0), NOW_S, ages=True) == Deleted(old=3) and left(db) == 1
+    assert prune(db, Retention(max_age_s=1_000.0), NOW_S) == Deleted()
+    assert prune(db, Retention(max_age_s=999.0), NOW_S) == Deleted(old=1)
+    assert prune(db, Retention(max_age_s=1.0), NOW_S) == Deleted(old=AT_ONCE) == Deleted(old=16)
+    assert prune(db, Retention(max_age_s=1.0), NOW_S) == Deleted(old=3) and left(db) == 1
 
 
 def test_a_file_of_exactly_the_limit_is_not_too_large(db: sqlite3.Connection) -> None:
     size = used_bytes(db)
-    assert prune(db, Retention(max_bytes=size), NOW_S, ages=False) == Deleted()
-    assert prune(db, Retention(max_bytes=size - 1), NOW_S, ages=False) == Deleted(large=16)
-    assert prune(db, Retention(), NOW_S, ages=True) == Deleted()
+    assert prune(db, Retention(max_bytes=size), NOW_S) == Deleted()
+    assert prune(db, Retention(max_bytes=size - 1), NOW_S) == Deleted(large=16)
+    assert prune(db, Retention(), NOW_S) == Deleted()
 
 
 def test_pinned_and_running_runs_never_go_and_named_ones_last_and_not_for_their_age(db: sqlite3.Connection) -> None:
@@ -66,11 +66,10 @@ def test_pinned_and_running_runs_never_go_and_named_ones_last_and_not_for_their_
     db.execute("UPDATE runs SET note = 'mine' WHERE id = 'r02'")
 
     def ids(rule: Retention) -> list[str]:
-        while prune(db, rule, NOW_S, ages=True) != Deleted():
+        while prune(db, rule, NOW_S) != Deleted():
             pass
         return [run_id for (run_id,) in db.execute("SELECT id FROM runs ORDER BY id")]
 
-    assert prune(db, Retention(max_age_s=1.0), NOW_S, ages=False) == Deleted(), "while the clock is not trusted"
     assert ids(Retention(max_age_s=1.0)) == ["r00", "r01", "r02", "running"]
     assert ids(Retention(max_bytes=1)) == ["r00", "running"], "a stranger's names must not fill the disk"
 
@@ -113,7 +112,7 @@ def test_a_deleted_run_can_be_had_back_for_an_hour(way: int, db: sqlite3.Connect
 def test_what_fails_in_the_middle_leaves_runs_whole_and_the_file_open_for_others(db: sqlite3.Connection) -> None:
     db.execute("CREATE TRIGGER no BEFORE DELETE ON runs WHEN old.id = 'r03' BEGIN SELECT raise(FAIL, 'no'); END")
     with pytest.raises(sqlite3.IntegrityError):
-        prune(db, Retention(max_bytes=1), NOW_S, ages=False)
+        prune(db, Retention(max_bytes=1), NOW_S)
     assert not db.in_transaction and left(db) == 21
     db.execute("UPDATE runs SET deleted_at = 1 WHERE id = 'r03'")
     with pytest.raises(sqlite3.IntegrityError):
@@ -123,7 +122,7 @@ def test_what_fails_in_the_middle_leaves_runs_whole_and_the_file_open_for_others
 
 def test_room_that_was_freed_is_given_back(db: sqlite3.Connection) -> None:
     before = db.execute("PRAGMA page_count").fetchone()[0]
-    prune(db, Retention(max_bytes=1), NOW_S, ages=False)
+    prune(db, Retention(max_bytes=1), NOW_S)
     assert db.execute("PRAGMA page_count").fetchone()[0] < before - 3
 
 
@@ -137,20 +136,20 @@ def journals(folder: Path, *sizes: int) -> Retention:
 
 def test_an_ablation_goes_the_moment_after_its_time_and_not_at_the_limit_of_all(tmp_path: Path) -> None:
     rule = journals(tmp_path, 10, 20, 30)
-    assert prune_ablations(tmp_path, rule, NOW_S - 1, ages=True) == Deleted()
-    assert prune_ablations(tmp_path, rule, NOW_S, ages=True) == Deleted(ablations=1)
+    assert prune_ablations(tmp_path, rule, NOW_S - 1) == Deleted()
+    assert prune_ablations(tmp_path, rule, NOW_S) == Deleted(ablations=1)
     assert sorted(path.stem for path in tmp_path.iterdir()) == ["1", "2"]
-    assert prune_ablations(tmp_path, Retention(max_ablation_bytes=50), NOW_S, ages=True) == Deleted()
-    assert prune_ablations(tmp_path, Retention(max_ablation_bytes=49), NOW_S, ages=True) == Deleted(ablations=1)
+    assert prune_ablations(tmp_path, Retention(max_ablation_bytes=50), NOW_S) == Deleted()
+    assert prune_ablations(tmp_path, Retention(max_ablation_bytes=49), NOW_S) == Deleted(ablations=1)
     assert [path.stem for path in tmp_path.iterdir()] == ["2"]
-    assert prune_ablations(tmp_path, Retention(), NOW_S + 1e9, ages=True) == Deleted(), "no limit"
+    assert prune_ablations(tmp_path, Retention(), NOW_S + 1e9) == Deleted(), "no limit"
 
 
 def test_an_ablation_that_goes_on_is_kept(tmp_path: Path) -> None:
     with closing(Journal(tmp_path / "new.jsonl", HEADING)):
         os.utime(tmp_path / "new.jsonl", (0, 0))
-        assert prune_ablations(tmp_path, Retention(max_age_s=1.0), NOW_S, ages=True) == Deleted()
-    assert prune_ablations(tmp_path, Retention(max_age_s=1.0), NOW_S, ages=True) == Deleted(ablations=1)
+        assert prune_ablations(tmp_path, Retention(max_age_s=1.0), NOW_S) == Deleted()
+    assert prune_ablations(tmp_path, Retention(max_age_s=1.0), NOW_S) == Deleted(ablations=1)
 
 
 @pytest.mark.parametrize(

@@ -127,4 +127,3 @@ def test_a_whole_file_of_format_6_is_listed_searched_folded_renamed_and_deleted_
     kept.changes.delete([ids["1272"]], LOCAL_USER)
     assert listed(q="boy") == ["418c"] and listed() == ["8f0c", "ae6e", "418c", "b6ff"]
     store.close()
-    assert not list(tmp_path.glob("*.unreadable-*"))

@@ -15,7 +15,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import TrafficRequest
 from tokendyno.backend.views.batch_live import MOST_BUCKETS, batch_delta, buckets
 from tokendyno.backend.views.card import card_of
-from tokendyno.backend.views.verdict import batch_verdict
+from tokendyno.backend.views.verdict import verdict_of
 
 
 def run_of(last: int = 31, arms: str = "AB") -> Run:
@@ -122,7 +122,7 @@ def test_an_arm_in_another_number_format_is_not_recommended_unread() -> None:
 def test_arms_are_compared_by_their_names(b: Sequence[float], says: str) -> None:
     run = several_runs((4.8, 5.0, 4.9), b)
     run.append(ended())
-    assert batch_verdict(run.snapshot()).sentence.startswith(says), batch_verdict(run.snapshot()).sentence
+    assert verdict_of(run.snapshot()).sentence.startswith(says), verdict_of(run.snapshot()).sentence
 
 
 def test_where_continuous_batching_loses_it_says_what_cost_more_than_it_saved() -> None:

@@ -1,12 +1,15 @@
 """What the browser gets: every viewer sees everything once, whenever it arrives, and the rest in words."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import msgspec
 import pytest
 
+from tests.backend.runs.test_quality import FORMAT, compared
+from tests.backend.views.test_batch_live import run_of
 from tests.support.runs import arm_records, created, ended, finished, tokens
 from tokendyno.backend.messages import Annotation, Loaded, PhaseName, Progress, RankMemory, Samples, Started, Tokens
 from tokendyno.backend.predict.kv import KvPoint
@@ -16,10 +19,13 @@ from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Predicted, 
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views import live
+from tokendyno.backend.views import live as heads_module
+from tokendyno.backend.views.batch_live import BatchHead, batch_delta
 from tokendyno.backend.views.details import detail_rows
-from tokendyno.backend.views.live import head_of
+from tokendyno.backend.views.live import Heads, head_of
+from tokendyno.backend.views.phases import PHASE_TITLES
 from tokendyno.backend.views.sentences import interference_of
-from tokendyno.backend.views.tiles import PHASE_TITLES, Tile
+from tokendyno.backend.views.tiles import Tile
 
 
 def first_record(arms: str = "AB", repeats: int = 1) -> Created:
@@ -173,9 +179,9 @@ def head(run: Run) -> live.Head:
     return found
 
 
-def details(run: Run, name: str) -> list[Tile]:
-    now = run.snapshot()
-    return detail_rows(now, name)
+def bound_row(run: Run) -> Tile:
+    run.append(ArmEvent("A", 0, 1.1, finished("x")))
+    return next(row for row in detail_rows(run.snapshot(), "A") if row.key == "floor")
 
 
 def repeat(run: Run, arm: str, number: int, step_s: float) -> None:
@@ -202,13 +208,6 @@ def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> No
     alone.append(Ended(9.0, "done"))
     assert (alone.comparison(), head(alone).differences) == (None, {})
     assert head(alone).verdict.sentence.startswith("A generates")
-
-
-def test_an_arm_is_labelled_by_what_the_user_chose() -> None:
-    assert [arm.label for arm in head(Run(first_record())).arms] == [
-        "defaults",
-        "KV cache full (no sliding window)",
-    ]
 
 
 def test_interference_in_any_repeat_is_reported_and_only_annotations_of_the_first_are_drawn() -> None:
@@ -242,7 +241,7 @@ def test_the_roofline_is_drawn_over_tokens_and_an_arm_states_its_share() -> None
     assert arm.roofline is not None and (arm.roofline.x, arm.roofline.s) == ([1, 100], [0.002, 0.004])
     tile = next(tile for tile in arm.tiles if tile.key == "share")
     assert (tile.unit, tile.note) == ("%", "500 GB/s, a test")
-    row = next(row for row in details(run, "A") if row.key == "floor")
+    row = bound_row(run)
     assert (row.unit, row.note) == ("ms", "1 GB at 500 GB/s, a test")
 
 
@@ -254,7 +253,7 @@ def test_without_a_roofline_bound_the_reason_is_given() -> None:
     (arm,) = head(run).arms
     assert arm.roofline is None
     assert not any(tile.key == "share" for tile in arm.tiles), "an empty tile that a visitor cannot mend"
-    row = next(row for row in details(run, "A") if row.key == "floor")
+    row = bound_row(run)
     assert (row.value, row.note) == ("n/a", "The bandwidth is not known: measure it.")
 
 
@@ -298,3 +297,66 @@ def test_of_a_single_arm_the_time_of_a_token_and_the_cache_are_shown() -> None:
         run.append(record)
     figures = head_of(run.snapshot(), 0.0).figures
     assert set(figures) == {"latency", "kv"} and figures["kv"].tail.endswith("B of KV cache in arm A")
+
+
+# --- heads that viewers share ----------------------------------------------------------------------
+
+START = [[0, 0, 0]] * 2
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Of each head that is made, the run."""
+    found: list[object] = []
+    make = live.head_of
+
+    def counting(run: object, *more: object) -> live.Head:
+        found.append(run)
+        return make(run, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(live, "head_of", counting)
+    return found
+
+
+def test_viewers_share_a_head_until_the_run_goes_on(made: list[object]) -> None:
+    heads: Heads[live.Head] = Heads()
+    run, other = Run(created()), Run(created())
+
+    def watch(one: Run, version: int, now_s: float) -> live.Delta:
+        return live.delta(one, version, START, now_s, heads=heads)
+
+    first, second = watch(run, 0, 1.0), watch(run, 0, 3.0)
+    assert len(made) == 1 and first.head is not None and second.head is not None
+    assert (first.head.now_s, second.head.now_s) == (1.0, 3.0), "the clock is each viewer's own"
+    run.append(ArmEvent("A", 0, 1.0, Progress("load", "begin", 0.0)))
+    later = watch(run, first.version, 4.0)
+    assert later.head is not None and later.head.arms[0].state == "working" and len(made) == 2
+    assert watch(run, later.version, 5.0).head is None and watch(other, 0, 5.0).head is not None and len(made) == 3
+
+
+def test_the_head_of_an_ended_run_is_made_again_after_a_while(
+    made: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads: Heads[live.Head] = Heads()
+    run = compared(FORMAT, same_text=False)
+    live.delta(run, 0, START, 1.0, heads=heads)
+    monkeypatch.setattr(heads_module, "FRESH_S", 0.0)
+    live.delta(run, 0, START, 1.0, heads=heads)
+    assert len(made) == 2, "a reading by its arms may have been made since"
+
+
+def test_only_a_first_pull_of_many_requests_brings_what_they_ask_for_from_a_shared_head() -> None:
+    heads: Heads[BatchHead] = Heads()
+    run = run_of()
+    again, first = (batch_delta(run, version, [(0, 0, 0, 0)] * 2, 1.0, heads=heads).head for version in (0, -1))
+    assert again is not None and first is not None and again.asked is None and first.asked is not None
+
+
+def test_what_is_known_of_the_quality_takes_one_look_at_earlier_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    recent: Callable[..., object] = Store.recent
+    monkeypatch.setattr(Store, "recent", lambda *of: looks.append(of) or recent(*of))  # type: ignore[func-returns-value]
+    run = compared(FORMAT, same_text=False)
+    found = live.delta(run, 0, START, 1.0, others=RunLog(Store(None))).head
+    assert found is not None and found.verdict.gate
+    assert len(looks) == 1

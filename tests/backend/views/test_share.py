@@ -1,14 +1,20 @@
 """What is passed on of a run: a title, the curves of a picture, and Markdown that is text and nothing else."""
 
+import gzip
+
 import pytest
 
 from tests.browser.stored_runs import EVIL, evil, reading
 from tests.support.kept_runs import made, run_on
 from tests.support.runs import arm_records, created, encoder, ended, passes
+from tests.support.small_runs import begun, fill
+from tokendyno.backend.messages import GraphCode, Proved, decode_event, encode
 from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.live import first_clause
-from tokendyno.backend.views.share import MOST_POINTS, markdown, shared
+from tokendyno.backend.views.sentences import code_words
+from tokendyno.backend.views.share import MOST_POINTS, code_file, markdown, shared
 
 
 @pytest.mark.parametrize(
@@ -58,3 +64,19 @@ def test_no_text_of_a_run_is_markup_in_its_markdown() -> None:
     told = shared(folded(evil()))
     text = markdown(told._replace(model=EVIL, sentence=EVIL, command=""))
     assert "\\<" in text and not any(sign in text.replace("\\<", "") for sign in ("<img", "<script", "<svg", "<iframe"))
+
+
+# --- files -----------------------------------------------------------------------------------------
+
+
+def test_the_code_of_a_proof_is_in_the_file_under_its_arm_and_graph_and_what_is_too_long_is_named() -> None:
+    run = begun()
+    for name in "AB":
+        fill(run, name)
+    assert code_file(run.snapshot()) == "" and code_words(run.snapshot().arms["A"].finished) == ""
+    text = "def call(args):\n    return 1\n"
+    code = [GraphCode("0/0", len(text), gzip.compress(text.encode())), GraphCode("0/1", 3_000_000, b"")]
+    run.append(ArmEvent("B", 0, 3.0, decode_event(encode(Proved([], {}, code=code)))))
+    saved = code_file(run.snapshot())
+    assert "arm B, graph 0/0" in saved and text in saved and "# 3,000,000 characters: left out" in saved
+    assert code_words(run.snapshot().arms["B"].finished) == "2 graphs, 3,000,029 characters; 1 kept"

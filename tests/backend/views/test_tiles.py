@@ -8,7 +8,7 @@ import pytest
 from tokendyno.backend.counts import RunCounts, counts_of
 from tokendyno.backend.runs.records import PrefillBound
 from tokendyno.backend.runs.summary import Measured, Summary, summarize
-from tokendyno.backend.views.details import details, prefill_rows
+from tokendyno.backend.views.details import details
 from tokendyno.backend.views.tiles import Tile, tiles
 
 
@@ -164,9 +164,6 @@ def test_the_first_token_stands_against_its_bound() -> None:
     assert by_key(tiles(twice, "RSS", 1, prefill=BOUND))["ttft"].note == "mean over 2 runs, 50.0% of its compute bound"
     assert not by_key(tiles(once, "RSS", 1))["ttft"].note
     assert not by_key(tiles(summary(), "RSS", 1, prefill=BOUND))["ttft"].note, "nothing is measured yet"
-    (row,) = prefill_rows(BOUND)
-    assert (row.value, row.unit, row.note) == ("50.0", "ms", BOUND.work)
-    assert not prefill_rows(None)
 
 
 def test_what_is_made_on_first_use_is_named_where_it_was_seen() -> None:

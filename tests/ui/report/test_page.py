@@ -23,14 +23,13 @@ from tokendyno.backend.cli.options import request_of
 from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.recordings.format import write_recording
-from tokendyno.backend.runs.gate import PairReading
-from tokendyno.backend.runs.quality import whole_reading
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.quality import PairReading, whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import MAX_TOKENS_PER_PULL, folded
-from tokendyno.backend.views import live
-from tokendyno.backend.views.command import command_of
+from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.files import plain_cell, series_csv
+from tokendyno.backend.views.share import cell_text, command_of, series_csv
 from tokendyno.ui.report.page import report, whole
 
 
@@ -68,12 +67,12 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
     unread = held(text)["head"]["verdict"]
     assert unread["gate"] == "Quality not read: `tokendyno quality` with the same arms reads it"
 
-    class Others(live.NoOthers):
+    class Others(RunLog):
         def reading(self, of: Created) -> PairReading:
             reading = read_by(A=A, B=B)
             return PairReading(reading.created, whole_reading(reading.snapshot()), swapped=False)
 
-    read = report(run, {}, Others())
+    read = report(run, {}, Others(Store(None)))
     assert "<h2>Quality</h2><pre>Quality over " in read and "<title>Pocket" in read
     verdict = held(read)["head"]["verdict"]
     assert verdict["gate"].startswith("Quality over ") and not verdict["gate_run"], "no link leads out of a file"
@@ -108,7 +107,7 @@ def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
     run = folded([created(), *arm_records("A", 5), *arm_records("B", 5), ended()])
     lines = series_csv(run).splitlines()
     assert len(lines) == 1 + 2 * (5 + 2) and lines[1].startswith("A,token,0,0.1,0.1,")
-    assert all(plain_cell(text) == f"'{text}" for text in ("=1+1", "+x", "-x", "@x", "\tx")) and plain_cell("A") == "A"
+    assert all(cell_text(text) == f"'{text}" for text in ("=1+1", "+x", "-x", "@x", "\tx")) and cell_text("A") == "A"
     assert [len(arm.kv_bytes_predicted.full) for arm in document(run).arms] == [5, 5]
 
 

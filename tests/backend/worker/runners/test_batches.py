@@ -14,8 +14,8 @@ from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Finished, PageMove
 from tokendyno.backend.plan import BatchPlan
 from tokendyno.backend.runs.batch_series import BatchSeries
 from tokendyno.backend.traffic import Traffic, TrafficRequest
-from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.traffic.requests import Draw
 
 REQUESTS, ROWS = 7, 3
 TRAFFIC = drawn(Draw(REQUESTS, (5, 40), (3, 14)), 1, ROWS)

@@ -11,8 +11,8 @@ from tests.support.local_worker import LocalWorker
 from tests.support.worker import job_of, plan_of, traffic_job
 from tokendyno.backend.messages import Generate
 from tokendyno.backend.plan import BatchPlan
-from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.traffic.requests import Draw
 from tokendyno.backend.worker.runners.cache import Caches
 
 TRAFFIC = drawn(Draw(3, (5, 8), (3, 4)), 1, 2)

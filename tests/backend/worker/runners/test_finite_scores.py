@@ -17,8 +17,8 @@ from tests.support.worker import SENTENCE, job_of, plan_of, request, traffic_job
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.messages import Finished, Generate, Score, Started, Tokens
 from tokendyno.backend.plan import BatchPlan
-from tokendyno.backend.traffic.draw import Draw
 from tokendyno.backend.traffic.presets import drawn
+from tokendyno.backend.traffic.requests import Draw
 from tokendyno.backend.worker.errors import explain
 from tokendyno.backend.worker.measure.finite import NotFinite
 from tokendyno.backend.worker.runners.course import course_for

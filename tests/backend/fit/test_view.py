@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokendyno.backend.fit.windows import kind_curves, window_curves
+from tokendyno.backend.fit.view import kind_curves, window_curves
 from tokendyno.backend.models import resolve
 
 LAST = 32_768

@@ -7,7 +7,7 @@ from tests.support.runs import arm_records, created, ended, finished
 from tokendyno.backend.messages import Tokens
 from tokendyno.backend.runs.records import ArmEvent, Ended
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.differences import Difference, differences
+from tokendyno.backend.views.comparison import Difference, differences
 from tokendyno.backend.views.document import document
 from tokendyno.backend.views.tiles import tiles
 from tokendyno.backend.views.verdict import verdict_of

@@ -1,21 +1,34 @@
-"""How far a whole run is: its parts in their order, what each took or may take, and when it should be over.
+"""The phases of a run: each with its title and what to expect of it, and the bar of the whole run.
 
-What is expected comes from earlier runs here with the same arms and lengths (`runs/earlier.py`). Without one, the pairs
-of runs have an end that the first of them tells.
+The bar has the parts of a run in their order, what each took or may take, and when it should be over. What is expected
+comes from earlier runs here with the same arms and lengths (`runs/earlier.py`). Without one, the pairs of runs have an
+end that the first of them tells.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from tokendyno.backend.config import LEAST_PAIRS
-from tokendyno.backend.messages import PhaseName
+from tokendyno.backend.messages import Amount, PhaseName
 from tokendyno.backend.runs.arm_series import ArmSeries, Phase
-from tokendyno.backend.runs.gate import Gate
+from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.views.tiles import PHASE_TITLES
-from tokendyno.backend.views.waits import duration
+from tokendyno.backend.units import bytes_text, three
+
+PHASE_TITLES: dict[PhaseName, str] = {
+    "start": "start",
+    "import": "imports",
+    "download": "download",
+    "load": "load",
+    "quantize": "quantize",
+    "compile": "compile",
+    "warmup": "warm-up",
+    "run": "run",
+    "prove": "verify",
+    "quality": "read texts",
+}
 
 PartName = Literal["ready", "pairs", "proof", "quality"]
 
@@ -23,6 +36,24 @@ _PARTS: dict[PhaseName, PartName] = {"run": "pairs", "prove": "proof", "quality"
 """The part that a phase belongs to; all others belong to "ready"."""
 
 _ENDED = {"done": "Done in", "cancelled": "Stopped after", "failed": "Failed after", "interrupted": "Interrupted after"}
+
+
+class PhaseStep(msgspec.Struct, frozen=True):
+    """One phase of an arm, with its title. `begin_s`: seconds since the run was created.
+
+    wait        what to expect of it, in words
+    expected_s  how long it took the last time, for the bar
+    """
+
+    name: PhaseName
+    title: str
+    state: str
+    begin_s: float
+    seconds: float
+    fraction: float | None = None
+    note: str = ""
+    wait: str = ""
+    expected_s: float | None = None
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -208,3 +239,78 @@ def _rule(run: Snapshot) -> str:
     if not request.until_s or len(run.arms) != 2:
         return ""
     return f"rule: until decided, at most {request.workload.repeats} pairs or {request.until_s:g} s"
+
+
+# --- what to expect of a phase that is under way ---------------------------------------------------
+
+UNKNOWN = "no earlier run of this shape tells how long"
+
+WORTH_A_WORD_S = 1.0
+"""A phase that took less the last time is not mentioned."""
+
+
+def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep:
+    """A phase with its title, and what to expect of it."""
+    return PhaseStep(
+        phase.name,
+        PHASE_TITLES[phase.name],
+        phase.state,
+        phase.begin_s,
+        phase.seconds,
+        phase.fraction,
+        phase.note,
+        wait_text(phase, expected_s),
+        expected_s.get(phase.name),
+    )
+
+
+def wait_text(phase: Phase, expected_s: Mapping[PhaseName, float]) -> str:
+    """The words after the seconds of a phase, "" for none; a finished download keeps its size."""
+    over = phase.state in ("end", "broken")
+    parts = [_amount(phase.amount, over)] if phase.amount is not None else []
+    seconds = expected_s.get(phase.name)
+    if not over:
+        if seconds is not None and seconds >= WORTH_A_WORD_S:
+            parts.append(f"about {duration(seconds)} expected")
+        elif seconds is None and phase.name == "compile":
+            parts.append(UNKNOWN)
+    return ", ".join(part for part in parts if part)
+
+
+def start_cost_text(seconds: float) -> str:
+    """What a choice adds to the seconds before a run."""
+    if abs(seconds) < WORTH_A_WORD_S:
+        return "no longer to start here"
+    sign = "+" if seconds > 0 else "\u2212"
+    return f"{sign}{duration(abs(seconds))} to start here"
+
+
+def _amount(amount: Amount, over: bool) -> str:
+    """ "1.20 of 14.9 GiB, 85.0 MiB/s, 2 min 45 s left"; what is not known is left out."""
+    done, unit = bytes_text(amount.done_bytes)
+    if over:
+        return f"{done} {unit}" if amount.done_bytes else ""
+    if amount.total_bytes:
+        total, total_unit = bytes_text(amount.total_bytes)
+        parts = [f"{done}{'' if unit == total_unit else f' {unit}'} of {total} {total_unit}"]
+    else:
+        parts = [f"{done} {unit}"]
+    rate = amount.bytes_per_s
+    if rate is not None:
+        parts.append(f"{' '.join(bytes_text(rate))}/s")
+        left_bytes = (amount.total_bytes or 0) - amount.done_bytes
+        if rate and left_bytes > 0:
+            parts.append(f"{duration(left_bytes / rate)} left")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the units that one waits in: "0.42 s", "8.1 s", "61 s", "2 min 45 s", "1 h 20 min"."""
+    if seconds < 10:
+        return f"{three(seconds) if seconds < 1 else f'{seconds:.1f}'} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,345 @@
+"""Two arms against each other, for all that says it: their names, the headline, and the difference in each figure.
+
+Nothing is called faster or slower unless the whole interval says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from tokendyno.backend.arms.presets import arm_presets
+from tokendyno.backend.config import ArmRequest
+from tokendyno.backend.optimizations import all_axes, choice_title
+from tokendyno.backend.optimizations.base import Optimization
+from tokendyno.backend.runs.batch_summary import BatchSummary
+from tokendyno.backend.runs.records import OfRun
+from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.runs.summary import Comparison
+from tokendyno.backend.units import three, times
+
+ABOUT_SAME = 0.01
+"""One pair of runs whose times differ by less than this is said to have taken the same time. Our choice."""
+
+SAME_BYTES = 0.01
+"""GPU memory and KV caches that differ by less are called equal. Our choice."""
+
+SAME_RESIDENT = 0.05
+"""Resident memory on a CPU that differs by less is called equal: the allocator keeps more or less from run to run. Our
+choice."""
+
+TIMES_FROM = 1.1
+"""From this ratio on "1.5x as fast" is said, below it "9% less time"."""
+
+CLOSE = 0.2
+"""Ends of an interval that are closer to each other have two decimals."""
+
+USEFUL = "useful tokens/s"
+"""What is compared of runs of many requests."""
+
+LETTERS: Mapping[str, str] = {"A": "A", "B": "B"}
+
+
+class Headline(NamedTuple):
+    """The comparison of speed around its one number: `lead`, `figure` and `tail` make a sentence; `ends`: the interval,
+    "" without one."""
+
+    lead: str
+    figure: str = ""
+    tail: str = ""
+    ends: str = ""
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        said = f"{self.lead}{'' if self.tail else ':'} {self.figure} {self.tail}".strip()
+        return f"{said} ({self.ends})" if self.ends else said
+
+
+class Bytes(NamedTuple):
+    """The same figure of arm A and of arm B, in bytes, and the share by which it may differ without meaning."""
+
+    a: int
+    b: int
+    noise: float
+
+    def change(self, other: str) -> float:
+        """What arm `other` ("A" or "B") takes more than its rival, as a share; 0.0 within the noise."""
+        change = self.b / self.a - 1
+        if abs(change) < self.noise:
+            return 0.0
+        return change if other == "B" else self.a / self.b - 1
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The better arm against the other in one figure; B against A where neither is better beyond noise: `better` ""."""
+
+    text: str
+    better: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two arms of a run against each other, as far as they are.
+
+    found        the comparison, None until both have ended a run
+    names        by letter, for the middle of a sentence
+    memory, kv   bytes, None where one is not known
+    differences  by the key of the tile
+    """
+
+    found: Comparison | None
+    names: Mapping[str, str]
+    memory: Bytes | None
+    kv: Bytes | None
+    differences: Mapping[str, Difference]
+
+
+def pair_of(run: Snapshot) -> Pair | None:
+    """The two arms of a run; None where it has another number of them."""
+    if len(run.arms) != 2:
+        return None
+    if run.request.traffic is None:
+        a, b = (run.summary(name) for name in run.arms)
+        memory = bytes_of([a.peak_memory_bytes, b.peak_memory_bytes], memory_noise(run))
+        kv = bytes_of([a.kv_bytes, b.kv_bytes], SAME_BYTES)
+    else:
+        memory, kv = bytes_of([arm.peak_memory_bytes for arm in run.arms.values()], memory_noise(run)), None
+    return Pair(run.comparison(), arm_names(run), memory, kv, differences(run))
+
+
+def memory_noise(run: Snapshot) -> float:
+    """The share by which peak memory varies between equal runs on this run's device."""
+    return SAME_RESIDENT if run.created.device == "cpu" else SAME_BYTES
+
+
+def bytes_of(sizes: Sequence[int | None], noise: float) -> Bytes | None:
+    """The pair, or None where one is not known."""
+    a, b = sizes
+    return Bytes(a, b, noise) if a and b else None
+
+
+# --- the headline -----------------------------------------------------------------------------------
+
+
+def headline(found: Comparison, names: Mapping[str, str] = LETTERS, serves: bool = False) -> Headline:
+    """How fast B is against A: from `TIMES_FROM` on as a factor, else in percent. `serves`: many requests."""
+    a, b = names["A"], names["B"]
+    ends = range_text(found.low, found.high) if found.bounded and found.low and found.high else ""
+    shown = times(found.ratio)
+    match found.outcome:
+        case "no_difference":
+            what = USEFUL if serves else "speed"
+            return Headline(f"No difference in {what} between {b} and {a}", shown, "", ends)
+        case "undecided":
+            may = f"serve more or fewer {USEFUL}" if serves else "be faster or slower"
+            return Headline(f"Not decided: {b} may {may} than {a}", shown, "", ends)
+        case "unknown":
+            ahead = "as fast" if abs(found.ratio - 1) < ABOUT_SAME else "ahead" if found.ratio > 1 else "behind"
+            return Headline(capitalized(f"{b} is {ahead} in the first pair"), shown)
+    assert found.low is not None and found.high is not None
+    slower, verb = found.outcome == "a_faster", "serves" if serves else "takes"
+    if max(found.ratio, 1 / found.ratio) < TIMES_FROM or (serves and slower):
+        ratios = (found.ratio, found.low, found.high)
+        middle, *both = _percents([abs(value - 1 if serves else 1 - 1 / value) for value in ratios])
+        what = f"{'fewer' if slower else 'more'} {USEFUL}" if serves else f"{'more' if slower else 'less'} time"
+        range_of = " to ".join(sorted(both, key=_number))
+        return Headline(capitalized(f"{b} {verb}"), middle, f"{what} than {a}", range_of)
+    ratio, low, high = found.ratio, found.low, found.high
+    if slower:
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    what = f"the {USEFUL} of" if serves else "the time of" if slower else "as fast as"
+    verb = verb if serves or slower else "is"
+    return Headline(capitalized(f"{b} {verb}"), _between(ratio, low, high), f"{what} {a}", range_text(low, high))
+
+
+def less_or_more(change: float) -> str:
+    """A share as "13% less", or from twice on "2.6\u00d7". "" for none that is worth a word."""
+    if change >= 1:
+        return times(1 + change)
+    shown = f"{abs(change):.1%}" if abs(change) < 0.01 else f"{abs(change):.0%}"
+    return "" if float(shown[:-1]) == 0 else f"{shown} {'more' if change > 0 else 'less'}"
+
+
+def range_text(low: float, high: float) -> str:
+    """Both ends of an interval of ratios, with as many digits as tell them apart."""
+    short = [times(low)[:-1], times(high)[:-1]]
+    if short[0] == short[1] or high - low < CLOSE:
+        short = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)]
+    return " to ".join(short)
+
+
+def _between(ratio: float, low: float, high: float) -> str:
+    """The ratio with as many digits as its interval."""
+    return (
+        times(ratio) if times(low) != times(high) else f"{ratio:.2f}\u00d7" if ratio < 10 else f"{three(ratio)}\u00d7"
+    )
+
+
+def _percents(shares: Sequence[float]) -> list[str]:
+    """The first one and both ends, with as few digits as tell the ends apart and from nothing."""
+    shown: list[str] = []
+    for places in (0, 1, 2):
+        shown = [f"{100 * share:.{places}f}%" for share in shares]
+        if shown[1] != shown[2] and min(_number(one) for one in shown) > 0:
+            break
+    return shown
+
+
+def _number(shown: str) -> float:
+    return float(shown.removesuffix("%"))
+
+
+# --- the difference in each figure ------------------------------------------------------------------
+
+Interval = tuple[float, float]
+
+
+def differences(run: Snapshot) -> Mapping[str, Difference]:
+    """By the key of the tile, once both arms have ended a run. Of one prompt only once all is over: before, they are
+    not at the same token. Times per token and rates differ by the ratio of the verdict. Of equal arms neither is
+    better in anything."""
+    if len(run.arms) != 2 or not all(arm.completed(0) for arm in run.arms.values()):
+        return {}
+    if run.request.traffic is not None:
+        return _of_requests(*run.batch_summaries.values(), run.comparison())
+    if not run.ended:
+        return {}
+    a, b = (run.summary(name) for name in run.arms)
+    compared, equal = run.comparison(), run.equal_arms
+    outcome, ratio = (compared.outcome, compared.ratio) if compared else ("unknown", None)
+    faster = {"a_faster": "A", "b_faster": "B"}.get(outcome, "")
+    noise = equal or outcome in ("no_difference", "undecided")
+    sooner = "" if equal else _apart(a.ttft_interval_s, b.ttft_interval_s)
+    known = a.ttft_interval_s is not None and b.ttft_interval_s is not None
+    found = {
+        "ttft": _of(a.ttft_s, b.ttft_s, sooner, equal or (known and not sooner)),
+        "latency": _of(ratio, 1.0, faster, noise),
+        "rate": _of(1.0, ratio, faster, noise),
+        "share": _of(a.roofline_share, b.roofline_share, "", noise),
+        "memory": _bytes(a.peak_memory_bytes, b.peak_memory_bytes, memory_noise(run), equal),
+        "kv": _bytes(a.kv_bytes, b.kv_bytes, SAME_BYTES, equal),
+    }
+    return {key: difference for key, difference in found.items() if difference is not None}
+
+
+def _of(a: float | None, b: float | None, better: str, noise: bool) -> Difference | None:
+    if not a or not b:
+        return None
+    text = less_or_more(a / b - 1 if better == "A" else b / a - 1)
+    if not text:
+        return Difference("B the same")
+    return Difference(f"{_than(better or 'B', text)}{', within noise' if noise else ''}", better)
+
+
+def _bytes(a: int | None, b: int | None, noise: float, equal: bool) -> Difference | None:
+    pair = bytes_of([a, b], noise)
+    if pair is None:
+        return None
+    change = pair.change("B")
+    if not change:
+        return Difference("B the same")
+    better = "B" if change < 0 else "A"
+    text = _than(better, less_or_more(pair.change(better)))
+    return Difference(f"{text}, within noise") if equal else Difference(text, better)
+
+
+def _than(arm: str, text: str) -> str:
+    """ "B 16% less", "B 11\u00d7 that of A"."""
+    return f"{arm} {text} that of {'A' if arm == 'B' else 'B'}" if text.endswith("\u00d7") else f"{arm} {text}"
+
+
+def _apart(a: Interval | None, b: Interval | None) -> str:
+    """Which arm takes less time: "" if the intervals of both overlap, or are not known."""
+    if a is None or b is None:
+        return ""
+    return "B" if b[1] < a[0] else "A" if a[1] < b[0] else ""
+
+
+def _of_requests(a: BatchSummary, b: BatchSummary, compared: Comparison | None) -> Mapping[str, Difference]:
+    """B against A, by the key of the tile. Figures of one run tell no noise, so only the ratio is called better."""
+    ahead = {"a_faster": "A", "b_faster": "B"}.get(compared.outcome, "") if compared else ""
+    pairs = {
+        "useful": (1.0, compared.ratio if compared else None),
+        "ttft": (a.ttft.median_s, b.ttft.median_s),
+        "token": (a.token.median_s, b.token.median_s),
+        "request": (a.request.median_s, b.request.median_s),
+        "goodput": (a.goodput_s, b.goodput_s),
+        "busy": (a.busy_share, b.busy_share),
+    }
+    found = {}
+    for key, (one, other) in pairs.items():
+        if one and other is not None:
+            text = less_or_more(other / one - 1)
+            better = "B" if key == "busy" and text and other > one else ahead if key == "useful" else ""
+            found[key] = Difference(f"B {text}" if text else "B the same", better)
+    return found
+
+
+# --- what the arms are called, never by more than a few words ---------------------------------------
+
+NAMED_BY_CHOICE = ("dtype", "parallel")
+MOST_AXES = 2
+"""Arms that differ in more axes, and are no presets, are called by their letters."""
+
+
+def arm_names(run: OfRun) -> dict[str, str]:
+    """By letter, for the middle of a sentence: titles of presets, else the choices that differ, else the letters."""
+    arms = run.request.arms
+    letters = {arm.name: arm.name for arm in arms}
+    if len(arms) != 2:
+        return letters
+    presets = {arm.name: _preset(arm) for arm in arms}
+    for names in (presets, _differing(*arms)):
+        if all(names.values()) and len(set(names.values())) == len(names):
+            return names
+    return letters
+
+
+def capitalized(text: str) -> str:
+    """A sentence that may begin with a name: ordinary words get a capital, names such as float32 stay."""
+    word = text.partition(" ")[0].rstrip(",:")
+    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
+
+
+def _preset(arm: ArmRequest) -> str:
+    known = sorted(arm_presets(), key=lambda one: (one.name != arm.preset, one.bundle))
+    found = next((one for one in known if one.name == arm.preset or one.choices == arm.choices), None)
+    return lowered(found.title) if found is not None else ""
+
+
+def lowered(title: str) -> str:
+    """A title inside a sentence: "Static cache" without its capital, "FlashAttention 2" as it is."""
+    first = title.partition(" ")[0]
+    return title[0].lower() + title[1:] if first.isalpha() and first[1:].islower() and len(first) > 1 else title
+
+
+def _differing(a: ArmRequest, b: ArmRequest) -> dict[str, str]:
+    """By the choices in which they differ; an arm that has none but defaults there is "the same without it"."""
+
+    def choice(arm: ArmRequest, one: Optimization) -> str:
+        return arm.choices.get(one.name, one.default)
+
+    apart = [one for one in all_axes() if choice(a, one) != choice(b, one)]
+    if not 0 < len(apart) <= MOST_AXES:
+        return {a.name: "", b.name: ""}
+    by_default = {arm.name: all(choice(arm, one) in (one.default, one.off) for one in apart) for arm in (a, b)}
+    names = {}
+    for arm in (a, b):
+        words = [_choice_name(one, choice(arm, one)) for one in apart]
+        names[arm.name] = (
+            "the same without it" if by_default[arm.name] and not all(by_default.values()) else ", ".join(words)
+        )
+    return names
+
+
+def _choice_name(axis: Optimization, choice: str) -> str:
+    """The title of the preset that is this choice alone, else the choice with its axis."""
+    for preset in arm_presets():
+        if preset.choices == {axis.name: choice}:
+            return lowered(preset.title)
+    title = choice_title(axis.name, choice)
+    if axis.name == "batching" and title != axis.off:
+        return f"{title} batching"
+    return title if axis.name in NAMED_BY_CHOICE else f"{title} {lowered(axis.title)}"
