@@ -1,36 +1,27 @@
 """`tokendyno batch`: many requests through two arms."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from tokendyno.backend.cli.commands import perform
 from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_pairs, pairs_of, written_arms
-from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import add_history_option
-from tokendyno.backend.cli.terminal import Block
 from tokendyno.backend.config import Request, workload_of
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
 from tokendyno.backend.traffic.trace_file import read_trace
-from tokendyno.backend.views.document import batch_document
 
 
 def batch(options: argparse.Namespace) -> int:
     """Serve the requests with two arms."""
-
-    def shown(current: Run, runs: RunLog) -> Sequence[Block]:
-        return run_blocks(current, options.all) if any(arm.batch.end_s for arm in current.arms.values()) else []
-
-    return perform(options, _request(options), lambda current, runs: batch_document(current), shown)
+    return perform(options, batch_of(options))
 
 
-def _request(options: argparse.Namespace) -> Request:
+def batch_of(options: argparse.Namespace) -> Request:
+    """What `batch` asks for."""
     traffic = read_traffic(options)
     work = workload_of(traffic, options.seed, ignore_eos=not options.stop_at_eos)
     arms = written_arms(options, {"A": options.a, "B": options.b}, work)
