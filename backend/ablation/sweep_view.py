@@ -201,11 +201,11 @@ def _pareto(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | N
 
 def _divergences(course: Sweep, found: Sequence[PointResult]) -> list[float | None]:
     """Of each point, nats from the choices that the others are compared with; those have none from themselves."""
-    reference = next((p.arm for p in course.points if p.name not in course.refused), "")
+    reference = course.points[0].arm
     read = course.heading.positions > 0
     return [
         one.quality.kl_nats if one.quality is not None else 0.0 if read and point.arm == reference else None
-        for point, one in zip(course.points, found, strict=True)
+        for point, one in zip(course.every, found, strict=True)
     ]
 
 

@@ -3,39 +3,27 @@
 import argparse
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
-from tokendyno.backend import hardware
 from tokendyno.backend.ablation.headline import sweep_headline
-from tokendyno.backend.ablation.journal import Heading, Journal
-from tokendyno.backend.ablation.sweep import (
-    MAX_POINTS,
-    SIZES,
-    Point,
-    PointResult,
-    SweepDocument,
-    admit_points,
-    plan_points,
-    point_results,
-    traffic_of,
-)
-from tokendyno.backend.ablation.trials import Task, reading_tasks, trial_tasks
+from tokendyno.backend.ablation.journal import Heading
+from tokendyno.backend.ablation.kinds import Sweep
+from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, require_readings, traffic_of
 from tokendyno.backend.cli.files import check_writable, give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import (
-    Measured,
+    Ended,
     add_trial_options,
     bench_of,
     check_options,
-    given_texts,
+    command_id,
     measured,
     trial_arm,
 )
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.models import resolve
 from tokendyno.backend.traffic.presets import traffic_preset, traffic_presets
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
 from tokendyno.backend.views.gate import cost_remark
@@ -48,18 +36,18 @@ def sweep(options: argparse.Namespace) -> int:
     """Run every point once a round, and show each with its interval."""
     check_options(options)
     check_writable(options.csv, "--csv")
-    document, found = swept(options)
+    document, ended = swept(options)
     give(options, sweep_blocks(document), document)
     if options.csv:
         write_text(options.csv, csv_text(document), "--csv")
-    return found.exit_code()
+    return ended.exit_code()
 
 
-def swept(options: argparse.Namespace) -> tuple[SweepDocument, Measured]:
+def swept(options: argparse.Namespace) -> tuple[SweepDocument, Ended]:
     """Carry the trials out: what they came to, and how they ended."""
     work = workload(options)
     arm = trial_arm(options, options.arm, work)
-    over = dict[str, list[str]]()
+    over = dict[str, str]()
     for name, values in map(_over, options.over):
         if name in over:
             raise InputError(f"--over names {name} twice. Give all of its values at once: {name}=VALUE,VALUE.")
@@ -67,70 +55,22 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Measured]:
     traffic = traffic_of({**over, **arm}, options.traffic)
     if traffic and replace(work, seed=0, repeats=1, ignore_eos=False) != PROMPT:
         raise InputError("Many requests have prompts of their own. Leave out the options of a prompt but --seed.")
-    points = plan_points(options.model, arm, over, work, traffic)
-    if options.quality and traffic:
-        raise InputError("--quality reads with one prompt at a time, and many requests are swept. Leave it out.")
-    if options.quality and len({point.arm for point in points}) == 1:
-        raise InputError("--quality compares choices, and --over varies none. Sweep over an axis too, or leave it out.")
+    heading = Heading(options.model, arm, [*over.items()], ["sweep"], work, traffic=traffic)
     with bench_of(options) as bench:
-        refused = admit_points(bench, options.model, points)
-        machine = bench.machine()
-        changes = [(name, ",".join(values)) for name, values in over.items()]
-        heading = Heading(options.model, arm, changes, ["sweep"], work, traffic=traffic).begun(machine)
-        admitted = [point for point in points if point.name not in refused]
-        found = measured(bench, options, heading, lambda journal: trials_of(options, admitted, journal))
-    points_found = point_results(points, refused, found.journal)
-    complete = all(point.refused or point.trials >= options.rounds for point in points_found)
-    facts = resolve(options.model, options.models_dir)
-    document = SweepDocument(
-        "sweep",
-        3,
-        options.model,
-        facts.label,
-        machine.describe(),
-        hardware.versions(),
-        arm,
-        over,
-        work,
-        options.rounds,
-        complete,
-        points_found,
-        traffic,
-    )
-    return document, found
+        course = Sweep(bench, command_id(), heading.begun(bench.machine()), None)
+        if options.quality:
+            require_readings(course.every, traffic)
+        ended = measured(bench, options, course)
+        return course.document(options.rounds), ended
 
 
-def trials_of(options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> list[Task]:
-    """What the journal lacks, readings of texts included."""
-    choices = {point.name: point.choices for point in points}
-    works = {point.name: point.workload for point in points}
-    arms = {point.arm: point.choices for point in points}
-    first = points[0].workload
-    titles = {point.name: point.title for point in points}
-    traffics = {point.name: point.traffic for point in points}
-    tasks = trial_tasks(
-        options.model,
-        [*choices],
-        choices,
-        first,
-        options.rounds,
-        journal,
-        works=works,
-        titles=titles,
-        traffics=traffics,
-    )
-    if options.quality:
-        tasks += reading_tasks(options.model, [*arms], arms, given_texts(), journal)
-    return tasks
-
-
-def _over(text: str) -> tuple[str, list[str]]:
+def _over(text: str) -> tuple[str, str]:
     name, sign, values = (part.strip() for part in text.partition("="))
     if not (name and sign and values):
         raise InputError(
             f"{text!r} is nothing to sweep over. Write --over batch_size=1,8,32 or --over AXIS=CHOICE,CHOICE."
         )
-    return name, [value.strip() for value in values.split(",")]
+    return name, ",".join(value.strip() for value in values.split(","))
 
 
 # --- what is shown --------------------------------------------------------------------------------
