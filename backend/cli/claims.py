@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from tokendyno.backend.claims.declared import Claim, Claims, shipped_claims
@@ -10,12 +11,17 @@ from tokendyno.backend.claims.perform import NotMeasured, Stopped, perform
 from tokendyno.backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
 from tokendyno.backend.claims.trials import ClaimTest, Device
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
+from tokendyno.backend.cli.batch import batch_of
+from tokendyno.backend.cli.commands import comparison_of, run_of
 from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import FAILED, OK, STOPPED
 from tokendyno.backend.cli.options import Add, add_models_dir
+from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.cli.progress import close, follow, say, say_notes
+from tokendyno.backend.cli.quality import quality_of
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
+from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
@@ -25,9 +31,8 @@ from tokendyno.backend.hardware import Machine
 def claims(options: argparse.Namespace) -> int:
     """Show claims; with --run, measure first what this machine can."""
     check_writable(options.json)
-    for given, name in ((options.keep, "--keep"), (options.missing, "--missing")):
-        if given and not options.run:
-            raise InputError(f"{name} is for measuring: add --run.")
+    if options.keep and not options.run:
+        raise InputError("--keep is for measuring: add --run.")
     known = shipped_claims()
     wanted = known.named(options.names)
     folder = options.results or RESULTS
@@ -57,17 +62,13 @@ def _run(
     tests = _tests_here(known, wanted, bench.machine())
     here = machine_name(bench.machine().describe())
     before = {name: one for name, found in stored.items() for one in found if one.on == here}
-    if options.missing:
-        tests = [test for test in tests if test.name not in before or before[test.name].command != test.line]
-        if not tests:
-            say("Every test of these claims has a result of this machine.")
-            return OK
     now: dict[str, Result] = {}
     try:
         bench.start(prewarm=2)
         failed = _measure(bench, tests, folder if options.keep else None, now)
     except (Stopped, KeyboardInterrupt):
-        say(_stopped(len(now), len(tests), options.keep))
+        kept = " Their results are kept." if options.keep and now else ""
+        say(f"stopped after {len(now)} of {len(tests)} tests.{kept}")
         return STOPPED
     finally:
         close(bench)
@@ -85,7 +86,7 @@ def _measure(bench: Bench, tests: Sequence[ClaimTest], folder: Path | None, now:
     for number, test in enumerate(tests, 1):
         say(f"test {number} of {len(tests)}: {test.name}: {test.line}")
         try:
-            result = now[test.name] = perform(bench, test, lambda run: follow(bench, run))
+            result = now[test.name] = perform(bench, test, partial(request_of, test), partial(follow, bench))
         except (NotMeasured, InputError) as error:
             say(f"not measured: {error}")
             failed = True
@@ -99,14 +100,18 @@ def _measure(bench: Bench, tests: Sequence[ClaimTest], folder: Path | None, now:
     return failed
 
 
-def _stopped(done: int, asked: int, kept: bool) -> str:
-    """What is left of an interrupted command, and how to go on."""
-    said = f"stopped after {done} of {asked} tests"
-    if not done:
-        return f"{said}: nothing was measured."
-    if kept:
-        return f"{said}. Their results are kept: --run --keep --missing goes on with what has none of this machine."
-    return f"{said}. Their results are not kept: that takes --keep."
+def request_of(test: ClaimTest, model: str) -> Request:
+    """What the command of a test asks for, of a model by this name."""
+    options = make_parser(test.command).parse_args(test.arguments(model))
+    match test.command:
+        case "run":
+            return run_of(options)[0]
+        case "compare":
+            return comparison_of(options)
+        case "batch":
+            return batch_of(options)
+        case "quality":
+            return quality_of(options)
 
 
 def _tests_here(known: Claims, wanted: Sequence[Claim], machine: Machine) -> list[ClaimTest]:
@@ -215,11 +220,6 @@ def add_commands(add: Add) -> None:
     sub.add_argument("names", nargs="*", metavar="NAME", help="claims or families of claims (default: all of them)")
     sub.add_argument("--run", action="store_true", help="measure on this machine; exit code 3 where a result drifted")
     sub.add_argument("--keep", action="store_true", help="with --run: write what was measured in the place of the old")
-    sub.add_argument(
-        "--missing",
-        action="store_true",
-        help="with --run: only tests without a result of this machine, or one of fewer repeats",
-    )
     sub.add_argument(
         "--results", type=Path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
     )
