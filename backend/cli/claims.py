@@ -1,14 +1,17 @@
 """`tokendyno claims`: what documents claim, what was measured of it, and the tests to measure it again."""
 
 import argparse
+import contextlib
+import threading
+import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
+from tokendyno.backend import hardware
 from tokendyno.backend.claims.declared import Claim, Claims, shipped_claims
 from tokendyno.backend.claims.formula import bounds, drifted
-from tokendyno.backend.claims.perform import NotMeasured, Stopped, perform
 from tokendyno.backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
+from tokendyno.backend.claims.samples import doubts, joined, samples
 from tokendyno.backend.claims.trials import ClaimTest, Device
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
 from tokendyno.backend.cli.batch import batch_of
@@ -25,7 +28,9 @@ from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.executors.checkpoint import written
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.runs.snapshot import Snapshot
 
 
 def claims(options: argparse.Namespace) -> int:
@@ -66,7 +71,7 @@ def _run(
     try:
         bench.start(prewarm=2)
         failed = _measure(bench, tests, folder if options.keep else None, now)
-    except (Stopped, KeyboardInterrupt):
+    except KeyboardInterrupt:
         kept = " Their results are kept." if options.keep and now else ""
         say(f"stopped after {len(now)} of {len(tests)} tests.{kept}")
         return STOPPED
@@ -86,8 +91,8 @@ def _measure(bench: Bench, tests: Sequence[ClaimTest], folder: Path | None, now:
     for number, test in enumerate(tests, 1):
         say(f"test {number} of {len(tests)}: {test.name}: {test.line}")
         try:
-            result = now[test.name] = perform(bench, test, partial(request_of, test), partial(follow, bench))
-        except (NotMeasured, InputError) as error:
+            result = now[test.name] = _result(bench, test)
+        except InputError as error:
             say(f"not measured: {error}")
             failed = True
             continue
@@ -98,6 +103,46 @@ def _measure(bench: Bench, tests: Sequence[ClaimTest], folder: Path | None, now:
             say(f"measured, but not kept: {error}")
             failed = True
     return failed
+
+
+def _result(bench: Bench, test: ClaimTest) -> Result:
+    """What one test measured. InputError where it fails, takes longer than its limit or cannot run here."""
+    begin_s = time.monotonic()
+    with written(test.model) if test.loads else contextlib.nullcontext() as folder:
+        request = request_of(test, str(folder or test.model))
+        runs = [_carried_out(bench, test, request) for _ in range(test.loads or test.starts or 1)]
+    day = time.strftime("%Y-%m-%d", time.gmtime())
+    taken_s = round(time.monotonic() - begin_s, 1)
+    measured = joined([samples(one) for one in runs])
+    doubted = [doubt for one in runs for doubt in doubts(one)]
+    machine = runs[0].created.machine
+    return Result("claim-test", 2, test.name, test.line, machine, hardware.versions(), day, taken_s, measured, doubted)
+
+
+def _carried_out(bench: Bench, test: ClaimTest, request: Request) -> Snapshot:
+    """One run of a test, which ended well; by new workers where it loads or starts several times."""
+    run = bench.runs.get(bench.submit(request, fresh=bool(test.loads or test.starts)))
+    assert run is not None
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        bench.cancel(run.id)
+
+    clock = threading.Timer(test.limit_s, end)
+    clock.daemon = True
+    clock.start()
+    try:
+        stopped = follow(bench, run)
+    finally:
+        clock.cancel()
+    if stopped:
+        raise KeyboardInterrupt
+    if late.is_set():
+        raise InputError(f"{test.name} was ended after {test.limit_s:g} s.")
+    if run.status != "done":
+        raise InputError(f"{test.name}: {run.message}")
+    return run.snapshot()
 
 
 def request_of(test: ClaimTest, model: str) -> Request:
