@@ -125,25 +125,9 @@ def _rate(value: float) -> tuple[str, str]:
     return three(value), ""
 
 
-FIGURES = (
-    "trials",
-    "latency_mean_s",
-    "latency_low_s",
-    "latency_high_s",
-    "ttft_s",
-    "ttft_low_s",
-    "ttft_high_s",
-    "tokens_per_s",
-    "tokens_per_s_low",
-    "tokens_per_s_high",
-    "peak_memory_bytes",
-    "peak_memory_low_bytes",
-    "kv_bytes",
-    "refused",
-)
+FIGURES = [name for name in PointResult.__struct_fields__ if name not in ("settings", "doubtful", "quality")]
 COSTS = ("kl_nats", "top1_agreement", "perplexity_ratio")
-"""Columns of the CSV, behind what was varied: fields of `PointResult`, and of its quality. What was not measured is
-empty."""
+"""Columns of the CSV, behind what was varied: fields of a point, and of its quality. What was not measured is empty."""
 
 
 def csv_text(found: SweepDocument) -> str:

@@ -11,9 +11,7 @@ from typing import NamedTuple
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.course import POSITIONS, Course
 from tokendyno.backend.ablation.journal import Journal
-from tokendyno.backend.ablation.places import Place, gpu_places
-from tokendyno.backend.ablation.ray_places import ray_places
-from tokendyno.backend.ablation.side_by_side import SideBySide, Unit
+from tokendyno.backend.ablation.places import Place, SideBySide, Unit, gpu_places, ray_places
 from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform, run_of
 from tokendyno.backend.arms.bundles import gave_way
 from tokendyno.backend.cli.files import check_folder, check_writable

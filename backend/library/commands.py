@@ -19,14 +19,15 @@ from tokendyno.backend.cli.trials import check_options
 from tokendyno.backend.config import Request
 from tokendyno.backend.errors import InputError, RunFailed, unknown
 from tokendyno.backend.executors.several_machines import Machines
-from tokendyno.backend.library.arm import Arm, arm_text
 from tokendyno.backend.library.results import (
     AdviceResult,
+    Arm,
     CheckResult,
     FitResult,
     QualityResult,
     RunResult,
     SweepResult,
+    arm_text,
 )
 from tokendyno.backend.models import DEFAULT_MODEL
 from tokendyno.backend.runs.gate import gate_of

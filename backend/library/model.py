@@ -19,8 +19,7 @@ from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.in_process_model import InProcessModel
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.library.arm import Arm, arm_text
-from tokendyno.backend.library.results import RunResult
+from tokendyno.backend.library.results import Arm, RunResult, arm_text
 from tokendyno.backend.library.tokens import Generated, TokenStream
 from tokendyno.backend.messages import Generate, Started
 from tokendyno.backend.models import resolve
