@@ -8,9 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from tokendyno.backend.claims.declared import FOLDER
+from tokendyno.backend.claims.declared import FOLDER, ClaimTest
 from tokendyno.backend.claims.samples import Doubt, Samples
-from tokendyno.backend.claims.trials import ClaimTest
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.files.whole import require_writable, write_whole
 from tokendyno.backend.redact import told

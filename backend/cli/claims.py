@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tokendyno.backend import hardware
-from tokendyno.backend.claims.declared import Claim, Claims, shipped_claims
+from tokendyno.backend.claims.declared import Claim, Claims, ClaimTest, Device, shipped_claims
 from tokendyno.backend.claims.formula import bounds, drifted
 from tokendyno.backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
 from tokendyno.backend.claims.samples import doubts, joined, samples
-from tokendyno.backend.claims.trials import ClaimTest, Device
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
 from tokendyno.backend.cli.batch import batch_of
 from tokendyno.backend.cli.commands import comparison_of, run_of

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from tokendyno.backend.claims.declared import DOCUMENTS, shipped_claims
+from tokendyno.backend.claims.declared import DOCUMENTS, ClaimTest, shipped_claims
 from tokendyno.backend.claims.results import RESULTS, file_of, read_results
-from tokendyno.backend.claims.trials import ClaimTest
 from tokendyno.backend.claims.view import claim_view
 from tokendyno.backend.cli.claims import request_of
 from tokendyno.backend.errors import InputError
