@@ -3,13 +3,13 @@
 import argparse
 import csv
 import io
-from collections.abc import Callable
 from dataclasses import replace
 
 from tokendyno.backend.ablation.headline import sweep_headline
 from tokendyno.backend.ablation.journal import Heading
 from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, require_readings, traffic_of
+from tokendyno.backend.ablation.sweep_view import sweep_table
 from tokendyno.backend.cli.files import check_writable, give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
@@ -25,8 +25,6 @@ from tokendyno.backend.cli.trials import (
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.traffic.presets import traffic_preset, traffic_presets
-from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
-from tokendyno.backend.views.gate import cost_remark
 
 PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 """What is swept unless options say otherwise."""
@@ -80,14 +78,12 @@ def sweep_blocks(found: SweepDocument) -> list[Block]:
     """A line for each point."""
     trials = min((point.trials for point in found.points if not point.refused), default=0)
     arm = ", ".join(f"{axis}={choice}" for axis, choice in found.arm.items()) or "defaults"
-    read = any(point.quality is not None for point in found.points)
+    kls = [point.quality.kl_nats if point.quality else None for point in found.points]
+    head, *rows = sweep_table(found.points, found.over, kls if any(kl is not None for kl in kls) else None)
+    settings, figures = head[: len(found.over)], head[len(found.over) : -1]
     columns = [
-        *(Column(name) for name in found.over),
-        Column("Time per token", right=True),
-        Column("Tokens/s", right=True),
-        Column("TTFT", right=True, optional=True),
-        Column("Peak memory", right=True, optional=True),
-        *([Column("KL divergence", right=True)] if read else []),
+        *map(Column, settings),
+        *(Column(name, right=True, optional=name in ("First token", "Memory")) for name in figures),
         Column(below=True),
     ]
     headline = sweep_headline(found.points)
@@ -98,31 +94,8 @@ def sweep_blocks(found: SweepDocument) -> list[Block]:
             f"Arm: {arm}",
             *([f"Traffic: {traffic_preset(found.traffic).title}, but for what varies"] if found.traffic else []),
         ],
-        [Table(columns, [_row(point, read) for point in found.points])],
+        [Table(columns, rows)],
     ]
-
-
-def _row(point: PointResult, read: bool) -> list[str]:
-    doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in point.doubtful.items())
-    cost = cost_remark(point.quality.cost, point.quality.finer) if point.quality else ""
-    step = _said(seconds_text, point.latency_mean_s, point.latency_low_s, point.latency_high_s)
-    return [
-        *point.settings.values(),
-        "refused" if point.refused else step,
-        _said(_rate, point.tokens_per_s, point.tokens_per_s_low, point.tokens_per_s_high),
-        _said(seconds_text, point.ttft_s, point.ttft_low_s, point.ttft_high_s),
-        _said(bytes_text, point.peak_memory_bytes, point.peak_memory_low_bytes, point.peak_memory_bytes),
-        *([f"{three(point.quality.kl_nats)} nats" if point.quality else "-"] if read else []),
-        point.refused or "; ".join(filter(None, [cost, f"not as planned: {doubts}" if doubts else ""])),
-    ]
-
-
-def _said(words: Callable[[float], tuple[str, str]], value: float | None, low: float | None, high: float | None) -> str:
-    return "n/a" if value is None else interval_text(words, value, low, high)
-
-
-def _rate(value: float) -> tuple[str, str]:
-    return three(value), ""
 
 
 FIGURES = [name for name in PointResult.__struct_fields__ if name not in ("settings", "doubtful", "quality")]
