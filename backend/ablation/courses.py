@@ -143,7 +143,7 @@ class Courses:
                 return None
             course = course_of(self._bench, course_id, heading_of(path), path)
             course.state = "done" if course.complete else "stopped"
-            why = course.heading.stranger(course.heading.begun(self._bench.machine()))
+            why = course.heading.mismatch(course.heading.begun(self._bench.machine()))
             if course.state == "stopped" and why:
                 course.state, course.closed = "failed", f"This cannot go on: {why}. Begin it anew."
                 course.message = course.closed

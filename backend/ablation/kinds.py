@@ -196,7 +196,7 @@ def course_of_journal(bench: Bench, path: Path) -> AnyCourse:
     """What a journal holds, to be shown. InputError where it cannot be read, or was measured on another machine or
     with other versions, whose plans this machine cannot make."""
     heading = heading_of(path)
-    if why := heading.stranger(heading.begun(bench.machine())):
+    if why := heading.mismatch(heading.begun(bench.machine())):
         raise InputError(f"The journal {path.name} cannot be shown here: {why}. Write its report there.")
     course = course_of(bench, path.stem, heading, path)
     if not heading.rounds:  # of a command, which decides them each time: those that were measured

@@ -10,7 +10,7 @@ from pathlib import Path
 from tokendyno.backend import hardware
 from tokendyno.backend.claims.declared import Claim, Claims, ClaimTest, Device, shipped_claims
 from tokendyno.backend.claims.formula import bounds, drifted
-from tokendyno.backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
+from tokendyno.backend.claims.results import RESULTS, Result, machine_name, read_results, require_storable, store
 from tokendyno.backend.claims.samples import doubts, joined, samples
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
 from tokendyno.backend.cli.batch import batch_of
@@ -51,7 +51,7 @@ def claims(options: argparse.Namespace) -> int:
 def _check_results(folder: Path, kept: bool) -> None:
     """InputError before a long measurement, not after it, where results cannot be read or kept there."""
     if kept:
-        check_keep(folder)
+        require_storable(folder)
     elif not folder.is_dir():
         raise InputError(f"There is no folder of results {folder}. Name another with --results, or leave it out.")
 
@@ -97,7 +97,7 @@ def _measure(bench: Bench, tests: Sequence[ClaimTest], folder: Path | None, now:
             continue
         try:
             if folder:
-                say(f"kept in {keep(result, folder)} ({result.seconds:g} s)")
+                say(f"kept in {store(result, folder)} ({result.seconds:g} s)")
         except InputError as error:
             say(f"measured, but not kept: {error}")
             failed = True

@@ -36,11 +36,11 @@ def of_machine(machine: Machine, dtype: str) -> PeakRates | None:
     flops = spec.flops_per_s.get(dtype) if spec else None
     found = bandwidth.recall(machine.name)
     if found is not None:
-        strange = ", not in the catalogue" if machine.gpus and spec is None else ""
+        unlisted = ", not in the catalogue" if machine.gpus and spec is None else ""
         link = (spec.link_bytes_per_s, _link_of(spec)) if spec else (None, "")
         if not machine.gpus:
             link = found.read_bytes_per_s, THROUGH_MEMORY
-        return PeakRates(found.read_bytes_per_s, flops, f"measured on this machine{strange}", *link)
+        return PeakRates(found.read_bytes_per_s, flops, f"measured on this machine{unlisted}", *link)
     return of_gpu(spec, dtype) if spec else None
 
 

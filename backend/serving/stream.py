@@ -29,21 +29,21 @@ class StopTexts:
     """Passes a text on, as far as no text before which to stop can begin in it."""
 
     def __init__(self, stops: Sequence[str]) -> None:
-        self._stops, self._kept = stops, ""
+        self._stops, self._pending = stops, ""
 
     def feed(self, text: str) -> tuple[str, bool]:
         """What can be passed on, and whether a stop was met: of several the one that ends first."""
-        kept = self._kept + text
-        met = [(at + len(stop), at) for stop in self._stops if (at := kept.find(stop)) >= 0]
+        whole = self._pending + text
+        met = [(at + len(stop), at) for stop in self._stops if (at := whole.find(stop)) >= 0]
         if met:
-            return kept[: min(met)[1]], True
-        begun = max((self._begun(kept, stop) for stop in self._stops), default=0)
-        self._kept = kept[len(kept) - begun :]
-        return kept[: len(kept) - begun], False
+            return whole[: min(met)[1]], True
+        begun = max((self._begun(whole, stop) for stop in self._stops), default=0)
+        self._pending = whole[len(whole) - begun :]
+        return whole[: len(whole) - begun], False
 
     def rest(self) -> str:
-        """What was kept, once no more comes."""
-        return self._kept
+        """What was held back, once no more comes."""
+        return self._pending
 
     @staticmethod
     def _begun(text: str, stop: str) -> int:
@@ -96,7 +96,7 @@ class Generation:
         self.tokens = 0
         self._asked, self._model, self._max_length = asked, model, max_length
         self._turns, self._stops, self._pending = turns, StopTexts(asked.stops), list[Token]()
-        self._told: asyncio.Queue[Piece | Exception] = asyncio.Queue()
+        self._pieces: asyncio.Queue[Piece | Exception] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._first: asyncio.Future[None] = self._loop.create_future()  # done with the first token
         self._stream: TokenStream | None = None
@@ -128,7 +128,7 @@ class Generation:
     async def pieces(self) -> AsyncIterator[Piece]:
         """The text as it comes. Refused where it breaks off."""
         while True:
-            piece = await self._told.get()
+            piece = await self._pieces.get()
             if isinstance(piece, Exception):
                 raise refused(piece)
             yield piece
@@ -182,7 +182,7 @@ class Generation:
         if finish:
             self._last = Piece(text, self._pending, finish)
         elif text:
-            self._told.put_nowait(Piece(text, self._pending))
+            self._pieces.put_nowait(Piece(text, self._pending))
             self._pending = []
         if met:
             self._complete()
@@ -194,14 +194,14 @@ class Generation:
         if self._last is None:
             self._fail(RunFailed("The generation ended early. Try again."))
         else:
-            self._told.put_nowait(self._last)
+            self._pieces.put_nowait(self._last)
             self.leave()
 
     def _fail(self, error: Exception) -> None:
         if self._over:
             return
         if self._first.done():
-            self._told.put_nowait(error)
+            self._pieces.put_nowait(error)
         else:
             self._first.set_exception(error)
         self.leave()

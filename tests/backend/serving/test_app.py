@@ -38,7 +38,7 @@ def test_a_batch_that_breaks_ends_all_its_texts_and_the_server_says_so() -> None
             if next(steps) == 3:
                 raise RuntimeError("the pages are gone")
 
-        model._held.loaded.model.register_forward_pre_hook(breaking)
+        model._inner.loaded.model.register_forward_pre_hook(breaking)
         streams = [model.stream("Once", max_new_tokens=64, ignore_eos=True) for _ in range(2)]
         for stream in streams:
             with pytest.raises(td.RunFailed, match="the pages are gone"):
