@@ -7,13 +7,13 @@ so trials take turns with the runs of others.
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tokendyno.backend.ablation.journal import Heading, Journal
-from tokendyno.backend.ablation.trials import Stopped, TrialFailed, perform, reading_tasks, trial_tasks
-from tokendyno.backend.config import Workload
+from tokendyno.backend.ablation.sweep import Point
+from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, perform, reading_tasks, trial_tasks
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
@@ -22,7 +22,6 @@ from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.statistics import mean
-from tokendyno.backend.traffic import Traffic
 
 log = logging.getLogger("tokendyno")
 
@@ -34,35 +33,21 @@ POSITIONS = 96
 POLL_S = 0.1
 
 
-class Tasks(NamedTuple):
-    """What a course measures.
-
-    choices   arms by name, in their order
-    works     workloads of those that have one of their own
-    readings  arms that read texts, by name; the first is what the others are compared with
-    titles    what is shown of arms that differ in more than their choices
-    traffics  requests of arms that serve many
-    """
-
-    choices: dict[str, dict[str, str]]
-    works: Mapping[str, Workload]
-    readings: dict[str, dict[str, str]]
-    titles: Mapping[str, str] = {}
-    traffics: Mapping[str, Traffic | None] = {}
-
-
 class Course:
-    """One ablation or sweep of a visitor. Any thread may read and stop it; its own thread carries it out.
+    """One ablation or sweep. Any thread may read and stop it; its own thread carries it out, or a command does.
 
-    closed   why it cannot go on here, "" if it can
+    points  what runs once a round; the first is what texts of the others are compared with
+    closed  why it cannot go on here, "" if it can
     """
 
-    def __init__(self, bench: Bench, course_id: str, heading: Heading, path: Path | None, tasks: Tasks) -> None:
+    def __init__(
+        self, bench: Bench, course_id: str, heading: Heading, path: Path | None, points: Sequence[Point]
+    ) -> None:
         """InputError where its journal cannot be used."""
         self.id, self.heading = course_id, heading
         self.state: CourseState = "stopped"
         self.message = self.doing = self.closed = ""
-        self._bench, self._path, self._tasks = bench, path, tasks
+        self._bench, self._path, self.points = bench, path, points
         self.journal = Journal(path, heading, only_read=path is not None and path.exists())
         self.journal.close()
         self._stopping = threading.Event()
@@ -77,7 +62,7 @@ class Course:
     @property
     def trials(self) -> int:
         """How many it has in all, readings of texts included."""
-        return len(self._tasks.choices) * self.heading.rounds + self._readings
+        return len(self.points) * self.heading.rounds + self._readings
 
     @property
     def finished(self) -> int:
@@ -106,11 +91,11 @@ class Course:
 
     @property
     def _readings(self) -> int:
-        return len(self._tasks.readings) - 1 if self.heading.positions else 0
+        return len({point.arm for point in self.points}) - 1 if self.heading.positions else 0
 
     def left_s(self) -> float | None:
         """Seconds that the rest will take, by the trials and readings so far; None while nothing tells."""
-        trials = len(self._tasks.choices) * self.heading.rounds - len(self.journal.trials)
+        trials = len(self.points) * self.heading.rounds - len(self.journal.trials)
         readings = self._readings - len(self.journal.costs)
         trial_s, reading_s = mean(self._spent_s[False]), mean(self._spent_s[True])
         if not self.live or (trials and trial_s is None):
@@ -155,23 +140,17 @@ class Course:
             self.journal.close()
         self.doing, self.message, self.state = "", message, state
 
+    def tasks(self, rounds: int, positions: int) -> list[Task]:
+        """What the journal lacks of so many rounds, and of texts in which so many tokens are predicted; 0: none."""
+        model = self.heading.model
+        found = trial_tasks(model, self.points, rounds, self.journal, self.id)
+        if positions:
+            texts = Quality(shipped_texts(), positions=positions)
+            found += reading_tasks(model, self.points, texts, self.journal, self.id)
+        return found
+
     def _carry_out(self, visitor: Visitor) -> None:
-        heading, (choices, works, readings, titles, traffics) = self.heading, self._tasks
-        tasks = trial_tasks(
-            heading.model,
-            [*choices],
-            choices,
-            heading.workload,
-            heading.rounds,
-            self.journal,
-            self.id,
-            works,
-            titles,
-            traffics,
-        )
-        if heading.positions:
-            asked = Quality(shipped_texts(), positions=heading.positions)
-            tasks += reading_tasks(heading.model, [*readings], readings, asked, self.journal, self.id)
+        tasks = self.tasks(self.heading.rounds, self.heading.positions)
         perform(self._bench, tasks, self.journal, self._follow(visitor), visitor)
 
     def _follow(self, visitor: Visitor) -> Callable[[Run, str], None]:

@@ -15,7 +15,7 @@ from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Heading, heading_of
 from tokendyno.backend.ablation.kinds import ADVICE, SWEEP, AnyCourse, course_of
 from tokendyno.backend.ablation.steps import KINDS
-from tokendyno.backend.ablation.sweep import SIZES, traffic_of
+from tokendyno.backend.ablation.sweep import traffic_of
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.allowed import check_runs
 from tokendyno.backend.engine.bench import Bench
@@ -55,15 +55,9 @@ class Courses:
         """Sweep the only arm of a request. InputError says what is wrong and what to do."""
         (arm,) = asked.arms
         changes = [(name, ",".join(values)) for name, values in over.items()]
-        if quality and set(over) <= set(SIZES):
-            raise InputError(
-                "Quality compares choices, and only sizes vary here. Sweep over a choice too, or turn it off."
-            )
         if quality and (facts := self._bench.facts(asked.model)).kind == "encoder":
             raise InputError(f"{facts.no_tokens}: it predicts no text. Turn quality off.")
         traffic = traffic_of({**over, **arm.choices})
-        if quality and traffic:
-            raise InputError("Quality is read with one prompt at a time, and many requests are swept. Turn it off.")
         positions = POSITIONS if quality else 0
         return self._begin(asked, arm.choices, changes, [SWEEP], positions, visitor, traffic)
 
@@ -149,7 +143,7 @@ class Courses:
                 return None
             course = course_of(self._bench, course_id, heading_of(path), path)
             course.state = "done" if course.complete else "stopped"
-            why = course.heading.stranger(course.heading.begun(self._bench.machine()))
+            why = course.heading.mismatch(course.heading.begun(self._bench.machine()))
             if course.state == "stopped" and why:
                 course.state, course.closed = "failed", f"This cannot go on: {why}. Begin it anew."
                 course.message = course.closed

@@ -47,7 +47,7 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
         """The same as it would begin now, on that machine."""
         return msgspec.structs.replace(self, device=machine.device, machine=machine.name, versions=hardware.versions())
 
-    def stranger(self, now: "Heading") -> str:
+    def mismatch(self, now: "Heading") -> str:
         """Why trials that were measured under this heading cannot stand beside those of now, as a clause; "" if they
         can."""
         if (self.device, self.machine) != (now.device, now.machine):
@@ -131,7 +131,7 @@ MAX_HEADING_BYTES = 8 << 20
 MAX_LINE_BYTES = 64 << 20
 """A trial of 16,000 tokens has 0.5 MB."""
 _MUST_BEGIN = "it must begin with what is measured"
-_ASKED = {
+_DECIDED = {
     "model": "the model",
     "base": "the choices of the arm",
     "changes": "what is changed",
@@ -182,7 +182,7 @@ class Journal:
             with self._opened(path, "rb") as file:
                 self._read(file, heading)
         elif path is not None:
-            self._file = self._held(path, heading)
+            self._file = self._locked(path, heading)
 
     def add(self, line: Line) -> None:
         """Keep a finished trial. InputError on a full disk: what was written before stays."""
@@ -211,7 +211,7 @@ class Journal:
             case Confirmed():
                 self.confirmed = line
 
-    def _held(self, path: Path, heading: Heading) -> BinaryIO:
+    def _locked(self, path: Path, heading: Heading) -> BinaryIO:
         """The file, to be written by this process alone; without a line that was torn when it was written last."""
         file = self._opened(path, "a+b")
         try:
@@ -282,12 +282,12 @@ class Journal:
         if not isinstance(found, Heading):
             raise self._foreign()
         asked = (name for name in found.__struct_fields__ if name not in ("device", "machine", "versions"))
-        if other := [_ASKED[name] for name in asked if getattr(found, name) != getattr(now, name)]:
+        if other := [_DECIDED[name] for name in asked if getattr(found, name) != getattr(now, name)]:
             raise InputError(
                 f"The journal {self._path} belongs to another command, which differs in {' and '.join(other)}. "
                 "Name another file, or repeat the command with which it began."
             )
-        if why := found.stranger(now):
+        if why := found.mismatch(now):
             raise InputError(
                 f"The journal {self._path} cannot go on: {why}. Times from here cannot stand beside its own. Name "
                 "another file."

@@ -4,14 +4,24 @@ from pathlib import Path
 
 import msgspec
 
+from tokendyno.backend import hardware
 from tokendyno.backend.ablation.advise.course import Advice, question_of
 from tokendyno.backend.ablation.advise.result import AdviceDocument
-from tokendyno.backend.ablation.course import Course, Tasks
+from tokendyno.backend.ablation.course import Course
 from tokendyno.backend.ablation.journal import Heading, heading_of
-from tokendyno.backend.ablation.result import StepResult, results
-from tokendyno.backend.ablation.steps import KINDS, Kind, plan_steps
-from tokendyno.backend.ablation.sweep import PointResult, admit_points, plan_points, point_results
-from tokendyno.backend.ablation.trials import Admitted, admit
+from tokendyno.backend.ablation.result import AblationDocument, StepResult, results
+from tokendyno.backend.ablation.steps import plan_steps
+from tokendyno.backend.ablation.sweep import (
+    Point,
+    PointResult,
+    SweepDocument,
+    plan_points,
+    point_results,
+    require_readings,
+    require_some,
+)
+from tokendyno.backend.ablation.trials import admit
+from tokendyno.backend.config import ArmRequest, Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
@@ -29,12 +39,20 @@ class Ablation(Course):
     """What each of several changes is worth."""
 
     def __init__(self, bench: Bench, course_id: str, heading: Heading, path: Path | None) -> None:
-        """InputError where nothing of it can run here, or its journal cannot be used."""
-        kinds: list[Kind] = [kind for kind in KINDS if kind in heading.kinds]
-        self.steps = plan_steps(heading.model, heading.base, heading.changes, kinds)
-        self.admitted: Admitted = admit(bench, heading.model, self.steps, heading.workload)
-        choices = {step.arm: step.choices for step in self.steps if step.arm not in self.admitted.refused}
-        super().__init__(bench, course_id, heading, path, Tasks(choices, {}, choices))
+        """InputError where the base is refused, or every change, or its journal cannot be used."""
+        model, work = heading.model, heading.workload
+        self.steps = plan_steps(model, heading.base, heading.changes, heading.kinds)
+        arms = {step.arm: Point({}, step.choices, work) for step in self.steps}
+        self.admitted = admit(bench, model, [*arms.values()])
+        refused, base = self.admitted.refused, self.steps[0]
+        if base.arm in refused:
+            checked = bench.check(Request(model, [ArmRequest("A", base.choices)], work))["A"]
+            raise InputError(f"The base cannot run: {checked.refusal()}")
+        if len(refused) == len(arms) - 1:
+            said = (f"{arm}: {reason}" for (level, _, reason), arm in self.admitted.said.items() if level == "blocked")
+            raise InputError(f"No change can run here. {' '.join(said)}")
+        points = [point for name, point in arms.items() if name not in refused]
+        super().__init__(bench, course_id, heading, path, points)
         self._known: tuple[int, list[StepResult]] = (-1, [])
 
     def results(self) -> list[StepResult]:
@@ -45,28 +63,59 @@ class Ablation(Course):
             self._known = finished, results(self.steps, self.admitted, self.journal, greedy)
         return self._known[1]
 
+    def document(self, rounds: int) -> AblationDocument:
+        """For programs: an ablation of so many rounds."""
+        steps, bench, model = self.results(), self._bench, self.heading.model
+        return AblationDocument(
+            "ablation",
+            3,
+            model,
+            bench.facts(model).label,
+            bench.machine().describe(),
+            hardware.versions(),
+            self.heading.workload,
+            rounds,
+            all(step.refused or step.trials == rounds for step in steps),
+            steps,
+        )
+
 
 class Sweep(Course):
-    """One arm at every combination of some lengths, batch sizes and choices."""
+    """One arm at every combination of some lengths, batch sizes and choices. `every`: what cannot run here too."""
 
     def __init__(self, bench: Bench, course_id: str, heading: Heading, path: Path | None) -> None:
         """InputError where no point of it can run here, or its journal cannot be used."""
         self.over = {name: values.split(",") for name, values in heading.changes}
-        self.points = plan_points(heading.model, heading.base, self.over, heading.workload, heading.traffic)
-        self.refused = admit_points(bench, heading.model, self.points)
-        left = [point for point in self.points if point.name not in self.refused]
-        tasks = Tasks(
-            {point.name: point.choices for point in left},
-            {point.name: point.workload for point in left},
-            {point.arm: point.choices for point in left},
-            {point.name: point.title for point in left},
-            {point.name: point.traffic for point in left},
-        )
-        super().__init__(bench, course_id, heading, path, tasks)
+        self.every = plan_points(heading.model, heading.base, self.over, heading.workload, heading.traffic)
+        self.refused = admit(bench, heading.model, self.every).refused
+        require_some(self.every, self.refused)
+        if heading.positions:
+            require_readings(self.every, heading.traffic)
+        points = [point for point in self.every if point.name not in self.refused]
+        super().__init__(bench, course_id, heading, path, points)
 
     def results(self) -> list[PointResult]:
         """Each point, from the trials that there are."""
-        return point_results(self.points, self.refused, self.journal)
+        return point_results(self.every, self.refused, self.journal)
+
+    def document(self, rounds: int) -> SweepDocument:
+        """For programs: a sweep of so many rounds."""
+        points, bench, heading = self.results(), self._bench, self.heading
+        return SweepDocument(
+            "sweep",
+            3,
+            heading.model,
+            bench.facts(heading.model).label,
+            bench.machine().describe(),
+            hardware.versions(),
+            heading.base,
+            self.over,
+            heading.workload,
+            rounds,
+            all(point.refused or point.trials >= rounds for point in points),
+            points,
+            heading.traffic,
+        )
 
 
 class AdviceCourse(Course):
@@ -74,7 +123,7 @@ class AdviceCourse(Course):
 
     def __init__(self, bench: Bench, course_id: str, heading: Heading, path: Path | None) -> None:
         """InputError where nothing can run here, or its journal cannot be used."""
-        super().__init__(bench, course_id, heading, path, Tasks({}, {}, {}))
+        super().__init__(bench, course_id, heading, path, [])
         self._document: tuple[int, AdviceDocument] | None = None
         self.advice = self._advice()
 
@@ -146,7 +195,7 @@ def course_of_journal(bench: Bench, path: Path) -> AnyCourse:
     """What a journal holds, to be shown. InputError where it cannot be read, or was measured on another machine or
     with other versions, whose plans this machine cannot make."""
     heading = heading_of(path)
-    if why := heading.stranger(heading.begun(bench.machine())):
+    if why := heading.mismatch(heading.begun(bench.machine())):
         raise InputError(f"The journal {path.name} cannot be shown here: {why}. Write its report there.")
     course = course_of(bench, path.stem, heading, path)
     if not heading.rounds:  # of a command, which decides them each time: those that were measured

@@ -40,7 +40,7 @@ def arm_text(choices: Mapping[str, str]) -> str:
 
 
 def plan_steps(
-    model: str, base: Mapping[str, str], changes: Sequence[tuple[str, str]], kinds: Sequence[Kind]
+    model: str, base: Mapping[str, str], changes: Sequence[tuple[str, str]], kinds: Sequence[str]
 ) -> list[Step]:
     """The base, then each kind of step in the order given. InputError where a change is none, or there are too many."""
     _check(model, base, changes)

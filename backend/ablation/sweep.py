@@ -12,10 +12,9 @@ import msgspec
 from tokendyno.backend.ablation.journal import Cost, Journal, Trial
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.config import ArmRequest, Request, Workload, workload_of
-from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.errors import InputError, unknown
-from tokendyno.backend.optimizations import all_axes, axis_title, choice_title
+from tokendyno.backend.optimizations import all_axes, axis_title, choice_title, titles_text
 from tokendyno.backend.runs.statistics import estimate, mean
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
@@ -33,7 +32,8 @@ _NONE = (None, None, None)
 
 
 class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One combination. `settings`: what it differs in from the others, in the order given."""
+    """An arm at its sizes, which runs once a round. `settings`: what it differs in from the other points of a sweep, in
+    the order given; empty in an ablation, whose arms differ in their choices alone."""
 
     settings: dict[str, str]
     choices: dict[str, str]
@@ -42,13 +42,13 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def name(self) -> str:
-        """The settings as one text, different for every point; journals keep it."""
-        return ",".join(f"{name}={value}" for name, value in self.settings.items())
+        """The settings as one text, else the arm: different for every point; journals keep it."""
+        return ",".join(f"{name}={value}" for name, value in self.settings.items()) or self.arm
 
     @property
     def title(self) -> str:
-        """The settings as they are shown."""
-        return settings_title(self.settings)
+        """The same as it is shown."""
+        return settings_title(self.settings) if self.settings else titles_text(self.choices)
 
     @property
     def arm(self) -> str:
@@ -135,6 +135,16 @@ def traffic_of(over: Iterable[str], given: str | None = None) -> str:
     return traffic_preset(given or traffic_presets()[0].name).name
 
 
+def require_readings(points: Sequence[Point], traffic: str) -> None:
+    """InputError where reading texts would tell nothing of these points."""
+    if traffic:
+        raise InputError("Quality is read with one prompt at a time, and many requests are swept. Leave it out.")
+    if len({point.arm for point in points}) == 1:
+        raise InputError(
+            "Quality compares choices, and only sizes vary here. Sweep over a choice too, or leave it out."
+        )
+
+
 def plan_points(
     model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[str]], work: Workload, traffic: str = ""
 ) -> list[Point]:
@@ -203,26 +213,15 @@ def _whole(name: str, text: str) -> int:
     return int(text)
 
 
-def admit_points(bench: Bench, model: str, points: Sequence[Point]) -> dict[str, str]:
-    """Check every point before any is run: point -> why it cannot run. InputError if none can."""
-    refused = {}
-    for point in points:
-        checked = bench.check(Request(model, [ArmRequest("A", point.choices)], point.workload, point.traffic))["A"]
-        if checked.blocked:
-            refused[point.name] = " ".join(verdict.reason for verdict in checked.blocked)
-    if len(refused) == len(points):
-        raise InputError(f"No point can run here. {_reasons(points, refused)}")
-    return refused
-
-
-def _reasons(points: Sequence[Point], refused: Mapping[str, str]) -> str:
-    """Each reason once, with the points that it forbids where there are several."""
+def require_some(points: Sequence[Point], refused: Mapping[str, str]) -> None:
+    """InputError if no point can run: each reason once, with the points that it forbids where there are several."""
+    if len(refused) < len(points):
+        return
     titles: dict[str, list[str]] = {}
     for point in points:
         titles.setdefault(refused[point.name], []).append(point.title)
-    if len(titles) == 1:
-        return next(iter(titles))
-    return " ".join(f"{'; '.join(those)}: {reason}" for reason, those in titles.items())
+    why = [f"{'; '.join(those)}: {reason}" if len(titles) > 1 else reason for reason, those in titles.items()]
+    raise InputError(f"No point can run here. {' '.join(why)}")
 
 
 def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: Journal) -> list[PointResult]:

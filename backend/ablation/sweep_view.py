@@ -1,6 +1,6 @@
 """A sweep on the page: lines with intervals, a heat map where two things vary, time against memory, and a table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -114,7 +114,7 @@ def sweep_view(course: Sweep) -> SweepView:
         down=title_of(two[0]) if two else "",
         heats=[_heat(figure, found, two, over) for figure in (figures[0], _MEMORY)] if two else [],
         pareto=_pareto(course, found, kls),
-        table=_table(course, found, kls),
+        table=sweep_table(found, over, kls if course.heading.positions else None),
     )
 
 
@@ -201,11 +201,11 @@ def _pareto(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | N
 
 def _divergences(course: Sweep, found: Sequence[PointResult]) -> list[float | None]:
     """Of each point, nats from the choices that the others are compared with; those have none from themselves."""
-    reference = next((p.arm for p in course.points if p.name not in course.refused), "")
+    reference = course.points[0].arm
     read = course.heading.positions > 0
     return [
         one.quality.kl_nats if one.quality is not None else 0.0 if read and point.arm == reference else None
-        for point, one in zip(course.points, found, strict=True)
+        for point, one in zip(course.every, found, strict=True)
     ]
 
 
@@ -215,13 +215,18 @@ HEAD = ("Time per token", "Tokens/s", "First token", "Memory")
 UNKNOWN = "\u2013"
 
 
-def _table(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | None]) -> list[list[str]]:
-    read = course.heading.positions > 0
-    rows = [[*(title_of(name) for name in course.over), *HEAD, *(["KL divergence"] if read else []), ""]]
-    for point, kl in zip(found, kls, strict=True):
+def sweep_table(
+    points: Sequence[PointResult], over: Mapping[str, Sequence[str]], kls: Sequence[float | None] | None
+) -> list[list[str]]:
+    """Titles, then a row for each point: its settings, figures and remark. `kls`: nats of each; None: nothing was
+    read."""
+    rows = [[*map(title_of, over), *HEAD, *([] if kls is None else ["KL divergence"]), ""]]
+    for number, point in enumerate(points):
         cells = [UNKNOWN if point.refused else _text(figure, point) for figure in _FIGURES]
-        cells += [f"{three(kl)} nats" if kl is not None else UNKNOWN] if read else []
-        rows.append([*(value_title(name, point.settings[name]) for name in course.over), *cells, _remark(point)])
+        if kls is not None:
+            kl = kls[number]
+            cells.append(UNKNOWN if kl is None else f"{three(kl)} nats")
+        rows.append([*(value_title(name, point.settings[name]) for name in over), *cells, _remark(point)])
     return rows
 
 

@@ -1,14 +1,15 @@
 """Carries an ablation out: every arm once a round, in an order that favours none, and what each costs in quality."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 
 from tokendyno.backend.ablation.bootstrap import mean_interval
 from tokendyno.backend.ablation.journal import Cost, Journal, Trial
-from tokendyno.backend.ablation.steps import Step
-from tokendyno.backend.config import ArmRequest, Request, Workload, reading_of
+from tokendyno.backend.ablation.sweep import Point
+from tokendyno.backend.config import ArmRequest, Request, reading_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
@@ -19,12 +20,13 @@ from tokendyno.backend.quality import Quality
 from tokendyno.backend.runs.quality import finer_arm, whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.views.quality import cost_of, is_random
 from tokendyno.backend.views.start import start_of
 
 DOUBTFUL = ("partial", "no_effect", "fallback", "failed")
 """Statuses of a row that is not as it was planned."""
+
+T = TypeVar("T")
 
 Follow = Callable[[Run, str], None]
 """Called once for each trial, with its run and what it is; returns when the run has ended."""
@@ -66,21 +68,14 @@ class Admitted:
         return found
 
 
-def admit(bench: Bench, model: str, steps: Sequence[Step], work: Workload) -> Admitted:
-    """Check every arm before any is run. InputError if the base is refused, or every other arm."""
-    found, base = Admitted(), steps[0].arm
-    for step in steps:
-        if step.arm in found.planned:
-            continue
-        checked = bench.check(Request(model, [ArmRequest("A", step.choices)], work))["A"]
-        found.planned[step.arm], found.verdicts[step.arm] = dict(checked.planned), list(checked.verdicts)
+def admit(bench: Bench, model: str, points: Sequence[Point]) -> Admitted:
+    """Check every arm before any is run, each once."""
+    found = Admitted()
+    for name, point in {point.name: point for point in points}.items():
+        checked = bench.check(Request(model, [ArmRequest("A", point.choices)], point.workload, point.traffic))["A"]
+        found.planned[name], found.verdicts[name] = dict(checked.planned), list(checked.verdicts)
         if checked.blocked:
-            found.refused[step.arm] = " ".join(verdict.reason for verdict in checked.blocked)
-            if step.arm == base:
-                raise InputError(f"The base cannot run: {checked.refusal()}")
-    if all(step.arm in found.refused or step.arm == base for step in steps):
-        reasons = " ".join(f"{arm}: {reason}" for (level, _, reason), arm in found.said.items() if level == "blocked")
-        raise InputError(f"No change can run here. {reasons}")
+            found.refused[name] = " ".join(verdict.reason for verdict in checked.blocked)
     return found
 
 
@@ -95,58 +90,41 @@ class Task:
     what: str
 
 
-def trial_tasks(
-    model: str,
-    arms: Sequence[str],
-    choices: Mapping[str, dict[str, str]],
-    work: Workload,
-    rounds: int,
-    journal: Journal,
-    ablation: str = "",
-    works: Mapping[str, Workload] | None = None,
-    titles: Mapping[str, str] | None = None,
-    traffics: Mapping[str, Traffic | None] | None = None,
-) -> list[Task]:
-    """Every arm once a round. `arms`: what can run, the base first; `ablation`: its id, which each run names; `works`,
-    `traffics`: workloads and requests of arms that have their own; `titles`: what the user is told of arms that differ
-    in more than their choices."""
+def trial_tasks(model: str, points: Sequence[Point], rounds: int, journal: Journal, course: str = "") -> list[Task]:
+    """Every arm once a round. `points`: what can run, the base first; `course`: the id that each run names."""
     return [
         Task(
-            arm,
+            point.name,
             number,
-            Request(
-                model,
-                [ArmRequest("A", choices[arm])],
-                (works or {}).get(arm, work),
-                (traffics or {}).get(arm),
-                trial=ablation,
-            ),
-            f"round {number + 1} of {rounds}: {(titles or {}).get(arm) or titles_text(choices[arm])}",
+            Request(model, [ArmRequest("A", point.choices)], point.workload, point.traffic, trial=course),
+            f"round {number + 1} of {rounds}: {point.title}",
         )
         for number in range(rounds)
-        for arm in order(arms, number)
-        if (arm, number) not in journal.trials
+        for point in order(points, number)
+        if (point.name, number) not in journal.trials
     ]
 
 
 def reading_tasks(
-    model: str,
-    arms: Sequence[str],
-    choices: Mapping[str, dict[str, str]],
-    quality: Quality,
-    journal: Journal,
-    ablation: str = "",
+    model: str, points: Sequence[Point], quality: Quality, journal: Journal, course: str = ""
 ) -> list[Task]:
     """Every arm but the first is compared with it on given texts."""
-    base = ArmRequest("A", choices[arms[0]])
+    base, *others = {point.arm: point.choices for point in points}.items()
     return [
         Task(
             arm,
             None,
-            Request(model, [base, ArmRequest("B", choices[arm])], reading_of(quality), None, quality, ablation),
-            f"quality: {titles_text(choices[arm])}",
+            Request(
+                model,
+                [ArmRequest("A", base[1]), ArmRequest("B", choices)],
+                reading_of(quality),
+                None,
+                quality,
+                course,
+            ),
+            f"quality: {titles_text(choices)}",
         )
-        for arm in arms[1:]
+        for arm, choices in others
         if arm not in journal.costs
     ]
 
@@ -183,10 +161,10 @@ def keep(task: Task, run: Run, journal: Journal, node: str = "", spent_s: float 
     journal.add(found if spent_s is None else msgspec.structs.replace(found, spent_s=spent_s))
 
 
-def order(arms: Sequence[str], number: int) -> list[str]:
+def order(points: Sequence[T], number: int) -> list[T]:
     """Every other round takes the one before it backwards, so that drift favours none; pairs begin with another arm."""
-    first = number // 2 % len(arms)
-    turned = [*arms[first:], *arms[:first]]
+    first = number // 2 % len(points)
+    turned = [*points[first:], *points[:first]]
     return turned[::-1] if number % 2 else turned
 
 

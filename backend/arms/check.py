@@ -11,7 +11,6 @@ from msgspec import structs
 
 from tokendyno.backend.arms.reasoning import refused
 from tokendyno.backend.arms.requests import of_arm, of_traffic, with_pages
-from tokendyno.backend.arms.tried import untried_note
 from tokendyno.backend.config import Config, Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
@@ -111,8 +110,6 @@ def check(
     if needed > room and not any(verdict.axis == "pages" for verdict in verdicts):
         fix, fixed = _remedy(requested, facts, machine, workload, traffic, room)
         verdicts.append(_too_large(facts, memory, needed, machine, room, fix, fixed))
-    elif untried := _untried(requested, verdicts, machine):
-        verdicts.append(untried)
     if machine.assumed:
         verdicts.append(Verdict("note", ELSEWHERE, machine.assumed, {}, "presets/gpus.toml"))
     subject = subject_of(facts, machine, planned, workload.batch_size)
@@ -147,16 +144,6 @@ def _with_values(axis: Optimization, choice: str, requested: str) -> str:
     """A choice that runs in place of the requested one, with those of its values that it takes too."""
     values, takes = divided(requested)[1], axis.choice(choice).values
     return joined(choice, {key: value for key, value in values.items() if value in takes.get(key, ())})
-
-
-def _untried(requested: Mapping[str, str], verdicts: list[Verdict], machine: Machine) -> Verdict | None:
-    """A note if no recorded run had some of these choices together; none for an arm that is refused."""
-    if any(verdict.level == "blocked" for verdict in verdicts):
-        return None
-    running = dict(requested) | {v.axis: v.becomes for v in reversed(verdicts) if v.level == "fallback"}  # the first
-    started = defaults()
-    chosen = {axis: choice for axis, choice in running.items() if choice != started[axis]}
-    return untried_note(chosen, "cuda" if machine.device == "cuda" else "cpu")
 
 
 def _predicted_memory(

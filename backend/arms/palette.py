@@ -52,15 +52,15 @@ class Entry(msgspec.Struct, frozen=True):
     axis: str
     title: str
     summary: str
-    cost: str
-    state: State
-    why: str
-    choices: Mapping[str, str]
-    whole: bool
-    name: str
-    axis_name: str
-    aliases: Sequence[str]
-    words: str
+    cost: str = ""
+    state: State = "runs"
+    why: str = ""
+    choices: Mapping[str, str] = {}
+    whole: bool = False
+    name: str = ""
+    axis_name: str = ""
+    aliases: Sequence[str] = ()
+    words: str = ""
     page: str = ""
     argument: str = ""
 
@@ -115,11 +115,10 @@ def _of_choice(axis: Optimization, choice: Choice, row: Usable, facts: ModelFact
         state,
         row.why if state != "runs" or row.needs else "",
         {**row.needs, axis.name: row.choice},
-        False,
-        row.choice,
-        axis.name,
-        _aliases(axis, choice),
-        f"{axis.summary} {FOUND_BY.get(wish, '')}",
+        name=row.choice,
+        axis_name=axis.name,
+        aliases=_aliases(axis, choice),
+        words=f"{axis.summary} {FOUND_BY.get(wish, '')}",
         argument=argument_of(axis, row.choice, facts, machine),
     )
 
@@ -134,15 +133,12 @@ def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
         "",
         preset.title,
         preset.summary,
-        "",
-        "cannot run" if blocked else "runs",
-        blocked[0].reason if blocked else f"Here it sets {titles_text(choices)}." if choices else "",
-        choices,
-        True,
-        preset.name,
-        "",
-        (),
-        named,
+        state="cannot run" if blocked else "runs",
+        why=blocked[0].reason if blocked else f"Here it sets {titles_text(choices)}." if choices else "",
+        choices=choices,
+        whole=True,
+        name=preset.name,
+        words=named,
     )
 
 
@@ -159,26 +155,21 @@ def _elsewhere(facts: ModelFacts, machine: Machine) -> list[Entry]:
             axis.title if named else "",
             choice.title if named else axis.title,
             f"{choice.summary if named else axis.summary} On the page Batching.",
-            "",
-            "runs",
-            "",
-            {},
-            False,
-            choice.name if named else "",
-            axis.name,
-            _aliases(axis, choice),
-            axis.summary,
-            "batching",
-            argument_of(axis, choice.name, facts, machine),
+            name=choice.name if named else "",
+            axis_name=axis.name,
+            aliases=_aliases(axis, choice),
+            words=axis.summary,
+            page="batching",
+            argument=argument_of(axis, choice.name, facts, machine),
         )
         for axis in all_axes()
         if axis.many_requests and axis.matters(facts)
         for named in sorted(axis.aliases)
         for choice in [axis.choice(named) if named else axis.choices[-1]]
     ]
-    told = [
-        Entry(group, "", names[0], sentence, "", "runs", "", {}, False, "", "", names, "")
+    elsewhere = [
+        Entry(group, "", names[0], sentence, aliases=names)
         for axis in prompt_axes()
         for names, sentence in axis.elsewhere.items()
     ]
-    return batching + told
+    return batching + elsewhere

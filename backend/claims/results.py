@@ -8,9 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from tokendyno.backend.claims.declared import FOLDER
+from tokendyno.backend.claims.declared import FOLDER, ClaimTest
 from tokendyno.backend.claims.samples import Doubt, Samples
-from tokendyno.backend.claims.trials import ClaimTest
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.files.whole import require_writable, write_whole
 from tokendyno.backend.redact import told
@@ -67,28 +66,28 @@ def file_of(test: str, machine: Mapping[str, str], folder: Path = RESULTS) -> Pa
     return folder / f"{test}.{short}.json"
 
 
-def keep(result: Result, folder: Path = RESULTS) -> Path:
+def store(result: Result, folder: Path = RESULTS) -> Path:
     """Write it, in the place of an older one of that machine."""
     path = file_of(result.test, result.machine, folder)
     text = msgspec.json.format(msgspec.json.encode(result), indent=1)
-    with _said(path):
+    with _writing(path):
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, text + b"\n")
     return path
 
 
-def check_keep(folder: Path) -> None:
+def require_storable(folder: Path) -> None:
     """InputError where no result can be kept in a folder, which is made if there is none."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is no folder, so no result can be kept in it. Name another with --results.")
     path = folder / "result.json"
-    with _said(path):
+    with _writing(path):
         folder.mkdir(parents=True, exist_ok=True)
         require_writable(path)
 
 
 @contextlib.contextmanager
-def _said(path: Path) -> Iterator[None]:
+def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

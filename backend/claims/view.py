@@ -7,10 +7,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tokendyno.backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit, shipped_claims
+from tokendyno.backend.claims.declared import DOCUMENTS, Claim, Claims, ClaimTest, Device, Figure, Unit, shipped_claims
 from tokendyno.backend.claims.formula import Bounds, Side, State, Word, bounds, side, state, verdict
 from tokendyno.backend.claims.results import Result, read_results
-from tokendyno.backend.claims.trials import ClaimTest, Device
 from tokendyno.backend.units import three
 
 LEAST_NATS = 1e-6

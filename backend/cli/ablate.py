@@ -2,19 +2,17 @@
 
 import argparse
 
-from tokendyno.backend import hardware
 from tokendyno.backend.ablation.headline import ablation_headline
-from tokendyno.backend.ablation.journal import Heading, Journal
-from tokendyno.backend.ablation.result import AblationDocument, StepResult, results
-from tokendyno.backend.ablation.steps import KINDS, MAX_CHANGES, Kind, plan_steps
-from tokendyno.backend.ablation.trials import Task, admit, reading_tasks, trial_tasks
+from tokendyno.backend.ablation.journal import Heading
+from tokendyno.backend.ablation.kinds import Ablation
+from tokendyno.backend.ablation.result import AblationDocument, StepResult
+from tokendyno.backend.ablation.steps import KINDS, MAX_CHANGES, Kind
 from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
-from tokendyno.backend.cli.trials import add_trial_options, bench_of, check_options, given_texts, measured, trial_arm
+from tokendyno.backend.cli.trials import add_trial_options, bench_of, check_options, command_id, measured, trial_arm
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.models import resolve
 from tokendyno.backend.units import bytes_text, seconds_text, three
 from tokendyno.backend.views.quality import RANDOM_WEIGHTS, TOLERANCES, cost_remark
 
@@ -23,42 +21,16 @@ def ablate(options: argparse.Namespace) -> int:
     """Run every arm once a round, and say what each change is worth."""
     check_options(options)
     work = workload(options)
-    base = trial_arm(options, options.base, work)
     changes = [_change(text) for text in options.add]
-    kinds = [*(options.steps or KINDS)]
-    steps = plan_steps(options.model, base, changes, kinds)
+    heading = Heading(options.model, trial_arm(options, options.base, work), changes, options.steps or [*KINDS], work)
     with bench_of(options) as bench:
-        admitted = admit(bench, options.model, steps, work)
-        for (level, axis, reason), arm in admitted.said.items():
+        course = Ablation(bench, command_id(), heading.begun(bench.machine()), None)
+        for (level, axis, reason), arm in course.admitted.said.items():
             say(f"{level} ({arm or 'base'}, {axis}): {reason}")
-        machine = bench.machine()
-        heading = Heading(options.model, base, changes, kinds, work).begun(machine)
-        choices = {step.arm: step.choices for step in steps if step.arm not in admitted.refused}
-
-        def tasks(journal: Journal) -> list[Task]:
-            found = trial_tasks(options.model, [*choices], choices, work, options.rounds, journal)
-            if options.quality:
-                found += reading_tasks(options.model, [*choices], choices, given_texts(), journal)
-            return found
-
-        found = measured(bench, options, heading, tasks, together=True)
-    steps_found = results(steps, admitted, found.journal, greedy=work.temperature == 0)
-    complete = all(step.refused or step.trials == options.rounds for step in steps_found)
-    facts = resolve(options.model, options.models_dir)
-    document = AblationDocument(
-        "ablation",
-        3,
-        options.model,
-        facts.label,
-        machine.describe(),
-        hardware.versions(),
-        work,
-        options.rounds,
-        complete,
-        steps_found,
-    )
+        ended = measured(bench, options, course, together=True)
+        document = course.document(options.rounds)
     give(options, ablation_blocks(document), document)
-    return found.exit_code()
+    return ended.exit_code()
 
 
 def _change(text: str) -> tuple[str, str]:

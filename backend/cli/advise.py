@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +31,7 @@ from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, work
 from tokendyno.backend.cli.progress import close, follow, say, say_notes
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
-from tokendyno.backend.cli.trials import COMMAND, add_places, errand_of, places_of
+from tokendyno.backend.cli.trials import add_places, command_id, errand_of, places_of
 from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -104,9 +103,9 @@ def _measured(
         raise InputError("Starts beside each other slow each other down. Leave out --ray and --side-by-side.")
     heading = heading_of_advice(asked, own).begun(bench.machine())
     texts = Quality(own or shipped_texts(), positions=POSITIONS)
-    trial, code, failure = f"{COMMAND}{secrets.token_hex(8)}", OK, ""
+    code, failure = OK, ""
     with contextlib.closing(Journal(options.journal, heading)) as journal:
-        advice = Advice(bench, asked, journal, texts, trial)
+        advice = Advice(bench, asked, journal, texts, command_id())
         say(f"{len(advice.steps.space.arms):,} arms may answer; {budget_s:g} s to find the best")
         bench.start()
 

@@ -1,61 +1,27 @@
 """`tokendyno batch`: many requests through two arms."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from tokendyno.backend.cli.commands import perform
-from tokendyno.backend.cli.files import check_folder, check_writable, write_text
-from tokendyno.backend.cli.main import OK
 from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_pairs, pairs_of, written_arms
-from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import add_history_option
-from tokendyno.backend.cli.terminal import Block
 from tokendyno.backend.config import Request, workload_of
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors import open_bench
-from tokendyno.backend.export.batch import batch_script
-from tokendyno.backend.models import check_loadable, resolve
-from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
 from tokendyno.backend.traffic.trace_file import read_trace
-from tokendyno.backend.views.document import batch_document
 
 
 def batch(options: argparse.Namespace) -> int:
     """Serve the requests with two arms."""
-    request = _request(options)
-    if options.script_a or options.script_b:
-        check_writable(options.json)
-        check_folder(options.models_dir)
-        return _write_scripts(options, request)
-
-    def shown(current: Run, runs: RunLog) -> Sequence[Block]:
-        return run_blocks(current, options.all) if any(arm.batch.end_s for arm in current.arms.values()) else []
-
-    return perform(options, request, lambda current, runs: batch_document(current), shown)
+    return perform(options, batch_of(options))
 
 
-def _write_scripts(options: argparse.Namespace, request: Request) -> int:
-    """Arms as scripts, instead of a run."""
-    traffic, checked = request.traffic, open_bench(None, options.models_dir).check(request)
-    assert traffic is not None
-    facts = resolve(options.model, options.models_dir)
-    check_loadable(facts)
-    for arm, file in (("A", options.script_a), ("B", options.script_b)):
-        if file:
-            check_writable(file, f"--script-{arm.lower()}")
-            checked[arm].require_runnable(arm)
-            text = batch_script(checked[arm], facts, request.workload, traffic)
-            write_text(file, text, f"--script-{arm.lower()}")
-    return OK
-
-
-def _request(options: argparse.Namespace) -> Request:
+def batch_of(options: argparse.Namespace) -> Request:
+    """What `batch` asks for."""
     traffic = read_traffic(options)
     work = workload_of(traffic, options.seed, ignore_eos=not options.stop_at_eos)
     arms = written_arms(options, {"A": options.a, "B": options.b}, work)
@@ -149,8 +115,6 @@ def add_commands(add: Add) -> None:
     limits = ("for goodput: most seconds to the first token; 0: no limit", "likewise, a token", "likewise, a request")
     for name, what in zip(("ttft", "token", "request"), limits, strict=True):
         sub.add_argument(f"--{name}-limit", type=float, default=0.0, metavar="S", help=what)
-    sub.add_argument("--script-a", metavar="FILE", help="write arm A as a standalone script instead of running")
-    sub.add_argument("--script-b", metavar="FILE", help="arm B, likewise")
     add_pairs(sub)
     add_history_option(sub)
     add_all(sub)

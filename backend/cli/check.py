@@ -11,12 +11,15 @@ from tokendyno.backend.cli.options import Add, add_arm, add_elsewhere, add_repea
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history, add_history_option, find_records
 from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table
+from tokendyno.backend.config import Request
+from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.export.script import script
 from tokendyno.backend.export.short import short_script
 from tokendyno.backend.fit.device import elsewhere
-from tokendyno.backend.models import check_loadable, download_bytes, resolve
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import check_loadable, download_bytes
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.recordings.format import ENDING, write_recording
 from tokendyno.backend.units import bytes_text
@@ -35,15 +38,21 @@ def check(options: argparse.Namespace) -> int:
 
 def checked_arm(options: argparse.Namespace) -> tuple[Checked, CheckDocument]:
     """The arm after the rules, and after what keeps its model from being loaded here; and its document."""
+    bench, request, checked, there = _arm(options)
+    facts = checked.facts
+    lacking = "" if there else bench.obstacle(facts)
+    checked = checked.refused(lacking)
+    size = 0 if there or lacking else download_bytes(facts.source)
+    return checked, check_document(request, facts, checked, there or bench.machine(), size)
+
+
+def _arm(options: argparse.Namespace) -> tuple[Bench, Request, Checked, Machine | None]:
+    """The arm after the rules, and the machine that it is for where that is not this one."""
     check_folder(options.models_dir)
     bench = open_bench(None, options.models_dir)
     there = elsewhere(bench.machine(), options.gpu, options.gpus)
     request = request_of(options, {"A": options.arm}, machine=there)
-    facts = resolve(options.model, options.models_dir)
-    lacking = "" if there else bench.obstacle(facts)
-    checked = bench.check(request, there)["A"].refused(lacking)
-    size = 0 if there or lacking else download_bytes(facts.source)
-    return checked, check_document(request, facts, checked, there or bench.machine(), size)
+    return bench, request, bench.check(request, there)["A"], there
 
 
 def check_blocks(checked: Checked, found: CheckDocument, everything: bool) -> list[Block]:
@@ -83,16 +92,11 @@ def export(options: argparse.Namespace) -> int:
     if options.run:
         return _export_run(options)
     check_writable(options.output, "--output")
-    check_folder(options.models_dir)
-    bench = open_bench(None, options.models_dir)
-    there = elsewhere(bench.machine(), options.gpu, options.gpus)
-    request = request_of(options, {"A": options.arm}, machine=there)
-    checked = bench.check(request, there)["A"]
+    _, request, checked, there = _arm(options)
     checked.require_runnable()
-    facts = resolve(options.model, options.models_dir)
-    check_loadable(facts)
+    check_loadable(checked.facts)
     write = script if options.standalone else short_script
-    write_text(options.output, write(checked, facts, request.workload, paths=there is None), "--output")
+    write_text(options.output, write(checked, checked.facts, request.workload, paths=there is None), "--output")
     return OK
 
 

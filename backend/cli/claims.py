@@ -1,33 +1,42 @@
 """`tokendyno claims`: what documents claim, what was measured of it, and the tests to measure it again."""
 
 import argparse
+import contextlib
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tokendyno.backend.claims.declared import Claim, Claims, shipped_claims
+from tokendyno.backend import hardware
+from tokendyno.backend.claims.declared import Claim, Claims, ClaimTest, Device, shipped_claims
 from tokendyno.backend.claims.formula import bounds, drifted
-from tokendyno.backend.claims.perform import NotMeasured, Stopped, perform
-from tokendyno.backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
-from tokendyno.backend.claims.trials import ClaimTest, Device
+from tokendyno.backend.claims.results import RESULTS, Result, machine_name, read_results, require_storable, store
+from tokendyno.backend.claims.samples import doubts, joined, samples
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
+from tokendyno.backend.cli.batch import batch_of
+from tokendyno.backend.cli.commands import comparison_of, run_of
 from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import FAILED, OK, STOPPED
 from tokendyno.backend.cli.options import Add, add_models_dir
+from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.cli.progress import close, follow, say, say_notes
+from tokendyno.backend.cli.quality import quality_of
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
+from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.executors.checkpoint import written
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.runs.snapshot import Snapshot
 
 
 def claims(options: argparse.Namespace) -> int:
     """Show claims; with --run, measure first what this machine can."""
     check_writable(options.json)
-    for given, name in ((options.keep, "--keep"), (options.missing, "--missing")):
-        if given and not options.run:
-            raise InputError(f"{name} is for measuring: add --run.")
+    if options.keep and not options.run:
+        raise InputError("--keep is for measuring: add --run.")
     known = shipped_claims()
     wanted = known.named(options.names)
     folder = options.results or RESULTS
@@ -42,7 +51,7 @@ def claims(options: argparse.Namespace) -> int:
 def _check_results(folder: Path, kept: bool) -> None:
     """InputError before a long measurement, not after it, where results cannot be read or kept there."""
     if kept:
-        check_keep(folder)
+        require_storable(folder)
     elif not folder.is_dir():
         raise InputError(f"There is no folder of results {folder}. Name another with --results, or leave it out.")
 
@@ -57,17 +66,13 @@ def _run(
     tests = _tests_here(known, wanted, bench.machine())
     here = machine_name(bench.machine().describe())
     before = {name: one for name, found in stored.items() for one in found if one.on == here}
-    if options.missing:
-        tests = [test for test in tests if test.name not in before or before[test.name].command != test.line]
-        if not tests:
-            say("Every test of these claims has a result of this machine.")
-            return OK
     now: dict[str, Result] = {}
     try:
         bench.start(prewarm=2)
         failed = _measure(bench, tests, folder if options.keep else None, now)
-    except (Stopped, KeyboardInterrupt):
-        say(_stopped(len(now), len(tests), options.keep))
+    except KeyboardInterrupt:
+        kept = " Their results are kept." if options.keep and now else ""
+        say(f"stopped after {len(now)} of {len(tests)} tests.{kept}")
         return STOPPED
     finally:
         close(bench)
@@ -85,28 +90,72 @@ def _measure(bench: Bench, tests: Sequence[ClaimTest], folder: Path | None, now:
     for number, test in enumerate(tests, 1):
         say(f"test {number} of {len(tests)}: {test.name}: {test.line}")
         try:
-            result = now[test.name] = perform(bench, test, lambda run: follow(bench, run))
-        except (NotMeasured, InputError) as error:
+            result = now[test.name] = _result(bench, test)
+        except InputError as error:
             say(f"not measured: {error}")
             failed = True
             continue
         try:
             if folder:
-                say(f"kept in {keep(result, folder)} ({result.seconds:g} s)")
+                say(f"kept in {store(result, folder)} ({result.seconds:g} s)")
         except InputError as error:
             say(f"measured, but not kept: {error}")
             failed = True
     return failed
 
 
-def _stopped(done: int, asked: int, kept: bool) -> str:
-    """What is left of an interrupted command, and how to go on."""
-    said = f"stopped after {done} of {asked} tests"
-    if not done:
-        return f"{said}: nothing was measured."
-    if kept:
-        return f"{said}. Their results are kept: --run --keep --missing goes on with what has none of this machine."
-    return f"{said}. Their results are not kept: that takes --keep."
+def _result(bench: Bench, test: ClaimTest) -> Result:
+    """What one test measured. InputError where it fails, takes longer than its limit or cannot run here."""
+    begin_s = time.monotonic()
+    with written(test.model) if test.loads else contextlib.nullcontext() as folder:
+        request = request_of(test, str(folder or test.model))
+        runs = [_carried_out(bench, test, request) for _ in range(test.loads or test.starts or 1)]
+    day = time.strftime("%Y-%m-%d", time.gmtime())
+    taken_s = round(time.monotonic() - begin_s, 1)
+    measured = joined([samples(one) for one in runs])
+    doubted = [doubt for one in runs for doubt in doubts(one)]
+    machine = runs[0].created.machine
+    return Result("claim-test", 2, test.name, test.line, machine, hardware.versions(), day, taken_s, measured, doubted)
+
+
+def _carried_out(bench: Bench, test: ClaimTest, request: Request) -> Snapshot:
+    """One run of a test, which ended well; by new workers where it loads or starts several times."""
+    run = bench.runs.get(bench.submit(request, fresh=bool(test.loads or test.starts)))
+    assert run is not None
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        bench.cancel(run.id)
+
+    clock = threading.Timer(test.limit_s, end)
+    clock.daemon = True
+    clock.start()
+    try:
+        stopped = follow(bench, run)
+    finally:
+        clock.cancel()
+    if stopped:
+        raise KeyboardInterrupt
+    if late.is_set():
+        raise InputError(f"{test.name} was ended after {test.limit_s:g} s.")
+    if run.status != "done":
+        raise InputError(f"{test.name}: {run.message}")
+    return run.snapshot()
+
+
+def request_of(test: ClaimTest, model: str) -> Request:
+    """What the command of a test asks for, of a model by this name."""
+    options = make_parser(test.command).parse_args(test.arguments(model))
+    match test.command:
+        case "run":
+            return run_of(options)[0]
+        case "compare":
+            return comparison_of(options)
+        case "batch":
+            return batch_of(options)
+        case "quality":
+            return quality_of(options)
 
 
 def _tests_here(known: Claims, wanted: Sequence[Claim], machine: Machine) -> list[ClaimTest]:
@@ -215,11 +264,6 @@ def add_commands(add: Add) -> None:
     sub.add_argument("names", nargs="*", metavar="NAME", help="claims or families of claims (default: all of them)")
     sub.add_argument("--run", action="store_true", help="measure on this machine; exit code 3 where a result drifted")
     sub.add_argument("--keep", action="store_true", help="with --run: write what was measured in the place of the old")
-    sub.add_argument(
-        "--missing",
-        action="store_true",
-        help="with --run: only tests without a result of this machine, or one of fewer repeats",
-    )
     sub.add_argument(
         "--results", type=Path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
     )

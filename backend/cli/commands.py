@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ from tokendyno.backend.cli.options import (
 from tokendyno.backend.cli.progress import close, follow, say, say_notes
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import add_history_option, history_of
-from tokendyno.backend.cli.terminal import Block
 from tokendyno.backend.config import MOST_PAIRS, Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
@@ -37,17 +36,15 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.optimizations.axes.parallel import ranks_of
 from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.quality import gate_of
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.document import document
-from tokendyno.backend.views.schema import Document
+from tokendyno.backend.views.document import document_of
 
 MAX_NODES = 64
 
 
 def compare(options: argparse.Namespace) -> int:
     """Run two arms, in pairs until they decide or as often as was asked for."""
-    return _perform(options, comparison_of(options))
+    return perform(options, comparison_of(options))
 
 
 def comparison_of(options: argparse.Namespace) -> Request:
@@ -60,7 +57,7 @@ def comparison_of(options: argparse.Namespace) -> Request:
 
 def run(options: argparse.Namespace) -> int:
     """Run one arm."""
-    return _perform(options, *run_of(options))
+    return perform(options, *run_of(options))
 
 
 def run_of(options: argparse.Namespace) -> tuple[Request, Machines | None]:
@@ -89,36 +86,13 @@ def _machines_of(options: argparse.Namespace) -> Machines | None:
     return found
 
 
-def _perform(options: argparse.Namespace, request: Request, machines: Machines | None = None) -> int:
-    def shown(current: Run, runs: RunLog) -> Sequence[Block]:
-        measured = any(arm.t_s for arm in current.arms.values())
-        return run_blocks(current, options.all, runs.reading) if measured else []
-
-    return perform(options, request, run_document, shown, machines)
-
-
-def run_document(run: Run, runs: RunLog) -> Document:
-    """The JSON document of a run of one prompt."""
-    gate = gate_of(run.snapshot(), runs.reading) if run.ended else None
-    return document(run, gate)
-
-
-def perform(
-    options: argparse.Namespace,
-    request: Request,
-    result: Callable[[Run, RunLog], msgspec.Struct],
-    shown: Callable[[Run, RunLog], Sequence[Block]],
-    machines: Machines | None = None,
-) -> int:
-    """Carry a request out and report on it; returns the exit code.
-
-    result    the JSON document of the run, beside all other runs
-    shown     what is printed of the run, nothing where nothing was measured
-    machines  those that share the model
-    """
+def perform(options: argparse.Namespace, request: Request, machines: Machines | None = None) -> int:
+    """Carry a request out and report on it; returns the exit code. `machines`: those that share the model."""
     check_writable(options.json)
     with carried_out(options, request, machines) as (current, runs, stopped):
-        give(options, shown(current, runs), result(current, runs))
+        measured = any(arm.t_s or arm.scores or arm.batch.end_s for arm in current.arms.values())
+        blocks = run_blocks(current, options.all, runs.reading) if measured else []
+        give(options, blocks, document_of(current, runs.reading))
         if not stopped and current.status != "done":
             raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
         return STOPPED if stopped else OK

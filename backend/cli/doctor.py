@@ -3,13 +3,12 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from tokendyno.backend import hardware
-from tokendyno.backend.arms.usable import Usable, usable_choices
+from tokendyno.backend.arms.usable import usable_choices
 from tokendyno.backend.cli.files import check_writable, give
 from tokendyno.backend.cli.main import FAILED, OK
 from tokendyno.backend.cli.options import Add
@@ -48,7 +47,11 @@ class ChoiceEntry(msgspec.Struct, frozen=True):
 
 
 class DoctorDocument(msgspec.Struct, frozen=True):
-    """The machine and what it can run. `limits`: of visitors in each mode, null where there is none."""
+    """The machine and what it can run: every choice with its verdict for the default model.
+
+    bandwidth  measured now or earlier; null: never, or that failed
+    limits     of visitors in each mode, null where there is none
+    """
 
     machine: dict[str, str]
     versions: dict[str, str]
@@ -61,30 +64,12 @@ class DoctorDocument(msgspec.Struct, frozen=True):
     schema: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Machine, versions, problems, and every choice with its verdict for the default model.
+class Report(NamedTuple):
+    """A document with why the bandwidth could not be measured now, and which peak rates are unknown; "" if neither."""
 
-    bandwidth          measured now or earlier; None: never measured, or `bandwidth_problem` says why that failed
-    bandwidth_note     which peak rates of this machine are unknown
-    """
-
-    machine: dict[str, str]
-    versions: dict[str, str]
-    problems: list[str]
-    choices: list[Usable]
-    bandwidth: Bandwidth | None = None
-    bandwidth_problem: str = ""
-    bandwidth_note: str = ""
-    cached: Sequence[CachedRepository] = ()
-
-    def document(self) -> DoctorDocument:
-        """For programs."""
-        choices = [ChoiceEntry(row.axis, row.choice, row.usable, row.why) for row in self.choices]
-        limits = {str(mode): limits for mode, limits in LIMITS.items()}
-        return DoctorDocument(
-            self.machine, self.versions, self.problems, choices, self.bandwidth, limits, list(self.cached)
-        )
+    document: DoctorDocument
+    bandwidth_problem: str
+    bandwidth_note: str
 
 
 def doctor(options: argparse.Namespace) -> int:
@@ -92,7 +77,7 @@ def doctor(options: argparse.Namespace) -> int:
     check_writable(options.json)
     report = doctor_report(hardware.detect(), options.bandwidth)
     console = console_of(sys.stdout, options.color)
-    give(options, everything(report) if options.verbose else screenful(report, console), report.document())
+    give(options, everything(report) if options.verbose else screenful(report, console), report.document)
     return FAILED if report.bandwidth_problem else OK
 
 
@@ -101,7 +86,7 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
     problems = [*startup_messages(), *machine.remarks]
     if machine.no_compiler:
         problems.append(f"torch.compile cannot run: {machine.no_compiler}. Install it {INSTALL}.")
-    found, failed = recall(machine), ""
+    found, failed = recall(machine.name), ""
     if bandwidth:
         try:
             found = measure(machine)
@@ -109,15 +94,18 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
         except MeasureFailed as error:
             found, failed = None, f"the measurement failed: {error}."
             problems.append(f"The memory bandwidth is unknown; {failed}")
-    rows: list[Usable] = []
+    rows = list[ChoiceEntry]()
     try:
         facts = resolve(DEFAULT_MODEL)
     except InputError as error:
         problems.append(str(error))
     else:
-        rows = usable_choices(facts, machine)
-    remark, cached = peak_rates.remark(machine), cached_repositories()
-    return Report(machine.describe(), hardware.versions(), problems, rows, found, failed, remark, cached)
+        rows = [ChoiceEntry(one.axis, one.choice, one.usable, one.why) for one in usable_choices(facts, machine)]
+    limits = {str(mode): limits for mode, limits in LIMITS.items()}
+    document = DoctorDocument(
+        machine.describe(), hardware.versions(), problems, rows, found, limits, list(cached_repositories())
+    )
+    return Report(document, failed, peak_rates.remark(machine))
 
 
 # --- a screenful ----------------------------------------------------------------------------------
@@ -125,19 +113,23 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
 
 def screenful(report: Report, console: "Console") -> list[Block]:
     """What fits a screen of this width; of problems as much as there is room for."""
-    machine, versions = report.machine, report.versions
+    found = report.document
+    machine, versions = found.machine, found.versions
     rows = [
         ["versions", ", ".join(f"{name} {versions[name]}" for name in _MAIN if name in versions)],
         ["cpu", f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, {machine.get('memory', '?')}"],
         ["gpu", _gpus(machine)],
         ["bandwidth", _bandwidth(report)],
-        *([["downloads", _downloads(report.cached)]] if report.cached else []),
+        *([["downloads", _downloads(found.cached)]] if found.cached else []),
     ]
     first: Block = [Table(_PAIRS, rows)]
-    last: Block = [*_unusable(report), Styled("Every version, choice and reason: tokendyno doctor --verbose", "dim")]
-    if not report.problems:
+    last: Block = [
+        *_unusable(found.choices),
+        Styled("Every version, choice and reason: tokendyno doctor --verbose", "dim"),
+    ]
+    if not found.problems:
         return [first, [Styled("No problems found.", "green")], last]
-    problems = drawn([[Table([Column(prose=True)], [[one] for one in report.problems], indent=2)]], console).split("\n")
+    problems = drawn([[Table([Column(prose=True)], [[one] for one in found.problems], indent=2)]], console).split("\n")
     room = SCREENFUL - 4 - len(drawn([first, last], console).split("\n"))  # 2 empty lines, the heading, the prompt
     if len(problems) > max(1, room):
         problems = [*problems[: max(1, room - 1)], "  ..."]
@@ -155,8 +147,8 @@ def _gpus(machine: dict[str, str]) -> str:
 
 
 def _bandwidth(report: Report) -> str:
-    if report.bandwidth is not None:
-        return f"{report.bandwidth.read_bytes_per_s / 1e9:,.4g} GB/s read from memory, measured"
+    if (found := report.document.bandwidth) is not None:
+        return f"{found.read_bytes_per_s / 1e9:,.4g} GB/s read from memory, measured"
     return report.bandwidth_problem or "not measured yet: tokendyno doctor --bandwidth"
 
 
@@ -170,15 +162,15 @@ def _downloads(cached: Sequence[CachedRepository]) -> str:
     return "; ".join(said)
 
 
-def _unusable(report: Report) -> list[Line]:
+def _unusable(choices: Sequence[ChoiceEntry]) -> list[Line]:
     """How many choices of each axis run, and the names of those that do not, one line an axis."""
-    if not report.choices:
+    if not choices:
         return []
-    usable = sum(row.usable for row in report.choices)
-    heading = f"{usable} of {len(report.choices)} choices run for {DEFAULT_MODEL} on this machine. These do not:"
+    usable = sum(row.usable for row in choices)
+    heading = f"{usable} of {len(choices)} choices run for {DEFAULT_MODEL} on this machine. These do not:"
     rows = []
-    for axis in dict.fromkeys(row.axis for row in report.choices):
-        found = [row.choice for row in report.choices if row.axis == axis and not row.usable]
+    for axis in dict.fromkeys(row.axis for row in choices):
+        found = [row.choice for row in choices if row.axis == axis and not row.usable]
         if found:
             rows.append([axis, _some(found, _NAMES)])
     return [Styled(heading, "bold"), Table(_PAIRS, rows, indent=2)]
@@ -201,13 +193,14 @@ def _some(names: Sequence[str], width: int) -> str:
 
 def everything(report: Report) -> list[Block]:
     """Every version, every choice and every reason."""
+    document = report.document
 
     def section(title: str, rows: Sequence[Row], columns: Sequence[Column] = _PAIRS) -> Block:
         return [Styled(title, "bold"), Table(columns, rows, indent=2)]
 
-    blocks = [section("Machine", [*report.machine.items()]), section("Versions", [*report.versions.items()])]
-    blocks.append(section("Problems", [["", problem] for problem in report.problems] or [["", "none found"]]))
-    found = report.bandwidth
+    blocks = [section("Machine", [*document.machine.items()]), section("Versions", [*document.versions.items()])]
+    blocks.append(section("Problems", [["", problem] for problem in document.problems] or [["", "none found"]]))
+    found = document.bandwidth
     if found is not None:
         rates = (("read", found.read_bytes_per_s), ("copy", found.copy_bytes_per_s))
         rows = [*([name, f"{rate / 1e9:,.4g} GB/s"] for name, rate in rates), ["method", found.method]]
@@ -218,11 +211,11 @@ def everything(report: Report) -> list[Block]:
         blocks.append([report.bandwidth_note])
     limits = [["", *LIMITS], *([name, *cells] for name, cells in limit_rows())]
     blocks.append(section("Limits of visitors, by mode", limits, [Column()] * (1 + len(LIMITS))))
-    sizes: list[Row] = [[one.kind, one.repo, " ".join(bytes_text(one.bytes))] for one in report.cached]
+    sizes: list[Row] = [[one.kind, one.repo, " ".join(bytes_text(one.bytes))] for one in document.cached]
     blocks.append(section("In the Hub's cache", sizes or [["", "none", ""]], [Column(), Column(), Column(right=True)]))
     choices: list[Row] = [
         [f"{row.axis}={row.choice}", Styled("yes", "green") if row.usable else Styled("no", "yellow"), row.why]
-        for row in report.choices
+        for row in document.choices
     ]
     columns = (Column(), Column(), Column(below=True))
     return [*blocks, section(f"Choices for {DEFAULT_MODEL} on this machine", choices, columns)]

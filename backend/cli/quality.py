@@ -1,31 +1,21 @@
 """`tokendyno quality`: what arm B costs in quality, on texts that both arms are given."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from tokendyno.backend.cli.commands import perform
 from tokendyno.backend.cli.files import read_prompt
 from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, written_arms
-from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import add_history_option
-from tokendyno.backend.cli.terminal import Block
 from tokendyno.backend.config import Request, reading_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.quality.texts import shipped_texts
-from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.document import quality_document
 
 
 def quality(options: argparse.Namespace) -> int:
     """Read the texts with both arms."""
-
-    def shown(current: Run, runs: RunLog) -> Sequence[Block]:
-        return run_blocks(current, options.all) if any(arm.scores for arm in current.arms.values()) else []
-
-    return perform(options, quality_of(options), lambda current, runs: quality_document(current), shown)
+    return perform(options, quality_of(options))
 
 
 def quality_of(options: argparse.Namespace) -> Request:

@@ -3,42 +3,28 @@
 import argparse
 import csv
 import io
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tokendyno.backend import hardware
 from tokendyno.backend.ablation.headline import sweep_headline
-from tokendyno.backend.ablation.journal import Heading, Journal
-from tokendyno.backend.ablation.sweep import (
-    MAX_POINTS,
-    SIZES,
-    Point,
-    PointResult,
-    SweepDocument,
-    admit_points,
-    plan_points,
-    point_results,
-    traffic_of,
-)
-from tokendyno.backend.ablation.trials import Task, reading_tasks, trial_tasks
+from tokendyno.backend.ablation.journal import Heading
+from tokendyno.backend.ablation.kinds import Sweep
+from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, require_readings, traffic_of
+from tokendyno.backend.ablation.sweep_view import sweep_table
 from tokendyno.backend.cli.files import check_writable, give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import (
-    Measured,
+    Ended,
     add_trial_options,
     bench_of,
     check_options,
-    given_texts,
+    command_id,
     measured,
     trial_arm,
 )
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.models import resolve
 from tokendyno.backend.traffic.presets import traffic_preset, traffic_presets
-from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
-from tokendyno.backend.views.quality import cost_remark
 
 PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 """What is swept unless options say otherwise."""
@@ -48,18 +34,18 @@ def sweep(options: argparse.Namespace) -> int:
     """Run every point once a round, and show each with its interval."""
     check_options(options)
     check_writable(options.csv, "--csv")
-    document, found = swept(options)
+    document, ended = swept(options)
     give(options, sweep_blocks(document), document)
     if options.csv:
         write_text(options.csv, csv_text(document), "--csv")
-    return found.exit_code()
+    return ended.exit_code()
 
 
-def swept(options: argparse.Namespace) -> tuple[SweepDocument, Measured]:
+def swept(options: argparse.Namespace) -> tuple[SweepDocument, Ended]:
     """Carry the trials out: what they came to, and how they ended."""
     work = workload(options)
     arm = trial_arm(options, options.arm, work)
-    over = dict[str, list[str]]()
+    over = dict[str, str]()
     for name, values in map(_over, options.over):
         if name in over:
             raise InputError(f"--over names {name} twice. Give all of its values at once: {name}=VALUE,VALUE.")
@@ -67,70 +53,22 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Measured]:
     traffic = traffic_of({**over, **arm}, options.traffic)
     if traffic and replace(work, seed=0, repeats=1, ignore_eos=False) != PROMPT:
         raise InputError("Many requests have prompts of their own. Leave out the options of a prompt but --seed.")
-    points = plan_points(options.model, arm, over, work, traffic)
-    if options.quality and traffic:
-        raise InputError("--quality reads with one prompt at a time, and many requests are swept. Leave it out.")
-    if options.quality and len({point.arm for point in points}) == 1:
-        raise InputError("--quality compares choices, and --over varies none. Sweep over an axis too, or leave it out.")
+    heading = Heading(options.model, arm, [*over.items()], ["sweep"], work, traffic=traffic)
     with bench_of(options) as bench:
-        refused = admit_points(bench, options.model, points)
-        machine = bench.machine()
-        changes = [(name, ",".join(values)) for name, values in over.items()]
-        heading = Heading(options.model, arm, changes, ["sweep"], work, traffic=traffic).begun(machine)
-        admitted = [point for point in points if point.name not in refused]
-        found = measured(bench, options, heading, lambda journal: trials_of(options, admitted, journal))
-    points_found = point_results(points, refused, found.journal)
-    complete = all(point.refused or point.trials >= options.rounds for point in points_found)
-    facts = resolve(options.model, options.models_dir)
-    document = SweepDocument(
-        "sweep",
-        3,
-        options.model,
-        facts.label,
-        machine.describe(),
-        hardware.versions(),
-        arm,
-        over,
-        work,
-        options.rounds,
-        complete,
-        points_found,
-        traffic,
-    )
-    return document, found
+        course = Sweep(bench, command_id(), heading.begun(bench.machine()), None)
+        if options.quality:
+            require_readings(course.every, traffic)
+        ended = measured(bench, options, course)
+        return course.document(options.rounds), ended
 
 
-def trials_of(options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> list[Task]:
-    """What the journal lacks, readings of texts included."""
-    choices = {point.name: point.choices for point in points}
-    works = {point.name: point.workload for point in points}
-    arms = {point.arm: point.choices for point in points}
-    first = points[0].workload
-    titles = {point.name: point.title for point in points}
-    traffics = {point.name: point.traffic for point in points}
-    tasks = trial_tasks(
-        options.model,
-        [*choices],
-        choices,
-        first,
-        options.rounds,
-        journal,
-        works=works,
-        titles=titles,
-        traffics=traffics,
-    )
-    if options.quality:
-        tasks += reading_tasks(options.model, [*arms], arms, given_texts(), journal)
-    return tasks
-
-
-def _over(text: str) -> tuple[str, list[str]]:
+def _over(text: str) -> tuple[str, str]:
     name, sign, values = (part.strip() for part in text.partition("="))
     if not (name and sign and values):
         raise InputError(
             f"{text!r} is nothing to sweep over. Write --over batch_size=1,8,32 or --over AXIS=CHOICE,CHOICE."
         )
-    return name, [value.strip() for value in values.split(",")]
+    return name, ",".join(value.strip() for value in values.split(","))
 
 
 # --- what is shown --------------------------------------------------------------------------------
@@ -140,14 +78,12 @@ def sweep_blocks(found: SweepDocument) -> list[Block]:
     """A line for each point."""
     trials = min((point.trials for point in found.points if not point.refused), default=0)
     arm = ", ".join(f"{axis}={choice}" for axis, choice in found.arm.items()) or "defaults"
-    read = any(point.quality is not None for point in found.points)
+    kls = [point.quality.kl_nats if point.quality else None for point in found.points]
+    head, *rows = sweep_table(found.points, found.over, kls if any(kl is not None for kl in kls) else None)
+    settings, figures = head[: len(found.over)], head[len(found.over) : -1]
     columns = [
-        *(Column(name) for name in found.over),
-        Column("Time per token", right=True),
-        Column("Tokens/s", right=True),
-        Column("TTFT", right=True, optional=True),
-        Column("Peak memory", right=True, optional=True),
-        *([Column("KL divergence", right=True)] if read else []),
+        *map(Column, settings),
+        *(Column(name, right=True, optional=name in ("First token", "Memory")) for name in figures),
         Column(below=True),
     ]
     headline = sweep_headline(found.points)
@@ -158,52 +94,13 @@ def sweep_blocks(found: SweepDocument) -> list[Block]:
             f"Arm: {arm}",
             *([f"Traffic: {traffic_preset(found.traffic).title}, but for what varies"] if found.traffic else []),
         ],
-        [Table(columns, [_row(point, read) for point in found.points])],
+        [Table(columns, rows)],
     ]
 
 
-def _row(point: PointResult, read: bool) -> list[str]:
-    doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in point.doubtful.items())
-    cost = cost_remark(point.quality.cost, point.quality.finer) if point.quality else ""
-    step = _said(seconds_text, point.latency_mean_s, point.latency_low_s, point.latency_high_s)
-    return [
-        *point.settings.values(),
-        "refused" if point.refused else step,
-        _said(_rate, point.tokens_per_s, point.tokens_per_s_low, point.tokens_per_s_high),
-        _said(seconds_text, point.ttft_s, point.ttft_low_s, point.ttft_high_s),
-        _said(bytes_text, point.peak_memory_bytes, point.peak_memory_low_bytes, point.peak_memory_bytes),
-        *([f"{three(point.quality.kl_nats)} nats" if point.quality else "-"] if read else []),
-        point.refused or "; ".join(filter(None, [cost, f"not as planned: {doubts}" if doubts else ""])),
-    ]
-
-
-def _said(words: Callable[[float], tuple[str, str]], value: float | None, low: float | None, high: float | None) -> str:
-    return "n/a" if value is None else interval_text(words, value, low, high)
-
-
-def _rate(value: float) -> tuple[str, str]:
-    return three(value), ""
-
-
-FIGURES = (
-    "trials",
-    "latency_mean_s",
-    "latency_low_s",
-    "latency_high_s",
-    "ttft_s",
-    "ttft_low_s",
-    "ttft_high_s",
-    "tokens_per_s",
-    "tokens_per_s_low",
-    "tokens_per_s_high",
-    "peak_memory_bytes",
-    "peak_memory_low_bytes",
-    "kv_bytes",
-    "refused",
-)
+FIGURES = [name for name in PointResult.__struct_fields__ if name not in ("settings", "doubtful", "quality")]
 COSTS = ("kl_nats", "top1_agreement", "perplexity_ratio")
-"""Columns of the CSV, behind what was varied: fields of `PointResult`, and of its quality. What was not measured is
-empty."""
+"""Columns of the CSV, behind what was varied: fields of a point, and of its quality. What was not measured is empty."""
 
 
 def csv_text(found: SweepDocument) -> str:

@@ -3,20 +3,15 @@
 import argparse
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import structs
-
 from tokendyno.backend import hardware
-from tokendyno.backend.ablation.course import POSITIONS
-from tokendyno.backend.ablation.journal import Heading, Journal
-from tokendyno.backend.ablation.places import Place, gpu_places
-from tokendyno.backend.ablation.ray_places import ray_places
-from tokendyno.backend.ablation.side_by_side import SideBySide, Unit
+from tokendyno.backend.ablation.course import POSITIONS, Course
+from tokendyno.backend.ablation.journal import Journal
+from tokendyno.backend.ablation.places import Place, SideBySide, Unit, gpu_places, ray_places
 from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform, run_of
 from tokendyno.backend.arms.bundles import gave_way
 from tokendyno.backend.cli.files import check_folder, check_writable
@@ -31,8 +26,6 @@ from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.trial_process import Done, TrialTask
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
-from tokendyno.backend.quality import Quality
-from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.runs.run import Run
 
 MAX_ROUNDS = 50
@@ -77,9 +70,9 @@ def add_places(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def given_texts() -> Quality:
-    """What is read where quality is asked for."""
-    return Quality(shipped_texts(), positions=POSITIONS)
+def command_id() -> str:
+    """A new id, which the runs of a command name."""
+    return f"{COMMAND}{secrets.token_hex(8)}"
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -122,12 +115,11 @@ def bench_of(options: argparse.Namespace) -> Iterator[Bench]:
         close(bench)
 
 
-class Measured(NamedTuple):
-    """What trials came to. `failure`: why they ended early, "" if they did not or were stopped."""
+class Ended(NamedTuple):
+    """How trials ended. `failure`: why they ended early, "" if they did not or were stopped."""
 
-    journal: Journal
     code: int
-    failure: str
+    failure: str = ""
 
     def exit_code(self) -> int:
         """To be called once everything is shown. CommandFailed says why trials ended early."""
@@ -136,33 +128,26 @@ class Measured(NamedTuple):
         return self.code
 
 
-def measured(
-    bench: Bench,
-    options: argparse.Namespace,
-    heading: Heading,
-    tasks: Callable[[Journal], Sequence[Task]],
-    together: bool = False,
-) -> Measured:
+def measured(bench: Bench, options: argparse.Namespace, course: Course, together: bool = False) -> Ended:
     """Carry out what the journal lacks. CommandFailed without a trial. `together`: the trials of a round on one GPU."""
-    journal = Journal(options.journal, heading)
+    journal = course.journal = Journal(options.journal, course.heading)
     try:
         bench.start()
-        trial = f"{COMMAND}{secrets.token_hex(8)}"
-        of_one = [replace(task, request=structs.replace(task.request, trial=trial)) for task in tasks(journal)]
-        _carry_out(bench, options, of_one, journal, together)
+        tasks = course.tasks(options.rounds, POSITIONS if options.quality else 0)
+        _carry_out(bench, options, tasks, journal, together)
     except (Stopped, KeyboardInterrupt):
         say(_stopped(options, journal))
-        return Measured(journal, STOPPED, "")
+        return Ended(STOPPED)
     except InputError as error:
         code, how_to_go_on = BAD_INPUT, ""
         if isinstance(error, TrialFailed):
             code, how_to_go_on = BAD_INPUT if error.bad_input else FAILED, f" {_kept(options)}"
         if not journal.trials:
             raise CommandFailed(str(error), code) from error
-        return Measured(journal, code, f"{error}{how_to_go_on}")
+        return Ended(code, f"{error}{how_to_go_on}")
     finally:
         journal.close()
-    return Measured(journal, OK, "")
+    return Ended(OK)
 
 
 def _carry_out(

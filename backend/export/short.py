@@ -2,7 +2,7 @@
 this program as a library."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tokendyno.backend.arms.arguments import keeps_uncompiled, parts_of, sampling
 from tokendyno.backend.arms.check import Checked
@@ -20,6 +20,8 @@ MOST_LINES = 15
 def short_script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
     """The text, at most `MOST_LINES` lines, else the standalone script. `checked` must be runnable."""
     parts = parts_of(checked)
+    if any(checked.requested[axis.name] != axis.default for axis in all_axes() if axis.many_requests):
+        return _Requests(checked, facts, workload, parts, paths).text()
     if _suffices(parts, checked):
         text = _Transformers(checked, facts, workload, parts, paths).text()
         if text.count("\n") <= MOST_LINES + len(comment(checked.assumed)):
@@ -121,17 +123,18 @@ class _Library(_Short):
 
     def text(self) -> str:
         """The whole file."""
-        defaults = {axis.name: axis.default for axis in all_axes()}
-        arm = [f"{axis}={choice}" for axis, choice in self.checked.requested.items() if defaults[axis] != choice]
         says = "This arm is more than transformers' own calls: pip install tokendyno."
         if self.work.batch_size > 1:
             says += f" This reads the prompt once, and the run read it in {self.work.batch_size} rows."
-        body = [
-            _on_lines("model = td.load", [quoted(self._model()), *([_literal(arm)] if arm else [])]),
-            *self._given(),
-            "print(generated.text)",
-        ]
+        body = [self._loading_call(), *self._given(), "print(generated.text)"]
         return same_quotes("\n".join([*self._title(says), "import tokendyno as td", "", *body, ""]))
+
+    def _loading_call(self, left_out: Collection[str] = (), *more: str) -> str:
+        """`td.load` of the arm, without the axes that are left out."""
+        defaults = {axis.name: axis.default for axis in all_axes()}
+        asked = {axis: choice for axis, choice in self.checked.requested.items() if defaults[axis] != choice}
+        arm = [f"{axis}={choice}" for axis, choice in asked.items() if axis not in left_out]
+        return _on_lines("model = td.load", [quoted(self._model()), *([_literal(arm)] if arm else []), *more])
 
     def _model(self) -> str:
         known = {entry.name for entry in catalogue()}
@@ -155,6 +158,30 @@ class _Library(_Short):
             yield f'ids = model.tokenizer({prompt})["input_ids"]'
             prompt = f"(ids * ({tokens} // len(ids) + 1))[:{tokens}]"
         yield call("generated = model.generate", [prompt], keywords)
+
+
+class _Requests(_Library):
+    """Many requests by tokendyno as a library, which has continuous batching, and no static batches."""
+
+    def text(self) -> str:
+        """The whole file."""
+        says, left_out = "This arm serves requests as they come: pip install tokendyno.", list[str]()
+        if not self.plan.generate.batch.continuous:
+            left_out = [axis.name for axis in all_axes() if axis.many_requests]
+            says = "Static batches are run by `tokendyno batch`; this reads one prompt after the other."
+        length = self.work.prompt_tokens + self.work.max_new_tokens
+        keywords = {"max_new_tokens": str(self.work.max_new_tokens)}
+        keywords |= {"ignore_eos": "True"} if self.work.ignore_eos else {}
+        generate = f"lambda prompt: {call('model.generate', ['prompt'], keywords)}"
+        body = [
+            self._loading_call(left_out, *([f"max_length={length}"] if self.work.prompt_tokens else [])),
+            f"prompts = [{self._text}]  # texts, lists of token ids, or chats",
+            "with ThreadPoolExecutor(model.at_once) as pool:",
+            f"    for generated in pool.map({generate}, prompts):",
+            "        print(generated.text)",
+        ]
+        imported = ["from concurrent.futures import ThreadPoolExecutor", "", "import tokendyno as td", ""]
+        return same_quotes("\n".join([*self._title(says), *imported, *body, ""]))
 
 
 def _literal(choices: Sequence[str]) -> str:

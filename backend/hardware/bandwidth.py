@@ -9,16 +9,18 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tokendyno.backend.child_python import import_variables, last_words, python_command
 from tokendyno.backend.errors import UNDECODABLE
 from tokendyno.backend.files.whole import write_whole
-from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.paths import bandwidth_file
+
+if TYPE_CHECKING:
+    from tokendyno.backend.hardware.machine import Machine
 
 DEADLINE_S = 180.0
 POLL_S = 0.2
@@ -44,12 +46,9 @@ class MeasureFailed(Exception):
     """The bandwidth could not be measured. The text is the reason."""
 
 
-def device_name(machine: Machine) -> str:
-    """The device in use, as the key of its stored measurement."""
-    return machine.gpus[0].name if machine.gpus else machine.cpu_name
-
-
-def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[[], bool] = lambda: False) -> Bandwidth:
+def measure(
+    machine: "Machine", deadline_s: float = DEADLINE_S, stopped: Callable[[], bool] = lambda: False
+) -> Bandwidth:
     """Measure the device in use in a separate process. MeasureFailed on any failure, on timeout, and when `stopped`."""
     command = python_command("tokendyno.backend.worker.bandwidth", machine.device)
     try:
@@ -77,7 +76,7 @@ def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[
                     raise MeasureFailed(why) from None
     try:
         found = msgspec.json.decode(stdout.splitlines()[-1], type=dict[str, Any])
-        named = msgspec.convert({**found, "device": device_name(machine), "measured": time.time()}, Bandwidth)
+        named = msgspec.convert({**found, "device": machine.name, "measured": time.time()}, Bandwidth)
     except (IndexError, *UNDECODABLE):
         reason = last_words(stderr.splitlines()) or f"its process exited with code {process.returncode}"
         raise MeasureFailed(reason) from None
@@ -98,10 +97,9 @@ def remember(found: Bandwidth) -> str:
     return ""
 
 
-def recall(machine: Machine) -> Bandwidth | None:
-    """The stored measurement of the device in use; None if there is none or it cannot be read."""
-    name = device_name(machine)
-    return next((found for found in _read() if found.device == name), None)
+def recall(device: str) -> Bandwidth | None:
+    """The stored measurement of a device, by the name of its machine; None if there is none or it cannot be read."""
+    return next((found for found in _read() if found.device == device), None)
 
 
 def _read() -> list[Bandwidth]:

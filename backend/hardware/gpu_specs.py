@@ -4,7 +4,6 @@ import difflib
 import functools
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -64,14 +63,9 @@ _RATES = {"bfloat16": "bfloat16", "float16": "float16", "float8": "float8_e4m3fn
 
 @functools.cache
 def gpus() -> tuple[GpuSpec, ...]:
-    """All GPUs of the catalogue, in the file's order. Read once."""
-    return read_gpus(FILE)
-
-
-def read_gpus(path: Path) -> tuple[GpuSpec, ...]:
-    """The GPUs of one file; InputError names the file and what is wrong in it."""
-    specs = tuple(map(_spec, read_toml(path, _GpuFile).gpu))
-    refuse_duplicates(path, (key for spec in specs for key in {_key(name) for name in (spec.name, *spec.nvml)}))
+    """All GPUs of the catalogue, in the file's order. Read once; InputError says what is wrong in it."""
+    specs = tuple(map(_spec, read_toml(FILE, _GpuFile).gpu))
+    refuse_duplicates(FILE, (key for spec in specs for key in {_key(name) for name in (spec.name, *spec.nvml)}))
     return specs
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 from packaging.version import Version
 
-from tokendyno.backend.hardware import kernel_packages, number_formats, zero_gpu
+from tokendyno.backend.hardware import bandwidth, kernel_packages, zero_gpu
 from tokendyno.backend.hardware.compilers import compiler_problem
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.hardware.nvidia import Gpu as Gpu
@@ -176,7 +176,8 @@ def detect() -> Machine:
         no_compiler=compiler_problem(device),
         zero_gpu=lent,
     )
-    return machine if machine.gpus else replace(machine, bfloat16=number_formats.recall(machine.cpu_name))
+    known = None if machine.gpus else bandwidth.recall(machine.name)
+    return replace(machine, bfloat16=tuple(known.bfloat16)) if known else machine
 
 
 def hub_offline() -> bool:

@@ -82,7 +82,7 @@ def detect_gpus() -> DetectedGpus:
                 found.append(card)
                 if parts := _slices(lib, handle, card):
                     slices[card.uuid] = parts
-            driver = _text(lib.nvmlSystemGetDriverVersion())
+            driver = str(lib.nvmlSystemGetDriverVersion())
             cuda = _driver_cuda(lib)
     except Exception as error:  # NVML raises its own hierarchy, and ImportError when absent
         return _without_nvml(f"NVML says {type(error).__name__}: {error}")
@@ -164,8 +164,8 @@ class Slice(NamedTuple):
 
 
 def _described(lib: Any, handle: Any, index: int, capability: tuple[int, int]) -> Gpu:
-    memory, name = lib.nvmlDeviceGetMemoryInfo(handle), _text(lib.nvmlDeviceGetName(handle))
-    return Gpu(index, name, int(memory.total), int(memory.free), capability, _text(lib.nvmlDeviceGetUUID(handle)))
+    memory, name = lib.nvmlDeviceGetMemoryInfo(handle), str(lib.nvmlDeviceGetName(handle))
+    return Gpu(index, name, int(memory.total), int(memory.free), capability, str(lib.nvmlDeviceGetUUID(handle)))
 
 
 def _slices(lib: Any, handle: Any, card: Gpu) -> tuple[Slice, ...]:
@@ -213,7 +213,3 @@ def _named(gpus: tuple[Gpu, ...], slices: dict[str, tuple[Slice, ...]], name: st
         return None
     first = slices.get(found[0].uuid)
     return first[0].gpu if first else found[0]
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)

@@ -34,13 +34,13 @@ def of_machine(machine: Machine, dtype: str) -> PeakRates | None:
         return of_gpu(find_gpu(machine.name), dtype)
     spec = find_by_nvml_name(machine.gpus[0].name) if machine.gpus else None
     flops = spec.flops_per_s.get(dtype) if spec else None
-    found = bandwidth.recall(machine)
+    found = bandwidth.recall(machine.name)
     if found is not None:
-        strange = ", not in the catalogue" if machine.gpus and spec is None else ""
+        unlisted = ", not in the catalogue" if machine.gpus and spec is None else ""
         link = (spec.link_bytes_per_s, _link_of(spec)) if spec else (None, "")
         if not machine.gpus:
             link = found.read_bytes_per_s, THROUGH_MEMORY
-        return PeakRates(found.read_bytes_per_s, flops, f"measured on this machine{strange}", *link)
+        return PeakRates(found.read_bytes_per_s, flops, f"measured on this machine{unlisted}", *link)
     return of_gpu(spec, dtype) if spec else None
 
 
@@ -54,44 +54,46 @@ def _link_of(spec: GpuSpec) -> str:
     return f"NVLink, data sheet of {spec.name}" if spec.link_bytes_per_s else ""
 
 
+_TRIED: set[str] = set()
+"""Devices whose bandwidth this process has tried to measure."""
+
+
 def measure_unknown_gpu(machine: Machine, say: Callable[[str], None], stopped: Callable[[], bool]) -> None:
     """Before a run: measure and store the bandwidth of a GPU outside the catalogue, once. `say`: progress."""
-    name = machine.gpus[0].name if machine.gpus else ""
-    if not name or machine.zero_gpu or name in _TRIED or of_machine(machine, "float32") is not None:
+    name = machine.name
+    if not machine.gpus or machine.zero_gpu or name in _TRIED or of_machine(machine, "float32") is not None:
         return
     say(f"measuring the memory bandwidth: {name} is not in the catalogue")
-    try:
-        failed = bandwidth.remember(bandwidth.measure(machine, stopped=stopped))
-    except bandwidth.MeasureFailed as error:
-        failed = f"the memory bandwidth of {name} could not be measured: {error}"
-    if failed and not stopped():
+    if (failed := _measure(machine, stopped)) and not stopped():
         _TRIED.add(name)
         say(failed)
 
 
-_TRIED: set[str] = set()
-
-
 def measure_once(machine: Machine, stopped: Callable[[], bool]) -> bool:
     """While nothing runs: measure and store the bandwidth if that was never done. False: `stopped` ended it."""
-    name, kept = bandwidth.device_name(machine), bandwidth.recall(machine)
-    if machine.zero_gpu or name in _TRIED or (kept is not None and (machine.gpus or kept.bfloat16)):
+    name, known = machine.name, bandwidth.recall(machine.name)
+    if machine.zero_gpu or name in _TRIED or (known is not None and (machine.gpus or known.bfloat16)):
         return True
-    try:
-        failed = bandwidth.remember(bandwidth.measure(machine, stopped=stopped))
-    except bandwidth.MeasureFailed as error:
-        if stopped():
-            return False
-        failed = f"the memory bandwidth of {name} could not be measured: {error}"
+    failed = _measure(machine, stopped)
+    if failed and stopped():
+        return False
     _TRIED.add(name)
     if failed:
         log.warning(failed)
     return True
 
 
+def _measure(machine: Machine, stopped: Callable[[], bool]) -> str:
+    """Measure and store the bandwidth; returns why that failed, "" if it did not."""
+    try:
+        return bandwidth.remember(bandwidth.measure(machine, stopped=stopped))
+    except bandwidth.MeasureFailed as error:
+        return f"the memory bandwidth of {machine.name} could not be measured: {error}"
+
+
 def remark(machine: Machine) -> str:
     """What is unknown about this machine's peak rates, in a sentence; "" if nothing is."""
-    name = machine.gpus[0].name if machine.gpus else "the CPU"
+    name = machine.name if machine.gpus else "the CPU"
     if of_machine(machine, "float32") is None and machine.zero_gpu:
         return f"The memory bandwidth of {name} is not known, and cannot be measured on ZeroGPU."
     if of_machine(machine, "float32") is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokendyno.backend.cli.advise import advised
 from tokendyno.backend.cli.check import checked_arm
-from tokendyno.backend.cli.commands import CarriedOut, carried_out, comparison_of, run_document, run_of
+from tokendyno.backend.cli.commands import CarriedOut, carried_out, comparison_of, run_of
 from tokendyno.backend.cli.fit import fit_document, fit_of
 from tokendyno.backend.cli.main import STOPPED, CommandFailed
 from tokendyno.backend.cli.parser import make_parser
@@ -19,18 +19,19 @@ from tokendyno.backend.cli.trials import check_options
 from tokendyno.backend.config import Request
 from tokendyno.backend.errors import InputError, RunFailed, unknown
 from tokendyno.backend.executors.several_machines import Machines
-from tokendyno.backend.library.arm import Arm, arm_text
 from tokendyno.backend.library.results import (
     AdviceResult,
+    Arm,
     CheckResult,
     FitResult,
     QualityResult,
     RunResult,
     SweepResult,
+    arm_text,
 )
 from tokendyno.backend.models import DEFAULT_MODEL
 from tokendyno.backend.runs.quality import gate_of
-from tokendyno.backend.views.document import quality_document
+from tokendyno.backend.views.document import document, quality_document
 
 _OF_TERMINALS = {"help", "json", "color", "csv", "all", "sharding", "act", "command"}
 """Options that say how a command prints, or that it does something else."""
@@ -179,5 +180,5 @@ def _carried_out(
 
 def _run_result(done: CarriedOut) -> RunResult:
     now = done.run.snapshot()
-    found = run_document(done.run, done.runs)
-    return RunResult(found, now, gate_of(now, done.runs.reading))
+    gate = gate_of(now, done.runs.reading)
+    return RunResult(document(done.run, gate), now, gate)

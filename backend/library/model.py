@@ -19,8 +19,7 @@ from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.in_process_model import InProcessModel
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.library.arm import Arm, arm_text
-from tokendyno.backend.library.results import RunResult
+from tokendyno.backend.library.results import Arm, RunResult, arm_text
 from tokendyno.backend.library.tokens import Generated, TokenStream
 from tokendyno.backend.messages import Generate, Started
 from tokendyno.backend.models import resolve
@@ -91,20 +90,20 @@ def load(
     try:
         facts, arms = bench.admitted(request)
         machine, checked = bench.machine(), arms["A"]
-        held = InProcessModel(bench.created(request, facts, arms, ""), checked, facts, machine)
+        inner = InProcessModel(bench.created(request, facts, arms, ""), checked, facts, machine)
     finally:
         bench.close()
     if progress:
         for verdict in (v for v in checked.verdicts if v.level != "ok"):
             say(f"{verdict.level} ({verdict.axis}): {verdict.reason}")
-    loading = held.load()
+    loading = inner.load()
     if progress:
-        shown_until(lambda: held.run, loading.done)
+        shown_until(lambda: inner.run, loading.done)
     loading.result()
-    return Model(held, asked, machine, max_length or 0)
+    return Model(inner, asked, machine, max_length or 0)
 
 
-def _check_among_others(held: InProcessModel, length: int, logprobs: int | None, seed: int | None) -> None:
+def _check_among_others(inner: InProcessModel, length: int, logprobs: int | None, seed: int | None) -> None:
     """InputError for what continuous batching cannot do for one text of several."""
     if logprobs is not None:
         raise InputError("logprobs are not told with batching=continuous. Leave them out, or set batching=off.")
@@ -112,7 +111,7 @@ def _check_among_others(held: InProcessModel, length: int, logprobs: int | None,
         raise InputError(
             f"seed is {seed}, but texts of batching=continuous share one generator. Use None, or batching=off."
         )
-    work = held.created.request.workload
+    work = inner.created.request.workload
     most = work.prompt_tokens + work.max_new_tokens
     if length > most:
         raise InputError(
@@ -128,13 +127,13 @@ class Model:
     tokenizer  that of transformers; its chat template is the model's
     """
 
-    def __init__(self, held: InProcessModel, arm: ArmRequest, machine: Machine, max_length: int) -> None:
-        self._held, self._arm, self._machine = held, arm, machine
+    def __init__(self, inner: InProcessModel, arm: ArmRequest, machine: Machine, max_length: int) -> None:
+        self._inner, self._arm, self._machine = inner, arm, machine
         self._places = max_length
-        self._continuous = held.checked.plan.generate.batch.continuous
-        self._weight_bytes = held.loaded.weight_bytes
+        self._continuous = inner.checked.plan.generate.batch.continuous
+        self._weight_bytes = inner.loaded.weight_bytes
         self._measured: RunResult | None = None
-        self.tokenizer = held.loaded.tokenizer
+        self.tokenizer = inner.loaded.tokenizer
 
     # --- text -------------------------------------------------------------------------------------
 
@@ -200,15 +199,15 @@ class Model:
             raise InputError(f"logprobs is {logprobs}; it must be from 0 to {MOST_LOGPROBS}, or None.")
         drawn = secrets.randbelow(1 << 31) if seed is None else seed
         Workload("?", 0, max_new_tokens, 1, temperature, drawn, top_k=top_k, top_p=top_p)  # InputError if out of range
-        held = self._held
+        inner = self._inner
         ids = self.prompt_ids(prompt, reasoning)
         if self._continuous:
-            _check_among_others(held, len(ids) + max_new_tokens, logprobs, seed if temperature else None)
-        through = ignore_eos or held.facts.random
-        model_ends = frozenset() if through else frozenset(held.loaded.eos)
+            _check_among_others(inner, len(ids) + max_new_tokens, logprobs, seed if temperature else None)
+        through = ignore_eos or inner.facts.random
+        model_ends = frozenset() if through else frozenset(inner.loaded.eos)
         ends = frozenset(stop_ids)
         job = Generate(
-            held.checked.plan,
+            inner.checked.plan,
             "",
             0,
             max_new_tokens,
@@ -223,9 +222,9 @@ class Model:
             prompt_ids=ids,
             places=self._room(len(ids), max_new_tokens),
         )
-        stream = TokenStream(ids, max_new_tokens, ends | model_ends, held.pieces(), self.tokenizer, logprobs)
+        stream = TokenStream(ids, max_new_tokens, ends | model_ends, inner.pieces(), self.tokenizer, logprobs)
         likely = 0 if logprobs is None else MOST_LOGPROBS
-        return stream.begin(lambda tell_one, stop: held.tell(job, tell_one, stop, ends, likely))
+        return stream.begin(lambda tell_one, stop: inner.tell(job, tell_one, stop, ends, likely))
 
     def prompt_ids(self, prompt: Prompt, reasoning: str = "") -> list[int]:
         """The token ids of a prompt, as `stream` reads it."""
@@ -233,11 +232,11 @@ class Model:
         if isinstance(given, str):
             if reasoning:
                 raise InputError("reasoning is part of a chat. Give messages in place of a text, or leave it out.")
-            ids: list[Any] = self._held.text_ids(given)
+            ids: list[Any] = self._inner.text_ids(given)
         else:
             ids = list(given)
             if ids and isinstance(ids[0], Mapping):
-                return self._held.chat_ids([dict(one) for one in ids], reasoning)
+                return self._inner.chat_ids([dict(one) for one in ids], reasoning)
             if len(ids) == 1 and isinstance(ids[0], list):
                 ids = ids[0]
             if not all(isinstance(one, int) for one in ids):
@@ -248,8 +247,8 @@ class Model:
 
     def _room(self, prompt: int, new: int) -> int:
         """Slots of a static cache: as many as the first text needs, then with room to grow where one needs more."""
-        needed = cache_places(self._held.checked.plan.generate.shapes, prompt, new)
-        positions = self._held.facts.max_positions or needed
+        needed = cache_places(self._inner.checked.plan.generate.shapes, prompt, new)
+        positions = self._inner.facts.max_positions or needed
         if needed > positions:  # refused where it is to be generated, and the cache stays as it is
             return needed
         if needed > self._places:
@@ -263,33 +262,33 @@ class Model:
     ) -> RunResult:
         """A measured run of this model here, as `td.run` does it in a process of its own, and with `prove` the proof of
         what was in effect. The default prompt is half of `max_length` tokens."""
-        held = self._held
+        inner = self._inner
         if self._continuous:
             raise InputError("batching=continuous is measured, and proved, with many requests: use `tokendyno batch`.")
-        base = held.created.request.workload
+        base = inner.created.request.workload
         work = (
             Workload(prompt, max_new_tokens=max_new_tokens)
             if prompt
             else Workload(prompt_tokens=base.prompt_tokens, max_new_tokens=max_new_tokens)
         )
-        request = Request(held.created.request.model, [self._arm], work, proof=prove)
-        created = structs.replace(held.created, id=os.urandom(12).hex(), created=time.time(), request=request)
+        request = Request(inner.created.request.model, [self._arm], work, proof=prove)
+        created = structs.replace(inner.created, id=os.urandom(12).hex(), created=time.time(), request=request)
         job = Generate(
-            held.checked.plan,
+            inner.checked.plan,
             work.prompt,
             work.prompt_tokens,
             work.max_new_tokens,
             1,
             0.0,
             0,
-            held.facts.random,
+            inner.facts.random,
             True,
             prove=prove,
             places=self._places,
         )
-        measuring = held.measure(job, created)
+        measuring = inner.measure(job, created)
         if progress:
-            shown_until(lambda: held.run, measuring.done)
+            shown_until(lambda: inner.run, measuring.done)
         run = measuring.result()
         self._measured = RunResult(document(run), run.snapshot())
         return self._measured
@@ -304,7 +303,7 @@ class Model:
         """The rows of the ledger, of the latest `prove` or `measure`; before, each says that it was not looked at."""
         if self._measured is not None:
             return self._measured.document.arms[0].evidence
-        planned = self._held.created.arms[0]
+        planned = self._inner.created.arms[0]
         return prompt_rows(
             Evidence(
                 planned.requested[axis],
@@ -317,42 +316,42 @@ class Model:
     @property
     def at_once(self) -> int:
         """How many texts are generated beside each other; 1 without batching."""
-        traffic = self._held.created.request.traffic
+        traffic = self._inner.created.request.traffic
         return traffic.concurrent if traffic is not None else 1
 
     @property
     def failure(self) -> str:
         """What broke so that no further text can be generated; "" where nothing did."""
-        return self._held.failure
+        return self._inner.failure
 
     @property
     def choices(self) -> dict[str, str]:
         """What the arm runs as, by axis."""
-        return dict(self._held.checked.planned)
+        return dict(self._inner.checked.planned)
 
     @property
     def notes(self) -> list[str]:
         """What the rules remark, such as which wishes of a preset gave way."""
-        return [verdict.reason for verdict in self._held.checked.verdicts if verdict.level != "ok"]
+        return [verdict.reason for verdict in self._inner.checked.verdicts if verdict.level != "ok"]
 
     @property
     def bound(self) -> Bound:
         """The least seconds of the token after a prompt of half of `max_length`."""
-        held = self._held
-        work = held.created.request.workload
+        inner = self._inner
+        work = inner.created.request.workload
         started = Started(work.prompt_tokens, 1, work.max_new_tokens, [])
-        found = predict("A", held.checked, held.facts, self._machine, started)
+        found = predict("A", inner.checked, inner.facts, self._machine, started)
         return Bound(found.roofline[0].seconds if found.roofline else None, found.roofline_note, found.roofline_work)
 
     @property
     def memory(self) -> Memory:
         """Bytes of the weights, and what was predicted."""
-        checked = self._held.checked
+        checked = self._inner.checked
         return Memory(self._weight_bytes, checked.memory.by_part(), checked.room_bytes)
 
     def close(self) -> None:
         """Free its memory, after what was asked of it before."""
-        self._held.close()
+        self._inner.close()
 
     def __enter__(self) -> "Model":
         return self
@@ -362,4 +361,4 @@ class Model:
 
     def __repr__(self) -> str:
         arm = ", ".join(f"{axis}={choice}" for axis, choice in self._arm.choices.items()) or "defaults"
-        return f"<tokendyno.Model {self._held.facts.label}: {arm}>"
+        return f"<tokendyno.Model {self._inner.facts.label}: {arm}>"

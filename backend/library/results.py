@@ -1,8 +1,9 @@
-"""What the functions of the library return: the document that `--json` writes, its verdict, figure and table."""
+"""What functions of the library take as an arm, and return: the document that `--json` writes, its verdict, figure and
+table."""
 
 import importlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -20,8 +21,18 @@ from tokendyno.backend.views.check_document import CheckDocument
 from tokendyno.backend.views.schema import Document, QualityDocument
 from tokendyno.backend.views.verdict import verdict_of
 
+Arm = str | Mapping[str, str] | Sequence[str]
+"""A preset, or choices: "cache=static,loop=own", the same as a list, or by axis."""
+
 D = TypeVar("D")
 Rows = Sequence[dict[str, Any]]
+
+
+def arm_text(arm: Arm) -> str:
+    """The arm as `--arm` takes it."""
+    if isinstance(arm, str):
+        return arm
+    return ",".join(f"{axis}={choice}" for axis, choice in arm.items()) if isinstance(arm, Mapping) else ",".join(arm)
 
 
 class Result(Generic[D]):

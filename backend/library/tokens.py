@@ -71,15 +71,15 @@ class TokenStream:
         self.prompt_ids = prompt_ids
         self._most, self._ends, self._logprobs = most, ends, logprobs
         self._tokenizer, self._pieces = tokenizer, pieces
-        self._told: queue.SimpleQueue[Any] = queue.SimpleQueue()  # None or an exception ends it
+        self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # None or an exception ends it
         self._closed = threading.Event()
         self._index, self._over = 0, False
 
     def begin(self, start: Callable[[Callable[[Any], object], Callable[[], bool]], Any]) -> "TokenStream":
-        """Begin to generate: `start` takes what is told tokens and what is asked whether to stop; returns a future."""
-        told = self._told
-        self._done = start(told.put, self._closed.is_set)
-        self._done.add_done_callback(lambda done: told.put(done.exception()))
+        """Begin to generate: `start` takes what receives each token and what says whether to stop; returns a future."""
+        events = self._events
+        self._done = start(events.put, self._closed.is_set)
+        self._done.add_done_callback(lambda done: events.put(done.exception()))
         return self
 
     def wait(self) -> None:
@@ -95,38 +95,38 @@ class TokenStream:
         return self
 
     def __next__(self) -> Token:
-        told = self._next()
-        if told is None:
+        event = self._next()
+        if event is None:
             raise StopIteration
-        return self._token(told)
+        return self._token(event)
 
     def ids(self) -> tuple[list[int], Stop]:
         """The tokens that are left, and why the text ended: without their texts."""
-        told = list(iter(self._next, None))
-        return [one.id for one in told], self._stop(told[-1].id, self._index + len(told)) if told else ""
+        ids = [event.id for event in iter(self._next, None)]
+        return ids, self._stop(ids[-1], self._index + len(ids)) if ids else ""
 
     def _next(self) -> Any:
-        """What was told next; None at the end."""
-        told = None if self._over else self._told.get()
-        self._over = told is None or isinstance(told, BaseException)
-        if isinstance(told, BaseException):
-            raise told
-        return told
+        """The next token as the model's thread reports it; None at the end."""
+        event = None if self._over else self._events.get()
+        self._over = event is None or isinstance(event, BaseException)
+        if isinstance(event, BaseException):
+            raise event
+        return event
 
     def _stop(self, token: int, count: int) -> Stop:
         return "eos" if token in self._ends else "length" if count == self._most else ""
 
-    def _token(self, told: Any) -> Token:
+    def _token(self, event: Any) -> Token:
         index, self._index = self._index, self._index + 1
-        stop = self._stop(told.id, self._index)
-        top = told.likeliest[: self._logprobs or 0]
+        stop = self._stop(event.id, self._index)
+        top = event.likeliest[: self._logprobs or 0]
         decode = self._tokenizer.decode
         return Token(
             index,
-            told.id,
-            self._pieces.piece(told.id),
+            event.id,
+            self._pieces.piece(event.id),
             stop,
-            told.nats,
+            event.nats,
             tuple(Likely(one, decode([one]), nats) for one, nats in top),
         )
 

@@ -50,7 +50,7 @@ class ChatLogprobs(msgspec.Struct):
     refusal: None = None
 
 
-class Said(msgspec.Struct):
+class ChatText(msgspec.Struct):
     """A message, or what it grows by."""
 
     content: str
@@ -64,8 +64,8 @@ class Choice(msgspec.Struct):
     logprobs: CompletionLogprobs | ChatLogprobs | None
     index: int = 0
     text: str | UnsetType = UNSET
-    message: Said | UnsetType = UNSET
-    delta: Said | UnsetType = UNSET
+    message: ChatText | UnsetType = UNSET
+    delta: ChatText | UnsetType = UNSET
     token_ids: list[int] | UnsetType = UNSET
     prompt_token_ids: list[int] | UnsetType = UNSET
 
@@ -131,9 +131,9 @@ class Writer:
         if not self._chat:
             choice.text = piece.text
         elif delta:
-            choice.delta = Said(piece.text, UNSET if self._written else "assistant")
+            choice.delta = ChatText(piece.text, UNSET if self._written else "assistant")
         else:
-            choice.message = Said(piece.text, "assistant")
+            choice.message = ChatText(piece.text, "assistant")
         self._length += len(piece.text)
         return choice
 
@@ -181,27 +181,13 @@ def _finite(nats: float | None) -> float:
 TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
-class Error(msgspec.Struct):
-    """What went wrong, in OpenAI's form."""
-
-    message: str
-    type: str
-    param: str | None
-    code: str | None
-
-
-class ErrorAnswer(msgspec.Struct):
-    """The body of an error."""
-
-    error: Error
-
-
-def error_answer(refused: Refused) -> ErrorAnswer:
-    """What a client gets in place of a text, or behind its beginning."""
+def error_answer(refused: Refused) -> dict[str, dict[str, str | None]]:
+    """The body of an error in OpenAI's form: in place of a text, or behind its beginning."""
     usual = "server_error" if refused.status >= 500 else "invalid_request_error"
-    return ErrorAnswer(Error(str(refused), TYPES.get(refused.status, usual), refused.param, refused.code))
+    kind = TYPES.get(refused.status, usual)
+    return {"error": {"message": str(refused), "type": kind, "param": refused.param, "code": refused.code}}
 
 
-def event(value: msgspec.Struct) -> bytes:
+def event(value: Any) -> bytes:
     """A server-sent event."""
     return b"data: %b\n\n" % msgspec.json.encode(value)

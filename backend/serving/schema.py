@@ -86,7 +86,7 @@ class Message(msgspec.Struct, forbid_unknown_fields=True):
         return self.content if isinstance(self.content, str) else "\n".join(part.text for part in self.content)
 
 
-class Asked(msgspec.Struct, kw_only=True):
+class TextRequest(msgspec.Struct, kw_only=True):
     """What both kinds of requests say."""
 
     model: str = ""
@@ -142,7 +142,7 @@ class Asked(msgspec.Struct, kw_only=True):
             raise Refused(f"top_k is {shown(self.top_k)}; it must be 0 or more (0: all tokens).", param="top_k")
 
 
-class Completion(Asked, kw_only=True):
+class Completion(TextRequest, kw_only=True):
     """A text to continue, as text or token ids. `logprobs`: how many of the likeliest tokens are told with each."""
 
     prompt: str | list[str | int | list[int]]
@@ -170,7 +170,7 @@ class Completion(Asked, kw_only=True):
         return self.logprobs
 
 
-class Chat(Asked, kw_only=True):
+class Chat(TextRequest, kw_only=True):
     """A conversation. `logprobs`: whether they are told, with `top_logprobs` of the likeliest tokens."""
 
     messages: list[Message]
@@ -230,17 +230,17 @@ def read(body: bytes, kind: type[A]) -> A:
                 raise Refused(f"{name} = {shown(value)} is not supported here. Leave it out.", param=name)
             if name not in known | HARMLESS:
                 raise Refused(str(unknown("field", name, known)), param=shown(name))
-        asked = msgspec.convert({name: value for name, value in given.items() if name in known}, kind)
+        request = msgspec.convert({name: value for name, value in given.items() if name in known}, kind)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$.")
         raise Refused(f"{what}{f', in {place[:-1]}' if place else ''}.", param=place[:-1] or None) from None
     except RecursionError:
         raise Refused("The body is nested too deeply.") from None
-    asked.check()
-    if asked.likely is not None and not 0 <= asked.likely <= MOST_LOGPROBS:
-        field = "logprobs" if isinstance(asked, Completion) else "top_logprobs"
-        raise Refused(f"{field} is {shown(asked.likely)}; it must be from 0 to {MOST_LOGPROBS}.", param=field)
-    return asked
+    request.check()
+    if request.likely is not None and not 0 <= request.likely <= MOST_LOGPROBS:
+        field = "logprobs" if isinstance(request, Completion) else "top_logprobs"
+        raise Refused(f"{field} is {shown(request.likely)}; it must be from 0 to {MOST_LOGPROBS}.", param=field)
+    return request
 
 
 def _without_nulls(value: Any) -> Any:

@@ -68,7 +68,7 @@ def test_log_probabilities_within_a_graph_are_those_of_the_model(arm: str) -> No
         prompt = model.tokenizer(PROMPT)["input_ids"]
     with td.load("pocket", "dtype=float32", progress=False) as plain, torch.inference_mode():
         ids = torch.tensor([prompt + made.ids], device="cuda")
-        rows = plain._held.loaded.model(ids).logits[0, len(prompt) - 1 : -1]
+        rows = plain._inner.loaded.model(ids).logits[0, len(prompt) - 1 : -1]
     for token, row in zip(made.tokens, rows.log_softmax(-1), strict=True):
         assert token.logprob == pytest.approx(float(row[token.id]), abs=2e-3)
         assert [one.logprob for one in token.top] == pytest.approx(row.topk(3).values.tolist(), abs=2e-3)

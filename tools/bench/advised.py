@@ -12,6 +12,7 @@ from tokendyno.backend.ablation.advise.course import Advice, heading_of_advice
 from tokendyno.backend.ablation.advise.space import Space
 from tokendyno.backend.ablation.advise.wishes import Limits, Question, seconds, value_of
 from tokendyno.backend.ablation.journal import Heading, Journal
+from tokendyno.backend.ablation.sweep import Point
 from tokendyno.backend.ablation.trials import TrialFailed, keep, trial_tasks
 from tokendyno.backend.cli.progress import follow
 from tokendyno.backend.config import ArmRequest, Request, Workload
@@ -32,9 +33,9 @@ def shortened(space: Space, most: int) -> None:
 
 def whole(bench: Bench, model: str, space: Space, folder: Path) -> dict[str, float]:
     """The logarithm of a token's time of every arm that runs, from one trial each."""
-    arms = {name: dict(one.choices) for name, one in space.arms.items()}
+    arms = [Point({}, dict(one.choices), WORK) for one in space.arms.values()]
     journal = Journal(folder / "whole.jsonl", Heading(model, {}, [], ["whole"], WORK).begun(bench.machine()))
-    for task in trial_tasks(model, [*arms], arms, WORK, 1, journal):
+    for task in trial_tasks(model, arms, 1, journal):
         run = bench.runs.get(bench.submit(task.request))
         assert run is not None
         follow(bench, run)

@@ -12,7 +12,7 @@ from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.export.batch import batch_script
+from tokendyno.backend.export.short import short_script
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.runs.run import Run
 from tokendyno.ui.address import asks_for_model, read_address
@@ -45,10 +45,6 @@ from tokendyno.ui.visitor import Buttons, buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
-MAX_CHARACTERS = 100_000
-"""A longer script is not sent to the browser with every change of a control."""
-
-TOO_LONG = "The script has {:,} characters, mostly requests: too many to show here. Use tokendyno batch --script-a."
 
 
 class BatchControls(NamedTuple):
@@ -260,12 +256,8 @@ def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:
 
 def batch_code(checked: Checked, facts: ModelFacts, request: Request, paths: bool) -> str:
     """The script of a checked arm, or why there is none. Without `paths` no folder of this machine is named."""
-    assert request.traffic is not None
     try:
         checked.require_runnable()
-        text = batch_script(checked, facts, request.workload, request.traffic, paths)
-        if len(text) > MAX_CHARACTERS:
-            raise InputError(TOO_LONG.format(len(text)))
-        return text
+        return short_script(checked, facts, request.workload, paths)
     except InputError as error:
         return no_code(str(error))

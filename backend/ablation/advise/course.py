@@ -15,8 +15,7 @@ from tokendyno.backend.ablation.advise.steps import Step, Steps
 from tokendyno.backend.ablation.advise.wishes import Limits, Question, Wish
 from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal, Left
-from tokendyno.backend.ablation.places import Place
-from tokendyno.backend.ablation.side_by_side import SideBySide, Unit
+from tokendyno.backend.ablation.places import Place, SideBySide, Unit
 from tokendyno.backend.ablation.trials import Follow, Stopped, Task, keep, run_of
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, reading_of
 from tokendyno.backend.engine.bench import Bench

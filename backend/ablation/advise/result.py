@@ -18,7 +18,6 @@ from tokendyno.backend.arms.arguments import arguments_of, parts_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
 from tokendyno.backend.evidence import TOKENS, Evidence, Status
-from tokendyno.backend.export.batch import batch_script
 from tokendyno.backend.export.short import short_script
 from tokendyno.backend.quality.recipes import recipes
 from tokendyno.backend.runs.log import RunLog
@@ -310,17 +309,11 @@ class _Findings:
             ratio.high if ratio else None,
             run.id if run else "",
             arguments_of(checked).lines(),
-            self._script(checked),
+            short_script(checked, self.steps.builder.facts, self._asked.work, self._paths),
             serve,
             note,
             certificate,
         )
-
-    def _script(self, checked: Checked) -> str:
-        facts, asked = self.steps.builder.facts, self._asked
-        if asked.traffic is not None:
-            return batch_script(checked, facts, asked.work, asked.traffic, self._paths)
-        return short_script(checked, facts, asked.work, self._paths)
 
     def _quality(self, name: str, arm: MeasuredArm) -> str:
         if not self.space.arms[name].recipe:

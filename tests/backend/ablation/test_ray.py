@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.command_line import cli
-from tokendyno.backend.ablation.ray_places import ray_places
+from tokendyno.backend.ablation.places import ray_places
 from tokendyno.backend.errors import InputError
 
 not_installed = importlib.util.find_spec("ray") is None

@@ -9,8 +9,7 @@ import pytest
 
 from tests.support.machines import CPU, EIGHT
 from tokendyno.backend.ablation import places as places_module
-from tokendyno.backend.ablation.places import Place, PlaceLost, gpu_places
-from tokendyno.backend.ablation.side_by_side import MAX_LOSSES, SideBySide, Unit
+from tokendyno.backend.ablation.places import MAX_LOSSES, Place, PlaceLost, SideBySide, Unit, gpu_places
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors.trial_process import Answer, Done, Impossible, TrialTask

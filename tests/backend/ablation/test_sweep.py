@@ -3,7 +3,7 @@
 import pytest
 
 from tokendyno.backend.ablation.journal import Heading, Journal, Trial
-from tokendyno.backend.ablation.sweep import PROMPT_SIZES, plan_points, point_results, traffic_of
+from tokendyno.backend.ablation.sweep import PROMPT_SIZES, Point, plan_points, point_results, traffic_of
 from tokendyno.backend.ablation.trials import Task, keep, reading_tasks, trial_tasks
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
@@ -35,20 +35,20 @@ def test_points_are_every_combination_with_their_own_sizes_and_choices() -> None
 
 def test_trials_are_kept_by_names_and_told_by_titles() -> None:
     points = plan_points("pocket", {}, {"prompt_tokens": ["16", "2048"], "cache": ["dynamic", "static"]}, WORK)
-    choices, arms = ({point.name: point.choices for point in points}, {point.arm: point.choices for point in points})
     journal = Journal(None, Heading("pocket", {}, [], ["sweep"], WORK, "cpu", {}))
-    titles = {point.name: point.title for point in points}
-    trials = trial_tasks("pocket", [*choices], choices, WORK, 2, journal, titles=titles)
+    trials = trial_tasks("pocket", points, 2, journal)
     assert (trials[3].arm, trials[3].what) == (
         "prompt_tokens=2048,cache=static",
         "round 1 of 2: Prompt tokens: 2,048, KV cache: static",
     )
-    assert [task.what for task in trial_tasks("pocket", [*arms], arms, WORK, 1, journal)] == [
+    arms = [Point({}, choices, WORK) for choices in ({}, {"cache": "static"})]
+    assert [task.what for task in trial_tasks("pocket", arms, 1, journal)] == [
         "round 1 of 1: defaults",
         "round 1 of 1: KV cache static",
     ]
-    reading = reading_tasks("pocket", [*arms], arms, Quality(shipped_texts()), journal)
-    assert [task.what for task in reading] == ["quality: KV cache static"]
+    for read in (points, arms):
+        reading = reading_tasks("pocket", read, Quality(shipped_texts()), journal)
+        assert [task.what for task in reading] == ["quality: KV cache static"]
 
 
 @pytest.mark.parametrize(

@@ -160,4 +160,3 @@ def test_the_guide_as_written_is_not_compiled_and_says_so(machine: Machine) -> N
     (amber,) = [verdict for verdict in checked.verdicts if verdict.level == "fallback"]
     assert (amber.axis, amber.becomes) == ("compile", "off")
     assert "bitsandbytes" in amber.reason
-    assert not any("compile" in v.reason for v in checked.verdicts if v.reason.startswith("Not tried"))

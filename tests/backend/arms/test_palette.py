@@ -12,7 +12,7 @@ from tokendyno.backend.arms.parse import make_config, parse_arm
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations import all_axes, prompt_axes
+from tokendyno.backend.optimizations import prompt_axes
 
 
 @pytest.fixture
@@ -136,10 +136,3 @@ def test_an_entry_says_why_it_cannot_run_and_one_that_runs_is_not_refused(on_cpu
 def test_what_a_choice_requires_is_set_with_it(on_cpu: list[Entry]) -> None:
     (loop,) = [entry for entry in on_cpu if entry.title == "custom"]
     assert loop.choices == {"cache": "static", "loop": "own"} and loop.why.startswith("with cache=static")
-
-
-def test_what_costs_something_says_so_and_names_only_choices_that_exist() -> None:
-    for axis in all_axes():
-        names = {choice.name for choice in axis.choices}
-        assert axis.costs.keys() <= names and axis.wishes.keys() <= names, axis.name
-        assert axis.aliases.keys() <= names | {""}, axis.name

@@ -71,9 +71,8 @@ def drawn(number: int) -> tuple[ModelFacts, Machine, dict[str, str], Workload]:
 
 def told(checked: Checked, model: ModelFacts, machine: Machine, work: Workload) -> str:
     """What the rules say, what is planned instead of what was asked for, and what is predicted."""
-    verdicts = [one for one in checked.verdicts if one.axis != "arms"]  # what was tried together is a table of its own
     said = []
-    for one in verdicts:
+    for one in checked.verdicts:
         fix = f" (fix: {', '.join(f'{axis}={name}' for axis, name in sorted(one.fix.items()))})" if one.fix else ""
         said.append(f"{one.axis} {one.level}{f' {one.becomes}' if one.becomes else ''}{fix}")
     changed = [f"{axis}={name}" for axis, name in sorted(checked.planned.items()) if checked.requested[axis] != name]

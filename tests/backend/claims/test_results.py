@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tokendyno.backend.claims.declared import Claims, read_claims
-from tokendyno.backend.claims.results import Result, file_of, keep, read_results
+from tokendyno.backend.claims.results import Result, file_of, read_results, store
 from tokendyno.backend.claims.samples import Doubt
 from tokendyno.backend.claims.view import claim_view, claims_document
 from tokendyno.backend.errors import InputError
@@ -67,7 +67,7 @@ def word(claims: Claims, *results: Result) -> str:
 
 
 def test_what_was_kept_is_read_again_and_decides(claims: Claims, tmp_path: Path) -> None:
-    path = keep(result(claims), tmp_path / "results")
+    path = store(result(claims), tmp_path / "results")
     assert path.name == "on-gpu.nvidia-h200.json" and path == file_of("on-gpu", MACHINES["cuda"], tmp_path / "results")
     found = read_results(claims.tests, tmp_path / "results")
     view = claim_view(claims, claims.claims[0], found)
@@ -76,7 +76,7 @@ def test_what_was_kept_is_read_again_and_decides(claims: Claims, tmp_path: Path)
 
 
 def test_a_damaged_result_is_refused(claims: Claims, tmp_path: Path) -> None:
-    path = keep(result(claims), tmp_path)
+    path = store(result(claims), tmp_path)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match="Measure it again"):
         read_results(claims.tests, tmp_path)
@@ -85,12 +85,12 @@ def test_a_damaged_result_is_refused(claims: Claims, tmp_path: Path) -> None:
 def test_a_result_with_other_repeats_counts(claims: Claims, tmp_path: Path) -> None:
     line = result(claims).command
     assert "--repeats 3" in line
-    keep(result(claims, command=line.replace("--repeats 3", "--repeats 2")), tmp_path)
+    store(result(claims, command=line.replace("--repeats 3", "--repeats 2")), tmp_path)
     assert read_results(claims.tests, tmp_path)
 
 
 def test_a_result_of_another_command_does_not_count(claims: Claims, tmp_path: Path) -> None:
-    keep(result(claims, command="tokendyno compare --model gpt2"), tmp_path)
+    store(result(claims, command="tokendyno compare --model gpt2"), tmp_path)
     assert read_results(claims.tests, tmp_path) == {}
 
 

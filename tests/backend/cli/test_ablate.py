@@ -9,12 +9,13 @@ import msgspec
 import pytest
 
 from tests.support.command_line import cli
-from tokendyno.backend.ablation.journal import Heading, Journal, Trial
+from tokendyno.backend.ablation.journal import Heading, Trial
+from tokendyno.backend.ablation.kinds import Ablation
 from tokendyno.backend.ablation.result import AblationDocument
 from tokendyno.backend.ablation.trials import Task, TrialFailed
 from tokendyno.backend.cli.main import CommandFailed, main
 from tokendyno.backend.cli.parser import make_parser
-from tokendyno.backend.cli.trials import Measured, measured
+from tokendyno.backend.cli.trials import Ended, measured
 from tokendyno.backend.config import Workload
 from tokendyno.backend.executors import open_bench
 
@@ -84,21 +85,26 @@ def test_what_was_measured_before_a_trial_failed_is_shown(tmp_path: Path) -> Non
     options = make_parser().parse_args(["ablate", "--add", "cache=static", "--journal", str(tmp_path / "journal")])
     heading = Heading("pocket", {}, [("cache", "static")], ["alone"], Workload("Once upon a time"))
 
-    def failing(journal: Journal, trials: int, bad_input: bool) -> list[Task]:
-        for number in range(trials):
-            journal.add(Trial("", number, [0.5, 0.25], 0.5, 7, None, [1]))
-        raise TrialFailed("round 3 of 3: defaults: the worker died.", bad_input)
+    class Failing(Ablation):
+        ends = (0, False)
 
-    def outcome(trials: int, bad_input: bool = False) -> Measured:
+        def tasks(self, rounds: int, positions: int) -> list[Task]:
+            for number in range(self.ends[0]):
+                self.journal.add(Trial("", number, [0.5, 0.25], 0.5, 7, None, [1]))
+            raise TrialFailed("round 3 of 3: defaults: the worker died.", self.ends[1])
+
+    def outcome(trials: int, bad_input: bool = False) -> tuple[Ablation, Ended]:
         with contextlib.closing(open_bench()) as bench:
-            return measured(bench, options, heading, lambda journal: failing(journal, trials, bad_input))
+            course = Failing(bench, "", heading, None)
+            course.ends = trials, bad_input
+            return course, measured(bench, options, course)
 
-    found = outcome(2)
-    assert len(found.journal.trials) == 2
+    course, ended = outcome(2)
+    assert len(course.journal.trials) == 2
     with pytest.raises(CommandFailed, match=r"died\. Finished trials are kept in .*journal: the same") as raised:
-        found.exit_code()
+        ended.exit_code()
     assert raised.value.code == 3
-    assert len(outcome(0).journal.trials) == 2, "they were kept"
+    assert len(outcome(0)[0].journal.trials) == 2, "they were kept"
     options.journal = None
     with pytest.raises(CommandFailed, match="worker died") as raised:
         outcome(0, bad_input=True)

@@ -23,7 +23,7 @@ def test_a_bundle_comes_to_what_can_run_here_in_every_command(command: str) -> N
         case "quality":
             asked = quality.quality_of(options)
         case _:
-            asked = batch._request(options)
+            asked = batch.batch_of(options)
     first, second = asked.arms
     assert first.preset == "lowest-latency" and first.choices.get("loop") == "own"
     assert "cuda_graphs" not in first.choices, "there is no GPU"

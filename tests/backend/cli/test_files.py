@@ -26,14 +26,6 @@ def test_a_document_replaces_a_file_in_one_step_and_leaves_nothing_else(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
 
 
-def test_a_document_that_is_none_leaves_the_old_one(tmp_path: Path) -> None:
-    target = tmp_path / "out.json"
-    target.write_text("old")
-    with pytest.raises(ValueError):
-        write_json(str(target), {"a": float("nan")})
-    assert target.read_text() == "old"
-
-
 def test_a_device_is_written_to_and_never_replaced(tmp_path: Path) -> None:
     before = os.stat("/dev/null").st_rdev
     check_writable("/dev/null")

@@ -76,14 +76,6 @@ def test_a_history_that_another_program_has_locked_is_no_empty_one(
     assert "tokendyno: The history h.sqlite cannot be read: another program has locked it. End that" in printed.err
 
 
-@pytest.mark.parametrize("command", ["history", "replay"])
-def test_a_folder_in_the_place_of_a_history_is_told(
-    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = [command, *(["aaaa1111"] if command == "replay" else []), "--history", str(tmp_path)]
-    assert "cannot be written (it is not a regular file)" in sentence(main(words), *capsys.readouterr())
-
-
 def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = said(capsys)
     assert [line.split()[0] for line in out.splitlines() if line[:4] in ("aaaa", "bbbb", "cccc")] == [

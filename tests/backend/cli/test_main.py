@@ -2,16 +2,14 @@
 
 import io
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import POCKET, SHORT, cli, sentence
+from tests.support.command_line import SHORT, cli, sentence
 from tests.support.machines import CPU
 from tokendyno.backend import hardware
 from tokendyno.backend.cli.help import EXAMPLES
@@ -23,9 +21,7 @@ BAD = [
     (["--model", "empty"], "The folder empty has no config.json"),
     (["--model", "cut"], "Download or copy"),
     (["--model", "/dev/zero"], "There is no folder or GGUF file"),
-    (["--model", ""], "No model is given"),
     (["--model", "\x1b[2J"], "it contains control characters"),
-    (["--model", "random:nothing"], "Unknown architecture for random weights 'nothing'"),
     (["--model", "random:bert-base-uncased", "--arm", "cache=static"], "is an encoder"),
     (["--arm", "atention=eager"], "Unknown axis 'atention'. Did you mean 'attention'?"),
     (["--arm", "loop=own"], "Set cache=static."),
@@ -61,43 +57,6 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert not any(ord(letter) < 32 for letter in line)
 
 
-def _torn_tokenizer(folder: Path) -> None:
-    (folder / "tokenizer.json").write_bytes((POCKET / "tokenizer.json").read_bytes()[:-9])
-
-
-def _empty_shard(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
-    (folder / "a.safetensors").touch()
-    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"w": "a.safetensors"}}')
-
-
-BREAKS = [
-    (_torn_tokenizer, "tokenizer.json is cut off, or no JSON object"),
-    (_empty_shard, "a.safetensors is not a complete safetensors file (its header is truncated)"),
-]
-
-
-@pytest.mark.parametrize(("damage", "says"), BREAKS, ids=["tokenizer", "shard"])
-@pytest.mark.parametrize("command", ["fit", "run"])
-def test_a_broken_checkpoint_is_told_by_every_command_that_takes_one(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    damage: Callable[[Path], None],
-    says: str,
-    command: str,
-) -> None:
-    folder = Path(shutil.copytree(POCKET, tmp_path / "model"))
-    monkeypatch.chdir(tmp_path)
-    assert main(["check", "--model", str(folder)]) == 0
-    capsys.readouterr()
-    damage(folder)
-    code = main([command, "--model", str(folder)])
-    told = " ".join("".join(capsys.readouterr()).split())
-    assert says in told
-    assert code == (0 if command == "fit" else 2)  # fit tells what would fit
-
-
 @pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["compare", "--a"], ["models", "--model", "x"]])
 def test_a_wrong_command_is_one_sentence(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert "--help" in sentence(main(arguments), *capsys.readouterr())
@@ -111,11 +70,6 @@ def test_every_command_finds_out_first_that_its_document_cannot_be_written(
 
 
 DEAD = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}
-
-
-def test_bad_input_as_a_process() -> None:
-    ran = cli("compare", "--model", "pocke")
-    assert "Did you mean 'pocket'?" in sentence(ran.returncode, ran.stdout, ran.stderr)
 
 
 def test_a_model_that_is_not_here_is_one_sentence_before_any_worker(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """`tokendyno sweep`: what is shown of points whose figures are known, and what is refused."""
 
-import argparse
 import csv
 
 import pytest
@@ -9,7 +8,7 @@ from tests.support.command_line import text_of
 from tokendyno.backend.ablation.journal import Cost, Heading, Journal, Trial
 from tokendyno.backend.ablation.sweep import SweepDocument, plan_points, point_results
 from tokendyno.backend.cli.main import main
-from tokendyno.backend.cli.sweep import csv_text, sweep_blocks, trials_of
+from tokendyno.backend.cli.sweep import csv_text, sweep_blocks
 from tokendyno.backend.config import Workload
 
 WORK = Workload(prompt_tokens=16, max_new_tokens=4)
@@ -39,18 +38,11 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
     assert "KL divergence" not in text_of(sweep_blocks(document(read=False)))
 
 
-def test_progress_calls_points_by_titles() -> None:
-    options = argparse.Namespace(model="pocket", rounds=2, quality=False)
-    journal = Journal(None, Heading("pocket", {}, [], ["sweep"], WORK, "cpu", {}))
-    told = [task.what for task in trials_of(options, plan_points("pocket", {}, OVER, WORK), journal)]
-    assert told[1] == "round 1 of 2: Dtype: bfloat16, Batch size: 4"
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (["--over", "batch_size"], "nothing to sweep over"),
-        (["--over", "batch_size=1,2", "--quality"], "--over varies none"),
+        (["--over", "batch_size=1,2", "--quality"], "only sizes vary here"),
         (
             ["--over", "cache=offloaded,offloaded_static"],
             "point can run here. Offloading moves keys and values between",
@@ -65,7 +57,7 @@ def test_progress_calls_points_by_titles() -> None:
             "No point can run here. FlashAttention 2 runs on NVIDIA GPUs only.\n",
         ),
         (["--over", "requests=4,8", "--max-new-tokens", "8"], "Many requests have prompts of their own"),
-        (["--over", "requests=4,8", "dtype=float32,bfloat16", "--quality"], "--quality reads with one prompt"),
+        (["--over", "requests=4,8", "dtype=float32,bfloat16", "--quality"], "Quality is read with one prompt"),
         (["--over", "requests=4,8", "--traffic", "smal"], "Did you mean"),
         (["--over", "batch_size=1,2", "--over", "batch_size=4,8"], "--over names batch_size twice"),
         (["--over", "cache=static"], "cache needs at least two different values, such as dynamic,unwindowed,static."),

@@ -4,7 +4,6 @@ import fcntl
 import os
 import pty
 import re
-import signal
 import struct
 import subprocess
 import sys
@@ -14,7 +13,6 @@ import time
 import pytest
 from rich.cells import cell_len
 
-from tests.support.command_line import MODEL
 from tokendyno.backend.paths import ROOT
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -75,16 +73,3 @@ def test_a_run_fits_the_terminal_and_leaves_no_progress_behind() -> None:
     colored = {found[0] for line in lines for found in CODE.finditer(line)}
     assert colored and all(code.endswith("m") for code in colored)
     assert all(line.count("\x1b[0m") == len(re.findall(r"\x1b\[[1-9]", line)) for line in lines)
-
-
-@pytest.mark.slow
-def test_ctrl_c_shows_what_was_measured_and_leaves_the_terminal_as_it_was() -> None:
-    session = Session(120, "run", "--max-new-tokens", str(MODEL.max_positions - 100), "--ignore-eos", NO_COLOR="1")
-    before = termios.tcgetattr(session.master)
-    assert " tokens" in session.read(until=" tokens")
-    os.write(session.master, b"\x03")
-    assert session.end() == 128 + signal.SIGINT, session.text
-    lines = screen_lines(session.text)
-    assert lines[-1] == "" and "Decode speed" in session.text and "Traceback" not in session.text
-    assert not any(" left" in line for line in lines) and not any(CODE.search(line) for line in lines)
-    assert before[3] & termios.ECHO and not re.search(r"\x1b\[\?", session.text), "no mode of the terminal is changed"

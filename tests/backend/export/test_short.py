@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import tokendyno as td
 from tests.backend.export.test_script import PROMPTS, SOURCES
 from tests.support.machines import CPU, H200, facts
 from tokendyno.backend import hardware
@@ -88,6 +89,23 @@ def test_what_a_run_has_is_in_both_ways() -> None:
     assert "eos_token_id" not in short("", ignore_eos=True)
     assert "100 //" in short("", prompt="", prompt_tokens=100) and "* 4" in short("", batch_size=4)
     assert "in 4 rows" in short("cache=static,loop=own", batch_size=4)
+
+
+@pytest.mark.parametrize("batching", ["continuous,page_size=16", "static,batch_order=sorted"])
+def test_an_arm_of_many_requests_reads_prompts_by_the_library(batching: str) -> None:
+    text = short(f"dtype=float32,batching={batching}", prompt="", prompt_tokens=40, max_new_tokens=24)
+    compile(text, "script.py", "exec")
+    assert ("batching=" in text) is ("continuous" in batching) is ("tokendyno batch" not in text)
+    assert "max_length=64" in text and text.count("\n") <= MOST_LINES and "batch_order" not in text
+
+
+@pytest.mark.full
+def test_a_script_of_continuous_batching_gives_the_text_of_one_prompt(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(short("dtype=float32,batching=continuous,page_size=16", given=resolve("pocket"), prompt=PROMPT))
+    ran = subprocess.run([sys.executable, script], cwd=ROOT, capture_output=True, text=True, timeout=200)
+    with td.load("pocket", "dtype=float32", progress=False) as model:
+        assert ran.stdout == f"{model.generate(PROMPT, max_new_tokens=8)}\n", ran.stderr[-2000:]
 
 
 def same_tokens(model: ModelFacts, arm: str, work: Workload, bench: Bench, folder: Path) -> None:

@@ -99,7 +99,7 @@ def test_this_machine_is_measured_by_what_is_free() -> None:
     found = find("pocket")
     assert found.device.here and found.device.memory_bytes == CPU.free_bytes
     assert row(found).floor_s is None and "doctor --bandwidth" in found.device.note
-    bandwidth.remember(bandwidth.Bandwidth(4e10, 3e10, bandwidth.device_name(CPU), "sum"))
+    bandwidth.remember(bandwidth.Bandwidth(4e10, 3e10, CPU.name, "sum"))
     measured = find("pocket")
     assert row(measured).floor_s is not None and measured.device.note == ""
     gpu = find("pocket", machine=H200)

@@ -13,7 +13,6 @@ import torch
 
 from tests.support.machines import CPU, H200
 from tokendyno.backend import hardware
-from tokendyno.backend.hardware import bandwidth
 from tokendyno.backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
 from tokendyno.backend.worker import bandwidth as inside
 
@@ -48,19 +47,19 @@ def clock() -> Iterator[float]:
 def test_a_process_of_its_own_measures_and_the_result_is_kept() -> None:
     machine = hardware.detect()
     found = measure(machine)
-    assert found.device == bandwidth.device_name(machine) and found.measured > 1e9
+    assert found.device == machine.name and found.measured > 1e9
     assert remember(found) == ""
-    assert recall(machine) == found
+    assert recall(machine.name) == found
 
 
 def test_each_device_keeps_its_own_and_only_the_newest() -> None:
-    cpu = Bandwidth(4e10, 3e10, bandwidth.device_name(CPU), "sum", 1.0)
-    gpu = Bandwidth(4.6e12, 4.3e12, bandwidth.device_name(H200), "sum", 1.0)
+    cpu = Bandwidth(4e10, 3e10, CPU.name, "sum", 1.0)
+    gpu = Bandwidth(4.6e12, 4.3e12, H200.name, "sum", 1.0)
     for found in (cpu, gpu, replace_rate(cpu, 5e10)):
         assert remember(found) == ""
-    kept, of_gpu = recall(CPU), recall(H200)
+    kept, of_gpu = recall(CPU.name), recall(H200.name)
     assert kept is not None and kept.read_bytes_per_s == 5e10 and of_gpu == gpu
-    assert recall(replace(CPU, cores=64)) is None
+    assert recall(replace(CPU, cores=64).name) is None
 
 
 def replace_rate(found: Bandwidth, rate: float) -> Bandwidth:
@@ -72,9 +71,9 @@ def test_a_kept_file_that_cannot_be_read_counts_as_none_and_is_written_anew(own_
     file = own_folder / "tokendyno" / "bandwidth.json"
     file.parent.mkdir()
     file.write_bytes(data)
-    assert recall(CPU) is None and hardware.detect().bfloat16 == ()
-    assert remember(Bandwidth(1e10, 1e10, bandwidth.device_name(CPU), "sum")) == ""
-    assert recall(CPU) is not None and len(json.loads(file.read_text())) == 1
+    assert recall(CPU.name) is None and hardware.detect().bfloat16 == ()
+    assert remember(Bandwidth(1e10, 1e10, CPU.name, "sum")) == ""
+    assert recall(CPU.name) is not None and len(json.loads(file.read_text())) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_reported(own_folder: Path) -> None:

@@ -64,7 +64,7 @@ def test_a_bound_names_its_rate_and_its_work() -> None:
 
 # --- a GPU that is not in the catalogue -----------------------------------------------------------
 
-STRANGE = replace(H200, gpus=(Gpu(0, "NVIDIA X9000", 80 * GIB, 79 * GIB, (9, 0)),))
+UNLISTED = replace(H200, gpus=(Gpu(0, "NVIDIA X9000", 80 * GIB, 79 * GIB, (9, 0)),))
 
 
 @pytest.fixture
@@ -86,12 +86,12 @@ def test_an_unknown_card_is_measured_once_and_its_floors_know_it(
     said: list[str] = []
     answer = '{"read_bytes_per_s": 3e12, "copy_bytes_per_s": 2e12, "method": "sum"}'
     stand_in(tmp_path, monkeypatch, f"print({answer!r})")
-    peak_rates.measure_unknown_gpu(STRANGE, said.append, lambda: False)
+    peak_rates.measure_unknown_gpu(UNLISTED, said.append, lambda: False)
     assert said == ["measuring the memory bandwidth: NVIDIA X9000 is not in the catalogue"]
-    found = peak_rates.of_machine(STRANGE, "bfloat16")
+    found = peak_rates.of_machine(UNLISTED, "bfloat16")
     assert found is not None and (found.bandwidth_bytes_per_s, found.flops_per_s) == (3e12, None)
     assert "not in the catalogue" in found.source
-    peak_rates.measure_unknown_gpu(STRANGE, said.append, lambda: False)
+    peak_rates.measure_unknown_gpu(UNLISTED, said.append, lambda: False)
     assert len(said) == 1
 
 
@@ -101,9 +101,9 @@ def test_a_card_that_cannot_be_measured_is_said_and_not_tried_again(
     said: list[str] = []
     stand_in(tmp_path, monkeypatch, "raise SystemExit('CUDA error: all is lost')")
     for _ in range(2):
-        peak_rates.measure_unknown_gpu(STRANGE, said.append, lambda: False)
+        peak_rates.measure_unknown_gpu(UNLISTED, said.append, lambda: False)
     assert len(said) == 2 and "could not be measured: CUDA error: all is lost" in said[1]
-    assert peak_rates.of_machine(STRANGE, "bfloat16") is None
+    assert peak_rates.of_machine(UNLISTED, "bfloat16") is None
 
 
 def test_a_stop_ends_the_measurement_and_it_is_tried_again_with_the_next_run(
@@ -112,11 +112,11 @@ def test_a_stop_ends_the_measurement_and_it_is_tried_again_with_the_next_run(
     said: list[str] = []
     stand_in(tmp_path, monkeypatch, "import time; time.sleep(60)")
     for _ in range(2):
-        peak_rates.measure_unknown_gpu(STRANGE, said.append, lambda: True)
+        peak_rates.measure_unknown_gpu(UNLISTED, said.append, lambda: True)
     assert len(said) == 2 and not any("could not" in sentence for sentence in said)
 
 
-@pytest.mark.parametrize("machine", [CPU, H200, STRANGE], ids=["a CPU", "a known card", "an unknown card"])
+@pytest.mark.parametrize("machine", [CPU, H200, UNLISTED], ids=["a CPU", "a known card", "an unknown card"])
 def test_any_device_is_measured_once_when_there_is_time(
     machine: Machine, untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

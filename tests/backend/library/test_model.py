@@ -91,7 +91,7 @@ def test_a_stream_tells_the_text_piece_by_piece_and_can_be_closed_half_way(own_l
         tokens = list(stream)
     assert [one.id for one in tokens] == whole.ids and "".join(one.text for one in tokens) == whole.text
     assert [one.stop for one in tokens] == [""] * 29 + ["length"] and len(stream.prompt_ids) == whole.prompt_tokens
-    long = own_loop.stream(PROMPT, max_new_tokens=4000 if own_loop._held.facts.max_positions > 4100 else 200)
+    long = own_loop.stream(PROMPT, max_new_tokens=4000 if own_loop._inner.facts.max_positions > 4100 else 200)
     first = [one.id for one in itertools.islice(long, 3)]
     long.close()
     assert first == whole.ids[:3] and list(long) == []
@@ -104,7 +104,7 @@ def test_log_probabilities_are_those_of_the_model(arm: str) -> None:
         made = model.generate(PROMPT, max_new_tokens=40, logprobs=3)
         prompt = model.tokenizer(PROMPT)["input_ids"]
         with torch.inference_mode():
-            rows = model._held.loaded.model(torch.tensor([prompt + made.ids])).logits[0, len(prompt) - 1 : -1]
+            rows = model._inner.loaded.model(torch.tensor([prompt + made.ids])).logits[0, len(prompt) - 1 : -1]
         plain = model.generate(PROMPT, max_new_tokens=40)
     assert plain.ids == made.ids and plain.tokens == []
     for token, row in zip(made.tokens, rows.log_softmax(-1), strict=True):
@@ -160,9 +160,9 @@ def test_a_static_cache_serves_shorter_prompts_and_grows_for_longer_ones() -> No
     longer = PROMPT * 6
     with load("dtype=float32,cache=static,loop=own") as model:
         first = [model.generate(prompt, max_new_tokens=12).ids for prompt in (PROMPT, "The end", longer, PROMPT)]
-        captured = model._held._worker.take_runner(model._held.checked.plan).generation.loop._loop._step  # type: ignore[union-attr]
+        captured = model._inner._worker.take_runner(model._inner.checked.plan).generation.loop._loop._step  # type: ignore[union-attr]
         model.generate("The end", max_new_tokens=12)
-        again = model._held._worker.take_runner(model._held.checked.plan).generation.loop._loop._step  # type: ignore[union-attr]
+        again = model._inner._worker.take_runner(model._inner.checked.plan).generation.loop._loop._step  # type: ignore[union-attr]
     with load("dtype=float32") as plain:
         assert first == [plain.generate(p, max_new_tokens=12).ids for p in (PROMPT, "The end", longer, PROMPT)]
     assert captured is again
@@ -212,7 +212,7 @@ def test_threads_share_the_steps_of_continuous_batching() -> None:
                 model.generate(PROMPT, max_new_tokens=1 if more else 512, **more)
         with pytest.raises(InputError, match="tokendyno batch"):
             model.measure()
-        texts_of: Any = model._held._texts
+        texts_of: Any = model._inner._texts
         assert not texts_of._manager.batch_processor.has_pending_requests()  # who left holds no pages
 
 

@@ -25,8 +25,7 @@ def test_a_model_that_breaks_is_told_and_the_server_goes_on(tmp_path: Path) -> N
             said = broken.text if stream and broken.status_code == 200 else broken.json()["error"]["message"]
             assert "use dtype=bfloat16" in said and "server_error" in broken.text
             assert broken.status_code == 500 or "data: [DONE]" not in said
-        assert client.get("/health").status_code == 200
-        assert 'outcome="failed"} 3' in client.get("/metrics").text
+        assert client.get("/health").json() == {"status": "ok", "running": 0, "waiting": 0}
 
 
 def test_a_batch_that_breaks_ends_all_its_texts_and_the_server_says_so() -> None:
@@ -39,12 +38,12 @@ def test_a_batch_that_breaks_ends_all_its_texts_and_the_server_says_so() -> None
             if next(steps) == 3:
                 raise RuntimeError("the pages are gone")
 
-        model._held.loaded.model.register_forward_pre_hook(breaking)
+        model._inner.loaded.model.register_forward_pre_hook(breaking)
         streams = [model.stream("Once", max_new_tokens=64, ignore_eos=True) for _ in range(2)]
         for stream in streams:
             with pytest.raises(td.RunFailed, match="the pages are gone"):
                 list(stream)
-        assert client.get("/health").status_code == 503 and client.get("/health").json() == {"status": "failed"}
+        assert client.get("/health").status_code == 503 and client.get("/health").json()["status"] == "failed"
         broken = client.post("/v1/completions", json=PROMPT)
         assert broken.status_code == 500 and "the pages are gone" in broken.json()["error"]["message"]
 

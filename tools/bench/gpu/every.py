@@ -1,6 +1,6 @@
 """Runs arms on one bench in this process, one after the other, and stores a line about each.
 
-`TOKENDYNO_OUT`: a folder for `every.jsonl`, which `python -m tools.tried_pairs` reads.
+`TOKENDYNO_OUT`: a folder for `every.jsonl`.
 """
 
 import json
