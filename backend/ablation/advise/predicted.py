@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tokendyno.backend.ablation.advise.earlier import earlier_pairs
-from tokendyno.backend.ablation.advise.search import Pair, Search
+from tokendyno.backend.ablation.advise.search import Pair, Search, Seen
 from tokendyno.backend.ablation.advise.space import Builder, Candidate
 from tokendyno.backend.ablation.advise.wishes import Limits
 from tokendyno.backend.ablation.journal import Cost
@@ -61,7 +61,7 @@ def _best(builder: Builder, limits: Limits, pairs: list[Pair]) -> list[tuple[Can
     """Of each number format that is allowed the most promising arm, with what it costs; the best first."""
     space = builder.space
     search = Search(space.seen_as(OVERHEAD * (space.base.bound_s or 0.0), True), pairs)
-    mean, _ = search.expected({space.base.name: [0.0]})
+    mean = search.posterior([Seen(space.base.name, 0.0)]).mean
 
     def least(one: Candidate) -> tuple[float, float]:
         value = one.memory_bytes if space.wish == "memory" else one.bound_s or math.inf

@@ -200,7 +200,7 @@ class _Findings:
     def __init__(self, steps: Steps, asked: Question, runs: RunLog, texts: str, paths: bool) -> None:
         self.steps, self.space, self.now = steps, steps.space, steps.standing()
         self._asked, self._runs, self._texts, self._paths = asked, runs, texts, paths
-        arms = {name: self._measured(self.space.arms[name], self.now) for name in self.now.values}
+        arms = {name: self._measured(self.space.arms[name], self.now) for name in self.now.measured}
         front = _front(arms)
         self._arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
 
@@ -237,8 +237,7 @@ class _Findings:
 
     def winners(self) -> list[Winner]:
         """The arm that is best for the wish, then the best of each other kind that this one is not of."""
-        able = [name for name in self.now.values if name not in self.now.barred and not self.steps.unread(name)]
-        able.sort(key=lambda name: sum(self.now.values[name]) / len(self.now.values[name]))
+        able = [name for name in self.now.able if not self.steps.unread(name)]
         if self.now.leader is None:
             return []
         best: dict[Label, str] = {"wish": self._confirmed() or self.now.leader}
@@ -343,7 +342,7 @@ class _Findings:
         """Arms without a trial that count, and why nothing is to be hoped of them; "" where that is not known."""
         best_s = self.steps.best_s(self.now)
         for name, one in self.space.arms.items():
-            if name not in self.now.values and name not in self.steps.journal.left:
+            if name not in self.now.measured and name not in self.steps.journal.left:
                 yield one, self.steps.hopeless(one, best_s)
 
     def hopeless(self) -> list[Pruned]:
@@ -355,6 +354,8 @@ class _Findings:
         rest = "No gain is expected of them by what was measured." if ended else "Not tried so far."
         if ended and self.steps.spent_s >= EXPLORE * budget_s:
             rest = "The budget ended before them."
+        elif ended and self.steps.runs >= EXPLORE * self.steps.most_runs:
+            rest = "Others promised more, and a third of the arms at most is tried."
         given_up = (
             (self.space.arms[name], left) for name, left in self.steps.journal.left.items() if name in self.space.arms
         )
