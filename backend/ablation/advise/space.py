@@ -101,10 +101,6 @@ class Space:
         timed = self.wish in ("latency", "throughput") and one.bound_s is not None
         return over_s + (one.bound_s or 0.0) if timed else None
 
-    def ruled_out(self) -> list[Pruned]:
-        """The reasons, those of most arms first."""
-        return by_reason(self.pruned)
-
 
 class Builder:
     """Makes a space, and widens it. InputError where the model cannot run at all."""
