@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from tokendyno.backend.ablation.advise.earlier import earlier_pairs
+from tokendyno.backend.ablation.advise.predicted import earlier_pairs
 from tokendyno.backend.ablation.advise.result import AdviceDocument, advice_document
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.steps import Step, Steps
@@ -113,7 +113,7 @@ class Advice:
     def _admits(self, step: Step, request: Request, budget_s: float) -> bool:
         """Whether a step can be taken; an arm of which it cannot is given up."""
         left_s = budget_s - self.steps.spent_s
-        if step.kind == "reading" and self.steps.reading_s > left_s:
+        if step.kind == "reading" and self.steps.times.reading_s > left_s:
             self._give_up(step, "reading its quality takes more than is left of the budget", False, 0.0)
             return False
         try:
@@ -171,7 +171,7 @@ class Advice:
         if step.kind == "confirm":
             both = [ArmRequest("A", base), ArmRequest("B", arm)]
             work, left_s = replace(asked.work, repeats=MOST_PAIRS), budget_s - self.steps.spent_s
-            until_s = min(UNTIL_S, max(LEAST_PAIRS_S, left_s - self.steps.confirm_s(step.arm)))
+            until_s = min(UNTIL_S, max(LEAST_PAIRS_S, left_s - self.steps.times.confirm_s(step.arm, self.steps.places)))
             return Request(
                 asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s
             )  # texts were read

@@ -1,12 +1,11 @@
-"""What is to be expected on a GPU that is not here: bounds and memory of the best arm of each number format, with what
-was recorded of it. Nothing is measured."""
+"""What is to be expected before anything is measured: of arms that shipped recordings hold, and, on a GPU that is not
+here, by bounds and memory of the best arm of each number format."""
 
 import math
 from collections.abc import Iterator
 
 import msgspec
 
-from tokendyno.backend.ablation.advise.earlier import earlier_pairs
 from tokendyno.backend.ablation.advise.search import Pair, Search, Seen
 from tokendyno.backend.ablation.advise.space import Builder, Candidate
 from tokendyno.backend.ablation.advise.wishes import Limits
@@ -18,9 +17,14 @@ from tokendyno.backend.hardware.gpu_specs import find_gpu
 from tokendyno.backend.quality.recipes import worst_recipe
 from tokendyno.backend.recordings.shelf import shipped_firsts
 from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import Created
 
 OVERHEAD = 6.0
 """How many times its bound a step takes as it comes: eager passes of Llama-3-8B on an H200 took 25.6 ms, bound 3.3."""
+
+
+SAME_MODEL, OTHER_MODEL = 0.15, 0.5
+"""Standard deviation of the logarithm of a ratio that a recording shows: with the same model, and with another one."""
 
 
 class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,21 +86,41 @@ def recipe_cost(recipe: str) -> Cost | None:
     return Cost(recipe, found.kl_nats, found.top1_agreement, found.perplexity_ratio, found.cost)
 
 
+def earlier_pairs(builder: Builder, runs: RunLog) -> list[Pair]:
+    """Recorded comparisons, on a machine of this kind, of arms that the space has too, as a first guess of what their
+    choices are worth. Only time says something: none for another wish."""
+    space, found = builder.space, list[Pair]()
+    for first, arms in _recordings(builder) if space.wish in ("latency", "throughput") else ():
+        known = first.device == builder.machine.device and len(arms) == 2 and all(arm in space.arms for arm in arms)
+        run = runs.get(first.id) if known else None
+        if run is not None and (measured := run.comparison()) is not None:
+            deviation = SAME_MODEL if _same_model(first, builder) else OTHER_MODEL
+            found.append(Pair(arms[0], arms[1], math.log(measured.ratio), deviation))
+    return found
+
+
 def _recorded(builder: Builder, gpu: str, runs: RunLog) -> Iterator[tuple[str, tuple[float, str]]]:
     """Arms of shipped recordings of this model on that GPU, with their time per token and run."""
-    name, cards = builder.facts.model.removeprefix("random:"), find_gpu(gpu).nvml
-    for first in shipped_firsts():
-        asked = first.request
-        if asked.model.removeprefix("random:") != name or asked.traffic is not None or asked.quality is not None:
-            continue
+    cards = find_gpu(gpu).nvml
+    for first, arms in _recordings(builder):
         here = any(part.startswith(card) for part in first.machine.values() for card in cards)
-        run = runs.get(first.id) if here else None
-        if run is None:
+        run = runs.get(first.id) if here and _same_model(first, builder) else None
+        for arm, asked in zip(arms, first.request.arms, strict=True) if run is not None else ():
+            if run is not None and (step_s := run.summary(asked.name).latency_mean_s):
+                yield arm, (step_s, first.id)
+
+
+def _recordings(builder: Builder) -> Iterator[tuple[Created, list[str]]]:
+    """Shipped recordings of one prompt, each with its arms as they are called for this model."""
+    for first in shipped_firsts():
+        if first.request.traffic is not None or first.request.quality is not None:
             continue
-        for arm in asked.arms:
-            try:
-                choices = arm_text(dict(make_config(builder.facts.model, arm.choices).choices))
-            except InputError:  # a choice that there is no longer
-                continue
-            if step_s := run.summary(arm.name).latency_mean_s:
-                yield choices, (step_s, first.id)
+        try:
+            configs = [make_config(builder.facts.model, arm.choices) for arm in first.request.arms]
+        except InputError:  # a choice that there is no longer
+            continue
+        yield first, [arm_text(dict(config.choices)) for config in configs]
+
+
+def _same_model(first: Created, builder: Builder) -> bool:
+    return first.request.model.removeprefix("random:") == builder.facts.model.removeprefix("random:")

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from tokendyno.backend.ablation.advise.predicted import recipe_cost
 from tokendyno.backend.ablation.advise.search import Pair, Posterior, Search, Seen
-from tokendyno.backend.ablation.advise.space import Builder, Candidate
+from tokendyno.backend.ablation.advise.space import Builder, Candidate, Space
 from tokendyno.backend.ablation.advise.wishes import Limits, Wish, token_s, value_of
 from tokendyno.backend.ablation.journal import Cost, Journal, Line, Trial
 from tokendyno.backend.runs.statistics import Estimate, estimate, mean
@@ -71,6 +71,54 @@ class Standing:
         return self.rivals[0] if self.rivals else None
 
 
+class _Times:
+    """How long things will take, by what took how long so far."""
+
+    def __init__(self, journal: Journal, space: Space) -> None:
+        self._journal, self._space = journal, space
+        self._cheapest: tuple[tuple[int, int], dict[tuple[str, str], float], float] = (-1, -1), {}, COMPILE_S
+
+    def confirm_s(self, one: Candidate, places: int) -> float:
+        """What the last measurement of an arm takes at least: it and the base start anew, and run in pairs."""
+        known = [trial.spent_s for trial in self._journal.of(one.name)]
+        return self.last_s(max(known, default=self.trial_s(one)), places)
+
+    def last_s(self, trial_s: float, places: int) -> float:
+        """Both arms once, and once more without their start; of several places in one, whose process starts once."""
+        base = self._journal.of(self._space.base.name)
+        again_s = 2 * sum(base[-1].latency_s) if base else 0.0
+        return (trial_s + (trial_s if places == 1 else self._common_s())) * places + again_s
+
+    @property
+    def reading_s(self) -> float:
+        """What reading texts takes with two arms."""
+        known = [cost.spent_s for cost in self._journal.costs.values()]
+        return max(known, default=READING_TRIALS * self._common_s())
+
+    def trial_s(self, one: Candidate) -> float:
+        """What a trial will take: as its last one did, else of each of its choices the cheapest trial that had it, of
+        these the dearest."""
+        journal, arms = self._journal, self._space.arms
+        if (one.name, 0) in journal.trials:
+            return journal.of(one.name)[-1].spent_s
+        key = len(journal.trials), len(journal.left)
+        if self._cheapest[0] != key:
+            late = [(left.arm, left.spent_s) for left in journal.left.values() if not left.tried]
+            known = [*((name, trial.spent_s) for (name, _), trial in journal.trials.items()), *late]
+            cheapest, compile_s = dict[tuple[str, str], float](), COMPILE_S
+            for tried, spent_s in ((arms[name], spent_s) for name, spent_s in known if name in arms):
+                compile_s = 0.0 if tried.compiles else compile_s
+                for choice in tried.choices.items():
+                    cheapest[choice] = min(spent_s, cheapest.get(choice, spent_s))
+            self._cheapest = key, cheapest, compile_s
+        _, cheapest, compile_s = self._cheapest
+        known_s = [cheapest.get(choice, 0.0) for choice in one.choices.items()]
+        return max([compile_s if one.compiles else 0.0, self._common_s(), *known_s])
+
+    def _common_s(self) -> float:
+        return min((trial.spent_s for trial in self._journal.trials.values()), default=GUESS_S)
+
+
 class Steps:
     """The steps of one piece of advice. `earlier`: what this kind of machine has shown before; `places`: how many
     trials go on at once, each charged its share of the time."""
@@ -85,8 +133,7 @@ class Steps:
             builder.add(name)
         self._search: tuple[tuple[int, float], Search] | None = None
         self._widened = set[str]()
-        self._seconds: tuple[tuple[int, int], tuple[dict[tuple[str, str], float], bool]] = (-1, -1), ({}, False)
-        self.places = 1
+        self.times, self.places = _Times(journal, builder.space), 1
 
     @property
     def spent_s(self) -> float:
@@ -99,7 +146,7 @@ class Steps:
     @property
     def runs(self) -> int:
         """Arms that ran in a worker so far, the last measurement aside."""
-        return len(self.journal.trials) + sum(left.tried and left.spent_s > 0 for left in self.journal.left.values())
+        return len(self.journal.trials) + sum(left.spent_s > 0 for left in self.journal.left.values())
 
     @property
     def most_runs(self) -> int:
@@ -199,7 +246,7 @@ class Steps:
         if self.journal.confirmed is not None:
             return []
         count, spent_s = len(self.trials(base.name)), self.spent_s
-        if count < FIRST_TRIALS and (not count or spent_s + self._trial_s(base) <= budget_s):
+        if count < FIRST_TRIALS and (not count or spent_s + self.times.trial_s(base) <= budget_s):
             return [[Step("trial", base, number)] for number in range(count, max(FIRST_TRIALS, self.places))]
         now = self.standing()
         if now.leader is not None and self.unread(now.leader):
@@ -213,7 +260,7 @@ class Steps:
         if now.leader is None or now.leader == base.name or base.name not in now.measured:
             return []
         best = self.space.arms[now.leader]
-        return [[Step("confirm", best)]] if spent_s + self.confirm_s(best) <= budget_s else []
+        return [[Step("confirm", best)]] if spent_s + self.times.confirm_s(best, self.places) <= budget_s else []
 
     def _readings(self, now: Standing) -> list[list[Step]]:
         """Of each recipe that is unread the best arm."""
@@ -228,7 +275,7 @@ class Steps:
         """Arms that were not tried; for several places a few each."""
         most, begun = 1 if self.places == 1 else ARMS_A_PLACE * self.places, dict[str, float]()
         while len(begun) < most and (one := self._new_arm(now, budget_s, begun)) is not None:
-            begun[one.name] = self._trial_s(one)
+            begun[one.name] = self.times.trial_s(one)
         steps = [Step("trial", self.space.arms[name]) for name in begun]
         return [found for place in range(self.places) if (found := steps[place :: self.places])]
 
@@ -245,7 +292,9 @@ class Steps:
                 for name, one in self.space.arms.items()
                 if name not in now.measured and name not in begun and name not in self.journal.left
                 if not self.hopeless(one, best_s)
-                if self._fits(spent_s + (cost_s := self._trial_s(one)), len(begun) + 1, budget_s, now, name, cost_s)
+                if self._fits(
+                    spent_s + (cost_s := self.times.trial_s(one)), len(begun) + 1, budget_s, now, name, cost_s
+                )
             }
             if expected is None:
                 return None
@@ -284,66 +333,18 @@ class Steps:
             return "The quality of its number formats is unknown: the weights are random."
         return "The quality of its number formats is too low." if not self._limits.allows(cost) else ""
 
-    # --- what it takes --------------------------------------------------------------------------------
-
     def _fits(
         self, cost_s: float, runs: int, budget_s: float, now: Standing, new: str = "", new_s: float = 0.0
     ) -> bool:
         """Whether so many more runs, which take so long together, leave what it takes to read the quality of an arm
         that is new, of which a trial takes `new_s`, and to measure the winner again."""
-        winner_s = max(self._last_s(new_s) if new else 0.0, self._leader_s(now))
+        leads = now.leader is not None and now.leader != self.space.base.name
+        leader_s = self.times.confirm_s(self.space.arms[now.leader or ""], self.places) if leads else 0.0
+        winner_s = max(self.times.last_s(new_s, self.places) if new else 0.0, leader_s)
         reserved_s = max((1 - COMPARE) * budget_s, SPARE * winner_s)
-        reading_s = self.reading_s if new and self.unread(new) else 0.0
+        reading_s = self.times.reading_s if new and self.unread(new) else 0.0
         within = self.runs + runs + CONFIRM_RUNS <= self.most_runs
         return within and self.spent_s + cost_s + reading_s + reserved_s <= budget_s
-
-    def _leader_s(self, now: Standing) -> float:
-        known = now.leader is not None and now.leader != self.space.base.name
-        return self.confirm_s(self.space.arms[now.leader]) if known and now.leader else 0.0
-
-    def confirm_s(self, one: Candidate) -> float:
-        """What the last measurement of an arm takes at least: it and the base start anew, and run in pairs."""
-        return self._last_s(max([trial.spent_s for trial in self.trials(one.name)], default=self._trial_s(one)))
-
-    def _last_s(self, trial_s: float) -> float:
-        """Both arms once, and once more without their start; of several places in one, whose process starts once."""
-        base = self.trials(self.space.base.name)
-        again_s = 2 * sum(base[-1].latency_s) if base else 0.0
-        other_s = trial_s if self.places == 1 else self._common_s()
-        return (trial_s + other_s) * self.places + again_s
-
-    @property
-    def reading_s(self) -> float:
-        """What reading texts takes with two arms."""
-        known = [cost.spent_s for cost in self.journal.costs.values()]
-        return max(known, default=READING_TRIALS * self._common_s())
-
-    def _common_s(self) -> float:
-        return min((trial.spent_s for trial in self.journal.trials.values()), default=GUESS_S)
-
-    def _trial_s(self, one: Candidate) -> float:
-        """What a trial will take: as its last one did, else of each of its choices the cheapest trial that had it, of
-        these the dearest."""
-        if own := self.trials(one.name):
-            return own[-1].spent_s
-        cheapest, compiled = self._cheapest()
-        first_s = COMPILE_S if one.compiles and not compiled else self._common_s()
-        return max([first_s, *(cheapest.get(choice, 0.0) for choice in one.choices.items())])
-
-    def _cheapest(self) -> tuple[dict[tuple[str, str], float], bool]:
-        """By choice, the cheapest trial of an arm that has it; whether one of them compiled."""
-        journal, arms = self.journal, self.space.arms
-        key = len(journal.trials), len(journal.left)
-        if self._seconds[0] != key:
-            late = [(left.arm, left.spent_s) for left in journal.left.values() if not left.tried]
-            known = [*((name, trial.spent_s) for (name, _), trial in journal.trials.items()), *late]
-            seconds, compiled = dict[tuple[str, str], float](), False
-            for one, spent_s in ((arms[name], spent_s) for name, spent_s in known if name in arms):
-                compiled = compiled or one.compiles
-                for choice in one.choices.items():
-                    seconds[choice] = min(spent_s, seconds.get(choice, spent_s))
-            self._seconds = key, (seconds, compiled)
-        return self._seconds[1]
 
     def _next_round(self, name: str) -> int:
         return 1 + max(trial.round for trial in self.trials(name))
@@ -361,7 +362,7 @@ class Steps:
             left = [name for name in order if (name, number) not in self.journal.trials]
             unit = [Step("trial", self.space.arms[name], number) for name in left]
             steps = [step for found in [*units, unit] for step in found]
-            if not self._fits(sum(self._trial_s(step.arm) for step in steps), len(steps), budget_s, now):
+            if not self._fits(sum(self.times.trial_s(step.arm) for step in steps), len(steps), budget_s, now):
                 break
             units.append(unit)
         return units
