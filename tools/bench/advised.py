@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tokendyno.backend.ablation.advise.course import Advice, heading_of_advice
 from tokendyno.backend.ablation.advise.space import Space
-from tokendyno.backend.ablation.advise.wishes import Limits, Question, seconds, value_of
+from tokendyno.backend.ablation.advise.wishes import Limits, Question, parse_seconds, value_of
 from tokendyno.backend.ablation.journal import Heading, Journal
 from tokendyno.backend.ablation.trials import TrialFailed, keep, trial_tasks
 from tokendyno.backend.cli.progress import follow
@@ -69,7 +69,7 @@ def main() -> None:
         print(what)
         follow(bench, run)
 
-    advice.perform(seconds(options.budget), watch)
+    advice.perform(parse_seconds(options.budget), watch)
     best, advised = min(every, key=lambda name: every[name]), advice.steps.standing().leader or ""
     print(
         f"best of {len(every)}: {best or 'as it comes'}; advised after "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tokendyno.backend.ablation.advise.search import Pair, Search, Seen
+from tokendyno.backend.ablation.advise.search import Observation, Pair, Search
 from tokendyno.backend.ablation.advise.space import Builder, Candidate
 from tokendyno.backend.ablation.advise.wishes import Limits
 from tokendyno.backend.ablation.journal import Cost
@@ -48,7 +48,7 @@ class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[PredictedArm]:
     """One arm for each number format whose quality is allowed or unknown, the best by what is wished for first."""
-    pairs = earlier_pairs(builder, runs)
+    pairs = recorded_pairs(builder, runs)
     own = next((one for one, _ in _best(builder, limits, pairs) if not one.recipe), builder.space.base)
     builder.widen(own)
     recorded = dict(_recorded(builder, gpu, runs))
@@ -64,8 +64,8 @@ def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[
 def _best(builder: Builder, limits: Limits, pairs: list[Pair]) -> list[tuple[Candidate, Cost | None]]:
     """Of each number format that is allowed the most promising arm, with what it costs; the best first."""
     space = builder.space
-    search = Search(space.seen_as(OVERHEAD * (space.base.bound_s or 0.0), True), pairs)
-    mean = search.posterior([Seen(space.base.name, 0.0)]).mean
+    search = Search(space.search_arms(OVERHEAD * (space.base.bound_s or 0.0), True), pairs)
+    mean = search.posterior([Observation(space.base.name, 0.0)]).mean
 
     def least(one: Candidate) -> tuple[float, float]:
         value = one.memory_bytes if space.wish == "memory" else one.bound_s or math.inf
@@ -86,7 +86,7 @@ def recipe_cost(recipe: str) -> Cost | None:
     return Cost(recipe, found.kl_nats, found.top1_agreement, found.perplexity_ratio, found.cost)
 
 
-def earlier_pairs(builder: Builder, runs: RunLog) -> list[Pair]:
+def recorded_pairs(builder: Builder, runs: RunLog) -> list[Pair]:
     """Recorded comparisons, on a machine of this kind, of arms that the space has too, as a first guess of what their
     choices are worth. Only time says something: none for another wish."""
     space, found = builder.space, list[Pair]()

@@ -256,7 +256,7 @@ class _Answer:
             peak_memory_bytes=max(trial.peak_memory_bytes for trial in trials),
             bound_s=one.bound_s,
             quality=self.steps.cost_of(one.name),
-            barred=self.now.barred.get(one.name, ""),
+            barred=self.now.disqualified.get(one.name, ""),
         )
 
     # --- winners ----------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ class _Answer:
             return []
         confirmed = self._last.arm if self._last is not None and self._last.arm in self.arms else ""
         best: dict[Label, str] = {"wish": self.space.base.name if self.no_better else confirmed or self.now.leader}
-        able = [name for name in self.now.able if not self.steps.unread(name)]
+        able = [name for name in self.now.able if not self.steps.needs_reading(name)]
         kinds: dict[Label, list[str]] = {
             "same format": [name for name in able if not self.space.arms[name].recipe],
             "transformers": [name for name in able if _by_transformers(self._checked(name))],
@@ -315,9 +315,10 @@ class _Answer:
             if asked.traffic is None
             else batch_script(checked, facts, asked.work, asked.traffic, self._paths)
         )
-        figures = (ratio.value, ratio.low, ratio.high) if ratio else (None, None, None)
+        serve, note = serve_line(facts, checked)
         gets, run_id = arguments_of(checked).lines(), run.id if run else ""
-        return Winner(label, one, *figures, run_id, gets, script, *serve_line(facts, checked), certificate)
+        value, low, high = ratio or (None, None, None)
+        return Winner(label, one, value, low, high, run_id, gets, script, serve, note, certificate)
 
     def _quality(self, name: str, arm: MeasuredArm) -> str:
         if not self.space.arms[name].recipe:
@@ -344,11 +345,15 @@ class _Answer:
         best_s = steps.best_s(self.now)
         for name, one in self.space.arms.items():
             if (left := steps.journal.left.get(name)) is not None:
-                not_tried.setdefault(f"{left.why[:1].upper()}{left.why[1:].rstrip('.')}.", []).append(one.title)
+                not_tried.setdefault(_sentence(left.why), []).append(one.title)
             elif name not in self.arms:
-                why = steps.hopeless(one, best_s)
-                (pruned if why else not_tried).setdefault(why or rest, []).append(one.title)
+                why = steps.ruled_out(one, best_s)
+                (pruned if why else not_tried).setdefault(_sentence(why or rest), []).append(one.title)
         return by_reason(pruned), by_reason(not_tried)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _by_transformers(checked: Checked) -> bool:

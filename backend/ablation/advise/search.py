@@ -10,12 +10,12 @@ chapters 2 and 5; Jones, Schonlau and Welch, Efficient global optimization, 1998
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.floating[Any]]
 
 OFFSET, CHOICE, PAIR, REST, SLOPE = 2.0, 0.35, 0.4, 0.05, 0.4
 """Standard deviations, as logarithms, before anything is measured: of the level, of what a choice is worth, a pair, an
@@ -25,7 +25,7 @@ arms, 0.15 found 94% (tests/backend/ablation/advise/planted.py plants them)."""
 BELIEF, SERVES = 0.5, 0.1
 """Before anything is measured: the weight of a prediction, and what each choice that serves the wish gains."""
 
-NOISES = (0.02, 0.04, 0.08, 0.16)
+NOISES = (0.02, 0.04, 0.08, 0.16, 0.32)
 LIKELY_NOISE = 0.05
 """Standard deviations of a trial by itself among which the likeliest is taken; before anything is measured, twice or
 half `LIKELY_NOISE` is one standard deviation away."""
@@ -63,7 +63,7 @@ class Pair(NamedTuple):
     deviation: float
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     """A trial: the arm, the logarithm that it came to, and where it ran."""
 
     arm: str
@@ -78,7 +78,7 @@ class Posterior:
         self.mean, self._prior, self._down = mean, prior, down  # covariance: prior - down.T @ down
         self.deviation = np.sqrt(np.maximum(np.diag(prior) - (down * down).sum(axis=0), 1e-12))
 
-    def apart(self, a: int, b: int) -> float:
+    def z_score(self, a: int, b: int) -> float:
         """By how many standard deviations of the difference the second arm takes less than the first."""
         both = self._prior[a, b] - self._down[:, a] @ self._down[:, b]
         variance = self.deviation[a] ** 2 + self.deviation[b] ** 2 - 2 * both
@@ -86,9 +86,9 @@ class Posterior:
 
 
 class Search:
-    """The arms of a space. `earlier`: what was measured before, in whatever space; pairs of other arms are ignored."""
+    """The arms of a space. `recorded`: what was measured before, in whatever space; pairs of other arms are ignored."""
 
-    def __init__(self, arms: Sequence[Arm], earlier: Sequence[Pair] = ()) -> None:
+    def __init__(self, arms: Sequence[Arm], recorded: Sequence[Pair] = ()) -> None:
         self.index = {arm.name: place for place, arm in enumerate(arms)}
         self._choices = {arm.name: arm.choices for arm in arms}
         features = {choice: place for place, choice in enumerate(sorted({one for arm in arms for one in arm.choices}))}
@@ -106,14 +106,14 @@ class Search:
         )
         self._mean = BELIEF * predicted - SERVES * np.array([arm.serving for arm in arms], dtype=np.float64)
         self._chance = {arm.name: arm.chance for arm in arms}
-        self._earlier = [one for one in earlier if one.a in self.index and one.b in self.index and one.a != one.b]
+        self._recorded = [one for one in recorded if one.a in self.index and one.b in self.index and one.a != one.b]
 
-    def posterior(self, seen: Sequence[Seen], failed: Sequence[str] = ()) -> Posterior:
+    def posterior(self, seen: Sequence[Observation], failed: Sequence[str] = ()) -> Posterior:
         """What trials show of every arm. `seen`: one or more, in the order in which they ran."""
         count, level = len(seen), sum(one.value for one in seen) / len(seen)
         known = [({one.arm: 1.0}, one.value - level, 0.0) for one in seen]
         known += [({name: 1.0}, FAILED, FAILED_DEVIATION) for name in failed]
-        known += [({one.a: 1.0, one.b: -1.0}, one.log_ratio, one.deviation) for one in self._earlier]
+        known += [({one.a: 1.0, one.b: -1.0}, one.log_ratio, one.deviation) for one in self._recorded]
         look = np.zeros((len(known), len(self.index)))  # (measured, arms)
         for row, (arms, _, _) in enumerate(known):
             look[row, [self.index[name] for name in arms]] = [*arms.values()]

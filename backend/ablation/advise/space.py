@@ -21,7 +21,6 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine, peak_rates
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes, titles_text
-from tokendyno.backend.optimizations.base import Wish as Serves
 from tokendyno.backend.predict.roofline import bound
 from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.runs.texts import format_axes
@@ -36,6 +35,10 @@ AS_IT_COMES = "As it comes"
 
 SPARE = {"cpu": 1.15, "cuda": 1.05}
 """How far over a limit predicted memory must be for an arm to be ruled out without a run."""
+
+
+KEEPS_QUALITY = {4: 0.8, 5: 0.4}
+"""How likely a choice is to keep the quality, by what is lost with it: down to 8 bits, and to 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Space:
     arms: dict[str, Candidate]
     pruned: dict[str, list[str]] = field(default_factory=dict)
 
-    def seen_as(self, base_s: float, any_quality: bool) -> list[Arm]:
+    def search_arms(self, base_s: float, any_quality: bool) -> list[Arm]:
         """The arms as the search sees them. `base_s`: time per token of the base, of which what is over its bound is
         expected of every arm."""
         return [self._arm(one, base_s, any_quality) for one in self.arms.values()]
@@ -91,8 +94,10 @@ class Space:
         over_s = max(0.0, base_s - (self.base.bound_s or base_s))
         there, here = (self._predicted(of, over_s) for of in (self.base, one))
         changed = frozenset(f"{axis}={choice}" for axis, choice in one.choices.items())
-        serving = sum(_serves(axis, choice) == SERVING[self.wish] for axis, choice in one.choices.items())
-        chance = 1.0 if any_quality else math.prod(_chance(axis, choice) for axis, choice in one.choices.items())
+        chosen = [(axis, one.choices[axis.name]) for axis in all_axes() if axis.name in one.choices]
+        serving = sum(axis.wishes.get(choice, axis.wish) == SERVING[self.wish] for axis, choice in chosen)
+        kept = [KEEPS_QUALITY.get(axis.loss(choice) // 10, 1.0) for axis, choice in chosen]
+        chance = 1.0 if any_quality else math.prod(kept)
         return Arm(one.name, changed, math.log(here / there) if there and here else 0.0, serving, chance)
 
     def _predicted(self, one: Candidate, over_s: float) -> float | None:
@@ -261,19 +266,6 @@ def _combined(moves: list[dict[str, str]]) -> Iterator[dict[str, str]]:
             both: dict[str, str] = {}
             if all(both.setdefault(axis, choice) == choice for move in chosen for axis, choice in move.items()):
                 yield both
-
-
-def _serves(axis: str, choice: str) -> Serves | None:
-    """What a choice serves; None of an axis that there is not."""
-    found = next((one for one in all_axes() if one.name == axis), None)
-    return found.wishes.get(choice, found.wish) if found else None
-
-
-def _chance(axis: str, choice: str) -> float:
-    """How likely a choice is to keep the quality, by what is lost with it: down to 4 bits, to 8, or nothing."""
-    found = next((one for one in all_axes() if one.name == axis), None)
-    lost = found.loss(choice) // 10 if found else 0
-    return {4: 0.8, 5: 0.4}.get(lost, 1.0)
 
 
 def _first_sentence(text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tokendyno.backend.ablation.advise.predicted import recipe_cost
-from tokendyno.backend.ablation.advise.search import Pair, Posterior, Search, Seen
+from tokendyno.backend.ablation.advise.search import Observation, Pair, Posterior, Search
 from tokendyno.backend.ablation.advise.space import Builder, Candidate, Space
 from tokendyno.backend.ablation.advise.wishes import Limits, Wish, token_s, value_of
 from tokendyno.backend.ablation.journal import Cost, Journal, Line, Trial
@@ -52,7 +52,7 @@ class Standing:
     """What is known, in the order of the journal.
 
     known     of each arm; None before the first trial
-    measured  arms that were measured; barred: those of them that may not win, with the reason
+    measured  arms that were measured; disqualified: those of them that may not win, with the reason
     able      those that may, the best first
     rivals    arms that are compared, the leader first
     decided   whether the leader is told from every rival, or does not differ enough to matter
@@ -60,7 +60,7 @@ class Standing:
 
     known: Posterior | None
     measured: list[str]
-    barred: dict[str, str]
+    disqualified: dict[str, str]
     able: list[str]
     rivals: list[str]
     decided: bool
@@ -71,7 +71,7 @@ class Standing:
         return self.rivals[0] if self.rivals else None
 
 
-class _Times:
+class _Durations:
     """How long things will take, by what took how long so far."""
 
     def __init__(self, journal: Journal, space: Space) -> None:
@@ -120,20 +120,20 @@ class _Times:
 
 
 class Steps:
-    """The steps of one piece of advice. `earlier`: what this kind of machine has shown before; `places`: how many
+    """The steps of one piece of advice. `recorded`: what this kind of machine has shown before; `places`: how many
     trials go on at once, each charged its share of the time."""
 
     def __init__(
-        self, builder: Builder, journal: Journal, wish: Wish, limits: Limits, reads: bool, earlier: Sequence[Pair] = ()
+        self, builder: Builder, journal: Journal, wish: Wish, limits: Limits, reads: bool, recorded: Sequence[Pair] = ()
     ) -> None:
         self.builder, self.space, self.journal = builder, builder.space, journal
         self._wish, self._limits, self.reads = wish, limits, reads
-        self._earlier = earlier
+        self._recorded = recorded
         for name, _ in journal.trials:
             builder.add(name)
         self._search: tuple[tuple[int, float], Search] | None = None
         self._widened = set[str]()
-        self.times, self.places = _Times(journal, builder.space), 1
+        self.durations, self.places = _Durations(journal, builder.space), 1
 
     @property
     def spent_s(self) -> float:
@@ -168,12 +168,12 @@ class Steps:
         read = (one for arm, one in self.journal.costs.items() if arm in self.space.arms)
         return next((one for one in read if recipe and self.space.arms[one.arm].recipe == recipe), None)
 
-    def unread(self, name: str) -> bool:
+    def needs_reading(self, name: str) -> bool:
         """Whether texts must be read before an arm may win."""
         wanted = self.reads and not self._limits.any_quality and bool(self.space.arms[name].recipe)
         return wanted and self.cost_of(name) is None
 
-    def barred(self, name: str) -> str:
+    def disqualified(self, name: str) -> str:
         """Why an arm that was measured may not win; "" if it may."""
         if name in self.journal.left:
             return self.journal.left[name].why
@@ -181,39 +181,43 @@ class Steps:
             if trial.doubtful:
                 rows = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in trial.doubtful.items())
                 return f"not in effect as planned: {rows}"
-            if over := self._limits.over(trial):
+            if over := self._limits.exceeded(trial):
                 return over
-        cost = self.cost_of(name)
-        if self.space.arms[name].recipe and not self._limits.any_quality:
-            if not self.reads and cost is None:
-                return "its quality is unknown: the weights are random"
-            if cost is not None and not self._limits.allows(cost):
-                return f"its quality cost is over the limit: KL {cost.kl_nats:.3g} nats"
-        return ""
+        return self._poor_quality(self.space.arms[name])
 
-    def _posterior(self, more: Sequence[Seen] = ()) -> Posterior | None:
+    def _poor_quality(self, one: Candidate) -> str:
+        """Why an arm may not win by what was read; "" where it may, or must be read first."""
+        cost = self.cost_of(one.name)
+        if not one.recipe or self._limits.any_quality or (self.reads and cost is None):
+            return ""
+        if cost is None:
+            return "its quality is unknown: the weights are random"
+        allowed = self._limits.allows(cost)
+        return "" if allowed else f"its quality cost is over the limit: KL {cost.kl_nats:.3g} nats"
+
+    def _posterior(self, more: Sequence[Observation] = ()) -> Posterior | None:
         """What all trials show, and `more`; None without a trial."""
         arms, journal = self.space.arms, self.journal
         failed = [name for name in journal.left if name in arms]
         seen = [
-            Seen(name, value, f"{trial.node} {trial.gpu}")
+            Observation(name, value, f"{trial.node} {trial.gpu}")
             for (name, _), trial in journal.trials.items()
             if name in arms and name not in failed and (value := value_of(trial, self._wish)) is not None
         ]
-        return self._searched().posterior([*seen, *more], failed) if seen else None
+        return self._current_search().posterior([*seen, *more], failed) if seen else None
 
     def standing(self) -> Standing:
         """Who leads, and who may still win."""
-        known, index = self._posterior(), self._searched().index
+        known, index = self._posterior(), self._current_search().index
         if known is None:
             return Standing(None, [], {}, [], [], False)
         measured = [name for name in dict.fromkeys(name for name, _ in self.journal.trials) if self.values(name)]
-        barred = {name: why for name in measured if (why := self.barred(name))}
-        able = sorted((name for name in measured if name not in barred), key=lambda name: known.mean[index[name]])
-        near = [name for name in able if known.apart(index[name], index[able[0]]) <= NEARLY][:FINALISTS]
+        disqualified = {name: why for name in measured if (why := self.disqualified(name))}
+        able = sorted((name for name in measured if name not in disqualified), key=lambda name: known.mean[index[name]])
+        near = [name for name in able if known.z_score(index[name], index[able[0]]) <= NEARLY][:FINALISTS]
         against = {name: self._slower(name, near[0]) for name in near[1:]}
         rivals = [*near[:1], *(name for name, found in against.items() if found != "slower")]
-        return Standing(known, measured, barred, able, rivals, bool(near) and None not in against.values())
+        return Standing(known, measured, disqualified, able, rivals, bool(near) and None not in against.values())
 
     def values(self, name: str) -> list[float]:
         """The logarithm of what is to be least, of each trial of an arm of the space."""
@@ -246,12 +250,12 @@ class Steps:
         if self.journal.confirmed is not None:
             return []
         count, spent_s = len(self.trials(base.name)), self.spent_s
-        if count < FIRST_TRIALS and (not count or spent_s + self.times.trial_s(base) <= budget_s):
+        if count < FIRST_TRIALS and (not count or spent_s + self.durations.trial_s(base) <= budget_s):
             return [[Step("trial", base, number)] for number in range(count, max(FIRST_TRIALS, self.places))]
         now = self.standing()
-        if now.leader is not None and self.unread(now.leader):
+        if now.leader is not None and self.needs_reading(now.leader):
             return self._readings(now)
-        if self._share(budget_s) < EXPLORE and (units := self._trials_of_new(now, budget_s)):
+        if self._used_share(budget_s) < EXPLORE and (units := self._trials_of_new(now, budget_s)):
             return units
         if units := self._readings(now):
             return units
@@ -260,45 +264,47 @@ class Steps:
         if now.leader is None or now.leader == base.name or base.name not in now.measured:
             return []
         best = self.space.arms[now.leader]
-        return [[Step("confirm", best)]] if spent_s + self.times.confirm_s(best, self.places) <= budget_s else []
+        return [[Step("confirm", best)]] if spent_s + self.durations.confirm_s(best, self.places) <= budget_s else []
 
     def _readings(self, now: Standing) -> list[list[Step]]:
         """Of each recipe that is unread the best arm."""
-        unread = {self.space.arms[name].recipe: name for name in reversed(now.rivals) if self.unread(name)}
+        unread = {self.space.arms[name].recipe: name for name in reversed(now.rivals) if self.needs_reading(name)}
         return [[Step("reading", self.space.arms[name])] for name in [*unread.values()][::-1][: self.places]]
 
-    def _share(self, budget_s: float) -> float:
+    def _used_share(self, budget_s: float) -> float:
         """Of the budget and the runs, whichever is spent further."""
         return max(self.spent_s / budget_s, self.runs / self.most_runs)
 
     def _trials_of_new(self, now: Standing, budget_s: float) -> list[list[Step]]:
         """Arms that were not tried; for several places a few each."""
-        most, begun = 1 if self.places == 1 else ARMS_A_PLACE * self.places, dict[str, float]()
-        while len(begun) < most and (one := self._new_arm(now, budget_s, begun)) is not None:
-            begun[one.name] = self.times.trial_s(one)
-        steps = [Step("trial", self.space.arms[name]) for name in begun]
+        most, pending = 1 if self.places == 1 else ARMS_A_PLACE * self.places, dict[str, float]()
+        while len(pending) < most and (one := self._new_arm(now, budget_s, pending)) is not None:
+            pending[one.name] = self.durations.trial_s(one)
+        steps = [Step("trial", self.space.arms[name]) for name in pending]
         return [found for place in range(self.places) if (found := steps[place :: self.places])]
 
-    def _new_arm(self, now: Standing, budget_s: float, begun: Mapping[str, float]) -> Candidate | None:
-        """The arm that is most worth a trial; near the leader where nothing else is. `begun`: those that are tried
+    def _new_arm(self, now: Standing, budget_s: float, pending: Mapping[str, float]) -> Candidate | None:
+        """The arm that is most worth a trial; near the leader where nothing else is. `pending`: those that are tried
         meanwhile, with their expected time: each is taken to show what is expected of it."""
         while now.known is not None:
-            best_s, spent_s, expected = self.best_s(now), sum(begun.values()), self._posterior()
-            search = self._searched()
-            if begun and expected is not None:
-                expected = self._posterior([Seen(name, expected.mean[search.index[name]], name) for name in begun])
+            best_s, spent_s, expected = self.best_s(now), sum(pending.values()), self._posterior()
+            search = self._current_search()
+            if pending and expected is not None:
+                expected = self._posterior(
+                    [Observation(name, expected.mean[search.index[name]], name) for name in pending]
+                )
             costs = {
                 name: cost_s
                 for name, one in self.space.arms.items()
-                if name not in now.measured and name not in begun and name not in self.journal.left
-                if not self.hopeless(one, best_s)
+                if name not in now.measured and name not in pending and name not in self.journal.left
+                if not self.ruled_out(one, best_s)
                 if self._fits(
-                    spent_s + (cost_s := self.times.trial_s(one)), len(begun) + 1, budget_s, now, name, cost_s
+                    spent_s + (cost_s := self.durations.trial_s(one)), len(pending) + 1, budget_s, now, name, cost_s
                 )
             }
             if expected is None:
                 return None
-            if (found := search.propose(expected, [*now.measured, *begun], now.able, costs)) is not None:
+            if (found := search.propose(expected, [*now.measured, *pending], now.able, costs)) is not None:
                 return self.space.arms[found]
             if now.leader is None or now.leader in self._widened:
                 return None
@@ -307,13 +313,13 @@ class Steps:
                 return None
         return None
 
-    def _searched(self) -> Search:
+    def _current_search(self) -> Search:
         """The search over the arms that there are now."""
         base_s = mean([found for trial in self.trials(self.space.base.name) if (found := token_s(trial))]) or 0.0
         key = len(self.space.arms), base_s
         if self._search is None or self._search[0] != key:
-            arms = self.space.seen_as(base_s, self._limits.any_quality)
-            self._search = key, Search(arms, self._earlier)
+            arms = self.space.search_arms(base_s, self._limits.any_quality)
+            self._search = key, Search(arms, self._recorded)
         return self._search[1]
 
     def best_s(self, now: Standing) -> float | None:
@@ -324,14 +330,11 @@ class Steps:
             return None
         return math.exp(mean(self.values(now.leader)) or 0.0)
 
-    def hopeless(self, one: Candidate, best_s: float | None) -> str:
+    def ruled_out(self, one: Candidate, best_s: float | None) -> str:
         """Why an arm needs no run by what others have shown; "" if it does."""
         if best_s is not None and one.bound_s is not None and one.bound_s > best_s:
-            return "The roofline bound is over what another arm was measured at."
-        cost = self.cost_of(one.name) if one.recipe else None
-        if one.recipe and cost is None and not self.reads and not self._limits.any_quality:
-            return "The quality of its number formats is unknown: the weights are random."
-        return "The quality of its number formats is too low." if not self._limits.allows(cost) else ""
+            return "the roofline bound is over what another arm was measured at"
+        return self._poor_quality(one)
 
     def _fits(
         self, cost_s: float, runs: int, budget_s: float, now: Standing, new: str = "", new_s: float = 0.0
@@ -339,10 +342,10 @@ class Steps:
         """Whether so many more runs, which take so long together, leave what it takes to read the quality of an arm
         that is new, of which a trial takes `new_s`, and to measure the winner again."""
         leads = now.leader is not None and now.leader != self.space.base.name
-        leader_s = self.times.confirm_s(self.space.arms[now.leader or ""], self.places) if leads else 0.0
-        winner_s = max(self.times.last_s(new_s, self.places) if new else 0.0, leader_s)
+        leader_s = self.durations.confirm_s(self.space.arms[now.leader or ""], self.places) if leads else 0.0
+        winner_s = max(self.durations.last_s(new_s, self.places) if new else 0.0, leader_s)
         reserved_s = max((1 - COMPARE) * budget_s, SPARE * winner_s)
-        reading_s = self.times.reading_s if new and self.unread(new) else 0.0
+        reading_s = self.durations.reading_s if new and self.needs_reading(new) else 0.0
         within = self.runs + runs + CONFIRM_RUNS <= self.most_runs
         return within and self.spent_s + cost_s + reading_s + reserved_s <= budget_s
 
@@ -362,7 +365,7 @@ class Steps:
             left = [name for name in order if (name, number) not in self.journal.trials]
             unit = [Step("trial", self.space.arms[name], number) for name in left]
             steps = [step for found in [*units, unit] for step in found]
-            if not self._fits(sum(self.times.trial_s(step.arm) for step in steps), len(steps), budget_s, now):
+            if not self._fits(sum(self.durations.trial_s(step.arm) for step in steps), len(steps), budget_s, now):
                 break
             units.append(unit)
         return units

@@ -70,7 +70,7 @@ def test_what_is_begun_ends_within_the_budget_with_the_last_measurement() -> Non
         while units := steps.units(budget_s):
             ((step, *_), *_) = units
             if step.kind == "confirm":
-                journal.add(Confirmed(step.arm.name, "run", steps.times.confirm_s(step.arm, 1)))
+                journal.add(Confirmed(step.arm.name, "run", steps.durations.confirm_s(step.arm, 1)))
             else:
                 journal.add(planted.trial(step, spent_s=1.0 + 0.1 * len(step.arm.choices)))
         assert journal.confirmed is not None and 0.5 * budget_s < steps.spent_s <= budget_s
