@@ -180,14 +180,12 @@ def add_commands(add: Add) -> None:
         "--text", type=Path, action="append", metavar="FILE", help="read the quality on this text instead; repeatable"
     )
     sub.add_argument("--budget", default="10m", metavar="TIME", help="how long it may take (default: 10m)")
-    sub.add_argument(
-        "--journal", type=Path, metavar="FILE", help="keep what was measured there; the same command goes on with it"
-    )
+    sub.add_argument("--journal", type=Path, metavar="FILE", help="keep trials there; the same command goes on")
     sub.add_argument(
         "--requests",
         type=Path,
         metavar="FILE",
-        help="requests of a trace, as batch serves them: the most tokens a second",
+        help="requests of a trace, for the most tokens a second",
     )
     add_places(sub)
     add_elsewhere(sub)

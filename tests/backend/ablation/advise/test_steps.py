@@ -38,13 +38,15 @@ def memory() -> Journal:
 
 
 ENOUGH = {QUIET: SMALL[1], BUSY: 1.1}
-"""How many times the time of the best arm an advised one may take: too little to matter, and too little to be seen in
-nine pairs on two busy cores."""
+"""How many times the time of the best arm an advised one may take."""
 
 
-def of_planted(seeds: int, noise: Noise) -> tuple[int, float]:
-    """In how many of so many spaces the advised arm is good enough, however long the budget is, and the most runs that
-    this took anywhere, as a share of one run of every arm. A trial is one run, the last measurement two."""
+@pytest.mark.parametrize(
+    ("seeds", "noise"), [(12, QUIET), *(pytest.param(200, noise, marks=pytest.mark.full) for noise in (QUIET, BUSY))]
+)
+def test_finds_the_best_of_planted_spaces_in_a_third_of_the_runs(seeds: int, noise: Noise) -> None:
+    """However long the budget is, though the prediction is wrong and a pair decides: in 95 of 100, with at most a third
+    of one run of every arm. A trial is one run, the last measurement two."""
     found, share = 0, 0.0
     for seed in range(seeds):
         planted, journal = Planted(seed, noise), memory()
@@ -53,12 +55,7 @@ def of_planted(seeds: int, noise: Noise) -> tuple[int, float]:
         found += planted.times_s[journal.confirmed.arm] <= ENOUGH[noise] * min(planted.times_s.values())
         share = max(share, (len(journal.trials) + 2) / len(planted.times_s))
     print(f"{found} of {seeds} found, with at most {share:.3f} of the runs")
-    return found, share
-
-
-def test_finds_the_best_of_planted_spaces_though_the_prediction_is_wrong_and_a_pair_decides() -> None:
-    found, share = of_planted(12, QUIET)
-    assert found >= 11 and share <= 1 / 3
+    assert found >= 0.95 * seeds - 0.5 and share <= 1 / 3
 
 
 def test_what_is_begun_ends_within_the_budget_with_the_last_measurement() -> None:
@@ -101,10 +98,3 @@ def test_in_several_places_rounds_are_compared_in_one_and_the_best_is_found_thou
     once = {trial.node: trial.arm for trial in journal.trials.values() if len(steps.trials(trial.arm)) == 1}
     assert len(once) == places and steps.ratio(once["node 0"], once["node 1"]) is None
     assert max(nodes) >= places and all(len(nodes[number]) == 1 for number in nodes if number >= places)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("noise", [QUIET, BUSY])
-def test_finds_the_best_in_95_of_100_planted_spaces_in_a_third_of_the_runs(noise: Noise) -> None:
-    found, share = of_planted(200, noise)
-    assert found >= 190 and share <= 1 / 3
