@@ -125,11 +125,11 @@ def _measured(
 
 def advice_blocks(found: AdviceDocument) -> list[Block]:
     """The answer, a card for each winner, every arm that was measured, and what was not."""
-    head: Block = [Styled(found.headline, "bold")]
+    headline = Styled(found.headline, "bold")
     spent = f"{found.model_label}: {found.counts}; {found.spent_s:.0f} s of {found.budget_s:g}"
+    head: Block = [headline] if found.predicted else [headline, spent]
     columns, rows = PREDICTED_COLUMNS, [predicted_row(one) for one in found.predicted]
     if not found.predicted:
-        head.append(spent)
         columns = COLUMNS
         rows = [[("* " if arm.pareto else "  ") + arm.title, *measured_row(arm)[1:]] for arm in found.measured]
     blocks: list[Block] = [head, *(_winner(one) for one in found.winners)]

@@ -125,7 +125,9 @@ class Search:
         when, where = np.arange(count), np.array([one.place for one in seen])
         kept = DRIFT_KEPT ** np.abs(np.subtract.outer(when, when))
         shared[:count, :count] = np.where(where[:, None] == where, kept, 0.0)
-        likeliest, factor, down = -math.inf, measured, off
+        likeliest = -math.inf
+        factor: Vector = measured
+        down: Vector = off
         for noise, drift in ((noise, drift) for noise in NOISES for drift in DRIFTS):
             lower = np.linalg.cholesky(measured + noise**2 * (alone + drift**2 * shared))
             solved = np.linalg.solve(lower, off)
