@@ -182,12 +182,9 @@ class Advice:
         if step.kind == "confirm":
             both = [ArmRequest("A", base), ArmRequest("B", arm)]
             work, left_s = replace(asked.work, repeats=MOST_PAIRS), budget_s - self.steps.spent_s
-            until_s = min(
-                UNTIL_S, max(LEAST_PAIRS_S, left_s - self.steps.durations.confirm_s(step.arm, self.steps.places))
-            )
-            return Request(
-                asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s
-            )  # texts were read
+            pairs_s = left_s - self.steps.durations.confirm_s(step.arm, self.steps.places)
+            until_s = min(UNTIL_S, max(LEAST_PAIRS_S, pairs_s))  # without a reading: texts were read
+            return Request(asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s)
         return Request(asked.model, [ArmRequest("A", arm)], asked.work, asked.traffic, trial=self._trial)
 
     def _label(self, step: Step) -> str:

@@ -47,7 +47,6 @@ class Candidate:
     roofline bound of a step, None where no rate is known; `memory_bytes`: its predicted peak."""
 
     choices: Mapping[str, str]
-    planned: Mapping[str, str]
     recipe: str
     bound_s: float | None
     memory_bytes: int
@@ -167,23 +166,23 @@ class Builder:
             checked = self.checked(choices)
             if not checked.blocked:
                 self._known.add(msgspec.json.encode(checked.plan))
-                return self._candidate(choices, checked, checked.planned)
+                self._base_planned = checked.planned
+                return self._candidate(choices, checked)
         raise InputError(self.checked(self._start).refusal())
 
     def checked(self, choices: Mapping[str, str]) -> Checked:
         config = make_config(self._model, choices)
         return check(config, self.facts, self.machine, self._work, self._held_bytes, self._asked.traffic)
 
-    def _candidate(self, choices: Mapping[str, str], checked: Checked, base: Mapping[str, str]) -> Candidate:
+    def _candidate(self, choices: Mapping[str, str], checked: Checked) -> Candidate:
         rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)
         length = prompt_tokens(self._work) + self._work.max_new_tokens // 2
         setup = replace(setup_of(checked.plan, self.machine), alike=self._work.temperature == 0)
         step = rates and bound(self.facts, setup, length, self._work.batch_size, rates)
         compiles = bool(checked.plan.generate.compile_mode)
-        recipe = arm_text({axis: checked.planned[axis] for axis in format_axes(base, checked.planned)})
-        return Candidate(
-            dict(choices), checked.planned, recipe, step.seconds if step else None, checked.needed_bytes, compiles
-        )
+        planned = checked.planned
+        recipe = arm_text({axis: planned[axis] for axis in format_axes(self._base_planned, planned)})
+        return Candidate(dict(choices), recipe, step.seconds if step else None, checked.needed_bytes, compiles)
 
     def _offer(self, choices: Mapping[str, str]) -> None:
         """Take an arm into the space, or note why it is none."""
@@ -207,7 +206,7 @@ class Builder:
             self._rule_out("Does the same here as another arm.", title)
         else:
             self._known.add(plan)
-            found = self._candidate(dict(config.choices), checked, self.space.base.planned)
+            found = self._candidate(dict(config.choices), checked)
             if why := self._over(found):
                 self._rule_out(why, title)
                 if self._smallest is None or found.memory_bytes < self._smallest.memory_bytes:

@@ -53,7 +53,7 @@ class Planted:
             has = [(axis, choice) for axis, choice in enumerate(combined) if choice]
             log = sum(worth[one] for one in has) + sum(gain for (a, b), gain in beside.items() if a in has and b in has)
             told = {f"axis{axis}": str(choice) for axis, choice in has}
-            arm = Candidate(told, told, "", 1e-6 * math.exp(sum(wrong[one] for one in has)), 1 << 30)
+            arm = Candidate(told, "", 1e-6 * math.exp(sum(wrong[one] for one in has)), 1 << 30)
             self.times_s[arm.name] = 0.01 * math.exp(log)
             arms[arm.name] = arm
         base = arms[""]
