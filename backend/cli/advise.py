@@ -9,18 +9,9 @@ from pathlib import Path
 import msgspec
 
 from tokendyno.backend.ablation.advise.course import Advice, heading_of_advice
-from tokendyno.backend.ablation.advise.predicted import PredictedArm
-from tokendyno.backend.ablation.advise.result import (
-    LABELS,
-    AdviceDocument,
-    MeasuredArm,
-    Winner,
-    counts_text,
-    predicted_document,
-    size_text,
-    time_text,
-)
+from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, Winner, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
+from tokendyno.backend.ablation.advise.view import COLUMNS, PREDICTED_COLUMNS, measured_row, predicted_row
 from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_budget
 from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Journal
@@ -43,7 +34,6 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Limits as TrafficLimits
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.traffic.trace_file import read_trace
-from tokendyno.backend.units import bytes_text, seconds_text, three
 
 PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 """What arms are tried with unless options say otherwise."""
@@ -133,80 +123,35 @@ def _measured(
 
 def advice_blocks(found: AdviceDocument) -> list[Block]:
     """The answer, a card for each winner, every arm that was measured, and what was not."""
-    blocks: list[Block] = [
-        [
-            Styled(found.headline, "bold"),
-            f"{found.model_label}: {counts_text(found)}; {found.spent_s:.0f} s of {found.budget_s:g}",
-        ]
-    ]
-    if found.predicted:
-        blocks[0] = [Styled(found.headline, "bold")]
-        right = ("Bound", "Memory", "Recorded", "KL")
-        columns = [Column("Arm"), *(Column(name, right=True) for name in right)]
-        blocks.append([Table(columns, [_predicted(one) for one in found.predicted[:MOST_SHOWN]])])
-    blocks += [_winner(one) for one in found.winners]
-    shown = found.measured[:MOST_SHOWN]
-    columns = [
-        Column("Measured"),
-        Column("Time a token", right=True),
-        Column("TTFT", right=True, optional=True),
-        Column("Peak memory", right=True),
-        Column("KL", right=True, optional=True),
-        Column(below=True),
-    ]
-    if shown:
-        blocks.append([Table(columns, [_row(arm) for arm in shown])])
-        if len(found.measured) > len(shown):
-            blocks.append([f"and {len(found.measured) - len(shown)} slower ones (--json has all)."])
+    headline = Styled(found.headline, "bold")
+    spent = f"{found.model_label}: {found.counts}; {found.spent_s:.0f} s of {found.budget_s:g}"
+    head: Block = [headline] if found.predicted else [headline, spent]
+    columns, rows = PREDICTED_COLUMNS, [predicted_row(one) for one in found.predicted]
+    if not found.predicted:
+        columns = COLUMNS
+        rows = [[("* " if arm.pareto else "  ") + arm.title, *measured_row(arm)[1:]] for arm in found.measured]
+    blocks: list[Block] = [head, *(_winner(one) for one in found.winners)]
+    if rows:
+        optional = ("First token", "Its bound", "Quality")
+        middle = [Column(name, right=True, optional=name in optional) for name in columns[1:-1]]
+        blocks.append([Table([Column(columns[0]), *middle, Column(below=True)], rows[:MOST_SHOWN])])
+        if len(rows) > MOST_SHOWN:
+            blocks.append([f"and {len(rows) - MOST_SHOWN} more (--json has all)."])
     for title, groups in (("Ruled out without a run", found.pruned), ("Not tried", found.not_tried)):
         if groups:
-            blocks.append(
-                [Styled(title, "bold"), *(f"{one.count:>5}  {one.why} {_such(one.arms)}" for one in groups[:8])]
-            )
+            lines = (f"{one.count:>5}  {one.why} ({one.arms[0]}{', ...' * (one.count > 1)})" for one in groups[:8])
+            blocks.append([Styled(title, "bold"), *lines])
     return blocks
 
 
-def _predicted(one: PredictedArm) -> list[str]:
-    return [
-        one.title,
-        " ".join(seconds_text(one.bound_s)) if one.bound_s else "n/a",
-        " ".join(bytes_text(one.memory_bytes)),
-        " ".join(seconds_text(one.recorded_s)) if one.recorded_s else "-",
-        ("unknown" if one.kl_nats is None else three(one.kl_nats)) if one.format else "-",
-    ]
-
-
-def _such(arms: list[str]) -> str:
-    return f"({arms[0]})" if len(arms) == 1 else f"({arms[0]}, ...)"
-
-
 def _winner(one: Winner) -> Block:
-    arm = one.arm
-    figures = [f"{time_text(arm)} a token", size_text(arm)]
-    if arm.bound_s and arm.latency_mean_s:
-        figures.append(f"{three(arm.latency_mean_s / arm.bound_s)}\u00d7 its bound")
-    if one.ratio is not None:
-        figures.append(f"{three(one.ratio)}\u00d7 as fast as it comes")
-    lines = [f"  {line}" for line in one.gets]
     return [
-        Styled(f"{LABELS[one.label]}: {arm.title}", "bold"),
-        f"  {', '.join(figures)}",
-        *lines,
-        *(f"  {line}" for line in one.certificate),
+        Styled(f"{LABELS[one.label]}: {one.arm.title}", "bold"),
+        f"  {', '.join(f'{value} {what}' for value, what in one.figures)}",
+        *(f"  {line}" for line in (*one.gets, *one.certificate)),
         *([Verbatim(f"  {one.serve}")] if one.serve else []),
         *([f"  {one.serve_note}"] if one.serve_note else []),
         *([f"  Run: tokendyno history show {one.run}"] if one.run else []),
-    ]
-
-
-def _row(arm: MeasuredArm) -> list[str]:
-    return [
-        ("* " if arm.pareto else "  ") + arm.title,
-        time_text(arm),
-        " ".join(seconds_text(arm.ttft_s)) if arm.ttft_s else "n/a",
-        size_text(arm),
-        three(arm.quality.kl_nats) if arm.quality else "-",
-        arm.barred,
     ]
 
 
@@ -233,14 +178,12 @@ def add_commands(add: Add) -> None:
         "--text", type=Path, action="append", metavar="FILE", help="read the quality on this text instead; repeatable"
     )
     sub.add_argument("--budget", default="10m", metavar="TIME", help="how long it may take (default: 10m)")
-    sub.add_argument(
-        "--journal", type=Path, metavar="FILE", help="keep what was measured there; the same command goes on with it"
-    )
+    sub.add_argument("--journal", type=Path, metavar="FILE", help="keep trials there; the same command goes on")
     sub.add_argument(
         "--requests",
         type=Path,
         metavar="FILE",
-        help="requests of a trace, as batch serves them: the most tokens a second",
+        help="requests of a trace, for the most tokens a second",
     )
     add_places(sub)
     add_elsewhere(sub)

@@ -1,8 +1,8 @@
 """Whether advice finds the best arm: a listed space is measured whole, once; advice is sought in it; then both run in
 nine interleaved pairs. `python -m tools.bench.advised --model pocket --arms 64 --budget 20m --folder FOLDER`
 
-Prints the best and the advised arm, how many trials each took, and how much longer a token of the advised one takes,
-with its interval. Both journals stay in the folder: the same command goes on.
+Prints the best and the advised arm, how many runs each took (the last measurement counts two), and how much longer a
+token of the advised one takes, with its interval. Both journals stay in the folder: the same command goes on.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tokendyno.backend.ablation.advise.course import Advice, heading_of_advice
 from tokendyno.backend.ablation.advise.space import Space
-from tokendyno.backend.ablation.advise.wishes import Limits, Question, seconds, value_of
+from tokendyno.backend.ablation.advise.wishes import Limits, Question, parse_seconds, value_of
 from tokendyno.backend.ablation.journal import Heading, Journal
 from tokendyno.backend.ablation.sweep import Point
 from tokendyno.backend.ablation.trials import TrialFailed, keep, trial_tasks
@@ -70,10 +70,11 @@ def main() -> None:
         print(what)
         follow(bench, run)
 
-    advice.perform(seconds(options.budget), watch)
+    advice.perform(parse_seconds(options.budget), watch)
     best, advised = min(every, key=lambda name: every[name]), advice.steps.standing().leader or ""
     print(
-        f"best of {len(every)}: {best or 'as it comes'}; advised after {len(journal.trials)} trials in "
+        f"best of {len(every)}: {best or 'as it comes'}; advised after "
+        f"{advice.steps.runs + 2 * (journal.confirmed is not None)} runs in "
         f"{advice.steps.spent_s:.0f} s: {advised or 'as it comes'}"
     )
     if best != advised:

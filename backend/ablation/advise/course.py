@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from tokendyno.backend.ablation.advise.earlier import earlier_pairs
+from tokendyno.backend.ablation.advise.predicted import recorded_pairs
 from tokendyno.backend.ablation.advise.result import AdviceDocument, advice_document
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.steps import Step, Steps
@@ -52,17 +52,17 @@ class Advice:
         """InputError where the model cannot run here at all, or nothing keeps to the limits."""
         self.asked = msgspec.structs.replace(asked, work=replace(asked.work, repeats=1, ignore_eos=True))
         self._bench, self._journal, self._texts, self._trial = bench, journal, texts, trial
-        self._lock, self._at_work = threading.RLock(), False  # a page looks while its thread goes on
+        self._lock, self._running = threading.RLock(), False  # a page looks while its thread goes on
         builder = Builder(bench, self.asked)
         self.facts, self.machine = builder.facts, builder.machine
         random = asked.model.startswith("random:")
         reads = not random and self.facts.kind == "decoder"
-        self.steps = Steps(builder, journal, asked.wish, asked.limits, reads, earlier_pairs(builder, bench.runs))
+        self.steps = Steps(builder, journal, asked.wish, asked.limits, reads, recorded_pairs(builder, bench.runs))
 
     def perform(self, budget_s: float, follow: Follow, visitor: Visitor = LOCAL_USER) -> None:
         """Carry steps out until the answer is known, or the budget is spent. Raises Stopped where a run was cancelled,
         and InputError where something cannot be kept."""
-        with self._working():
+        with self._marked_running():
             while units := self._units(budget_s):
                 self._carry_out(units[0][0], budget_s, follow, visitor)
 
@@ -73,28 +73,28 @@ class Advice:
         errands have in common."""
         self.steps.places, last_s = len(places), dict[str, float]()
 
-        def came(step: Step, done: Done, place: Place) -> None:
+        def finished(step: Step, done: Done, place: Place) -> None:
             run = run_of(self._bench, done)
-            say(f"{self._said(step)}: {run.status} ({place.name}, {done.node})")
+            say(f"{self._label(step)}: {run.status} ({place.name}, {done.node})")
             before_s, last_s[place.name] = last_s.get(place.name, begin_s), time.monotonic()
-            self._keep(step, run, (last_s[place.name] - before_s) / len(places), done.node)
+            self._record(step, run, (last_s[place.name] - before_s) / len(places), done.node)
 
-        course = SideBySide[Step](places, errand, came, say)
-        with self._working():
+        course = SideBySide[Step](places, errand, finished, say)
+        with self._marked_running():
             while units := self._units(budget_s):
                 begin_s = time.monotonic()
                 last_s.clear()
                 asked = [[(step, self._request(step, budget_s)) for step in unit] for unit in units]
-                able = [[(step, one) for step, one in unit if self._admits(step, one, budget_s)] for unit in asked]
+                able = [[(step, one) for step, one in unit if self._admitted(step, one, budget_s)] for unit in asked]
                 course.perform([Unit(unit) for unit in able if unit])
 
     @contextlib.contextmanager
-    def _working(self) -> Iterator[None]:
-        self._at_work = True
+    def _marked_running(self) -> Iterator[None]:
+        self._running = True
         try:
             yield
         finally:
-            self._at_work = False
+            self._running = False
 
     def _units(self, budget_s: float) -> list[list[Step]]:
         with self._lock:
@@ -102,7 +102,7 @@ class Advice:
 
     def ended(self, budget_s: float) -> bool:
         """Whether nothing is left to do within a budget."""
-        return not self._at_work and not self._units(budget_s)
+        return not self._running and not self._units(budget_s)
 
     def document(self, budget_s: float) -> AdviceDocument:
         """What is known so far."""
@@ -111,10 +111,10 @@ class Advice:
         with self._lock:
             return advice_document(self.steps, self.asked, budget_s, ended, self._bench.runs, names, paths)
 
-    def _admits(self, step: Step, request: Request, budget_s: float) -> bool:
+    def _admitted(self, step: Step, request: Request, budget_s: float) -> bool:
         """Whether a step can be taken; an arm of which it cannot is given up."""
         left_s = budget_s - self.steps.spent_s
-        if step.kind == "reading" and self.steps.reading_s > left_s:
+        if step.kind == "reading" and self.steps.durations.reading_s > left_s:
             self._give_up(step, "reading its quality takes more than is left of the budget", False, 0.0)
             return False
         try:
@@ -126,7 +126,7 @@ class Advice:
 
     def _carry_out(self, step: Step, budget_s: float, follow: Follow, visitor: Visitor) -> None:
         request = self._request(step, budget_s)
-        if not self._admits(step, request, budget_s):
+        if not self._admitted(step, request, budget_s):
             return
         fresh = step.kind == "confirm" or self.asked.wish == "quick-start"
         run = self._bench.runs.get(self._bench.submit(request, visitor, fresh=fresh))
@@ -134,16 +134,27 @@ class Advice:
         new = step.kind == "trial" and step.arm.name != self.steps.space.base.name
         left_s = budget_s - self.steps.spent_s if step.kind == "reading" else budget_s
         allowed_s = START_SHARE * budget_s if new else left_s
-        late = _TooLate(self._bench, run, visitor, allowed_s)
-        follow(run, self._said(step))
-        late.end()
-        if run.status == "cancelled" and late.stopped:
+        too_late = threading.Event()
+
+        def stop() -> None:
+            """While the run is still starting."""
+            starts = not run.ended and not any("run" in arm.phases for arm in run.arms.values())
+            if starts and self._bench.cancel(run.id, visitor):
+                too_late.set()
+
+        timer = threading.Timer(allowed_s, stop)
+        timer.daemon = True
+        timer.start()
+        follow(run, self._label(step))
+        timer.cancel()
+        timer.join()
+        if run.status == "cancelled" and too_late.is_set():
             allowed, what = " ".join(seconds_text(allowed_s)), "reading" if step.kind == "reading" else "start"
             self._give_up(step, f"its {what} takes more than {allowed} of the budget", False, run.elapsed_s)
         else:
-            self._keep(step, run, run.elapsed_s)
+            self._record(step, run, run.elapsed_s)
 
-    def _keep(self, step: Step, run: Run, spent_s: float, node: str = "") -> None:
+    def _record(self, step: Step, run: Run, spent_s: float, node: str = "") -> None:
         """Note what a step came to."""
         if run.status == "failed":
             why = run.message.partition(" Logged before that")[0].partition(" Run again")[0]
@@ -156,7 +167,7 @@ class Advice:
         else:
             number = step.round if step.kind == "trial" else None
             with self._lock:
-                keep(Task(step.arm.name, number, run.request, self._said(step)), run, self._journal, node, spent_s)
+                keep(Task(step.arm.name, number, run.request, self._label(step)), run, self._journal, node, spent_s)
 
     def _give_up(self, step: Step, why: str, tried: bool, spent_s: float) -> None:
         if step.arm.name == self.steps.space.base.name:
@@ -172,13 +183,12 @@ class Advice:
         if step.kind == "confirm":
             both = [ArmRequest("A", base), ArmRequest("B", arm)]
             work, left_s = replace(asked.work, repeats=MOST_PAIRS), budget_s - self.steps.spent_s
-            until_s = min(UNTIL_S, max(LEAST_PAIRS_S, left_s - self.steps.confirm_s(step.arm)))
-            return Request(
-                asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s
-            )  # texts were read
+            pairs_s = left_s - self.steps.durations.confirm_s(step.arm, self.steps.places)
+            until_s = min(UNTIL_S, max(LEAST_PAIRS_S, pairs_s))  # without a reading: texts were read
+            return Request(asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s)
         return Request(asked.model, [ArmRequest("A", arm)], asked.work, asked.traffic, trial=self._trial)
 
-    def _said(self, step: Step) -> str:
+    def _label(self, step: Step) -> str:
         match step.kind:
             case "reading":
                 return f"quality: {step.arm.title}"
@@ -188,24 +198,6 @@ class Advice:
                 return f"comparing, round {step.round + 1}: {step.arm.title}"
             case _:
                 return f"arm {len({name for name, _ in self._journal.trials}) + 1}: {step.arm.title}"
-
-
-class _TooLate:
-    """Stops a run that is still starting after some seconds. `stopped`: it has."""
-
-    def __init__(self, bench: Bench, run: Run, visitor: Visitor, after_s: float) -> None:
-        self._bench, self._run, self._visitor, self.stopped = bench, run, visitor, False
-        self._timer = threading.Timer(after_s, self._look)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def _look(self) -> None:
-        if not self._run.ended and not any("run" in arm.phases for arm in self._run.arms.values()):
-            self.stopped = self._bench.cancel(self._run.id, self._visitor)
-
-    def end(self) -> None:
-        """The run has ended."""
-        self._timer.cancel()
 
 
 def _of_prompts(choices: Mapping[str, str]) -> dict[str, str]:

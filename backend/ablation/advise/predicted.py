@@ -1,13 +1,12 @@
-"""What is to be expected on a GPU that is not here: bounds and memory of the best arm of each number format, with what
-was recorded of it. Nothing is measured."""
+"""What is to be expected before anything is measured: of arms that shipped recordings hold, and, on a GPU that is not
+here, by bounds and memory of the best arm of each number format."""
 
 import math
 from collections.abc import Iterator
 
 import msgspec
 
-from tokendyno.backend.ablation.advise.earlier import earlier_pairs
-from tokendyno.backend.ablation.advise.search import Pair, Search
+from tokendyno.backend.ablation.advise.search import Observation, Pair, Search
 from tokendyno.backend.ablation.advise.space import Builder, Candidate
 from tokendyno.backend.ablation.advise.wishes import Limits
 from tokendyno.backend.ablation.journal import Cost
@@ -18,9 +17,14 @@ from tokendyno.backend.hardware.gpu_specs import find_gpu
 from tokendyno.backend.quality.recipes import worst_recipe
 from tokendyno.backend.recordings.shelf import shipped_firsts
 from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.records import Created
 
 OVERHEAD = 6.0
 """How many times its bound a step takes as it comes: eager passes of Llama-3-8B on an H200 took 25.6 ms, bound 3.3."""
+
+
+SAME_MODEL, OTHER_MODEL = 0.15, 0.5
+"""Standard deviation of the logarithm of a ratio that a recording shows: with the same model, and with another one."""
 
 
 class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +48,7 @@ class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[PredictedArm]:
     """One arm for each number format whose quality is allowed or unknown, the best by what is wished for first."""
-    pairs = earlier_pairs(builder, runs)
+    pairs = recorded_pairs(builder, runs)
     own = next((one for one, _ in _best(builder, limits, pairs) if not one.recipe), builder.space.base)
     builder.widen(own)
     recorded = dict(_recorded(builder, gpu, runs))
@@ -60,8 +64,8 @@ def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[
 def _best(builder: Builder, limits: Limits, pairs: list[Pair]) -> list[tuple[Candidate, Cost | None]]:
     """Of each number format that is allowed the most promising arm, with what it costs; the best first."""
     space = builder.space
-    search = Search(space.seen_as(OVERHEAD * (space.base.bound_s or 0.0), True), pairs)
-    mean, _ = search.expected({space.base.name: [0.0]})
+    search = Search(space.search_arms(OVERHEAD * (space.base.bound_s or 0.0), True), pairs)
+    mean = search.posterior([Observation(space.base.name, 0.0)]).mean
 
     def least(one: Candidate) -> tuple[float, float]:
         value = one.memory_bytes if space.wish == "memory" else one.bound_s or math.inf
@@ -82,21 +86,41 @@ def recipe_cost(recipe: str) -> Cost | None:
     return Cost(recipe, found.kl_nats, found.top1_agreement, found.perplexity_ratio, found.cost)
 
 
+def recorded_pairs(builder: Builder, runs: RunLog) -> list[Pair]:
+    """Recorded comparisons, on a machine of this kind, of arms that the space has too, as a first guess of what their
+    choices are worth. Only time says something: none for another wish."""
+    space, found = builder.space, list[Pair]()
+    for first, arms in _recordings(builder) if space.wish in ("latency", "throughput") else ():
+        known = first.device == builder.machine.device and len(arms) == 2 and all(arm in space.arms for arm in arms)
+        run = runs.get(first.id) if known else None
+        if run is not None and (measured := run.comparison()) is not None:
+            deviation = SAME_MODEL if _same_model(first, builder) else OTHER_MODEL
+            found.append(Pair(arms[0], arms[1], math.log(measured.ratio), deviation))
+    return found
+
+
 def _recorded(builder: Builder, gpu: str, runs: RunLog) -> Iterator[tuple[str, tuple[float, str]]]:
     """Arms of shipped recordings of this model on that GPU, with their time per token and run."""
-    name, cards = builder.facts.model.removeprefix("random:"), find_gpu(gpu).nvml
-    for first in shipped_firsts():
-        asked = first.request
-        if asked.model.removeprefix("random:") != name or asked.traffic is not None or asked.quality is not None:
-            continue
+    cards = find_gpu(gpu).nvml
+    for first, arms in _recordings(builder):
         here = any(part.startswith(card) for part in first.machine.values() for card in cards)
-        run = runs.get(first.id) if here else None
-        if run is None:
+        run = runs.get(first.id) if here and _same_model(first, builder) else None
+        for arm, asked in zip(arms, first.request.arms, strict=True) if run is not None else ():
+            if run is not None and (step_s := run.summary(asked.name).latency_mean_s):
+                yield arm, (step_s, first.id)
+
+
+def _recordings(builder: Builder) -> Iterator[tuple[Created, list[str]]]:
+    """Shipped recordings of one prompt, each with its arms as they are called for this model."""
+    for first in shipped_firsts():
+        if first.request.traffic is not None or first.request.quality is not None:
             continue
-        for arm in asked.arms:
-            try:
-                choices = arm_text(dict(make_config(builder.facts.model, arm.choices).choices))
-            except InputError:  # a choice that there is no longer
-                continue
-            if step_s := run.summary(arm.name).latency_mean_s:
-                yield choices, (step_s, first.id)
+        try:
+            configs = [make_config(builder.facts.model, arm.choices) for arm in first.request.arms]
+        except InputError:  # a choice that there is no longer
+            continue
+        yield first, [arm_text(dict(config.choices)) for config in configs]
+
+
+def _same_model(first: Created, builder: Builder) -> bool:
+    return first.request.model.removeprefix("random:") == builder.facts.model.removeprefix("random:")

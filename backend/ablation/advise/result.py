@@ -2,7 +2,7 @@
 and what was not. Only what was measured is ranked."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -11,13 +11,14 @@ from tokendyno.backend import hardware
 from tokendyno.backend.ablation.advise.predicted import PredictedArm, predicted
 from tokendyno.backend.ablation.advise.serve_line import serve_line
 from tokendyno.backend.ablation.advise.space import Builder, Candidate, Pruned, by_reason
-from tokendyno.backend.ablation.advise.steps import EXPLORE, Standing, Steps
+from tokendyno.backend.ablation.advise.steps import EXPLORE, Steps
 from tokendyno.backend.ablation.advise.wishes import TITLES, Question, Wish, token_s
 from tokendyno.backend.ablation.journal import Cost as Quality
+from tokendyno.backend.ablation.trials import DOUBTFUL
 from tokendyno.backend.arms.arguments import arguments_of, parts_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
-from tokendyno.backend.evidence import TOKENS, Evidence, Status
+from tokendyno.backend.evidence import TOKENS, Evidence
 from tokendyno.backend.export.short import short_script
 from tokendyno.backend.quality.recipes import recipes
 from tokendyno.backend.runs.log import RunLog
@@ -38,11 +39,9 @@ SHOWN_FROM = 3
 
 UNCONFIRMED = "The budget ended before the best arm could be measured again in fresh workers."
 
-_DOUBTFUL: tuple[Status, ...] = ("partial", "no_effect", "fallback", "failed")
-
 
 class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An arm that was measured: means over its trials, with 95% intervals where there are two.
+    """An arm that was measured: means over its trials, with 95% intervals where there are three.
 
     tokens_per_s  of many requests, useful tokens a second
     bound_s  its roofline bound; barred: why it may not win, "" if it may; pareto: no arm that may win is better in time
@@ -63,7 +62,26 @@ class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bound_s: float | None
     quality: Quality | None
     barred: str
-    pareto: bool
+    pareto: bool = False
+
+    @property
+    def time(self) -> str:
+        """Time a token, with its interval; of many requests useful tokens a second before it."""
+        step_s = self.latency_mean_s or 0.0
+        if self.tokens_per_s is not None:
+            return f"{three(self.tokens_per_s)} useful tokens/s, {' '.join(seconds_text(step_s))}"
+        return interval_text(seconds_text, step_s, self.latency_low_s, self.latency_high_s)
+
+    @property
+    def size(self) -> str:
+        """Peak memory."""
+        return " ".join(bytes_text(self.peak_memory_bytes))
+
+    @property
+    def over_bound(self) -> str:
+        """Time a token in times of its bound; "" where that is unknown."""
+        known = self.bound_s and self.latency_mean_s
+        return f"{three(self.latency_mean_s / self.bound_s)}\u00d7" if known else ""  # type: ignore[operator]
 
 
 class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,6 +105,18 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     serve: str
     serve_note: str
     certificate: list[str]
+
+    @property
+    def figures(self) -> list[tuple[str, str]]:
+        """Each figure with what it is."""
+        arm = self.arm
+        found = [(arm.time, "a token"), (arm.size, "at the peak")]
+        if arm.start_s is not None:
+            found.append((" ".join(seconds_text(arm.start_s)), "from its process to its first token"))
+        if self.ratio is not None:
+            bounds = _interval(self.low, self.high)
+            found.append((f"{three(self.ratio)}\u00d7", f"as fast as it comes{bounds}"))
+        return [*found, *([(arm.over_bound, "its roofline bound")] if arm.over_bound else [])]
 
 
 class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,6 +150,12 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     not_tried: list[Pruned] = []
     predicted: list[PredictedArm] = []
 
+    @property
+    def counts(self) -> str:
+        """How many arms there were, and what became of them."""
+        pruned, left = (sum(one.count for one in groups) for groups in (self.pruned, self.not_tried))
+        return f"{pruned:,} arms ruled out, {len(self.measured):,} measured, {left:,} not tried"
+
 
 def _document(builder: Builder, asked: Question, **found: Any) -> AdviceDocument:
     """The document with what every answer has."""
@@ -129,29 +165,20 @@ def _document(builder: Builder, asked: Question, **found: Any) -> AdviceDocument
 
 
 def predicted_document(builder: Builder, asked: Question, gpu: str, runs: RunLog) -> AdviceDocument:
-    """For a GPU that is not here: nothing is measured."""
-    pruned = builder.space.ruled_out()
-    found = _document(builder, asked, pruned=pruned, predicted=predicted(builder, asked.limits, gpu, runs))
-    return msgspec.structs.replace(found, headline=_expected(found, gpu))
-
-
-def _expected(found: AdviceDocument, gpu: str) -> str:
-    """What bounds and memory say, with the same number formats and with any."""
-    if not found.predicted:
-        return f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory."
-    same = next((one for one in found.predicted if not one.format), None)
-    best = found.predicted[0]
-    said = [f"in its own number formats {_prediction(same)}"] if same is not None else []
-    said += [f"of all formats {_prediction(best)}{_known(best)}"] if best is not same else []
-    return (
-        f"Nothing was measured on {gpu}. By bounds and predicted memory, for {TITLES[found.wish]}: {'; '.join(said)}."
-    )
-
-
-def _known(one: PredictedArm) -> str:
-    if one.kl_nats is None:
-        return ", whose quality only a reading tells"
-    return f", which cost {three(one.kl_nats)} nats of KL divergence on {recipes().model}"
+    """For a GPU that is not here, of which bounds and memory are said, with the same number formats and with any."""
+    arms = predicted(builder, asked.limits, gpu, runs)
+    headline = f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory."
+    if arms:
+        best, same = arms[0], next((one for one in arms if not one.format), None)
+        said = [f"in its own number formats {_prediction(same)}"] if same is not None else []
+        if best is not same:
+            quality = ", whose quality only a reading tells"
+            if best.kl_nats is not None:
+                quality = f", which cost {three(best.kl_nats)} nats of KL divergence on {recipes().model}"
+            said.append(f"of all formats {_prediction(best)}{quality}")
+        sought = f"By bounds and predicted memory, for {TITLES[asked.wish]}"
+        headline = f"Nothing was measured on {gpu}. {sought}: {'; '.join(said)}."
+    return _document(builder, asked, pruned=by_reason(builder.space.pruned), predicted=arms, headline=headline)
 
 
 def _prediction(one: PredictedArm) -> str:
@@ -165,8 +192,8 @@ def advice_document(
 ) -> AdviceDocument:
     """Of the steps so far. `ended`: nothing is left to do; `texts`: names of those that are read; `paths`: scripts may
     name folders of this machine."""
-    found = _Findings(steps, asked, runs, texts, paths)
-    pruned, not_tried = [*steps.space.ruled_out(), *found.hopeless()], found.not_tried(ended, budget_s)
+    found = _Answer(steps, asked, runs, texts, paths)
+    pruned, not_tried = found.not_measured(ended, budget_s)
     document = _document(
         steps.builder,
         asked,
@@ -175,145 +202,118 @@ def advice_document(
         complete=ended,
         decided=found.now.decided,
         rivals=[steps.space.arms[name].title for name in found.now.rivals[1:]],
-        measured=found.measured,
+        measured=sorted(found.arms.values(), key=lambda arm: arm.latency_mean_s or math.inf),
         pruned=pruned,
         not_tried=not_tried,
     )
-    best = found.now.leader if ended and steps.journal.confirmed is None else None
-    last = [UNCONFIRMED] if best is not None and best != steps.space.base.name else []
-    rest = [*last, f"{counts_text(document)}."]
+    unconfirmed = ended and steps.journal.confirmed is None and found.now.leader not in (None, steps.space.base.name)
+    rest = [*([UNCONFIRMED] if unconfirmed else []), f"{document.counts}."]
     winners = [msgspec.structs.replace(one, certificate=[*one.certificate, *rest]) for one in found.winners()]
     document = msgspec.structs.replace(document, winners=winners)
-    return msgspec.structs.replace(document, headline=headline(document, found.no_better()))
+    return msgspec.structs.replace(document, headline=_headline(document, found.no_better))
 
 
-def counts_text(found: AdviceDocument) -> str:
-    """How many arms there were, and what became of them."""
-    pruned, left = (sum(one.count for one in groups) for groups in (found.pruned, found.not_tried))
-    return f"{pruned:,} arms ruled out, {len(found.measured):,} measured, {left:,} not tried"
-
-
-class _Findings:
-    """What the journal holds, arm by arm."""
+class _Answer:
+    """What the journal holds, arm by arm. `arms`: those that were measured, by name; `no_better`: how fast the arm that
+    led was in its last measurement, where that does not show it faster than the model as it comes though time is what
+    was wished for, else ""."""
 
     def __init__(self, steps: Steps, asked: Question, runs: RunLog, texts: str, paths: bool) -> None:
         self.steps, self.space, self.now = steps, steps.space, steps.standing()
-        self._asked, self._runs, self._texts, self._paths = asked, runs, texts, paths
-        arms = {name: self._measured(self.space.arms[name], self.now) for name in self.now.values}
-        front = _front(arms)
-        self._arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
+        self._asked, self._texts, self._paths = asked, texts, paths
+        self._last = steps.journal.confirmed
+        self._run = runs.get(self._last.run) if self._last is not None else None
+        arms = {name: self._measured(self.space.arms[name]) for name in self.now.measured}
+        costs = [Cost(name, arms[name].latency_mean_s, arms[name].peak_memory_bytes) for name in self.now.able]
+        chart = pareto(costs, "")
+        front = {one.label for one in chart.points if one.front} if chart is not None else {*self.now.able}
+        self.arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
+        self.no_better = ""
+        found = self._run.comparison() if self._run is not None and asked.wish in ("latency", "throughput") else None
+        if self._last is not None and found is not None and found.outcome != "b_faster":
+            title = self.space.arms[self._last.arm].title
+            self.no_better = f"{title} was {three(found.ratio)}\u00d7 as fast{_interval(found.low, found.high)}"
 
-    @property
-    def measured(self) -> list[MeasuredArm]:
-        """The fastest first."""
-        return sorted(self._arms.values(), key=lambda arm: arm.latency_mean_s or math.inf)
-
-    def _measured(self, one: Candidate, now: Standing) -> MeasuredArm:
+    def _measured(self, one: Candidate) -> MeasuredArm:
         trials = self.steps.trials(one.name)
         times = estimate([found for trial in trials if (found := token_s(trial)) is not None])
         first = estimate([trial.ttft_s for trial in trials])
         rate = estimate([trial.useful_tokens_s for trial in trials if trial.useful_tokens_s])
         fresh = self._asked.wish == "quick-start"  # else a worker may have started ahead
         starts = [trial.start_s for trial in trials if fresh and trial.start_s is not None]
+        low, high = (times.interval if times and len(trials) >= SHOWN_FROM else None) or (None, None)
         return MeasuredArm(
-            dict(one.choices),
-            one.title,
-            len(trials),
-            times.value if times else None,
-            times.low if times and len(trials) >= SHOWN_FROM else None,
-            times.high if times and len(trials) >= SHOWN_FROM else None,
-            first.value if first else None,
-            min(starts, default=None),
-            rate.value if rate else None,
-            max(trial.peak_memory_bytes for trial in trials),
-            one.bound_s,
-            self.steps.cost_of(one.name),
-            now.barred.get(one.name, ""),
-            False,
+            choices=dict(one.choices),
+            title=one.title,
+            trials=len(trials),
+            latency_mean_s=times.value if times else None,
+            latency_low_s=low,
+            latency_high_s=high,
+            ttft_s=first.value if first else None,
+            start_s=min(starts, default=None),
+            tokens_per_s=rate.value if rate else None,
+            peak_memory_bytes=max(trial.peak_memory_bytes for trial in trials),
+            bound_s=one.bound_s,
+            quality=self.steps.cost_of(one.name),
+            barred=self.now.disqualified.get(one.name, ""),
         )
 
     # --- winners ----------------------------------------------------------------------------------
 
     def winners(self) -> list[Winner]:
         """The arm that is best for the wish, then the best of each other kind that this one is not of."""
-        able = [name for name in self.now.values if name not in self.now.barred and not self.steps.unread(name)]
-        able.sort(key=lambda name: sum(self.now.values[name]) / len(self.now.values[name]))
         if self.now.leader is None:
             return []
-        best: dict[Label, str] = {"wish": self._confirmed() or self.now.leader}
-        if self.no_better():
-            best["wish"] = self.space.base.name
-        same = [name for name in able if not self.space.arms[name].recipe]
-        plain = [name for name in able if _by_transformers(self._checked(name))]
-        least = sorted(able, key=lambda name: self._arms[name].peak_memory_bytes)[:1]
-        kinds: list[tuple[Label, list[str]]] = [("same format", same), ("transformers", plain), ("memory", least)]
-        for label, names in kinds:
+        confirmed = self._last.arm if self._last is not None and self._last.arm in self.arms else ""
+        best: dict[Label, str] = {"wish": self.space.base.name if self.no_better else confirmed or self.now.leader}
+        able = [name for name in self.now.able if not self.steps.needs_reading(name)]
+        kinds: dict[Label, list[str]] = {
+            "same format": [name for name in able if not self.space.arms[name].recipe],
+            "transformers": [name for name in able if _by_transformers(self._checked(name))],
+            "memory": sorted(able, key=lambda name: self.arms[name].peak_memory_bytes)[:1],
+        }
+        for label, names in kinds.items():
             if names and best["wish"] not in names and names[0] not in best.values():
                 best[label] = names[0]
         return [self._winner(label, name) for label, name in best.items()]
-
-    def _confirmed(self) -> str:
-        """The arm of the last measurement, as far as its run is known."""
-        last = self.steps.journal.confirmed
-        return last.arm if last is not None and last.arm in self._arms else ""
-
-    def no_better(self) -> str:
-        """The arm that led, where its last measurement does not show it faster than the model as it comes though time
-        is what was wished for; "" where it does."""
-        last = self.steps.journal.confirmed
-        run = self._runs.get(last.run) if last is not None and self._asked.wish in ("latency", "throughput") else None
-        found = run.comparison() if run is not None else None
-        if last is None or found is None or found.outcome == "b_faster":
-            return ""
-        bounds = f" ({three(found.low)} to {three(found.high)})" if found.low and found.high else ""
-        return f"{self.space.arms[last.arm].title} was {three(found.ratio)}\u00d7 as fast{bounds}"
 
     def _checked(self, name: str) -> Checked:
         return self.steps.builder.checked(self.space.arms[name].choices)
 
     def _winner(self, label: Label, name: str) -> Winner:
-        one, checked = self._arms[name], self._checked(name)
-        base = self.space.base.name
-        last = self.steps.journal.confirmed
-        run = self._runs.get(last.run) if last is not None and last.arm == name else None
+        one, checked, facts, asked = self.arms[name], self._checked(name), self.steps.builder.facts, self._asked
+        run = self._run if self._last is not None and self._last.arm == name else None
         ratio: Estimate | None = None
         certificate: list[str] = []
         if run is not None:
             snapshot = run.snapshot()
-            found = snapshot.comparison()
+            found, summary = snapshot.comparison(), snapshot.summary("B")
             ratio = Estimate(found.ratio, found.low, found.high) if found else None
-            summary = snapshot.summary("B")
+            low, high = summary.latency_interval_s or (None, None)
             one = msgspec.structs.replace(
                 one,
                 latency_mean_s=summary.latency_mean_s,
-                latency_low_s=summary.latency_interval_s[0] if summary.latency_interval_s else None,
-                latency_high_s=summary.latency_interval_s[1] if summary.latency_interval_s else None,
+                latency_low_s=low,
+                latency_high_s=high,
                 ttft_s=summary.ttft_s,
                 peak_memory_bytes=summary.peak_memory_bytes or one.peak_memory_bytes,
             )
             certificate.append(_proof(run.ledger("B"), {*one.choices, TOKENS}))
-            pairs, bounds = (found.pairs, _bounds(ratio)) if found else (0, "")
-            certificate.append(
-                f"Measured again in fresh workers beside the model as it comes, in {pairs} pairs of runs{bounds}."
+            how = (
+                f"Measured again in fresh workers beside the model as it comes, in {found.pairs if found else 0} pairs"
             )
-        elif name != base:
-            ratio = self.steps.ratio(base, name)
+            certificate.append(f"{how} of runs{_bounds(ratio)}.")
+        elif name != self.space.base.name:
+            ratio = self.steps.ratio(self.space.base.name, name)
             certificate.append(f"In effect as planned in {one.trials} trials while advice was sought{_bounds(ratio)}.")
-        certificate += [self._quality(name, one), self._where()]
-        serve, note = serve_line(self.steps.builder.facts, checked)
-        return Winner(
-            label,
-            one,
-            ratio.value if ratio else None,
-            ratio.low if ratio else None,
-            ratio.high if ratio else None,
-            run.id if run else "",
-            arguments_of(checked).lines(),
-            short_script(checked, self.steps.builder.facts, self._asked.work, self._paths),
-            serve,
-            note,
-            certificate,
-        )
+        here = hardware.versions()
+        versions = ", ".join(f"{package} {here[package]}" for package in ("torch", "transformers") if package in here)
+        certificate += [self._quality(name, one), f"On {self.steps.builder.machine.name} with {versions}."]
+        script = short_script(checked, facts, asked.work, self._paths)
+        serve, note = serve_line(facts, checked)
+        gets, run_id = arguments_of(checked).lines(), run.id if run else ""
+        value, low, high = ratio or (None, None, None)
+        return Winner(label, one, value, low, high, run_id, gets, script, serve, note, certificate)
 
     def _quality(self, name: str, arm: MeasuredArm) -> str:
         if not self.space.arms[name].recipe:
@@ -325,34 +325,30 @@ class _Findings:
         agreed = f"the same likeliest token in {100 * arm.quality.top1_agreement:.1f}% of positions"
         return f"Quality: KL divergence {three(arm.quality.kl_nats)} nats, {agreed}, on {on}.{allowed}"
 
-    def _where(self) -> str:
-        found = hardware.versions()
-        versions = ", ".join(f"{name} {found[name]}" for name in ("torch", "transformers") if name in found)
-        return f"On {self.steps.builder.machine.name} with {versions}."
-
     # --- what was not measured ----------------------------------------------------------------------
 
-    def _left(self) -> Iterator[tuple[Candidate, str]]:
-        """Arms without a trial that count, and why nothing is to be hoped of them; "" where that is not known."""
-        best_s = self.steps.best_s(self.now)
-        for name, one in self.space.arms.items():
-            if name not in self.now.values and name not in self.steps.journal.left:
-                yield one, self.steps.hopeless(one, best_s)
-
-    def hopeless(self) -> list[Pruned]:
-        """What measurements of other arms rule out."""
-        return _grouped({one.title: why for one, why in self._left() if why})
-
-    def not_tried(self, ended: bool, budget_s: float) -> list[Pruned]:
-        """What might have been measured, and what was given up."""
+    def not_measured(self, ended: bool, budget_s: float) -> tuple[list[Pruned], list[Pruned]]:
+        """Arms that rules, predictions or measurements of others rule out; arms that might have been measured, or were
+        given up."""
+        steps, not_tried = self.steps, dict[str, list[str]]()
+        pruned = {why: [*arms] for why, arms in self.space.pruned.items()}
         rest = "No gain is expected of them by what was measured." if ended else "Not tried so far."
-        if ended and self.steps.spent_s >= EXPLORE * budget_s:
+        if ended and steps.spent_s >= EXPLORE * budget_s:
             rest = "The budget ended before them."
-        given_up = (
-            (self.space.arms[name], left) for name, left in self.steps.journal.left.items() if name in self.space.arms
-        )
-        found = {arm.title: _sentence(left.why) for arm, left in given_up}
-        return _grouped(found | {one.title: rest for one, why in self._left() if not why})
+        elif ended and steps.runs >= EXPLORE * steps.most_runs:
+            rest = "Others promised more, and a third of the arms at most is tried."
+        best_s = steps.best_s(self.now)
+        for name, one in self.space.arms.items():
+            if (left := steps.journal.left.get(name)) is not None:
+                not_tried.setdefault(_sentence(left.why), []).append(one.title)
+            elif name not in self.arms:
+                why = steps.ruled_out(one, best_s)
+                (pruned if why else not_tried).setdefault(_sentence(why or rest), []).append(one.title)
+        return by_reason(pruned), by_reason(not_tried)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _by_transformers(checked: Checked) -> bool:
@@ -360,28 +356,10 @@ def _by_transformers(checked: Checked) -> bool:
     return not arguments_of(checked).own and not parts_of(checked).loop
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
-
-
-def _grouped(whys: Mapping[str, str]) -> list[Pruned]:
-    groups: dict[str, list[str]] = {}
-    for title, why in whys.items():
-        groups.setdefault(why, []).append(title)
-    return by_reason(groups)
-
-
-def _front(arms: Mapping[str, MeasuredArm]) -> set[str]:
-    """Of the arms that may win those that no other beats in time and memory."""
-    able = [Cost(name, arm.latency_mean_s, arm.peak_memory_bytes) for name, arm in arms.items() if not arm.barred]
-    chart = pareto(able, "")
-    return {one.label for one in able} if chart is None else {one.label for one in chart.points if one.front}
-
-
 def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
     """What was in effect of these rows, in the words of the ledger; whatever was not."""
     rows = ledger_rows(evidence)
-    if doubts := [f"{row.axis} ({row.reason or row.proof})" for row in rows if row.status in _DOUBTFUL]:
+    if doubts := [f"{row.axis} ({row.reason or row.proof})" for row in rows if row.status in DOUBTFUL]:
         return f"Not as planned: {'; '.join(doubts)}."
     shown = [f"{row.axis}: {row.proof}" for row in rows if row.status == "verified" and row.axis in axes]
     return f"In effect: {'; '.join(shown)}."
@@ -390,32 +368,31 @@ def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
 # --- in a sentence ----------------------------------------------------------------------------------
 
 
-def headline(found: AdviceDocument, no_better: str = "") -> str:
-    """The answer: what to use, how fast and how large it is, and how sure that is. `no_better`: of the arm that led,
-    how fast it was once more beside the model as it comes."""
+def _headline(found: AdviceDocument, no_better: str) -> str:
+    """The answer: what to use, how fast and how large it is, and how sure that is."""
     if not found.winners:
-        return nothing_meets(found)
+        return _nothing_meets(found)
     best = found.winners[0]
     arm = best.arm
-    parts = [arm.title if arm.choices else "leave it as it comes", f"{time_text(arm)} a token", size_text(arm)]
+    parts = [arm.title if arm.choices else "leave it as it comes", f"{arm.time} a token", arm.size]
     if found.wish == "quick-start" and arm.start_s is not None:
         parts.insert(1, f"first token {' '.join(seconds_text(arm.start_s))} after its process began")
     if best.ratio is not None:
-        bounds = f" ({three(best.low)} to {three(best.high)})" if best.low is not None and best.high is not None else ""
-        parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes{bounds}")
-    if no_better:
-        return f"For {TITLES[found.wish]}: {', '.join(parts)}. Nothing is measurably better: {no_better}."
+        parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes{_interval(best.low, best.high)}")
     sure = f" Not told from {' or '.join(found.rivals[:2])}." if found.rivals and not found.decided else ""
+    if no_better:
+        sure = f" Nothing is measurably better: {no_better}."
     return f"For {TITLES[found.wish]}: {', '.join(parts)}.{sure}"
 
 
-def nothing_meets(found: AdviceDocument) -> str:
+def _nothing_meets(found: AdviceDocument) -> str:
     """Of a wish that nothing keeps to: the nearest arms, and what would do."""
     if not found.measured:
         return "Nothing was measured yet."
-    near = min(found.measured, key=lambda arm: arm.latency_mean_s or math.inf)
-    least = min(found.measured, key=lambda arm: arm.peak_memory_bytes)
-    fast, small = (f"{arm.title}, {time_text(arm)} a token in {size_text(arm)}{_but(arm)}" for arm in (near, least))
+    nearest = (found.measured[0], min(found.measured, key=lambda arm: arm.peak_memory_bytes))  # the fastest is first
+    fast, small = (
+        f"{arm.title}, {arm.time} a token in {arm.size}{f' ({arm.barred})' if arm.barred else ''}" for arm in nearest
+    )
     return (
         f"Nothing that was measured keeps to the limits. Fastest: {fast}. Least memory: {small}. Raise the limit that "
         "they break."
@@ -424,22 +401,10 @@ def nothing_meets(found: AdviceDocument) -> str:
 
 def _bounds(ratio: Estimate | None) -> str:
     """How many times as fast, with its interval, behind what was measured; "" without one."""
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return ""
-    return f": {three(ratio.value)}\u00d7 as fast ({three(ratio.low)} to {three(ratio.high)})"
+    shown = _interval(ratio.low, ratio.high) if ratio is not None else ""
+    return f": {three(ratio.value)}\u00d7 as fast{shown}" if ratio is not None and shown else ""
 
 
-def time_text(arm: MeasuredArm) -> str:
-    """Time a token, with its interval; of many requests useful tokens a second before it."""
-    if arm.tokens_per_s is not None:
-        return f"{three(arm.tokens_per_s)} useful tokens/s, {' '.join(seconds_text(arm.latency_mean_s or 0.0))}"
-    return interval_text(seconds_text, arm.latency_mean_s or 0.0, arm.latency_low_s, arm.latency_high_s)
-
-
-def size_text(arm: MeasuredArm) -> str:
-    """Peak memory."""
-    return " ".join(bytes_text(arm.peak_memory_bytes))
-
-
-def _but(arm: MeasuredArm) -> str:
-    return f" ({arm.barred})" if arm.barred else ""
+def _interval(low: float | None, high: float | None) -> str:
+    """Behind a figure; "" where it has none."""
+    return f" ({three(low)} to {three(high)})" if low is not None and high is not None else ""

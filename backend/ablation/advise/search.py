@@ -2,30 +2,36 @@
 
 The logarithm of what is wished for (seconds a token, bytes) is a sum of what each choice is worth, of what each pair of
 choices is worth beside that, and of a rest of each arm. A prediction is one more feature, whose weight is learned: a
-wrong one is found out. Expected improvement for each second that a trial takes chooses the next arm. (Rasmussen and
-Williams, Gaussian Processes for Machine Learning, chapter 2; Jones, Schonlau and Welch, Efficient global optimization,
-1998.)
+wrong one is found out. A trial adds noise of its own, and noise that it shares with the trials just before and after it
+in the same place, as on a machine that others use; how much there is of both is learned too. Expected improvement for
+each second that a trial takes chooses the next arm. (Rasmussen and Williams, Gaussian Processes for Machine Learning,
+chapters 2 and 5; Jones, Schonlau and Welch, Efficient global optimization, 1998.)
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.floating[Any]]
 
 OFFSET, CHOICE, PAIR, REST, SLOPE = 2.0, 0.35, 0.4, 0.05, 0.4
 """Standard deviations, as logarithms, before anything is measured: of the level, of what a choice is worth, a pair, an
 arm by itself, and of the weight of a prediction. Where strong pairs were planted, 0.4 for pairs found 99% of the best
-arms, 0.15 found 94% (tests/backend/ablation/advise/test_search.py plants them)."""
+arms, 0.15 found 94% (tests/backend/ablation/advise/planted.py plants them)."""
 
 BELIEF, SERVES = 0.5, 0.1
 """Before anything is measured: the weight of a prediction, and what each choice that serves the wish gains."""
 
-NOISE = 0.05
-"""Standard deviation of the logarithm of one trial, until repeated ones say more."""
+NOISES = (0.02, 0.04, 0.08, 0.16, 0.32)
+LIKELY_NOISE = 0.05
+"""Standard deviations of a trial by itself among which the likeliest is taken; before anything is measured, twice or
+half `LIKELY_NOISE` is one standard deviation away."""
+
+DRIFTS, DRIFT_KEPT = (0.0, 1.0), 0.9
+"""How many times as large the shared noise is, likewise; its correlation from one trial to the next."""
 
 FAILED, FAILED_DEVIATION = 0.7, 0.5
 """How much worse than the others an arm that failed counts, and how surely: so that its choices are tried less."""
@@ -57,12 +63,34 @@ class Pair(NamedTuple):
     deviation: float
 
 
-class Search:
-    """The arms of a space. `earlier`: what was measured before, in whatever space; pairs of other arms are ignored."""
+class Observation(NamedTuple):
+    """A trial: the arm, the logarithm that it came to, and where it ran."""
 
-    def __init__(self, arms: Sequence[Arm], earlier: Sequence[Pair] = ()) -> None:
+    arm: str
+    value: float
+    place: str = ""
+
+
+class Posterior:
+    """What is known of the logarithm of each arm: `mean` (arms), `deviation` (arms)."""
+
+    def __init__(self, mean: Vector, prior: Vector, down: Vector) -> None:
+        self.mean, self._prior, self._down = mean, prior, down  # covariance: prior - down.T @ down
+        self.deviation = np.sqrt(np.maximum(np.diag(prior) - (down * down).sum(axis=0), 1e-12))
+
+    def z_score(self, a: int, b: int) -> float:
+        """By how many standard deviations of the difference the second arm takes less than the first."""
+        both = self._prior[a, b] - self._down[:, a] @ self._down[:, b]
+        variance = self.deviation[a] ** 2 + self.deviation[b] ** 2 - 2 * both
+        return float((self.mean[a] - self.mean[b]) / math.sqrt(max(variance, 1e-12)))
+
+
+class Search:
+    """The arms of a space. `recorded`: what was measured before, in whatever space; pairs of other arms are ignored."""
+
+    def __init__(self, arms: Sequence[Arm], recorded: Sequence[Pair] = ()) -> None:
         self.index = {arm.name: place for place, arm in enumerate(arms)}
-        self.names, self._choices = [arm.name for arm in arms], {arm.name: arm.choices for arm in arms}
+        self._choices = {arm.name: arm.choices for arm in arms}
         features = {choice: place for place, choice in enumerate(sorted({one for arm in arms for one in arm.choices}))}
         has = np.zeros((len(arms), len(features)))
         for place, arm in enumerate(arms):
@@ -78,76 +106,59 @@ class Search:
         )
         self._mean = BELIEF * predicted - SERVES * np.array([arm.serving for arm in arms], dtype=np.float64)
         self._chance = {arm.name: arm.chance for arm in arms}
-        self._earlier = [one for one in earlier if one.a in self.index and one.b in self.index and one.a != one.b]
+        self._recorded = [one for one in recorded if one.a in self.index and one.b in self.index and one.a != one.b]
 
-    def expected(self, seen: Mapping[str, Sequence[float]], failed: Sequence[str] = ()) -> tuple[Vector, Vector]:
-        """Mean and standard deviation of the logarithm of each arm. `seen`: logarithms that were measured, by arm."""
-        rows, values, noise = [], [], []
-        deviation = scatter(seen)
-        level = sum(sum(found) / len(found) for found in seen.values()) / len(seen)
-        for name, found in seen.items():
-            row = np.zeros(len(self.names))
-            row[self.index[name]] = 1.0
-            rows.append(row)
-            values.append(sum(found) / len(found) - level)
-            noise.append(deviation**2 / len(found))
-        for name in failed:
-            row = np.zeros(len(self.names))
-            row[self.index[name]] = 1.0
-            rows.append(row)
-            values.append(FAILED)
-            noise.append(FAILED_DEVIATION**2)
-        for one in self._earlier:
-            row = np.zeros(len(self.names))
-            row[self.index[one.a]], row[self.index[one.b]] = 1.0, -1.0
-            rows.append(row)
-            values.append(one.log_ratio)
-            noise.append(one.deviation**2)
-        look = np.array(rows)
-        across = self._prior @ look.T  # covariance of arms with what was measured
-        factor = np.linalg.cholesky(look @ across + np.diag(noise))
-        off = np.linalg.solve(factor, np.array(values) - look @ self._mean)
-        down = np.linalg.solve(factor, across.T)
-        variance = np.diag(self._prior) - (down * down).sum(axis=0)
-        return level + self._mean + down.T @ off, np.sqrt(np.maximum(variance, 1e-12))
+    def posterior(self, seen: Sequence[Observation], failed: Sequence[str] = ()) -> Posterior:
+        """What trials show of every arm. `seen`: one or more, in the order in which they ran."""
+        count, level = len(seen), sum(one.value for one in seen) / len(seen)
+        known = [({one.arm: 1.0}, one.value - level, 0.0) for one in seen]
+        known += [({name: 1.0}, FAILED, FAILED_DEVIATION) for name in failed]
+        known += [({one.a: 1.0, one.b: -1.0}, one.log_ratio, one.deviation) for one in self._recorded]
+        look = np.zeros((len(known), len(self.index)))  # (measured, arms)
+        for row, (arms, _, _) in enumerate(known):
+            look[row, [self.index[name] for name in arms]] = [*arms.values()]
+        across = self._prior @ look.T  # (arms, measured)
+        measured = look @ across + np.diag([deviation**2 for _, _, deviation in known])
+        off = np.array([value for _, value, _ in known]) - look @ self._mean
+        alone, shared = np.zeros_like(measured), np.zeros_like(measured)  # noise of trials, of variance 1
+        alone[:count, :count] = np.eye(count)
+        when, where = np.arange(count), np.array([one.place for one in seen])
+        kept = DRIFT_KEPT ** np.abs(np.subtract.outer(when, when))
+        shared[:count, :count] = np.where(where[:, None] == where, kept, 0.0)
+        likeliest = -math.inf
+        factor: Vector = measured
+        down: Vector = off
+        for noise, drift in ((noise, drift) for noise in NOISES for drift in DRIFTS):
+            lower = np.linalg.cholesky(measured + noise**2 * (alone + drift**2 * shared))
+            solved = np.linalg.solve(lower, off)
+            unlikely = math.log2(noise / LIKELY_NOISE) ** 2 / 2
+            if (likely := -solved @ solved / 2 - np.log(np.diag(lower)).sum() - unlikely) > likeliest:
+                likeliest, factor, down = likely, lower, solved
+        weights = np.linalg.solve(factor, across.T)
+        return Posterior(level + self._mean + weights.T @ down, self._prior, weights)
 
     def propose(
-        self,
-        seen: Mapping[str, Sequence[float]],
-        failed: Sequence[str],
-        admissible: Sequence[str],
-        costs_s: Mapping[str, float],
+        self, known: Posterior, tried: Sequence[str], admissible: Sequence[str], costs_s: Mapping[str, float]
     ) -> str | None:
         """The unmeasured arm with the largest expected improvement for each second it takes; None where no arm is
-        expected to gain `LEAST_GAIN`. `admissible`: of those measured, the ones that may win; `costs_s`: seconds of a
-        trial of each arm that may be proposed."""
-        mean, deviation = self.expected(seen, failed)
-        worked = {choice for name in seen for choice in self._choices[name]}
-        best = min((mean[self.index[name]] for name in admissible), default=math.inf)
-        left = [name for name in costs_s if name not in seen]
-        if not left:
+        expected to gain `LEAST_GAIN`. `tried`: arms that were measured; `admissible`: those of them that may win;
+        `costs_s`: seconds of a trial of each arm that may be proposed."""
+        if not costs_s:
             return None
+        mean, deviation = (
+            {name: values[self.index[name]] for name in costs_s} for values in (known.mean, known.deviation)
+        )
+        best = min((known.mean[self.index[name]] for name in admissible), default=math.inf)
         if best == math.inf:  # nothing that was measured may win: the most promising arm
-            return min(left, key=lambda name: mean[self.index[name]] - deviation[self.index[name]])
+            return min(costs_s, key=lambda name: mean[name] - deviation[name])
+        worked = {choice for name in tried for choice in self._choices[name]}
         gains = {
-            name: _improvement(best - mean[self.index[name]], deviation[self.index[name]])
+            name: _improvement(best - mean[name], deviation[name])
             * WORKS ** len(self._choices[name] - worked)
             * self._chance[name]
-            for name in left
+            for name in costs_s
         }
-        if max(gains.values()) < LEAST_GAIN:
-            return None
-        return max(left, key=lambda name: gains[name] / costs_s[name])
-
-
-def scatter(seen: Mapping[str, Sequence[float]]) -> float:
-    """Standard deviation of one trial: that of repeated arms, pooled, with `NOISE` as if of four more trials."""
-    squares, degrees = 4 * NOISE**2, 4
-    for found in seen.values():
-        middle = sum(found) / len(found)
-        squares += sum((value - middle) ** 2 for value in found)
-        degrees += len(found) - 1
-    return math.sqrt(squares / degrees)
+        return max(costs_s, key=lambda name: gains[name] / costs_s[name]) if max(gains.values()) >= LEAST_GAIN else None
 
 
 def _improvement(gain: float, deviation: float) -> float:

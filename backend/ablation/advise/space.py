@@ -21,7 +21,6 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine, peak_rates
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes, titles_text
-from tokendyno.backend.optimizations.base import Wish as Serves
 from tokendyno.backend.predict.roofline import bound
 from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.runs.texts import format_axes
@@ -38,13 +37,16 @@ SPARE = {"cpu": 1.15, "cuda": 1.05}
 """How far over a limit predicted memory must be for an arm to be ruled out without a run."""
 
 
+KEEPS_QUALITY = {4: 0.8, 5: 0.4}
+"""How likely a choice is to keep the quality, by what is lost with it: down to 8 bits, and to 4."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One arm. `recipe`: the planned choices that change number formats, "" where the base has the same; `bound_s`: the
     roofline bound of a step, None where no rate is known; `memory_bytes`: its predicted peak."""
 
     choices: Mapping[str, str]
-    planned: Mapping[str, str]
     recipe: str
     bound_s: float | None
     memory_bytes: int
@@ -82,7 +84,7 @@ class Space:
     arms: dict[str, Candidate]
     pruned: dict[str, list[str]] = field(default_factory=dict)
 
-    def seen_as(self, base_s: float, any_quality: bool) -> list[Arm]:
+    def search_arms(self, base_s: float, any_quality: bool) -> list[Arm]:
         """The arms as the search sees them. `base_s`: time per token of the base, of which what is over its bound is
         expected of every arm."""
         return [self._arm(one, base_s, any_quality) for one in self.arms.values()]
@@ -91,8 +93,10 @@ class Space:
         over_s = max(0.0, base_s - (self.base.bound_s or base_s))
         there, here = (self._predicted(of, over_s) for of in (self.base, one))
         changed = frozenset(f"{axis}={choice}" for axis, choice in one.choices.items())
-        serving = sum(_serves(axis, choice) == SERVING[self.wish] for axis, choice in one.choices.items())
-        chance = 1.0 if any_quality else math.prod(_chance(axis, choice) for axis, choice in one.choices.items())
+        chosen = [(axis, one.choices[axis.name]) for axis in all_axes() if axis.name in one.choices]
+        serving = sum(axis.wishes.get(choice, axis.wish) == SERVING[self.wish] for axis, choice in chosen)
+        kept = [KEEPS_QUALITY.get(axis.loss(choice) // 10, 1.0) for axis, choice in chosen]
+        chance = 1.0 if any_quality else math.prod(kept)
         return Arm(one.name, changed, math.log(here / there) if there and here else 0.0, serving, chance)
 
     def _predicted(self, one: Candidate, over_s: float) -> float | None:
@@ -100,10 +104,6 @@ class Space:
             return float(one.memory_bytes)
         timed = self.wish in ("latency", "throughput") and one.bound_s is not None
         return over_s + (one.bound_s or 0.0) if timed else None
-
-    def ruled_out(self) -> list[Pruned]:
-        """The reasons, those of most arms first."""
-        return by_reason(self.pruned)
 
 
 class Builder:
@@ -166,23 +166,23 @@ class Builder:
             checked = self.checked(choices)
             if not checked.blocked:
                 self._known.add(msgspec.json.encode(checked.plan))
-                return self._candidate(choices, checked, checked.planned)
+                self._base_planned = checked.planned
+                return self._candidate(choices, checked)
         raise InputError(self.checked(self._start).refusal())
 
     def checked(self, choices: Mapping[str, str]) -> Checked:
         config = make_config(self._model, choices)
         return check(config, self.facts, self.machine, self._work, self._held_bytes, self._asked.traffic)
 
-    def _candidate(self, choices: Mapping[str, str], checked: Checked, base: Mapping[str, str]) -> Candidate:
+    def _candidate(self, choices: Mapping[str, str], checked: Checked) -> Candidate:
         rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)
         length = prompt_tokens(self._work) + self._work.max_new_tokens // 2
         setup = replace(setup_of(checked.plan, self.machine), alike=self._work.temperature == 0)
         step = rates and bound(self.facts, setup, length, self._work.batch_size, rates)
         compiles = bool(checked.plan.generate.compile_mode)
-        recipe = arm_text({axis: checked.planned[axis] for axis in format_axes(base, checked.planned)})
-        return Candidate(
-            dict(choices), checked.planned, recipe, step.seconds if step else None, checked.needed_bytes, compiles
-        )
+        planned = checked.planned
+        recipe = arm_text({axis: planned[axis] for axis in format_axes(self._base_planned, planned)})
+        return Candidate(dict(choices), recipe, step.seconds if step else None, checked.needed_bytes, compiles)
 
     def _offer(self, choices: Mapping[str, str]) -> None:
         """Take an arm into the space, or note why it is none."""
@@ -206,7 +206,7 @@ class Builder:
             self._rule_out("Does the same here as another arm.", title)
         else:
             self._known.add(plan)
-            found = self._candidate(dict(config.choices), checked, self.space.base.planned)
+            found = self._candidate(dict(config.choices), checked)
             if why := self._over(found):
                 self._rule_out(why, title)
                 if self._smallest is None or found.memory_bytes < self._smallest.memory_bytes:
@@ -265,19 +265,6 @@ def _combined(moves: list[dict[str, str]]) -> Iterator[dict[str, str]]:
             both: dict[str, str] = {}
             if all(both.setdefault(axis, choice) == choice for move in chosen for axis, choice in move.items()):
                 yield both
-
-
-def _serves(axis: str, choice: str) -> Serves | None:
-    """What a choice serves; None of an axis that there is not."""
-    found = next((one for one in all_axes() if one.name == axis), None)
-    return found.wishes.get(choice, found.wish) if found else None
-
-
-def _chance(axis: str, choice: str) -> float:
-    """How likely a choice is to keep the quality, by what is lost with it: down to 4 bits, to 8, or nothing."""
-    found = next((one for one in all_axes() if one.name == axis), None)
-    lost = found.loss(choice) // 10 if found else 0
-    return {4: 0.8, 5: 0.4}.get(lost, 1.0)
 
 
 def _first_sentence(text: str) -> str:

@@ -6,23 +6,27 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tokendyno.backend.ablation.advise.predicted import recipe_cost
-from tokendyno.backend.ablation.advise.search import Pair, Search, scatter
-from tokendyno.backend.ablation.advise.space import Builder, Candidate
+from tokendyno.backend.ablation.advise.search import Observation, Pair, Posterior, Search
+from tokendyno.backend.ablation.advise.space import Builder, Candidate, Space
 from tokendyno.backend.ablation.advise.wishes import Limits, Wish, token_s, value_of
 from tokendyno.backend.ablation.journal import Cost, Journal, Line, Trial
 from tokendyno.backend.runs.statistics import Estimate, estimate, mean
 from tokendyno.backend.runs.summary import SMALL
 
-EXPLORE, COMPARE = 0.6, 0.85
-"""Shares of the budget after which no new arm is tried, and after which the best ones are not compared any longer."""
+EXPLORE, COMPARE = 0.7, 0.85
+"""Shares of the budget, and of the runs, after which no new arm is tried; of the budget, after which the best ones are
+not compared any longer."""
 
-FINALISTS = 5
-MOST_ROUNDS = 9
-NEARLY = 2.5
-"""Standard deviations of the difference of two trials within which an arm that was measured once may be the best."""
+SHARE, LEAST_RUNS, CONFIRM_RUNS = 3, 20, 2
+"""Advice takes a run for every three arms at most, as one run of every arm would take three times as many; 20 in small
+spaces. A run is an arm in a worker: a trial is one, the last measurement two. Readings of texts are none."""
 
-FIRST_TRIALS, AGAIN_AFTER = 2, 6
-"""Trials of the base before any other arm, and new arms after which the leader is tried once more."""
+FINALISTS, MOST_ROUNDS = 4, 9
+NEARLY = 1.5
+"""Standard deviations of the difference within which an arm may yet be better than the one that leads."""
+
+FIRST_TRIALS = 2
+"""Of the base, before any other arm."""
 
 GUESS_S, COMPILE_S = 10.0, 45.0
 """A trial, until there was one; one that compiles, likewise."""
@@ -47,14 +51,17 @@ class Step(NamedTuple):
 class Standing:
     """What is known, in the order of the journal.
 
-    values    by arm, the logarithm of what is to be least, of each trial
-    barred    arms that were measured and may not win, with the reason
+    known     of each arm; None before the first trial
+    measured  arms that were measured; disqualified: those of them that may not win, with the reason
+    able      those that may, the best first
     rivals    arms that are compared, the leader first
     decided   whether the leader is told from every rival, or does not differ enough to matter
     """
 
-    values: dict[str, list[float]]
-    barred: dict[str, str]
+    known: Posterior | None
+    measured: list[str]
+    disqualified: dict[str, str]
+    able: list[str]
     rivals: list[str]
     decided: bool
 
@@ -64,21 +71,69 @@ class Standing:
         return self.rivals[0] if self.rivals else None
 
 
+class _Durations:
+    """How long things will take, by what took how long so far."""
+
+    def __init__(self, journal: Journal, space: Space) -> None:
+        self._journal, self._space = journal, space
+        self._cheapest: tuple[tuple[int, int], dict[tuple[str, str], float], float] = (-1, -1), {}, COMPILE_S
+
+    def confirm_s(self, one: Candidate, places: int) -> float:
+        """What the last measurement of an arm takes at least: it and the base start anew, and run in pairs."""
+        known = [trial.spent_s for trial in self._journal.of(one.name)]
+        return self.last_s(max(known, default=self.trial_s(one)), places)
+
+    def last_s(self, trial_s: float, places: int) -> float:
+        """Both arms once, and once more without their start; of several places in one, whose process starts once."""
+        base = self._journal.of(self._space.base.name)
+        again_s = 2 * sum(base[-1].latency_s) if base else 0.0
+        return (trial_s + (trial_s if places == 1 else self._common_s())) * places + again_s
+
+    @property
+    def reading_s(self) -> float:
+        """What reading texts takes with two arms."""
+        known = [cost.spent_s for cost in self._journal.costs.values()]
+        return max(known, default=READING_TRIALS * self._common_s())
+
+    def trial_s(self, one: Candidate) -> float:
+        """What a trial will take: as its last one did, else of each of its choices the cheapest trial that had it, of
+        these the dearest."""
+        journal, arms = self._journal, self._space.arms
+        if (one.name, 0) in journal.trials:
+            return journal.of(one.name)[-1].spent_s
+        key = len(journal.trials), len(journal.left)
+        if self._cheapest[0] != key:
+            late = [(left.arm, left.spent_s) for left in journal.left.values() if not left.tried]
+            known = [*((name, trial.spent_s) for (name, _), trial in journal.trials.items()), *late]
+            cheapest, compile_s = dict[tuple[str, str], float](), COMPILE_S
+            for tried, spent_s in ((arms[name], spent_s) for name, spent_s in known if name in arms):
+                compile_s = 0.0 if tried.compiles else compile_s
+                for choice in tried.choices.items():
+                    cheapest[choice] = min(spent_s, cheapest.get(choice, spent_s))
+            self._cheapest = key, cheapest, compile_s
+        _, cheapest, compile_s = self._cheapest
+        known_s = [cheapest.get(choice, 0.0) for choice in one.choices.items()]
+        return max([compile_s if one.compiles else 0.0, self._common_s(), *known_s])
+
+    def _common_s(self) -> float:
+        return min((trial.spent_s for trial in self._journal.trials.values()), default=GUESS_S)
+
+
 class Steps:
-    """The steps of one piece of advice. `earlier`: what this kind of machine has shown before; `places`: how many
+    """The steps of one piece of advice. `recorded`: what this kind of machine has shown before; `places`: how many
     trials go on at once, each charged its share of the time."""
 
     def __init__(
-        self, builder: Builder, journal: Journal, wish: Wish, limits: Limits, reads: bool, earlier: Sequence[Pair] = ()
+        self, builder: Builder, journal: Journal, wish: Wish, limits: Limits, reads: bool, recorded: Sequence[Pair] = ()
     ) -> None:
         self.builder, self.space, self.journal = builder, builder.space, journal
         self._wish, self._limits, self.reads = wish, limits, reads
-        self._earlier = earlier
+        self._recorded = recorded
         for name, _ in journal.trials:
             builder.add(name)
         self._search: tuple[tuple[int, float], Search] | None = None
         self._widened = set[str]()
-        self.places = 1
+        self.durations, self.places = _Durations(journal, builder.space), 1
 
     @property
     def spent_s(self) -> float:
@@ -87,6 +142,16 @@ class Steps:
         lines: list[Line] = [*journal.trials.values(), *journal.costs.values(), *journal.left.values()]
         lines += [journal.confirmed] if journal.confirmed else []
         return sum(line.spent_s for line in lines)
+
+    @property
+    def runs(self) -> int:
+        """Arms that ran in a worker so far, the last measurement aside."""
+        return len(self.journal.trials) + sum(left.spent_s > 0 for left in self.journal.left.values())
+
+    @property
+    def most_runs(self) -> int:
+        """How many runs advice may take in all, however long the budget is."""
+        return max(LEAST_RUNS, len(self.space.arms) // SHARE)
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -103,12 +168,12 @@ class Steps:
         read = (one for arm, one in self.journal.costs.items() if arm in self.space.arms)
         return next((one for one in read if recipe and self.space.arms[one.arm].recipe == recipe), None)
 
-    def unread(self, name: str) -> bool:
+    def needs_reading(self, name: str) -> bool:
         """Whether texts must be read before an arm may win."""
         wanted = self.reads and not self._limits.any_quality and bool(self.space.arms[name].recipe)
         return wanted and self.cost_of(name) is None
 
-    def barred(self, name: str) -> str:
+    def disqualified(self, name: str) -> str:
         """Why an arm that was measured may not win; "" if it may."""
         if name in self.journal.left:
             return self.journal.left[name].why
@@ -116,33 +181,48 @@ class Steps:
             if trial.doubtful:
                 rows = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in trial.doubtful.items())
                 return f"not in effect as planned: {rows}"
-            if over := self._limits.over(trial):
+            if over := self._limits.exceeded(trial):
                 return over
-        cost = self.cost_of(name)
-        if self.space.arms[name].recipe and not self._limits.any_quality:
-            if not self.reads and cost is None:
-                return "its quality is unknown: the weights are random"
-            if cost is not None and not self._limits.allows(cost):
-                return f"its quality cost is over the limit: KL {cost.kl_nats:.3g} nats"
-        return ""
+        return self._poor_quality(self.space.arms[name])
+
+    def _poor_quality(self, one: Candidate) -> str:
+        """Why an arm may not win by what was read; "" where it may, or must be read first."""
+        cost = self.cost_of(one.name)
+        if not one.recipe or self._limits.any_quality or (self.reads and cost is None):
+            return ""
+        if cost is None:
+            return "its quality is unknown: the weights are random"
+        allowed = self._limits.allows(cost)
+        return "" if allowed else f"its quality cost is over the limit: KL {cost.kl_nats:.3g} nats"
+
+    def _posterior(self, more: Sequence[Observation] = ()) -> Posterior | None:
+        """What all trials show, and `more`; None without a trial."""
+        arms, journal = self.space.arms, self.journal
+        failed = [name for name in journal.left if name in arms]
+        seen = [
+            Observation(name, value, f"{trial.node} {trial.gpu}")
+            for (name, _), trial in journal.trials.items()
+            if name in arms and name not in failed and (value := value_of(trial, self._wish)) is not None
+        ]
+        return self._current_search().posterior([*seen, *more], failed) if seen else None
 
     def standing(self) -> Standing:
         """Who leads, and who may still win."""
-        values: dict[str, list[float]] = {}
-        for name, _ in self.journal.trials:
-            if name in self.space.arms and name not in values:
-                known = [value for trial in self.trials(name) if (value := value_of(trial, self._wish)) is not None]
-                if known:
-                    values[name] = known
-        barred = {name: why for name in values if (why := self.barred(name))}
-        able = sorted((name for name in values if name not in barred), key=lambda name: _middle(values[name]))
-        if not able:
-            return Standing(values, barred, [], False)
-        near = NEARLY * scatter(values) * 2**0.5
-        rivals = [name for name in able if _middle(values[name]) <= _middle(values[able[0]]) + near][:FINALISTS]
-        told = [name for name in rivals[1:] if self._slower(name, rivals[0]) is not None]
-        left = [rivals[0], *(name for name in rivals[1:] if self._slower(name, rivals[0]) != "slower")]
-        return Standing(values, barred, left, len(told) == len(rivals) - 1)
+        known, index = self._posterior(), self._current_search().index
+        if known is None:
+            return Standing(None, [], {}, [], [], False)
+        measured = [name for name in dict.fromkeys(name for name, _ in self.journal.trials) if self.values(name)]
+        disqualified = {name: why for name in measured if (why := self.disqualified(name))}
+        able = sorted((name for name in measured if name not in disqualified), key=lambda name: known.mean[index[name]])
+        near = [name for name in able if known.z_score(index[name], index[able[0]]) <= NEARLY][:FINALISTS]
+        against = {name: self._slower(name, near[0]) for name in near[1:]}
+        rivals = [*near[:1], *(name for name, found in against.items() if found != "slower")]
+        return Standing(known, measured, disqualified, able, rivals, bool(near) and None not in against.values())
+
+    def values(self, name: str) -> list[float]:
+        """The logarithm of what is to be least, of each trial of an arm of the space."""
+        trials = self.trials(name) if name in self.space.arms else []
+        return [value for trial in trials if (value := value_of(trial, self._wish)) is not None]
 
     def ratio(self, name: str, leader: str) -> Estimate | None:
         """How many times what is to be least an arm has of the leader's, over rounds that both ran in one place."""
@@ -164,70 +244,67 @@ class Steps:
 
     # --- what comes next --------------------------------------------------------------------------
 
-    def next(self, budget_s: float) -> Step | None:
-        """The next step within a budget; None where there is nothing left to do."""
-        units = self.units(budget_s)
-        return units[0][0] if units else None
-
     def units(self, budget_s: float) -> list[list[Step]]:
         """What comes next, in units that may go on in as many places at once: what is compared stands in one."""
         base = self.space.base
         if self.journal.confirmed is not None:
             return []
         count, spent_s = len(self.trials(base.name)), self.spent_s
-        if count < FIRST_TRIALS and (not count or spent_s + self._trial_s(base) <= budget_s):
+        if count < FIRST_TRIALS and (not count or spent_s + self.durations.trial_s(base) <= budget_s):
             return [[Step("trial", base, number)] for number in range(count, max(FIRST_TRIALS, self.places))]
         now = self.standing()
-        if now.leader is not None and self.unread(now.leader):
+        if now.leader is not None and self.needs_reading(now.leader):
             return self._readings(now)
-        if spent_s < EXPLORE * budget_s and (units := self._trials_of_new(now, budget_s)):
+        if self._used_share(budget_s) < EXPLORE and (units := self._trials_of_new(now, budget_s)):
             return units
         if units := self._readings(now):
             return units
         if not now.decided and (units := self._rounds(now, budget_s)):
             return units
-        if now.leader is None or now.leader == base.name or base.name not in now.values:
+        if now.leader is None or now.leader == base.name or base.name not in now.measured:
             return []
         best = self.space.arms[now.leader]
-        return [[Step("confirm", best)]] if spent_s + self.confirm_s(best) <= budget_s else []
+        return [[Step("confirm", best)]] if spent_s + self.durations.confirm_s(best, self.places) <= budget_s else []
 
     def _readings(self, now: Standing) -> list[list[Step]]:
         """Of each recipe that is unread the best arm."""
-        unread = {self.space.arms[name].recipe: name for name in reversed(now.rivals) if self.unread(name)}
+        unread = {self.space.arms[name].recipe: name for name in reversed(now.rivals) if self.needs_reading(name)}
         return [[Step("reading", self.space.arms[name])] for name in [*unread.values()][::-1][: self.places]]
 
+    def _used_share(self, budget_s: float) -> float:
+        """Of the budget and the runs, whichever is spent further."""
+        return max(self.spent_s / budget_s, self.runs / self.most_runs)
+
     def _trials_of_new(self, now: Standing, budget_s: float) -> list[list[Step]]:
-        """Arms that were not tried, and after every few of them the leader once more: what the machine does meanwhile
-        is not its gain."""
-        steps = list[Step]()
-        if now.leader is not None and len(self.trials(now.leader)) <= len(now.values) // AGAIN_AFTER:
-            best = self.space.arms[now.leader]
-            again = Step("trial", best, self._next_round(now.leader))
-            steps += [again] if self._fits(self._trial_s(best), budget_s, now) else []
-        most, begun = 1 if self.places == 1 else ARMS_A_PLACE * self.places, dict[str, float]()
-        while len(steps) < most and (one := self._new_arm(now, budget_s, begun)) is not None:
-            begun[one.name] = self._trial_s(one)
-            steps.append(Step("trial", one))
+        """Arms that were not tried; for several places a few each."""
+        most, pending = 1 if self.places == 1 else ARMS_A_PLACE * self.places, dict[str, float]()
+        while len(pending) < most and (one := self._new_arm(now, budget_s, pending)) is not None:
+            pending[one.name] = self.durations.trial_s(one)
+        steps = [Step("trial", self.space.arms[name]) for name in pending]
         return [found for place in range(self.places) if (found := steps[place :: self.places])]
 
-    def _new_arm(self, now: Standing, budget_s: float, begun: Mapping[str, float]) -> Candidate | None:
-        """The arm that is most worth a trial; near the leader where nothing else is. `begun`: those that are tried
+    def _new_arm(self, now: Standing, budget_s: float, pending: Mapping[str, float]) -> Candidate | None:
+        """The arm that is most worth a trial; near the leader where nothing else is. `pending`: those that are tried
         meanwhile, with their expected time: each is taken to show what is expected of it."""
-        while now.values:
-            search, best_s, spent_s = self._searched(), self.best_s(now), sum(begun.values())
-            failed = [name for name in self.journal.left if name in self.space.arms]
-            able = [name for name in now.values if name not in now.barred]
-            values = now.values
-            if begun:
-                mean, _ = search.expected(values, failed)
-                values = {**values, **{name: [float(mean[search.index[name]])] for name in begun}}
+        while now.known is not None:
+            best_s, spent_s, expected = self.best_s(now), sum(pending.values()), self._posterior()
+            search = self._current_search()
+            if pending and expected is not None:
+                expected = self._posterior(
+                    [Observation(name, expected.mean[search.index[name]], name) for name in pending]
+                )
             costs = {
                 name: cost_s
                 for name, one in self.space.arms.items()
-                if name not in values and name not in self.journal.left and not self.hopeless(one, best_s)
-                if self._fits(spent_s + (cost_s := self._trial_s(one)), budget_s, now, name, cost_s)
+                if name not in now.measured and name not in pending and name not in self.journal.left
+                if not self.ruled_out(one, best_s)
+                if self._fits(
+                    spent_s + (cost_s := self.durations.trial_s(one)), len(pending) + 1, budget_s, now, name, cost_s
+                )
             }
-            if (found := search.propose(values, failed, able, costs)) is not None:
+            if expected is None:
+                return None
+            if (found := search.propose(expected, [*now.measured, *pending], now.able, costs)) is not None:
                 return self.space.arms[found]
             if now.leader is None or now.leader in self._widened:
                 return None
@@ -236,13 +313,13 @@ class Steps:
                 return None
         return None
 
-    def _searched(self) -> Search:
+    def _current_search(self) -> Search:
         """The search over the arms that there are now."""
         base_s = mean([found for trial in self.trials(self.space.base.name) if (found := token_s(trial))]) or 0.0
         key = len(self.space.arms), base_s
         if self._search is None or self._search[0] != key:
-            arms = self.space.seen_as(base_s, self._limits.any_quality)
-            self._search = key, Search(arms, self._earlier)
+            arms = self.space.search_arms(base_s, self._limits.any_quality)
+            self._search = key, Search(arms, self._recorded)
         return self._search[1]
 
     def best_s(self, now: Standing) -> float | None:
@@ -251,66 +328,26 @@ class Steps:
             return None
         if any(trial.useful_tokens_s for trial in self.trials(now.leader)):
             return None
-        return math.exp(_middle(now.values[now.leader]))
+        return math.exp(mean(self.values(now.leader)) or 0.0)
 
-    def hopeless(self, one: Candidate, best_s: float | None) -> str:
+    def ruled_out(self, one: Candidate, best_s: float | None) -> str:
         """Why an arm needs no run by what others have shown; "" if it does."""
         if best_s is not None and one.bound_s is not None and one.bound_s > best_s:
-            return "The roofline bound is over what another arm was measured at."
-        cost = self.cost_of(one.name) if one.recipe else None
-        if one.recipe and cost is None and not self.reads and not self._limits.any_quality:
-            return "The quality of its number formats is unknown: the weights are random."
-        return "The quality of its number formats is too low." if not self._limits.allows(cost) else ""
+            return "the roofline bound is over what another arm was measured at"
+        return self._poor_quality(one)
 
-    # --- what it takes --------------------------------------------------------------------------------
-
-    def _fits(self, cost_s: float, budget_s: float, now: Standing, new: str = "", new_s: float = 0.0) -> bool:
-        """Whether trials that take so long leave time to read the quality of an arm that is new, of which a trial takes
-        `new_s`, and to measure the winner again."""
-        winner_s = max(self._last_s(new_s) if new else 0.0, self._leader_s(now))
+    def _fits(
+        self, cost_s: float, runs: int, budget_s: float, now: Standing, new: str = "", new_s: float = 0.0
+    ) -> bool:
+        """Whether so many more runs, which take so long together, leave what it takes to read the quality of an arm
+        that is new, of which a trial takes `new_s`, and to measure the winner again."""
+        leads = now.leader is not None and now.leader != self.space.base.name
+        leader_s = self.durations.confirm_s(self.space.arms[now.leader or ""], self.places) if leads else 0.0
+        winner_s = max(self.durations.last_s(new_s, self.places) if new else 0.0, leader_s)
         reserved_s = max((1 - COMPARE) * budget_s, SPARE * winner_s)
-        reading_s = self.reading_s if new and self.unread(new) else 0.0
-        return self.spent_s + cost_s + reading_s + reserved_s <= budget_s
-
-    def _leader_s(self, now: Standing) -> float:
-        known = now.leader is not None and now.leader != self.space.base.name
-        return self.confirm_s(self.space.arms[now.leader]) if known and now.leader else 0.0
-
-    def confirm_s(self, one: Candidate) -> float:
-        """What the last measurement of an arm takes at least: it and the base start anew, and run in pairs."""
-        return self._last_s(max([trial.spent_s for trial in self.trials(one.name)], default=self._trial_s(one)))
-
-    def _last_s(self, trial_s: float) -> float:
-        """Both arms once, and once more without their start; of several places in one, whose process starts once."""
-        base = self.trials(self.space.base.name)
-        again_s = 2 * sum(base[-1].latency_s) if base else 0.0
-        other_s = trial_s if self.places == 1 else self._common_s()
-        return (trial_s + other_s) * self.places + again_s
-
-    @property
-    def reading_s(self) -> float:
-        """What reading texts takes with two arms."""
-        known = [cost.spent_s for cost in self.journal.costs.values()]
-        return max(known, default=READING_TRIALS * self._common_s())
-
-    def _common_s(self) -> float:
-        return min((trial.spent_s for trial in self.journal.trials.values()), default=GUESS_S)
-
-    def _trial_s(self, one: Candidate) -> float:
-        """What a trial will take: as its last one did, else of each of its choices the cheapest trial that had it, of
-        these the dearest."""
-        if own := self.trials(one.name):
-            return own[-1].spent_s
-        late = [(left.arm, left.spent_s) for left in self.journal.left.values() if not left.tried]
-        known = [*((name, trial.spent_s) for (name, _), trial in self.journal.trials.items()), *late]
-        cheapest = dict[tuple[str, str], float]()
-        for name, spent_s in known:
-            if name in self.space.arms:
-                for choice in self.space.arms[name].choices.items():
-                    cheapest[choice] = min(spent_s, cheapest.get(choice, spent_s))
-        compiled = any(self.space.arms[name].compiles for name, _ in known if name in self.space.arms)
-        first_s = COMPILE_S if one.compiles and not compiled else self._common_s()
-        return max([first_s, *(cheapest.get(choice, 0.0) for choice in one.choices.items())])
+        reading_s = self.durations.reading_s if new and self.needs_reading(new) else 0.0
+        within = self.runs + runs + CONFIRM_RUNS <= self.most_runs
+        return within and self.spent_s + cost_s + reading_s + reserved_s <= budget_s
 
     def _next_round(self, name: str) -> int:
         return 1 + max(trial.round for trial in self.trials(name))
@@ -327,12 +364,8 @@ class Steps:
             order = now.rivals[::-1] if number % 2 else now.rivals
             left = [name for name in order if (name, number) not in self.journal.trials]
             unit = [Step("trial", self.space.arms[name], number) for name in left]
-            taken_s = sum(self._trial_s(step.arm) for found in [*units, unit] for step in found)
-            if not self._fits(taken_s, budget_s, now):
+            steps = [step for found in [*units, unit] for step in found]
+            if not self._fits(sum(self.durations.trial_s(step.arm) for step in steps), len(steps), budget_s, now):
                 break
             units.append(unit)
         return units
-
-
-def _middle(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

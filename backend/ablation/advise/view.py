@@ -1,20 +1,9 @@
 """Advice on the page: cards of the winners, the front of time and memory, what was ruled out and what was not tried."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from tokendyno.backend.ablation.advise.predicted import PredictedArm
-from tokendyno.backend.ablation.advise.result import (
-    LABELS,
-    AdviceDocument,
-    Label,
-    MeasuredArm,
-    Winner,
-    counts_text,
-    size_text,
-    time_text,
-)
+from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, Label, MeasuredArm, Winner
 from tokendyno.backend.ablation.advise.space import Pruned
 from tokendyno.backend.ablation.course_view import CourseView, course_view
 from tokendyno.backend.ablation.kinds import AdviceCourse
@@ -71,15 +60,27 @@ MOST_REASONS = 8
 def advice_view(course: AdviceCourse) -> AdviceView:
     """Advice as it is now."""
     found = course.document()
+    known = [arm for arm in found.measured if arm.latency_mean_s is not None]
+    chart = pareto([Cost(arm.title, arm.latency_mean_s, arm.peak_memory_bytes) for arm in known], "")
+    if chart is not None:  # every arm, where the front is of those that may win
+        points = zip(chart.points, known, strict=True)
+        chart = Pareto("", [msgspec.structs.replace(point, front=arm.pareto) for point, arm in points])
     return AdviceView(
         course_view(course),
         found.headline if found.measured else "",
-        counts_text(found),
+        found.counts,
         [_card(one) for one in found.winners],
-        _front(found.measured),
-        [COLUMNS, *(_row(arm) for arm in found.measured)] if found.measured else [],
+        chart,
+        [COLUMNS, *(measured_row(arm) for arm in found.measured)] if found.measured else [],
         [Reasons("Ruled out without a run", _lines(found.pruned)), Reasons("Not tried", _lines(found.not_tried))],
     )
+
+
+def measured_row(arm: MeasuredArm) -> list[str]:
+    """An arm in the order of `COLUMNS`; "" where nothing is known."""
+    first = " ".join(seconds_text(arm.ttft_s)) if arm.ttft_s else ""
+    quality = f"KL {three(arm.quality.kl_nats)}" if arm.quality else ""
+    return [arm.title, arm.time, first, arm.size, arm.over_bound, quality, arm.barred]
 
 
 PREDICTED_COLUMNS = ["Predicted", "Least time a token", "Memory", "Recorded", ""]
@@ -87,71 +88,36 @@ PREDICTED_COLUMNS = ["Predicted", "Least time a token", "Memory", "Recorded", ""
 
 def predicted_view(view_id: str, found: AdviceDocument) -> AdviceView:
     """What is to be expected on a GPU that is not here."""
-    rows = [
-        [
-            one.title,
-            " ".join(seconds_text(one.bound_s)) if one.bound_s else "",
-            " ".join(bytes_text(one.memory_bytes)),
-            " ".join(seconds_text(one.recorded_s)) if one.recorded_s else "",
-            _format(one),
-        ]
-        for one in found.predicted
-    ]
-    return AdviceView(
-        CourseView(view_id, "done", "By bounds and predicted memory: nothing was measured.", "", 1.0, "", "", False),
-        found.headline,
-        "",
-        [],
-        None,
-        [PREDICTED_COLUMNS, *rows] if rows else [],
-        [Reasons("Ruled out", _lines(found.pruned))],
+    course = CourseView(
+        view_id, "done", "By bounds and predicted memory: nothing was measured.", "", 1.0, "", "", False
     )
+    rows = [predicted_row(one) for one in found.predicted]
+    table = [PREDICTED_COLUMNS, *rows] if rows else []
+    return AdviceView(course, found.headline, "", [], None, table, [Reasons("Ruled out", _lines(found.pruned))])
 
 
-def _format(one: PredictedArm) -> str:
-    if not one.format:
-        return ""
+def predicted_row(one: PredictedArm) -> list[str]:
+    """An arm in the order of `PREDICTED_COLUMNS`; "" where nothing is known."""
+    bound, recorded = (" ".join(seconds_text(value)) if value else "" for value in (one.bound_s, one.recorded_s))
     quality = "quality unknown" if one.kl_nats is None else f"KL {three(one.kl_nats)} on {recipes().model}"
-    return f"changes number formats ({quality}): {one.format}"
-
-
-def _front(measured: Sequence[MeasuredArm]) -> Pareto | None:
-    """Every arm by time and memory; the front is of those that may win."""
-    known = [arm for arm in measured if arm.latency_mean_s is not None]
-    chart = pareto([Cost(arm.title, arm.latency_mean_s, arm.peak_memory_bytes) for arm in known], "")
-    if chart is None:
-        return None
-    points = zip(chart.points, known, strict=True)
-    return Pareto("", [msgspec.structs.replace(point, front=arm.pareto) for point, arm in points])
+    formats = f"changes number formats ({quality}): {one.format}" if one.format else ""
+    return [one.title, bound, " ".join(bytes_text(one.memory_bytes)), recorded, formats]
 
 
 def _card(one: Winner) -> AdviceCard:
-    arm = one.arm
-    figures = [Figure(time_text(arm), "a token"), Figure(size_text(arm), "at the peak")]
-    if arm.start_s is not None:
-        figures.append(Figure(" ".join(seconds_text(arm.start_s)), "from its process to its first token"))
-    if one.ratio is not None:
-        bounds = f" ({three(one.low)} to {three(one.high)})" if one.low is not None and one.high is not None else ""
-        figures.append(Figure(f"{three(one.ratio)}\u00d7", f"as fast as it comes{bounds}"))
-    if arm.bound_s and arm.latency_mean_s:
-        figures.append(Figure(f"{three(arm.latency_mean_s / arm.bound_s)}\u00d7", "its roofline bound"))
-    tag = LABELS[one.label]
+    figures, tag = [Figure(*figure) for figure in one.figures], LABELS[one.label]
     return AdviceCard(
-        one.label, tag, arm.title, figures, one.gets, one.script, one.serve, one.serve_note, one.certificate, one.run
+        one.label,
+        tag,
+        one.arm.title,
+        figures,
+        one.gets,
+        one.script,
+        one.serve,
+        one.serve_note,
+        one.certificate,
+        one.run,
     )
-
-
-def _row(arm: MeasuredArm) -> list[str]:
-    bound = three(arm.latency_mean_s / arm.bound_s) + "\u00d7" if arm.bound_s and arm.latency_mean_s else ""
-    return [
-        arm.title,
-        time_text(arm),
-        " ".join(seconds_text(arm.ttft_s)) if arm.ttft_s else "",
-        size_text(arm),
-        bound,
-        f"KL {three(arm.quality.kl_nats)}" if arm.quality else "",
-        arm.barred,
-    ]
 
 
 def _lines(groups: list[Pruned]) -> list[str]:

@@ -55,7 +55,7 @@ class Limits(msgspec.Struct, frozen=True):
     kl_nats: float | None = None
     any_quality: bool = False
 
-    def over(self, trial: Trial) -> str:
+    def exceeded(self, trial: Trial) -> str:
         """The limits that a trial is over, in words; "" within them."""
         found = [
             f"{said} of {' '.join(words(value))} over {' '.join(words(most))}"
@@ -84,7 +84,7 @@ class Limits(msgspec.Struct, frozen=True):
     def read(cls, memory: str, latency: str, ttft: str, quality: str) -> "Limits":
         """As they are typed, "" for no limit. InputError where one cannot be read."""
         kl_nats, any_quality = read_quality(quality.strip())
-        latency_s, ttft_s = (seconds(text) if text.strip() else None for text in (latency, ttft))
+        latency_s, ttft_s = (parse_seconds(text) if text.strip() else None for text in (latency, ttft))
         size = parse_size(memory) if memory.strip() else None
         return cls(size, latency_s, ttft_s, kl_nats, any_quality)
 
@@ -122,7 +122,7 @@ LEAST_BUDGET_S = 10.0
 UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Seconds of a time such as 15ms or 10m. InputError where it is none: the unit is required."""
     match = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]+)\s*", text)
     found = float(match[1]) * UNITS_S[match[2]] if match and match[2] in UNITS_S else 0.0
@@ -133,7 +133,7 @@ def seconds(text: str) -> float:
 
 def read_budget(text: str) -> float:
     """Seconds that advice may take. InputError for less than one run takes."""
-    found = seconds(text)
+    found = parse_seconds(text)
     if found < LEAST_BUDGET_S:
         raise InputError(f"A budget of {text} is less than one run takes. Give at least {LEAST_BUDGET_S:g}s.")
     return found

@@ -1,7 +1,8 @@
-"""Spaces with a known best arm: choices and pairs of choices multiply the time of a token."""
+"""Spaces with a known best arm: choices and pairs of choices multiply the time of a token, and trials are noisy."""
 
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,7 +10,21 @@ from tokendyno.backend.ablation.advise.space import Candidate, Space
 from tokendyno.backend.ablation.advise.steps import Step
 from tokendyno.backend.ablation.journal import Trial
 
-NOISE = 0.03
+
+class Noise(NamedTuple):
+    """Of the logarithm of a trial: standard deviation of its own and of what drifts from trial to trial (`KEPT` of it
+    stays), how often somebody else's burst slows it down, and by how much on average."""
+
+    own: float
+    drift: float = 0.0
+    bursts: float = 0.0
+    burst: float = 0.0
+
+
+KEPT = 0.9
+QUIET, BUSY = Noise(0.03), Noise(0.05, 0.08, 0.15, 0.2)
+"""An idle machine, and two cores on which others work: a trial is off by 14%."""
+
 STRONG = -0.8
 """Logarithm of what one pair is worth of which neither choice gains anything alone."""
 
@@ -18,8 +33,9 @@ class Planted:
     """A builder of a space of 60 to 240 arms over four or five axes. `times_s`: of each arm. What is predicted is wrong
     on purpose: worse where a choice gains."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, noise: Noise = QUIET) -> None:
         random = self._random = np.random.default_rng(seed)
+        self._noise, self._drift = noise, 0.0
         while True:
             sizes = [int(random.integers(2, 5)) for _ in range(random.integers(4, 6))]
             if 60 <= math.prod(sizes) <= 240:
@@ -37,7 +53,7 @@ class Planted:
             has = [(axis, choice) for axis, choice in enumerate(combined) if choice]
             log = sum(worth[one] for one in has) + sum(gain for (a, b), gain in beside.items() if a in has and b in has)
             told = {f"axis{axis}": str(choice) for axis, choice in has}
-            arm = Candidate(told, told, "", 1e-6 * math.exp(sum(wrong[one] for one in has)), 1 << 30)
+            arm = Candidate(told, "", 1e-6 * math.exp(sum(wrong[one] for one in has)), 1 << 30)
             self.times_s[arm.name] = 0.01 * math.exp(log)
             arms[arm.name] = arm
         base = arms[""]
@@ -52,6 +68,11 @@ class Planted:
 
     def trial(self, step: Step, spent_s: float = 1.0, node: str = "", slower: float = 1.0) -> Trial:
         """What a trial of an arm would come to, in a place that is that much slower."""
-        step_s = slower * self.times_s[step.arm.name] * math.exp(self._random.normal(0, NOISE))
+        random, noise = self._random, self._noise
+        self._drift = KEPT * self._drift + random.normal(0, noise.drift * math.sqrt(1 - KEPT**2))
+        off = random.normal(0, noise.own) + self._drift
+        if random.random() < noise.bursts:
+            off += random.exponential(noise.burst)
+        step_s = slower * self.times_s[step.arm.name] * math.exp(off)
         times_s = [0.1, step_s, step_s]
         return Trial(step.arm.name, step.round, times_s, 0.1, 1 << 30, None, [], node=node, spent_s=spent_s)

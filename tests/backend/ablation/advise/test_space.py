@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tokendyno.backend.ablation.advise.predicted import predicted
-from tokendyno.backend.ablation.advise.space import AS_IT_COMES, Builder
+from tokendyno.backend.ablation.advise.space import AS_IT_COMES, Builder, by_reason
 from tokendyno.backend.ablation.advise.wishes import Limits, Question
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
@@ -43,7 +43,7 @@ def test_every_arm_runs_here_and_no_two_are_the_same(builder: Builder) -> None:
 
 
 def test_what_was_ruled_out_has_a_reason_and_is_counted(builder: Builder) -> None:
-    found = builder.space.ruled_out()
+    found = by_reason(builder.space.pruned)
     assert sum(one.count for one in found) == sum(map(len, builder.space.pruned.values())) > 60
     assert all(one.why.endswith(".") and one.arms for one in found)
     assert "Its gain depends on the text: give a prompt." in [one.why for one in found]
@@ -61,7 +61,7 @@ def test_limits_rule_out_what_is_predicted_to_break_them(bench: Bench) -> None:
         Builder(bench, Question("pocket", WORK, "memory", Limits(memory_bytes=1 << 20)))
     there = elsewhere(bench.machine(), "H100-SXM")
     tight = Builder(bench, Question("random:Llama-3-8B", WORK, "latency", Limits(10 << 30, 0.002)), there)
-    said = [one.why for one in tight.space.ruled_out()]
+    said = [one.why for one in by_reason(tight.space.pruned)]
     assert "Needs more than 10.0 GiB by its prediction." in said
     assert "Its roofline bound is over 2.00 ms a token." in said
     others = [one for one in tight.space.arms.values() if one is not tight.space.base]

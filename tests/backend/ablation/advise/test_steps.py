@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.backend.ablation.advise.planted import Planted
+from tests.backend.ablation.advise.planted import BUSY, QUIET, Noise, Planted
 from tokendyno.backend.ablation.advise.steps import Steps
 from tokendyno.backend.ablation.advise.wishes import Limits
 from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal
@@ -18,7 +18,8 @@ def advised(planted: Planted, journal: Journal, budget_s: float, limits: Limits 
     """Seek advice in a planted space, a second a trial."""
     builder: Any = planted
     steps = Steps(builder, journal, "latency", limits, reads=False)
-    while (step := steps.next(budget_s)) is not None:
+    while units := steps.units(budget_s):
+        step = units[0][0]
         journal.add(Confirmed(step.arm.name, "run", 1.0) if step.kind == "confirm" else planted.trial(step))
     return steps
 
@@ -36,29 +37,37 @@ def memory() -> Journal:
     return Journal(None, Heading("pocket", {}, [], ["advise"], Workload("?")))
 
 
-def finds_the_best(seed: int) -> bool:
-    """Whether the advised arm is the best, or differs too little to matter, at a third of the runs that the whole space
-    would take."""
-    planted, journal = Planted(seed), memory()
-    advised(planted, journal, len(planted.times_s) / 3)
-    assert journal.confirmed is not None and len(journal.trials) <= len(planted.times_s) / 3 + 1
-    return planted.times_s[journal.confirmed.arm] <= SMALL[1] * min(planted.times_s.values())
+ENOUGH = {QUIET: SMALL[1], BUSY: 1.1}
+"""How many times the time of the best arm an advised one may take."""
 
 
-def test_finds_the_best_of_planted_spaces_though_the_prediction_is_wrong_and_a_pair_decides() -> None:
-    found = [finds_the_best(seed) for seed in range(12)]
-    assert sum(found) >= 11
+@pytest.mark.parametrize(
+    ("seeds", "noise"), [(12, QUIET), *(pytest.param(200, noise, marks=pytest.mark.full) for noise in (QUIET, BUSY))]
+)
+def test_finds_the_best_of_planted_spaces_in_a_third_of_the_runs(seeds: int, noise: Noise) -> None:
+    """However long the budget is, though the prediction is wrong and a pair decides: in 95 of 100, with at most a third
+    of one run of every arm. A trial is one run, the last measurement two."""
+    found, share = 0, 0.0
+    for seed in range(seeds):
+        planted, journal = Planted(seed, noise), memory()
+        advised(planted, journal, 1e6)
+        assert journal.confirmed is not None
+        found += planted.times_s[journal.confirmed.arm] <= ENOUGH[noise] * min(planted.times_s.values())
+        share = max(share, (len(journal.trials) + 2) / len(planted.times_s))
+    print(f"{found} of {seeds} found, with at most {share:.3f} of the runs")
+    assert found >= 0.95 * seeds - 0.5 and share <= 1 / 3
 
 
 def test_what_is_begun_ends_within_the_budget_with_the_last_measurement() -> None:
     """Though trials take longer the more choices an arm has, and the last one what both arms and two pairs take."""
-    for budget_s in (12, 25, 60):
+    for budget_s in (16, 25, 36):
         planted, journal = Planted(2), memory()
         builder: Any = planted
         steps = Steps(builder, journal, "latency", NONE, reads=False)
-        while (step := steps.next(budget_s)) is not None:
+        while units := steps.units(budget_s):
+            ((step, *_), *_) = units
             if step.kind == "confirm":
-                journal.add(Confirmed(step.arm.name, "run", steps.confirm_s(step.arm)))
+                journal.add(Confirmed(step.arm.name, "run", steps.durations.confirm_s(step.arm, 1)))
             else:
                 journal.add(planted.trial(step, spent_s=1.0 + 0.1 * len(step.arm.choices)))
         assert journal.confirmed is not None and 0.5 * budget_s < steps.spent_s <= budget_s
@@ -68,7 +77,7 @@ def test_what_is_begun_ends_within_the_budget_with_the_last_measurement() -> Non
 
 
 def test_in_several_places_rounds_are_compared_in_one_and_the_best_is_found_though_one_is_slower() -> None:
-    planted, journal, places = Planted(3), memory(), 3
+    planted, journal, places = Planted(5), memory(), 3
     builder: Any = planted
     steps, widths = Steps(builder, journal, "latency", NONE, reads=False), set[int]()
     steps.places = places
@@ -88,10 +97,4 @@ def test_in_several_places_rounds_are_compared_in_one_and_the_best_is_found_thou
         nodes.setdefault(trial.round, set()).add(trial.node)
     once = {trial.node: trial.arm for trial in journal.trials.values() if len(steps.trials(trial.arm)) == 1}
     assert len(once) == places and steps.ratio(once["node 0"], once["node 1"]) is None
-    assert max(nodes) > places and all(len(nodes[number]) == 1 for number in nodes if number >= places)
-
-
-@pytest.mark.full
-def test_finds_the_best_in_95_of_100_planted_spaces() -> None:
-    found = [finds_the_best(seed) for seed in range(200)]
-    assert sum(found) >= 190
+    assert max(nodes) >= places and all(len(nodes[number]) == 1 for number in nodes if number >= places)

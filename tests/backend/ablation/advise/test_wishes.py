@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tokendyno.backend.ablation.advise.wishes import Limits, read_quality, seconds, value_of
+from tokendyno.backend.ablation.advise.wishes import Limits, parse_seconds, read_quality, value_of
 from tokendyno.backend.ablation.journal import Cost, Trial
 from tokendyno.backend.errors import InputError
 
@@ -16,8 +16,8 @@ def cost(kl_nats: float, word: str, finer: bool = False) -> Cost:
 
 
 def test_a_trial_is_over_limits_in_words() -> None:
-    assert Limits(100 << 20, 0.02, 0.5).over(TRIAL) == ""
-    said = Limits(99 << 20, 0.019, 0.4).over(TRIAL)
+    assert Limits(100 << 20, 0.02, 0.5).exceeded(TRIAL) == ""
+    said = Limits(99 << 20, 0.019, 0.4).exceeded(TRIAL)
     assert said == "memory of 100 MiB over 99.0 MiB, time a token of 20.0 ms over 19.0 ms, TTFT of 500 ms over 400 ms"
 
 
@@ -53,13 +53,13 @@ def test_what_is_to_be_least() -> None:
 
 @pytest.mark.parametrize(("text", "found"), [("15ms", 0.015), ("1s", 1.0), ("10m", 600.0), ("1.5h", 5400.0)])
 def test_times_have_units(text: str, found: float) -> None:
-    assert seconds(text) == pytest.approx(found)
+    assert parse_seconds(text) == pytest.approx(found)
 
 
 @pytest.mark.parametrize("text", ["15", "", "0s", "ten minutes", "1e3s", "-1s"])
 def test_times_that_cannot_be_read(text: str) -> None:
     with pytest.raises(InputError, match="such as 15ms, 1s or 10m"):
-        seconds(text)
+        parse_seconds(text)
 
 
 def test_quality_is_a_word_or_a_number() -> None:
