@@ -1,6 +1,8 @@
-"""Turns an exception in an event handler into one sentence on the page and a traceback in the log.
+"""Turns what goes wrong while the page is answered into one sentence there, and a traceback in the log where it was not
+foreseen.
 
-Gradio would show the exception's text as it is, or a bare "Error". Here everything typed into the page is kept.
+Of an event handler Gradio would show the exception's text as it is, or a bare "Error". Here everything typed into the
+page is kept.
 """
 
 import functools
@@ -10,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+import msgspec
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.redact import redact
@@ -24,6 +27,11 @@ Updates = dict[Any, Any]
 def log_unexpected(log: logging.Logger, what: str) -> None:
     """Log the exception that is being handled, with its traceback, without secrets."""
     log.error("%s\n%s", what, redact(traceback.format_exc()))
+
+
+def refusal(sentence: str) -> str:
+    """The answer, as JSON, to a pull of a component that cannot be served."""
+    return msgspec.json.encode({"error": sentence}).decode()
 
 
 def shows_errors(message: gr.HTML) -> Callable[[Callable[..., Updates]], Callable[..., Updates]]:

@@ -12,6 +12,7 @@ from tokendyno.backend.optimizations import all_axes, subject_of
 from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.ui.batching.request import batch_axes, choice_values
 from tokendyno.ui.compare.verdicts import describe_titled, verdict_box
+from tokendyno.ui.run_page import axis_dropdown
 
 
 class BatchArm(NamedTuple):
@@ -23,29 +24,19 @@ class BatchArm(NamedTuple):
 
     @property
     def key(self) -> str:
-        return arm_key(self.name)
-
-
-def arm_key(name: str) -> str:
-    """How ids of this page call an arm."""
-    return f"batch-{name.lower()}"
+        """How ids of this page call the arm."""
+        return f"batch-{self.name.lower()}"
 
 
 def batch_arm(name: str, choices: Mapping[str, str], facts: ModelFacts | None, machine: Machine) -> BatchArm:
     """A column for one arm. `facts`: of the model that is selected when the page opens."""
-    key, shown = arm_key(name), offered(choices, facts, machine)
+    key, shown = f"batch-{name.lower()}", offered(choices, facts, machine)
     values = dict(zip(batch_axes(), choice_values(choices), strict=True))
 
     def dropdown(axis: Optimization) -> gr.Dropdown:
-        return gr.Dropdown(
-            [(choice.title, choice.name) for choice in axis.choices],
-            value=values[axis],
-            label=axis.title,
-            min_width=96,
-            allow_custom_value=any(choice.values for choice in axis.choices),
-            visible=not axis.many_requests or axis.name in shown,
-            elem_id=f"axis-{key}-{axis.name}",
-        )
+        titles = [(choice.title, choice.name) for choice in axis.choices]
+        visible = not axis.many_requests or axis.name in shown
+        return axis_dropdown(axis, titles, values[axis], key, visible=visible)
 
     with gr.Column(elem_id=f"arm-{key}", elem_classes=["td-card", f"arm-{name.lower()}"], min_width=300):
         asked = ArmRequest(name, dict(choices))

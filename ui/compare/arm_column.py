@@ -1,10 +1,8 @@
 """One arm's column: its chips, and behind "All axes" a preset and a dropdown per axis, as the registry lists them."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import gradio as gr
-import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.bundles import grant
@@ -17,27 +15,25 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.compare.request import CUSTOM, choice_values, preset_choices
-from tokendyno.ui.compare.verdicts import unchecked, verdict_box
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.compare.verdicts import describe, verdict_box
+from tokendyno.ui.run_page import axis_dropdown
 
 
 class ArmControls(NamedTuple):
-    """One arm: its preset, a dropdown for each axis in the registry's order, the button that folds the less relevant
-    ones, and the verdicts of the rules."""
+    """One arm: its preset, a dropdown for each axis in the registry's order, and the verdicts of the rules."""
 
     name: str
     preset: gr.Dropdown
     axes: list[gr.Dropdown]
-    fold: gr.HTML
     verdicts: gr.HTML
 
 
 def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: "Titles") -> ArmControls:
     """A column for one arm, set to a preset. `facts`: of the model that is selected when the page opens."""
-    arm, choices = name.lower(), preset_choices(preset, facts, hardware.detect())
-    values = choice_values(choices)
+    arm, chosen = name.lower(), preset_choices(preset, facts, hardware.detect())
+    values = choice_values(chosen)
     with gr.Column(elem_id=f"arm-{arm}", elem_classes=["td-card", f"arm-{arm}"], min_width=300):
-        verdicts = verdict_box(f"verdicts-{arm}", unchecked(ArmRequest(name, choices)))
+        verdicts = verdict_box(f"verdicts-{arm}", describe(ArmRequest(name, chosen), preset, None))
         with gr.Row(elem_id=f"axes-{arm}", elem_classes=["td-axes"]):
             presets = gr.Dropdown(
                 [*titles.presets, (CUSTOM, CUSTOM)],
@@ -47,19 +43,9 @@ def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: "Titl
                 elem_id=f"preset-{arm}",
                 elem_classes=["td-preset"],
             )
-            dropdowns = [
-                gr.Dropdown(
-                    choice_titles,
-                    value=value,
-                    label=axis.title,
-                    min_width=96,
-                    allow_custom_value=any(choice.values for choice in axis.choices),
-                    elem_id=f"axis-{arm}-{axis.name}",
-                )
-                for axis, choice_titles, value in zip(prompt_axes(), titles.choices, values, strict=True)
-            ]
-        fold = fold_button(arm, choices, facts)
-    return ArmControls(name, presets, dropdowns, fold, verdicts)
+            entries = zip(prompt_axes(), titles.choices, values, strict=True)
+            dropdowns = [axis_dropdown(axis, choices, value, arm) for axis, choices, value in entries]
+    return ArmControls(name, presets, dropdowns, verdicts)
 
 
 # --- titles: what cannot run here has a sign -------------------------------------------------------
@@ -97,44 +83,3 @@ def _blocked(facts: ModelFacts | None, machine: Machine, preset: ArmPreset) -> b
     work = Workload(prompt="?")
     choices = grant(preset, facts, machine, work).choices
     return bool(check(make_config(facts.model, choices), facts, machine, work).blocked)
-
-
-# --- folding --------------------------------------------------------------------------------------
-
-
-class Fold(msgspec.Struct):
-    """The folded axes of an arm, by name."""
-
-    arm: str
-    folded: list[str]
-
-
-def fold_button(arm: str, choices: Mapping[str, str], facts: ModelFacts | None) -> gr.HTML:
-    """The component; its value is what `folded` returns. Its template hides the axes before any script has run."""
-    names = folded_axes(choices, facts)
-    hidden = ", ".join(f"#axis-{arm}-{name}" for name in names) or "#none"
-    return gr.HTML(
-        value=folded(arm, choices, facts),
-        html_template="<style>" + hidden + " { display: none !important; }</style>"
-        f'<button type="button" class="td-more" aria-expanded="false" aria-controls="axes-{arm}">'
-        f"More options ({len(names)}) \u25be</button>",
-        js_on_load=bundle("fold"),
-        apply_default_css=False,
-        elem_id=f"fold-{arm}",
-        elem_classes=["td-fold"],
-    )
-
-
-def folded(arm: str, choices: Mapping[str, str], facts: ModelFacts | None) -> str:
-    """The component's value. `arm`: "a" or "b", as in the ids of the controls."""
-    return msgspec.json.encode(Fold(arm, folded_axes(choices, facts))).decode()
-
-
-def folded_axes(choices: Mapping[str, str], facts: ModelFacts | None) -> list[str]:
-    """Axes that are folded: those that do not lead or make no difference for this model, unless they were set."""
-    return [
-        axis.name
-        for axis in prompt_axes()
-        if choices.get(axis.name, axis.default) == axis.default
-        and not (axis.leading and (facts is None or axis.matters(facts)))
-    ]

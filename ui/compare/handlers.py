@@ -1,6 +1,7 @@
 """Handlers of the Compare page. They read and update its controls, and are wired to events in `ui/compare/page.py`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -18,14 +19,15 @@ from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
-from tokendyno.ui.compare.arm_column import ArmControls, folded, titles
-from tokendyno.ui.compare.code import CodePanels, checked_there, code_texts, named_code
+from tokendyno.ui.compare.arm_column import ArmControls, titles
+from tokendyno.ui.compare.code import code_texts, named_code
 from tokendyno.ui.compare.palette import Taken
 from tokendyno.ui.compare.palette import entries as offers
 from tokendyno.ui.compare.request import (
     ARMS,
     CUSTOM,
     Fields,
+    changed,
     choice_values,
     matching_preset,
     preset_choices,
@@ -33,52 +35,50 @@ from tokendyno.ui.compare.request import (
     read_choices,
     read_draft,
     read_request,
-    stale,
     within,
 )
-from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, Same, describe, fair_value, unchecked
+from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, Same, describe, fair_value
 from tokendyno.ui.compare.work_row import WorkRow
 from tokendyno.ui.components.axis_values import all_known, edited
 from tokendyno.ui.components.summary import NOT_HERE, model_line
 from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
-from tokendyno.ui.run_page import RunPage
-from tokendyno.ui.visitor import Buttons, buttons_of, visitor_of
+from tokendyno.ui.run_page import Parts, RunPage
+from tokendyno.ui.visitor import buttons_of, visitor_of
 
 
 class Handlers(RunPage):
-    """What is done when something on the page is changed or pressed. `shown`: id of a run."""
+    """What is done when something on the page is changed or pressed.
+
+    facts    the line about the model
+    same     the line that says in what the arms differ
+    palette  the list of what can be added to an arm
+    checked  what `check` updates
+    """
 
     def __init__(
         self,
         bench: Bench,
+        parts: Parts,
         row: WorkRow,
         arms: list[ArmControls],
         same: gr.HTML,
-        message: gr.HTML,
-        older: gr.HTML,
-        offered: gr.HTML,
-        live: gr.HTML,
-        code: CodePanels,
+        palette: gr.HTML,
         courses: Courses,
     ) -> None:
-        super().__init__(bench, message, live)
-        self.arms, self.code = arms, code
-        self.work, self.facts, self.will, self.filled = row.work, row.facts, row.will, row.filled
-        self.run_button, self.stop_button = row.run, row.stop
-        self.same, self.stale = same, older
-        self.palette = offered
-        self.courses = courses
-        self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
-        self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms), code.gpu, code.gpus]
-        self.buttons_shown: list[Any] = [self.run_button, self.stop_button]
-        checked_of_arms = [part for arm in arms for part in (arm.preset, arm.fold, arm.verdicts)]
-        self.checked: list[Any] = [self.facts, self.will.line, same, message, older, *checked_of_arms, *code.texts]
+        super().__init__(bench, parts, arms, prompt_axes())
+        self.asked[len(self.inputs) : len(self.inputs)] = [arm.preset for arm in arms]
+        self.arms, self.work, self.facts = arms, row.work, row.facts
+        self.same, self.palette, self.courses = same, palette, courses
+        checked = [part for arm in arms for part in (arm.preset, arm.verdicts)]
+        checked += [row.facts, parts.chips.line, same, parts.message, parts.stale, *parts.code.texts]
+        self.checked: list[Any] = checked
 
-    def buttons(self, state: Buttons) -> Updates:
-        """Run and Stop."""
-        shown = zip(self.buttons_shown, self.pressable(state), strict=True)
-        return {button: gr.update(interactive=on) for button, on in shown}
+    def read(self, values: Sequence[object]) -> Request:
+        return within(read_request(values), self.bench.limits)
+
+    def changed(self, ran: Request, wanted: Request) -> list[str]:
+        return changed(ran, wanted)
 
     # --- arms -------------------------------------------------------------------------------------
 
@@ -90,54 +90,43 @@ class Handlers(RunPage):
         except InputError as error:
             request, lacks = None, str(error)
         chosen = read_arms(values[len(self.work) :]) if request is None else request.arms
-        updates: Updates = {self.stale: stale(self.known(shown), request)}
-        recorded = self.recorded(shown, updates[self.stale])
+        updates: Updates = {self.parts.stale: self.stale(shown, request), self.same: ""}
+        recorded = self.recorded(shown, updates[self.parts.stale])
         for arm, found in zip(self.arms, chosen, strict=True):
             updates[arm.preset] = found.preset or matching_preset(found.choices)
-        updates[self.same] = ""
         settings = dict(zip(Fields._fields, values, strict=False))
-        updates[self.will.line] = self.will.value("" if request is None else self.what_run_does(request), settings)
+        chips = self.parts.chips
+        updates[chips.line] = chips.value("" if request is None else self.what_run_does(request), settings)
         try:
             if request is None:
                 raise InputError(lacks)
             facts, machine = self.bench.facts(request.model), hardware.detect()
             lacking = self.bench.obstacle(facts)
             updates[self.facts] = model_line(facts, lacking, 0 if lacking else download_bytes(facts.source))
-            for arm, found in zip(self.arms, chosen, strict=True):
-                updates[arm.preset] = matching_preset(found.choices, found.preset, facts, machine)
             results = self.bench.check(request)
             updates[self.same] = self.fair(request, results, facts)
             if not lacks:  # else what Run said of the missing prompt stays
                 updates[self.message] = ""
             for arm, asked, result in zip(self.arms, chosen, results.values(), strict=True):
-                updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
+                updates[arm.preset] = matching_preset(asked.choices, asked.preset, facts, machine)
                 shown_result = result.refused(NOT_HERE if lacking else "")
                 updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, recorded)
-            updates |= self.scripts(request, facts, results, lacks, *values[-2:])
+            updates |= self.scripts(request, facts, results, partial(self.codes, request, facts, lacks), *values[-2:])
         except InputError as error:
             why = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
             updates |= {self.message: "" if recorded else str(error), self.facts: why}
-            updates |= {arm.verdicts: unchecked(asked) for arm, asked in zip(self.arms, chosen, strict=True)}
+            for arm, asked in zip(self.arms, chosen, strict=True):
+                updates[arm.verdicts] = describe(asked, updates[arm.preset], None)
             updates |= self.code.none(str(error))
         return updates
 
-    def scripts(
-        self, request: Request, facts: ModelFacts, results: Mapping[str, Checked], lacks: str, gpu: object, gpus: object
-    ) -> Updates:
-        """Each arm as a script for this machine, where `results` are what was checked, or for GPUs that need not be
-        here, with what would happen there. `lacks`: what the request still lacks, such as a prompt."""
-        try:
-            results, there = checked_there(self.bench, request, results, gpu, gpus)
-        except InputError as error:
-            return self.code.none(str(error))
-        updates: Updates = {self.code.there: there}
-        every = zip(request.arms, self.code.short, self.code.whole, results.values(), strict=True)
-        for asked, code, whole, result in every:
-            paths = self.bench.local_paths and not there
-            short, all_of_it = code_texts(result, facts, request.workload, paths, lacks)
-            updates[code] = named_code(request.model, asked, short)
-            updates[whole] = named_code(request.model, asked, all_of_it, "standalone-")
-        return updates
+    def codes(self, request: Request, facts: ModelFacts, lacks: str, at: int, checked: Checked, paths: bool) -> Updates:
+        """The scripts of a checked arm. `lacks`: what the request still lacks, such as a prompt."""
+        asked, (short, whole) = request.arms[at], code_texts(checked, facts, request.workload, paths, lacks)
+        return {
+            self.code.short[at]: named_code(request.model, asked, short),
+            self.code.whole[at]: named_code(request.model, asked, whole, "standalone-"),
+        }
 
     def show_unsupported(self, model: object) -> Updates:
         """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
@@ -163,7 +152,7 @@ class Handlers(RunPage):
             except InputError:  # `check` says so
                 choices = preset_choices(name)
             wanted = zip(arm.axes, choice_values(choices), values, strict=True)
-            return {axis: value for axis, value, held in wanted if value != held}
+            return {axis: value for axis, value, before in wanted if value != before}
 
         return choose
 
@@ -186,13 +175,13 @@ class Handlers(RunPage):
     def fair(self, request: Request, results: Mapping[str, Checked], facts: ModelFacts) -> str:
         """In what the arms differ, and what would make them the same in what nobody chose."""
 
-        def changed(changes: Changes) -> Mapping[str, Checked]:
+        def checked(changes: Changes) -> Mapping[str, Checked]:
             arms = [
                 msgspec.structs.replace(arm, choices=arm.choices | changes.get(arm.name, {})) for arm in request.arms
             ]
             return self.bench.check(msgspec.structs.replace(request, arms=arms))
 
-        return fair_value(fairness(results, facts, changed, self.bench.kept(results)))
+        return fair_value(fairness(results, facts, checked, self.bench.kept(results)))
 
     def compare_workers(self, *values: Any) -> Updates:
         """A run has ended: the same line, since its workers may be kept."""
@@ -213,12 +202,6 @@ class Handlers(RunPage):
             before = values[at * len(arm.axes) : (at + 1) * len(arm.axes)]
             updates |= edited(prompt_axes(), arm.axes, before, fix.get(name, {}))
         return updates
-
-    # --- runs -------------------------------------------------------------------------------------
-
-    def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
-        """Run was pressed."""
-        return self.start(request, shown, lambda: within(read_request(values), self.bench.limits))
 
     # --- the page that comes back, with its settings ------------------------------------------------
 
@@ -268,9 +251,8 @@ class Handlers(RunPage):
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
         reads = run.request.quality is not None
         updates = self.work.values(run.request) if not reads else {}
-        updates[self.work.model] = run.request.model
+        updates |= {self.work.model: run.request.model} | self.arms_of(run)
         for arm, asked in zip(self.arms, run.request.arms, strict=False):
             if all_known(prompt_axes(), asked.choices):
-                updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
                 updates[arm.preset] = asked.preset or CUSTOM
         return updates

@@ -53,8 +53,8 @@ def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object
     card = read_text("The GPU", gpu).strip()
     asked = read_amounts(amounts)
     machine = hardware.detect()
-    held = bench.held_bytes
-    device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, held_bytes=held)
+    kept_bytes = bench.held_bytes  # by workers that would end
+    device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, held_bytes=kept_bytes)
     tokens = None if asked.context is None else read_whole("Context", asked.context)
     sequences, count = read_whole("Batch size", asked.batch), read_whole("GPUs", gpus)
     facts = bench.facts(name)

@@ -9,11 +9,10 @@ import gradio as gr
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.history.pins import FEWEST, MOST
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.html import component
 from tokendyno.ui.history.answer import answer
 from tokendyno.ui.live.charts import CHARTS
-from tokendyno.ui.live.panel import answer as pulled
-from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.live.panel import answer as live_answer
 from tokendyno.ui.live.sources import VIEWS
 from tokendyno.ui.visitor import visitor_of
 
@@ -59,24 +58,20 @@ def history_page(bench: Bench) -> None:
         return answer(bench, question, visitor_of(request))
 
     def pull(question: object) -> str:
-        return pulled(bench.runs, question)
+        return live_answer(bench.runs, question)
 
-    gr.HTML(
-        value="",
-        html_template=TEMPLATE,
-        js_on_load=bundle(
-            "history",
-            plotly=plotly_address(),
-            charts=[chart.as_json() for chart in CHARTS],
-            axes=[
-                {"name": axis.name, "title": axis.title, "choices": [(one.name, one.title) for one in axis.choices]}
-                for axis in all_axes()
-            ],
-            fewest=FEWEST,
-            most=MOST,
-        ),
-        server_functions=[ask, pull],
-        apply_default_css=False,
-        elem_id="history",
-        elem_classes=["td-panel"],
+    component(
+        "history",
+        TEMPLATE,
+        "history",
+        classes=["td-panel"],
+        functions=[ask, pull],
+        plots=True,
+        charts=[chart.as_json() for chart in CHARTS],
+        axes=[
+            {"name": axis.name, "title": axis.title, "choices": [(one.name, one.title) for one in axis.choices]}
+            for axis in all_axes()
+        ],
+        fewest=FEWEST,
+        most=MOST,
     )

@@ -1,5 +1,5 @@
 // Keys of the whole page: / searches what can be added to an arm, Escape stops the run that goes on. A slide has its own.
-import { isKeyOfPage } from '../components/js/typing.js';
+import { isKeyOfPage } from '../components/js/dom.js';
 
 /** @param {string} selector @returns {HTMLButtonElement | undefined} */
 const shown = (selector) => [.../** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll(selector))].find((one) => one.checkVisibility() && !one.disabled);

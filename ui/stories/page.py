@@ -1,8 +1,14 @@
-"""The Stories page: guided pages whose recording plays at once. Wiring only: `tokendyno.backend.stories` reads them."""
+"""The Stories page: guided pages whose recording plays at once; `tokendyno.backend.stories` reads them.
 
+The list and the text of the story that is shown are one component, whose value is JSON. Choosing another story fires
+"choose", "Run it here" fires "take", each with the story's name; "choose" may also name one of its recordings.
+"""
+
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import gradio as gr
+import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.claims.view import measured_of
@@ -15,10 +21,73 @@ from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.origin import device_name, whole_note
 from tokendyno.backend.views.story_number import story_number
 from tokendyno.ui.components.events import QUIET
-from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.components.html import component, text_line
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.live.panel import live_panel
-from tokendyno.ui.stories.view import ShownClaim, ShownRecording, ShownStory, encode, story_view
+
+_TEMPLATE = """
+<section class="td-first" aria-live="polite"></section>
+<nav class="td-findings" aria-label="Stories"></nav>
+<article class="td-story-text"></article>
+"""
+
+
+class ShownRecording(msgspec.Struct, frozen=True):
+    """One of a story's recordings. `recorded`: of which model, where and when; `shows`: what it adds, "" for the
+    story's own."""
+
+    recording: str
+    recorded: str
+    shows: str = ""
+
+
+class ShownClaim(msgspec.Struct, frozen=True):
+    """A measured claim of a story: its name and title on the Claims page, and the verdict on it. `remark`: on what that
+    rests in short, "" where it is plain; `sentence`: the figures."""
+
+    name: str
+    title: str
+    word: str
+    remark: str
+    sentence: str
+
+
+class ShownStory(msgspec.Struct, frozen=True):
+    """One story as it is shown.
+
+    number    its one figure, "" for none; `headline` goes on after it, `why` is the reason
+    times     what a token takes in both arms, "" where that is not the point
+    curves    of arms A and B, from 0 to 1
+    played    its own recording and then others; `batching`: another page plays it
+    """
+
+    name: str
+    title: str
+    number: str
+    headline: str
+    times: str
+    why: str
+    caption: str
+    curves: list[list[float]]
+    text: list[str]
+    claim: str
+    source: str
+    claims: list[ShownClaim]
+    found: str
+    played: list[ShownRecording]
+    batching: bool
+    here: str
+    chart: str
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The component's value. `playing`: the recording, "" for the story's own; `no_runs`: why nothing can be run here,
+    "" where it can."""
+
+    at: str
+    playing: str
+    no_runs: str
+    stories: Sequence[ShownStory]
 
 
 class StoryControls(NamedTuple):
@@ -48,9 +117,11 @@ def stories_page(bench: Bench) -> StoryControls:
     """Build the page inside the current tab."""
     shown = [_shown(bench, one) for one in stories()]
     no_runs = "" if bench.limits.runs else NO_RUNS
-    view = story_view(encode(shown, first_story(hardware.detect().device).name, no_runs=no_runs))
+    view = component(
+        "story", _TEMPLATE, "story", encode(shown, first_story(hardware.detect().device).name, no_runs=no_runs)
+    )
     message = text_line("story-message", role="alert", classes="td-failure")
-    panel = live_panel(bench.runs, elem_id="story-live", replays=True)
+    panel = live_panel(bench, elem_id="story-live", replays=True)
     controls = StoryControls(view, panel, message, shown, no_runs)
 
     def choose(event: gr.EventData) -> Updates:
@@ -58,6 +129,11 @@ def stories_page(bench: Bench) -> StoryControls:
 
     view.choose(shows_errors(message)(choose), None, [view, panel, message], trigger_mode="multiple", **QUIET)
     return controls
+
+
+def encode(stories: Sequence[ShownStory], at: str, playing: str = "", no_runs: str = "") -> str:
+    """The component's value: all stories, the name of the one that is shown ("" for the first), and its recording."""
+    return msgspec.json.encode(Shown(at, playing, no_runs, stories)).decode()
 
 
 def name_of(event: gr.EventData) -> str:
@@ -74,44 +150,44 @@ def recording_of(event: gr.EventData) -> str:
     return asked if isinstance(asked, str) else ""
 
 
-def _shown(bench: Bench, told: Story) -> ShownStory:
-    shows = {one.recording: one.shows for one in told.also}
-    played = [_played(bench, told, name, shows.get(name, "")) for name in told.recordings]
-    claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(told.claims)]
-    run = bench.runs.get(shipped_id(told.recording))
+def _shown(bench: Bench, guided: Story) -> ShownStory:
+    shows = {one.recording: one.shows for one in guided.also}
+    played = [_played(bench, guided, name, shows.get(name, "")) for name in guided.recordings]
+    claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(guided.claims)]
+    run = bench.runs.get(shipped_id(guided.recording))
     assert run is not None  # `_played` has refused a story without its recording
-    beside = bench.runs.get(shipped_id(told.beside)) if told.beside else None
-    number = story_number(run, told.number, told.sittings, beside)
+    beside = bench.runs.get(shipped_id(guided.beside)) if guided.beside else None
+    number = story_number(run, guided.number, guided.sittings, beside)
     card = card_of(run.snapshot()) if run.request.traffic is None else None
-    tile = card.tiles[0] if card is not None and told.number == "speed" else None
+    tile = card.tiles[0] if card is not None and guided.number == "speed" else None
     caption = f"{run.created.model_label} on {device_name(run.created.machine)}"
     caption += f", beside {beside.created.model_label}" if beside is not None else ""
-    if len(told.sittings) > 1:
-        caption += f"; the median of {len(told.sittings)} sittings"
+    if len(guided.sittings) > 1:
+        caption += f"; the median of {len(guided.sittings)} sittings"
     return ShownStory(
-        told.name,
-        told.title,
+        guided.name,
+        guided.title,
         number.figure,
-        told.headline,
+        guided.headline,
         f"{tile.a} \u2192 {tile.b} {tile.unit} a token" if tile is not None else "",
-        told.why,
+        guided.why,
         caption,
         number.curves,
-        list(told.text),
-        told.claim,
-        told.source,
+        list(guided.text),
+        guided.claim,
+        guided.source,
         claims,
-        told.found,
+        guided.found,
         played,
         run.request.traffic is not None,
-        told.here.note,
-        told.chart,
+        guided.here.note,
+        guided.chart,
     )
 
 
-def _played(bench: Bench, told: Story, recording: str, shows: str) -> ShownRecording:
+def _played(bench: Bench, guided: Story, recording: str, shows: str) -> ShownRecording:
     run = bench.runs.get(shipped_id(recording))
     if run is None:
-        raise InputError(f"The recording {recording!r} of the story {told.name!r} is missing. Reinstall tokendyno.")
+        raise InputError(f"The recording {recording!r} of the story {guided.name!r} is missing. Reinstall tokendyno.")
     note = whole_note(run.created)
     return ShownRecording(recording, f"{run.created.model_label}. {note[:1].upper()}{note[1:]}", shows)

@@ -19,9 +19,8 @@ from tokendyno.ui.batching.page import BatchControls
 from tokendyno.ui.batching.traffic_row import TTFT_LIMIT_S
 from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.compare.request import choice_values, within
-from tokendyno.ui.components.events import QUIET
+from tokendyno.ui.components.events import FOCUS_RUN, QUIET
 from tokendyno.ui.errors import Updates, shows_errors
-from tokendyno.ui.fit.run_this import FOCUS_RUN
 from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.stories.page import StoryControls, name_of
 from tokendyno.ui.visitor import BUSY, buttons_of, visitor_of
@@ -80,13 +79,13 @@ def run_here(
     taken.success(None, None, None, js=FOCUS_RUN, **QUIET)
 
 
-def request_here(bench: Bench, told: Story) -> Request:
+def request_here(bench: Bench, guided: Story) -> Request:
     """What a story runs on this machine: pairs of runs of what was recorded, if that runs here, else of two arms of the
     embedded model."""
-    recorded = bench.runs.get(shipped_id(told.recording))
+    recorded = bench.runs.get(shipped_id(guided.recording))
     if recorded is not None and _runs(bench, recorded.request):
         return _decided(bench, recorded.request)
-    here = told.here
+    here = guided.here
     arms = [
         ArmRequest(name, dict(parse_arm(here.model, text).choices))
         for name, text in zip("AB", (here.a, here.b), strict=True)

@@ -18,11 +18,8 @@ from tokendyno.backend.optimizations import all_axes, titles_text
 from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.compare.request import ARMS, read_arms, read_request
 from tokendyno.ui.components.events import QUIET
-from tokendyno.ui.components.pulls import refusal
-from tokendyno.ui.components.scripts import bundle
-from tokendyno.ui.components.text_line import text_line
-from tokendyno.ui.errors import Updates, shows_errors
-from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.components.html import component, text_line
+from tokendyno.ui.errors import Updates, refusal, shows_errors
 from tokendyno.ui.visitor import REFUSED, visitor_of
 from tokendyno.ui.worth.sources import sweep_template, worth_template
 
@@ -87,7 +84,7 @@ class _Handlers:
     def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
         """One arm is to be measured over sizes and choices."""
         try:
-            wanted = msgspec.convert(event._data, Asked)
+            wanted = msgspec.convert(event._data, SweepForm)
             at = ARMS.index(wanted.arm)
         except (msgspec.ValidationError, ValueError) as error:
             raise InputError("What is to be swept cannot be read. Reload the page.") from error
@@ -178,7 +175,7 @@ class Query(msgspec.Struct, forbid_unknown_fields=True):
     id: Annotated[str, msgspec.Meta(max_length=64)]
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
+class SweepForm(msgspec.Struct, forbid_unknown_fields=True):
     """What the browser sends when a sweep is begun: names with their values, as they were typed."""
 
     arm: str
@@ -217,7 +214,7 @@ def worth_panel(courses: Courses) -> gr.HTML:
 
 
 def sweep_panel(courses: Courses) -> gr.HTML:
-    """Sweeps. It fires the same events; "begin" carries what `Asked` says."""
+    """Sweeps. It fires the same events; "begin" carries what `SweepForm` says."""
     sizes = [{"name": name, "title": SIZE_TITLES[name], "values": FIRST_SIZES[name]} for name in SIZES]
     axes = [
         {"name": axis.name, "title": axis.title, "values": ", ".join(choice.name for choice in axis.choices)}
@@ -231,11 +228,4 @@ def _panel(courses: Courses, kind: Kind, template: str, **settings: Any) -> gr.H
     def pull(question: object) -> str:
         return answer(courses, kind, question)
 
-    return gr.HTML(
-        value="",
-        html_template=template,
-        js_on_load=bundle(kind.key, key_of_address=kind.key, plotly=plotly_address(), **settings),
-        server_functions=[pull],
-        apply_default_css=False,
-        elem_id=kind.key,
-    )
+    return component(kind.key, template, kind.key, functions=[pull], plots=True, key_of_address=kind.key, **settings)

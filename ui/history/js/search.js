@@ -1,17 +1,16 @@
 // The filters. Typing refines the view that is shown; a choice or a date is a view of its own.
 
-import { el, find } from '../../live/js/dom.js';
+import { add, el, find } from '../../components/js/dom.js';
 import { FIELDS, change, state } from './state.js';
 
 const TYPING_MS = 80;
 export const inputs = {};
 
 function field(key, label, control) {
-  const box = el('label', 'td-field td-field-' + key);
+  const box = add(find('.td-search'), 'label', 'td-field td-field-' + key);
   box.append(el('span', '', label), control);
   control.name = key;
   inputs[key] = control;
-  find('.td-search').append(box);
 }
 
 function textInput(type, hint) {

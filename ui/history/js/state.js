@@ -1,6 +1,6 @@
 // What is looked for and what is pinned, as the address says it: every view can be reloaded, shared and gone back from.
 
-import { find, setText } from '../../live/js/dom.js';
+import { find, setText } from '../../components/js/dom.js';
 import { show } from './page.js';
 
 export const FIELDS = ['q', 'of', 'axis', 'machine', 'since', 'until'];

@@ -1,9 +1,9 @@
 // From a run's columns to Plotly traces. Nothing here touches the document, so tests call it without one.
 
-import { byteUnit } from './dom.js';
-import { decimate, lowerBound } from './decimate.js';
-import { indexToX, indicesOf, tokenAt } from './windows.js';
+import { byteUnit } from '../../components/js/dom.js';
+import { withoutMarkup } from '../../components/js/plot.js';
 import { annotationTraces } from './annotations.js';
+import { decimate, indexToX, indicesOf, lowerBound, tokenAt } from './columns.js';
 
 const ARM_LINES = [
   { color: '#4269d0', dash: 'solid' }, { color: '#ff725c', dash: '5px,2.5px' }, { color: '#3ca951', dash: '10px,3px' },
@@ -36,12 +36,6 @@ export function chartTraces(charts, view) {
 /** @param {number} i */
 export function axisSuffix(i) {
   return i ? i + 1 : '';
-}
-
-// Plotly renders some markup in texts, so its characters are dropped.
-/** @param {string} text */
-export function withoutMarkup(text) {
-  return text.replace(/[<>&]/g, '');
 }
 
 // An encoder has passes, not tokens: the first one is like the others, and is drawn.
@@ -95,11 +89,11 @@ function smallestValue(chart, { series }) {
   return smallest < Infinity ? smallest : 0;
 }
 
-// Bytes are shown in the unit that suits the largest value; `kept`: the unit to keep while the chart is zoomed.
-/** @param {Live.Chart} chart @param {Live.View} view @param {Live.ChartUnit | null} kept @returns {Live.ChartUnit} */
-export function chartUnit(chart, view, kept) {
+// Bytes are shown in the unit that suits the largest value; `zoomed`: the unit to keep while the chart is zoomed.
+/** @param {Live.Chart} chart @param {Live.View} view @param {Live.ChartUnit | null} zoomed @returns {Live.ChartUnit} */
+export function chartUnit(chart, view, zoomed) {
   if (chart.unit !== 'bytes') return { unit: chart.unit, scale: 1 };
-  return kept || byteUnit(largestValue(chart, view));
+  return zoomed || byteUnit(largestValue(chart, view));
 }
 
 // Layer kinds that this model has: a line of zeros is left out.
@@ -115,8 +109,8 @@ export function layerKinds(chart, view) {
 /** @param {Live.Chart} chart @param {number} i @param {object} axes @param {string[]} kinds @param {Live.View} view */
 function lineTraces(chart, i, axes, kinds, view) {
   const { head, series, hidden, axis, ended } = view, { scale } = view.units[i], out = [];
-  const known = measuredLines(chart), held = known.filter(line => !line.kind || kinds.includes(line.kind));
-  const measured = held.length ? held : known, all = series.map((_, a) => a);
+  const known = measuredLines(chart), existing = known.filter(line => !line.kind || kinds.includes(line.kind));
+  const measured = existing.length ? existing : known, all = series.map((_, a) => a);
   const shared = measured[0].at === 'token' && axis === 'token';
   const indices = shared ? all.map(() => visibleIndices(measured, all, view)) : all.map(a => visibleIndices(measured, [a], view));
   const put = (line, a, x, y) => {
@@ -168,8 +162,8 @@ export function curveOffset(line, arm) {
 // Corners of a curve up to where the run ended, so that all charts end there.
 /** @param {number[]} x @param {number} end */
 function curveUntil(x, end) {
-  const kept = x.filter(at => at <= end);
-  return kept.length && kept.length < x.length && kept[kept.length - 1] < end ? [...kept, end] : kept;
+  const corners = x.filter(at => at <= end);
+  return corners.length && corners.length < x.length && corners[corners.length - 1] < end ? [...corners, end] : corners;
 }
 
 // Value of a curve of corner points, straight between them; beyond its ends that of the nearest.

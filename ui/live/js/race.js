@@ -3,9 +3,8 @@
 // charts show what there was at a moment, to which a slider leads too.
 
 /** @import { makeTexts } from './texts.js' */
-import { seconds, setText } from './dom.js';
-import { TOKEN_COLUMNS } from './series.js';
-import { lowerBound } from './decimate.js';
+import { seconds, setText } from '../../components/js/dom.js';
+import { TOKEN_COLUMNS, lowerBound, upperBound } from './columns.js';
 
 export const RACE_TAIL = 4000;
 
@@ -27,17 +26,6 @@ export function columnsAt(columns, seconds) {
   for (const key of TOKEN_COLUMNS) cut[key] = columns[key].slice(0, tokens);
   for (const key of ['st', 'sm']) cut[key] = columns[key].slice(0, samples);
   return cut;
-}
-
-// How many of these values, which rise, are not above a limit.
-/** @param {number[]} values @param {number} limit */
-function upperBound(values, limit) {
-  let low = 0, high = values.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (values[middle] <= limit) low = middle + 1; else high = middle;
-  }
-  return low;
 }
 
 // texts: shows a part of each text. marks(seconds, columns): points at that moment on the charts, which show these

@@ -1,8 +1,7 @@
 // The first page: what this is, one story with its one number, the button that runs it here, and the other stories as
-// cards. The story's recording plays in the panel beside it. Text reaches the document through textContent only.
+// cards. The story's recording plays in the panel beside it.
 
-import { afterPress } from '../../components/js/press.js';
-import { add } from '../../components/js/add.js';
+import { add, afterPress, button } from '../../components/js/dom.js';
 
 const WHAT = 'Run one prompt through two setups of a Transformers model, and see what each optimization is worth, with proof.';
 const first = element.querySelector('.td-first'), findings = element.querySelector('.td-findings'), text = element.querySelector('.td-story-text');
@@ -12,7 +11,7 @@ const first = element.querySelector('.td-first'), findings = element.querySelect
 function paragraph(parent, className, words) {
   const node = add(parent, 'p', className);
   words.split('`').forEach((part, i) => {
-    if (i % 2) add(node, 'code', '', part); else node.append(document.createTextNode(part));
+    if (i % 2) add(node, 'code', '', part); else node.append(part);
   });
   return node;
 }
@@ -60,9 +59,9 @@ function drawFirst(one, noRuns) {
   add(said, 'span', '', one.headline);
   if (one.times) add(first, 'p', 'td-story-times', one.times);
   add(first, 'p', 'td-story-why', one.why);
-  const run = add(first, 'button', 'td-take', noRuns ? '\u25B6 Play the recording' : '\u25B6 Run it on this machine');
-  run.type = 'button';
-  run.addEventListener('click', () => { if (noRuns) play(one); else trigger('take', { name: one.name }); });
+  first.append(button('td-take', noRuns ? '\u25B6 Play the recording' : '\u25B6 Run it on this machine', '', () => {
+    if (noRuns) play(one); else trigger('take', { name: one.name });
+  }));
   paragraph(first, 'td-story-here', noRuns || one.here);
   const more = add(first, 'p', 'td-story-links');
   for (const [view, words] of [['compare', 'Compare a model of your own'], ['fit', 'What fits on my GPU?']].slice(noRuns ? 1 : 0)) {
@@ -76,15 +75,14 @@ function drawCards({ stories }, one) {
   findings.replaceChildren();
   add(findings, 'h3', '', 'More findings, each with its recording');
   for (const other of stories) {
-    const card = add(findings, 'button', 'td-finding');
-    card.type = 'button';
+    const card = button('td-finding', '', '', () => choose(other.name));
+    findings.append(card);
     if (other === one) card.setAttribute('aria-current', 'true');
     add(card, 'strong', '', other.title);
     const said = add(card, 'span', 'td-finding-number');
     if (other.number) add(said, 'b', '', other.number + ' ');
-    said.append(document.createTextNode(other.headline));
+    said.append(other.headline);
     drawCurves(card, other.curves);
-    card.addEventListener('click', () => choose(other.name));
   }
 }
 
@@ -100,9 +98,7 @@ function drawText(one, playing) {
     link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + now.recording });
   }
   one.played.filter((other) => other !== now).forEach(({ recording, shows }) => {
-    const play = add(recorded, 'button', 'td-story-also', 'Play: ' + (shows || 'the recording of this story'));
-    play.type = 'button';
-    play.addEventListener('click', () => choose(one.name, recording));
+    recorded.append(button('td-story-also', 'Play: ' + (shows || 'the recording of this story'), '', () => choose(one.name, recording)));
   });
   const said = add(text, 'div', 'td-story-words');
   one.text.forEach((words) => paragraph(said, '', words));
@@ -116,7 +112,7 @@ function drawText(one, playing) {
     const link = add(measured, 'a', '', title);
     link.href = '?' + new URLSearchParams({ view: 'claims', name });
     link.title = sentence;
-    measured.append(document.createTextNode(remark ? ' (' + remark + ').' : '.'));
+    measured.append(remark ? ' (' + remark + ').' : '.');
   }
   paragraph(claim, 'td-claim-found', one.found);
 }
