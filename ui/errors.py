@@ -9,7 +9,7 @@ import functools
 import logging
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import gradio as gr
 import msgspec
@@ -22,6 +22,7 @@ log = logging.getLogger("tokendyno.page")
 UNEXPECTED = "Something went wrong on the server. Your input is kept: try again. Details are in the server's log."
 
 Updates = dict[Any, Any]
+T = TypeVar("T")
 
 
 def log_unexpected(log: logging.Logger, what: str) -> None:
@@ -32,6 +33,14 @@ def log_unexpected(log: logging.Logger, what: str) -> None:
 def refusal(sentence: str) -> str:
     """The answer, as JSON, to a pull of a component that cannot be served."""
     return msgspec.json.encode({"error": sentence}).decode()
+
+
+def read_event(event: gr.EventData, kind: type[T], what: str) -> T:
+    """What the browser sent with an event, which may be anything; InputError with `what` if it is something else."""
+    try:
+        return msgspec.convert(event._data, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{what} cannot be read. Reload the page.") from error
 
 
 def shows_errors(message: gr.HTML) -> Callable[[Callable[..., Updates]], Callable[..., Updates]]:

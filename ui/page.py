@@ -39,8 +39,7 @@ from tokendyno.ui.fit.request import write_amounts
 from tokendyno.ui.history.page import history_page
 from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.picture import HEIGHT, WIDTH
-from tokendyno.ui.stories.page import stories_page
-from tokendyno.ui.stories.run_here import run_here
+from tokendyno.ui.stories.page import run_here, stories_page
 from tokendyno.ui.visitor import visitor_of
 from tokendyno.ui.worth.page import worth_page
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import gradio as gr
+import msgspec
 
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Request
@@ -22,7 +23,7 @@ from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.events import QUIET, Settled
 from tokendyno.ui.components.setting_chips import SettingChips
 from tokendyno.ui.components.stale_line import stale_value, unchanged
-from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.errors import Updates, read_event, shows_errors
 from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
 
@@ -37,6 +38,12 @@ class Arm(Protocol):
     @property
     def verdicts(self) -> gr.HTML:
         """What the arm is in short; a press of a fix fires "fix"."""
+
+
+class Fix(msgspec.Struct):
+    """What the browser sends: choices to be set, by axis."""
+
+    choices: dict[str, str]
 
 
 class Parts(NamedTuple):
@@ -136,12 +143,10 @@ class RunPage(ABC):
         return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
 
     def fix(self, arm: Arm) -> Callable[..., Updates]:
-        """Handler: a verdict's fix was pressed. InputError if the event has none."""
+        """Handler: a verdict's fix was pressed, or a chip taken off."""
 
         def apply(event: gr.EventData, *values: Any) -> Updates:
-            wanted = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
-            if not isinstance(wanted, dict) or not all(isinstance(v, str) for v in wanted.values()):
-                raise InputError("This fix cannot be read. Reload the page.")
+            wanted = read_event(event, Fix, "This fix").choices
             return edited(self.axes, arm.axes, values, wanted)
 
         return apply

@@ -4,7 +4,7 @@ from typing import Any
 
 from tokendyno.backend.arms.presets import arm_presets, prompts
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.ui.compare.arm_column import UNSUPPORTED
+from tokendyno.ui.compare.page import UNSUPPORTED
 from tokendyno.ui.compare.request import CUSTOM
 
 LIVE = "document.querySelector('#live .td-live')"

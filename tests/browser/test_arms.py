@@ -8,7 +8,7 @@ import pytest
 from tests.browser.driver import Driver
 from tests.browser.stored_runs import HOSTILE
 from tokendyno.backend.optimizations import prompt_axes
-from tokendyno.ui.compare.arm_column import UNSUPPORTED
+from tokendyno.ui.compare.page import UNSUPPORTED
 
 Open = Callable[..., Driver]
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
-"""The Batching page: the same requests to two arms, one live panel. Wiring only."""
+"""The Batching page: the same requests to two arms, one live panel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,20 +9,23 @@ import gradio as gr
 
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import Checked
-from tokendyno.backend.config import Request
+from tokendyno.backend.config import ArmRequest, Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.export.batch import batch_script
+from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes, subject_of
+from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
 from tokendyno.ui.address import asks_for_model, read_address
-from tokendyno.ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
 from tokendyno.ui.batching.panel import batch_panel
 from tokendyno.ui.batching.request import (
     ARMS,
     Fields,
     batch_axes,
     changed,
+    choice_values,
     read_arms,
     read_request,
     traffic_values,
@@ -30,12 +33,12 @@ from tokendyno.ui.batching.request import (
 from tokendyno.ui.batching.traffic_row import TrafficRow, traffic_row
 from tokendyno.ui.compare.code import code_panels, named_code, no_code
 from tokendyno.ui.compare.request import within
-from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
+from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled, verdict_box
 from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.stale_line import stale_line
 from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
-from tokendyno.ui.run_page import Parts, RunPage, first_facts
+from tokendyno.ui.run_page import Parts, RunPage, axis_dropdown, first_facts
 from tokendyno.ui.visitor import buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
@@ -81,7 +84,7 @@ def batching_page(bench: Bench) -> BatchControls:
 class _Page(RunPage):
     """The handlers of the page."""
 
-    def __init__(self, bench: Bench, parts: Parts, row: TrafficRow, arms: list[BatchArm]) -> None:
+    def __init__(self, bench: Bench, parts: Parts, row: TrafficRow, arms: "list[BatchArm]") -> None:
         super().__init__(bench, parts, arms, batch_axes())
         self.row, self.arms = row, arms
         checked = [part for arm in arms for part in (arm.verdicts, *_leading(arm).values())]
@@ -167,6 +170,64 @@ def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
     return None
 
 
-def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:
+def _leading(arm: "BatchArm") -> dict[str, gr.Dropdown]:
     """The controls of the axes about many requests, by axis."""
     return {axis.name: part for axis, part in zip(batch_axes(), arm.axes, strict=True) if axis.many_requests}
+
+
+# --- an arm's column: what it is in short, the axes about many requests, behind "All axes" the others ---
+
+
+class BatchArm(NamedTuple):
+    """The dropdowns of an arm in the order of `batch_axes`, and what it is in short."""
+
+    name: str
+    axes: list[gr.Dropdown]
+    verdicts: gr.HTML
+
+    @property
+    def key(self) -> str:
+        """How ids of this page call the arm."""
+        return f"batch-{self.name.lower()}"
+
+
+def batch_arm(name: str, choices: Mapping[str, str], facts: ModelFacts | None, machine: Machine) -> BatchArm:
+    """A column for one arm. `facts`: of the model that is selected when the page opens."""
+    key, shown = f"batch-{name.lower()}", offered(choices, facts, machine)
+    values = dict(zip(batch_axes(), choice_values(choices), strict=True))
+
+    def dropdown(axis: Optimization) -> gr.Dropdown:
+        titles = [(choice.title, choice.name) for choice in axis.choices]
+        visible = not axis.many_requests or axis.name in shown
+        return axis_dropdown(axis, titles, values[axis], key, visible=visible)
+
+    with gr.Column(elem_id=f"arm-{key}", elem_classes=["td-card", f"arm-{name.lower()}"], min_width=300):
+        asked = ArmRequest(name, dict(choices))
+        verdicts = verdict_box(f"verdicts-{key}", describe_titled(asked, arm_title(choices), key, None))
+        with gr.Row(elem_classes=["td-lead"]):
+            made = {axis: dropdown(axis) for axis in batch_axes() if axis.many_requests}
+        with gr.Row(elem_id=f"axes-{key}", elem_classes=["td-axes"]):
+            made |= {axis: dropdown(axis) for axis in batch_axes() if not axis.many_requests}
+    return BatchArm(name, [made[axis] for axis in batch_axes()], verdicts)
+
+
+def offered(choices: Mapping[str, str], facts: ModelFacts | None, machine: Machine) -> set[str]:
+    """The axes about many requests that have something to choose for this arm, or were set."""
+    subject = None if facts is None else subject_of(facts, machine, choices)
+    found = set()
+    for axis in batch_axes():
+        usable = any(
+            choice.name != axis.default
+            and not (subject and any(verdict.level == "blocked" for verdict in axis.verdicts(choice.name, subject)))
+            for choice in axis.choices
+        )
+        if axis.many_requests and (usable or choices.get(axis.name, axis.default) != axis.default):
+            found.add(axis.name)
+    return found
+
+
+def arm_title(choices: Mapping[str, str]) -> str:
+    """How an arm batches, in words."""
+    axis = next(one for one in all_axes() if one.name == "batching")
+    title = axis.choice(choices.get(axis.name, axis.default)).title
+    return "One after the other" if title == axis.off else f"{title.capitalize()} batching"

@@ -118,7 +118,7 @@ def code_texts(
 
 
 def named_code(model: str, arm: ArmRequest, text: str, more: str = "") -> Any:
-    """The update of a pane: its text, and in its label the name under which it is saved (`ui/js/script_name.js`)."""
+    """The update of a pane: its text, and in its label the name under which it is saved (`ui/js/page.js`)."""
     return gr.update(value=text, label=f"Arm {arm.name}: {more}{script_name(model, arm)}")
 
 

@@ -4,7 +4,7 @@ It opens on the window event "tokendyno-palette", which names the arm. What is t
 arm, the choices, and whether they replace the whole arm.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import gradio as gr
 import msgspec
@@ -30,7 +30,7 @@ _TEMPLATE = """
 class Taken(msgspec.Struct):
     """What the browser sends when an entry was taken."""
 
-    arm: str
+    arm: Literal["A", "B"]
     choices: dict[str, str]
     whole: bool
 

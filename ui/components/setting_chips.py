@@ -10,7 +10,7 @@ import msgspec
 
 from tokendyno.backend.errors import InputError
 from tokendyno.ui.components.html import component
-from tokendyno.ui.errors import Updates
+from tokendyno.ui.errors import Updates, read_event
 
 MOST_CHARACTERS = 24
 """Of a text in a chip."""
@@ -81,10 +81,10 @@ class SettingChips:
 
     def put_back(self, event: gr.EventData) -> Updates:
         """Handler of the event "back": the controls of these settings as the page opens."""
-        try:
-            names = [name for title in msgspec.convert(event._data, PutBack).titles for name in self.settings[title]]
-        except (msgspec.ValidationError, KeyError) as error:
-            raise InputError("What is to be put back cannot be read. Reload the page.") from error
+        titles = read_event(event, PutBack, "What is to be put back").titles
+        if not self.settings.keys() >= set(titles):
+            raise InputError("What is to be put back cannot be read. Reload the page.")
+        names = [name for title in titles for name in self.settings[title]]
         return {self.controls[name]: self.defaults[name] for name in names}
 
     def _text(self, names: Sequence[str], values: Mapping[str, object]) -> str:

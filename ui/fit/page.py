@@ -185,7 +185,7 @@ def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None
     """Connect "Run this": a row becomes arm B of the Compare page, with its model and batch size."""
 
     def take(event: gr.EventData, model: object, amounts: object) -> Updates:
-        choices = read_taken(event._data)
+        choices = read_taken(event)
         try:
             batch = read_whole("Batch size", read_amounts(amounts).batch)
         except InputError:  # the row was computed before

@@ -18,7 +18,18 @@ from tokendyno.ui.visitor import visitor_of
 
 TEMPLATE = f"""
 <h2 class="td-hidden">Runs</h2>
-<form class="td-search" role="search" aria-label="Runs" autocomplete="off"></form>
+<form class="td-search" role="search" aria-label="Runs" autocomplete="off">
+  <label class="td-field td-field-q"><span>Search</span><input type="search" name="q" maxlength="200"
+    placeholder="words of model, choices, prompt, verdict, name, note"></label>
+  <label class="td-field"><span>Model</span><input type="search" name="of" maxlength="200"
+    placeholder="part of its name"></label>
+  <label class="td-field"><span>Axis</span><select name="axis"><option value="">any</option></select></label>
+  <label class="td-field"><span>Machine</span><input type="search" name="machine" maxlength="200"
+    placeholder="such as H200"></label>
+  <label class="td-field"><span>From</span><input type="date" name="since"></label>
+  <label class="td-field"><span>To</span><input type="date" name="until"></label>
+  <button type="button" class="td-clear">Clear</button>
+</form>
 <p class="td-failure" role="alert"></p>
 <p class="td-unkept" role="status"></p>
 <div class="td-undo" role="status"></div>

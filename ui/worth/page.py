@@ -2,7 +2,7 @@
 which Compare leads. Wiring only: `tokendyno.backend.ablation` measures."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import gradio as gr
 import msgspec
@@ -19,7 +19,7 @@ from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.compare.request import ARMS, read_arms, read_request
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import component, text_line
-from tokendyno.ui.errors import Updates, refusal, shows_errors
+from tokendyno.ui.errors import Updates, read_event, refusal, shows_errors
 from tokendyno.ui.visitor import REFUSED, visitor_of
 from tokendyno.ui.worth.sources import sweep_template, worth_template
 
@@ -83,13 +83,9 @@ class _Handlers:
 
     def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
         """One arm is to be measured over sizes and choices."""
-        try:
-            wanted = msgspec.convert(event._data, SweepForm)
-            at = ARMS.index(wanted.arm)
-        except (msgspec.ValidationError, ValueError) as error:
-            raise InputError("What is to be swept cannot be read. Reload the page.") from error
+        wanted = read_event(event, SweepForm, "What is to be swept")
         asked = read_request(values)
-        asked = msgspec.structs.replace(asked, arms=[asked.arms[at]])
+        asked = msgspec.structs.replace(asked, arms=[asked.arms[ARMS.index(wanted.arm)]])
         course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
         return {self.sweeps.panel: course.id, self.sweeps.message: ""}
 
@@ -178,7 +174,7 @@ class Query(msgspec.Struct, forbid_unknown_fields=True):
 class SweepForm(msgspec.Struct, forbid_unknown_fields=True):
     """What the browser sends when a sweep is begun: names with their values, as they were typed."""
 
-    arm: str
+    arm: Literal["A", "B"]
     over: Annotated[list[tuple[str, str]], msgspec.Meta(min_length=1, max_length=2)]
     quality: bool
 

@@ -35,7 +35,7 @@ from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import WIDTH
 from tokendyno.backend.worker.prove.findings import find_all
-from tokendyno.ui.compare.arm_column import arm_controls, titles
+from tokendyno.ui.compare.page import arm_controls, titles
 
 AXES = all_axes()
 ROOT = Path(__file__).parents[3]

@@ -2,7 +2,7 @@
 
 from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.optimizations import prompt_axes
-from tokendyno.ui.compare.arm_column import UNSUPPORTED, titles
+from tokendyno.ui.compare.page import UNSUPPORTED, titles
 
 
 def marked(entries: list[tuple[str, str]]) -> set[str]:

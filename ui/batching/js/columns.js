@@ -104,8 +104,7 @@ function appendStep(batch, reply, i, from, to) {
   steps.padding.push(reply.pad[i]);
 }
 
-// The latest moment that an arm has told of.
-/** @param {Batch.Folded} batch */
+/** The latest moment that an arm has told of. @param {Batch.Folded} batch */
 export function lastMoment(batch) {
   const end = batch.steps.end;
   return end.length ? end[end.length - 1] : 0;
@@ -124,8 +123,7 @@ export function axisEnd(last, over) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8].map(factor => factor * unit).find(end => end >= last * 1.02) || 10 * unit;
 }
 
-// About `most` round numbers from 0 to `end`.
-/** @param {number} end @param {number} most */
+/** About `most` round numbers from 0 to `end`. @param {number} end @param {number} most */
 export function ticks(end, most) {
   const rough = end / Math.max(1, most), unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(factor => factor * unit).find(size => size >= rough);

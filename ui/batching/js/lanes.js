@@ -114,8 +114,7 @@ export function makeLanes(box, tip, choose) {
     if (view.pages.length) lane.fields.pages = drawPages(lane.pages.canvas, view);
   }
 
-  // views: one for each arm, see drawGantt, drawSlots and drawPages
-  /** @param {Batch.View[]} views */
+  /** views: one for each arm, see drawGantt, drawSlots and drawPages @param {Batch.View[]} views */
   function paint(views) {
     lanes.forEach((lane, i) => { lane.view = views[i]; draw(lane); });
   }

@@ -15,8 +15,7 @@ function firstToken(row) {
   return done || (row && row.end !== null) ? found : null;
 }
 
-// Tokens that it has: that of its prompt, and one for each decode step.
-/** @param {Batch.Row | undefined} row */
+/** Tokens that it has: that of its prompt, and one for each decode step. @param {Batch.Row | undefined} row */
 export function tokensOf(row) {
   return firstToken(row) === null ? 0 : row.tokens + 1;
 }
@@ -60,8 +59,7 @@ export function pieces(row, arrival, now) {
   return found;
 }
 
-// The figures of a request, in seconds; null where they are not known.
-/** @param {Batch.Row | undefined} row @param {number} arrival */
+/** The figures of a request, in seconds; null where they are not known. @param {Batch.Row | undefined} row @param {number} arrival */
 export function figuresOf(row, arrival) {
   const first = firstToken(row), start = startOf(row), tokens = tokensOf(row);
   const chunks = row ? row.bars.filter(bar => bar.kind === PREFILL) : [];

@@ -37,8 +37,7 @@ function claimChart(parent, figure) {
 
 const wordClass = (word) => word.replaceAll(' ', '-');
 
-// Everything about one claim, below its row.
-/** @param {HTMLElement} cell @param {Claims.ClaimView} claim */
+/** Everything about one claim, below its row. @param {HTMLElement} cell @param {Claims.ClaimView} claim */
 function drawDetail(cell, claim) {
   const box = add(cell, 'div', 'td-claim-detail');
   add(box, 'p', 'td-claim-said', claim.said);

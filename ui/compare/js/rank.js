@@ -19,8 +19,7 @@ function matchOfWord(entry, word) {
   if (aliases.some(one => one.startsWith(word))) return ALIAS + (entry.aliases.some(one => normalized(one) === word) ? 1.5 : aliases.includes(word) ? 1 : 0);
   return normalized([entry.title, entry.axis, entry.group, entry.summary, entry.words, ...entry.aliases].join(' ')).includes(word) ? SPOKEN : 0;
 }
-// 0: it does not match.
-/** @param {Palette.Entry} entry @param {string} typed */
+/** 0: it does not match. @param {Palette.Entry} entry @param {string} typed */
 function matchOf(entry, typed) {
   const words = wordsOf(typed).filter(word => !NOT_SAID.includes(word)), found = words.map(word => matchOfWord(entry, word));
   if (found.includes(0)) return 0;
@@ -34,6 +33,5 @@ export function ranked(entries, typed) {
   if (typed.trim()) found.sort(([a, m], [b, n]) => n - m || Number(a.state === 'cannot run') - Number(b.state === 'cannot run'));
   return found.map(([entry]) => entry);
 }
-// How what an entry adds is called (`key_of` of backend/runs/earlier.py).
-/** @param {Pick<Palette.Entry, 'choices' | 'whole'>} entry */
+/** How what an entry adds is called (`key_of` of backend/runs/earlier.py). @param {Pick<Palette.Entry, 'choices' | 'whole'>} entry */
 export const keyOf = ({ choices, whole }) => (whole ? 'whole ' : '') + Object.entries(choices).map(pair => pair.join('=')).sort().join(' ');

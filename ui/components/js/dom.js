@@ -160,8 +160,7 @@ export function focusWithin(box) {
   return focused instanceof HTMLElement && box.contains(focused) ? focused : null;
 }
 
-// Keys of the page: not those that somebody types into a field, nor those of a shortcut of the browser.
-/** @param {KeyboardEvent} event */
+/** Keys of the page: not those that somebody types into a field, nor those of a shortcut of the browser. @param {KeyboardEvent} event */
 export function isKeyOfPage(event) {
   const at = /** @type {HTMLElement} */ (event.composedPath()[0]);
   const alone = !event.ctrlKey && !event.metaKey && !event.altKey && !event.isComposing && !event.defaultPrevented;

@@ -3,8 +3,7 @@
 import { add, css } from './dom.js';
 import { drawPlot, plotIn, withoutMarkup } from './plot.js';
 
-// What no other beats in everything, from the fastest on, those that compete together.
-/** @param {Worth.Pareto} found */
+/** What no other beats in everything, from the fastest on, those that compete together. @param {Worth.Pareto} found */
 function frontOf(found) {
   const kinds = [...new Set(found.points.map(one => one.alike))];
   return kinds.flatMap(kind => found.points.filter(one => one.front && one.alike === kind).sort((a, b) => a.latency_s - b.latency_s));
@@ -35,8 +34,7 @@ function drawPareto(node, found) {
   });
 }
 
-// The chart under a title, with its numbers in words.
-/** @param {HTMLElement} parent @param {Worth.Pareto} found */
+/** The chart under a title, with its numbers in words. @param {HTMLElement} parent @param {Worth.Pareto} found */
 export function showPareto(parent, found) {
   const box = add(parent, 'figure', 'td-pareto'), plot = plotIn(box, found.quality ? 'Time, memory and quality' : 'Time and memory');
   const among = new Set(found.points.map(one => one.alike)).size > 1 ? ' of the same sizes' : '';

@@ -20,8 +20,7 @@ export function plotly() {
   });
 }
 
-// Plotly renders some markup in texts, so its characters are dropped.
-/** @param {string} text */
+/** Plotly renders some markup in texts, so its characters are dropped. @param {string} text */
 export function withoutMarkup(text) {
   return text.replace(/[<>&]/g, '');
 }

@@ -17,8 +17,7 @@ const KINDS = {
   state: ['#3ca951', 'state (flat)'], index: ['#9c6b4e', 'index (grows)'],
 };
 
-// What stays flat lies at the bottom, so that what grows on it is seen.
-/** @param {Fit.FitView} found */
+/** What stays flat lies at the bottom, so that what grows on it is seen. @param {Fit.FitView} found */
 export function drawKinds({ kinds: { contexts, kinds, said } }) {
   /** @type {HTMLElement} */
   const box = element.querySelector('.td-fit-kinds'), flat = ['state', 'window'].filter(kind => kind in kinds);

@@ -34,8 +34,7 @@ function draw() {
   drawWindows(found);
 }
 
-// Each row with "Run this", or the reason why it cannot run on this machine.
-/** @param {Fit.FitView} found @param {Fit.RowView[]} rows */
+/** Each row with "Run this", or the reason why it cannot run on this machine. @param {Fit.FitView} found @param {Fit.RowView[]} rows */
 function drawTable(found, rows) {
   const box = element.querySelector('.td-fit-rows');
   const left = box.scrollLeft;

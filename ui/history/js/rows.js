@@ -68,14 +68,12 @@ function changeCell(row, team) {
   return cell;
 }
 
-// The line of a run in the list; undefined where it is not among the runs that are shown.
-/** @param {string} id */
+/** The line of a run in the list; undefined where it is not among the runs that are shown. @param {string} id */
 function lineOfRun(id) {
   return [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === id);
 }
 
-// A form that is open stays at its run, with what was typed.
-/** @param {History.Found} found @param {boolean} team */
+/** A form that is open stays at its run, with what was typed. @param {History.Found} found @param {boolean} team */
 export function showRows(found, team) {
   const box = find('.td-runs'), focused = focusWithin(box), table = el('table'), form = box.querySelector('.td-edit');
   const focus = focused?.closest('tr') ? [focused.closest('tr').dataset.run, focused.dataset.pin || focused.className] : null;

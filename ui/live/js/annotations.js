@@ -30,8 +30,7 @@ export function annotationTraces(chart, axes, { head, series, hidden, axis, ink 
   return out;
 }
 
-// The line below the charts lists the first few of each arm; its tooltip lists all.
-/** @param {HTMLElement} box */
+/** The line below the charts lists the first few of each arm; its tooltip lists all. @param {HTMLElement} box */
 export function makeAnnotations(box) {
   return redrawn(box, (/** @type {Pick<Live.ArmHead, 'name' | 'marks'>[]} */ arms, /** @type {Live.Head['unit']} */ unit) => {
     const worded = one => (unit === 'forward' ? 'pass ' : 'token ') + count(one.token) + ': ' + one.text;

@@ -32,8 +32,7 @@ export function chartTraces(charts, view) {
   });
 }
 
-// Plotly's axes are named x, x2, x3.
-/** @param {number} i */
+/** Plotly's axes are named x, x2, x3. @param {number} i */
 export function axisSuffix(i) {
   return i ? i + 1 : '';
 }
@@ -68,8 +67,7 @@ function sourceOf(line, a, { head, series }) {
   return line.curve ? head.arms[a][line.curve] : series[a];
 }
 
-// The largest value of a chart, in the columns' own units.
-/** @param {Live.Chart} chart @param {Live.View} view */
+/** The largest value of a chart, in the columns' own units. @param {Live.Chart} chart @param {Live.View} view */
 function largestValue(chart, view) {
   let largest = 0;
   for (const line of chart.lines) view.series.forEach((_, a) => {
@@ -79,8 +77,7 @@ function largestValue(chart, view) {
   return largest;
 }
 
-// The smallest measured value of a chart, 0 where there is none.
-/** @param {Live.Chart} chart @param {Live.View} view */
+/** The smallest measured value of a chart, 0 where there is none. @param {Live.Chart} chart @param {Live.View} view */
 function smallestValue(chart, { series }) {
   let smallest = Infinity;
   for (const line of measuredLines(chart)) for (const columns of series) {
@@ -96,8 +93,7 @@ export function chartUnit(chart, view, zoomed) {
   return zoomed || byteUnit(largestValue(chart, view));
 }
 
-// Layer kinds that this model has: a line of zeros is left out.
-/** @param {Live.Chart} chart @param {Live.View} view @returns {string[]} */
+/** Layer kinds that this model has: a line of zeros is left out. @param {Live.Chart} chart @param {Live.View} view @returns {string[]} */
 export function layerKinds(chart, view) {
   const used = line => view.series.some((_, a) => {
     const source = sourceOf(line, a, view), values = source && source[line.column];
@@ -159,8 +155,7 @@ export function curveOffset(line, arm) {
   return line.at === 'length' ? arm.prompt_tokens : 0;
 }
 
-// Corners of a curve up to where the run ended, so that all charts end there.
-/** @param {number[]} x @param {number} end */
+/** Corners of a curve up to where the run ended, so that all charts end there. @param {number[]} x @param {number} end */
 function curveUntil(x, end) {
   const corners = x.filter(at => at <= end);
   return corners.length && corners.length < x.length && corners[corners.length - 1] < end ? [...corners, end] : corners;

@@ -15,8 +15,7 @@ export function cursorOf(series) {
   return [series.t.length, series.st.length, series.chars];
 }
 
-// The length of every column.
-/** @param {Live.Series} series */
+/** The length of every column. @param {Live.Series} series */
 export function lengthsOf(series) {
   return Object.fromEntries([...TOKEN_COLUMNS, 'st', 'sm'].map(key => [key, series[key].length]));
 }
@@ -57,8 +56,7 @@ export function replaceText(series, reply) {
   series.chars = reply.cn;
 }
 
-// First UTF-16 unit in which two texts differ, -1 if one is a prefix of the other.
-/** @param {string} a @param {string} b */
+/** First UTF-16 unit in which two texts differ, -1 if one is a prefix of the other. @param {string} a @param {string} b */
 export function firstDifference(a, b) {
   const end = Math.min(a.length, b.length);
   for (let i = 0; i < end; i++) if (a.charCodeAt(i) !== b.charCodeAt(i)) return i;
@@ -143,8 +141,7 @@ export function outlierTop(columns, first) {
 // refines. A bucket's size is a power of two and buckets begin at index 0, so they do not move while values are added, and
 // nothing shimmers.
 
-// First index whose x is >= value; x is ascending.
-/** @param {ArrayLike<number>} x @param {number} value */
+/** First index whose x is >= value; x is ascending. @param {ArrayLike<number>} x @param {number} value */
 export function lowerBound(x, value) {
   let low = 0, high = x.length;
   while (low < high) {
@@ -155,8 +152,7 @@ export function lowerBound(x, value) {
   return low;
 }
 
-// How many of these values, which rise, are not above a limit.
-/** @param {ArrayLike<number>} x @param {number} limit */
+/** How many of these values, which rise, are not above a limit. @param {ArrayLike<number>} x @param {number} limit */
 export function upperBound(x, limit) {
   let low = 0, high = x.length;
   while (low < high) {

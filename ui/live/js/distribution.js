@@ -117,8 +117,7 @@ export function makeDistribution(button, dialog, fewest) {
       dialog.querySelector('.td-close').addEventListener('click', () => dialog.close());
       dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
     },
-    // More values came, or the run ended.
-    /** @param {() => Parameters<typeof show> | null} read */
+    /** More values came, or the run ended. @param {() => Parameters<typeof show> | null} read */
     follow(read) { if (dialog.open && read()) show(...read()); },
   };
 }

@@ -79,8 +79,7 @@ export function makeLedger(box, codeFile) {
     return tr;
   }
 
-  // Fetched when it is opened: it may be long.
-  /** @param {string} words */
+  /** Fetched when it is opened: it may be long. @param {string} words */
   function codeOf(words) {
     const tr = el('tr', 'td-code-kept'), cell = add(tr, 'td'), part = add(cell, 'details');
     add(part, 'summary', '', 'Generated code: ' + words);

@@ -73,8 +73,7 @@ export function widthsOf(parts) {
   return known.map(seconds => seconds || whole / 5 || 1);
 }
 
-// The phases of each arm.
-/** @param {HTMLElement} box */
+/** The phases of each arm. @param {HTMLElement} box */
 export function makePhases(box) {
   /** @type {Live.Phased | null} */
   let head = null;

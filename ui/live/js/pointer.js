@@ -180,8 +180,7 @@ function pointedAt(chart, i, x, reach, { head, series, hidden, axis, units, tops
   return { token: nearest ?? Math.max(0, Math.round(x)) };
 }
 
-// What is known of the tokens at a place: their annotations, in words.
-/** @param {Live.Place} at @param {Live.View} view */
+/** What is known of the tokens at a place: their annotations, in words. @param {Live.Place} at @param {Live.View} view */
 function annotationsAt(at, { head, series, hidden }) {
   return head.arms.flatMap((arm, a) => {
     const index = at.token ?? lowerBound(series[a].t, at.second);

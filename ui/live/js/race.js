@@ -19,8 +19,7 @@ export function charactersAt(pace, firstAt, seconds) {
   return Math.floor(from[1] + (pace.n[next] - from[1]) * (seconds - from[0]) / (pace.t[next] - from[0]));
 }
 
-// The columns of an arm as they were after some seconds.
-/** @param {Live.Series} columns @param {number} seconds @returns {Live.Series} */
+/** The columns of an arm as they were after some seconds. @param {Live.Series} columns @param {number} seconds @returns {Live.Series} */
 export function columnsAt(columns, seconds) {
   const tokens = upperBound(columns.t, seconds), samples = upperBound(columns.st, seconds), cut = { ...columns };
   for (const key of TOKEN_COLUMNS) cut[key] = columns[key].slice(0, tokens);
@@ -102,8 +101,7 @@ export function makeRace(button, slider, clock, speed, texts, marks) {
     show();
   }
 
-  // To the next token of any arm, or to the one before.
-  /** @param {number} direction 1 or -1 */
+  /** To the next token of any arm, or to the one before. @param {number} direction 1 or -1 */
   function step(direction) {
     const times = series.flatMap(columns => columns.t);
     const found = direction > 0 ? Math.min(length, ...times.filter(time => time > at)) : Math.max(0, ...times.filter(time => time < at));

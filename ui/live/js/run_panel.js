@@ -112,8 +112,7 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
     pace(quiet, ended);
   }
 
-  // There is no such run, or it cannot be read.
-  /** @param {string} text */
+  /** There is no such run, or it cannot be read. @param {string} text */
   function refuse(text) {
     for (const name of ['status', 'empty-run']) setText(find('.td-' + name), '');
     setText(find('.td-failure'), text);
@@ -121,8 +120,7 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
     trigger('finished', { run, status: 'unknown' });
   }
 
-  // The title of the browser's tab: what is shown, or how long it still goes.
-  /** @param {string} text */
+  /** The title of the browser's tab: what is shown, or how long it still goes. @param {string} text */
   function entitle(text) {
     if (!links || text === titled) return;
     titled = text;
@@ -167,8 +165,7 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
   };
 }
 
-// Verdicts of the rules, possible interference with the measurement, and notes of the worker.
-/** @param {HTMLElement} box */
+/** Verdicts of the rules, possible interference with the measurement, and notes of the worker. @param {HTMLElement} box */
 function makeRemarks(box) {
   const add = (name, level, text) => {
     const line = el('li', level + ' arm-' + name.toLowerCase());
@@ -184,8 +181,7 @@ function makeRemarks(box) {
   });
 }
 
-// A bare panel shows no instruments: there is no run, or it failed before its first token.
-/** @param {boolean} on */
+/** A bare panel shows no instruments: there is no run, or it failed before its first token. @param {boolean} on */
 export function bare(on) {
   element.classList.toggle('td-bare', on);
 }
@@ -195,8 +191,7 @@ function link(selector) {
   return find(selector);
 }
 
-// The address bar names the run as well. '': there is none.
-/** @param {string} run @param {string} page */
+/** The address bar names the run as well. '': there is none. @param {string} run @param {string} page */
 function showLink(run, page) {
   find('.td-link').hidden = find('.td-files').hidden = !run;
   if (!run) return;

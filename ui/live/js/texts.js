@@ -17,8 +17,7 @@ export function writeText(body, text, difference) {
   body.append(mark, el('span', 'td-divergent', text.slice(difference)));
 }
 
-// A box for a text, which moves in it. Returns the part that holds the text.
-/** @param {HTMLElement} parent @param {string} label */
+/** A box for a text, which moves in it. Returns the part that holds the text. @param {HTMLElement} parent @param {string} label */
 export function textPane(parent, label) {
   const box = el('div', 'td-scroll'), body = add(box, 'div', 'td-body');
   Object.assign(box, { tabIndex: 0, role: 'region', ariaLabel: label });

@@ -31,8 +31,7 @@ export function makeTiles(box) {
     }
   }
 
-  // The note of both arms, or the text that only one has so far; a note with a number is left to the tooltip.
-  /** @param {string[]} notes */
+  /** The note of both arms, or the text that only one has so far; a note with a number is left to the tooltip. @param {string[]} notes */
   function commonNote(notes) {
     const [note, ...others] = new Set(notes.filter(Boolean));
     const all = notes.every(Boolean);

@@ -19,8 +19,7 @@ export function makeCard(box, act) {
   let shown = null;
   next.addEventListener('click', () => { if (act && shown?.next) act(shown.next); });
 
-  // `underway`: what is being done as long as there is nothing to compare.
-  /** @param {Live.Card | null} card @param {string} underway */
+  /** `underway`: what is being done as long as there is nothing to compare. @param {Live.Card | null} card @param {string} underway */
   function take(card, underway = '') {
     shown = card;
     box.hidden = !card && !underway;

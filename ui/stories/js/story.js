@@ -6,8 +6,7 @@ import { add, afterPress, button } from '../../components/js/dom.js';
 const WHAT = 'Run one prompt through two setups of a Transformers model, and see what each optimization is worth, with proof.';
 const first = element.querySelector('.td-first'), findings = element.querySelector('.td-findings'), text = element.querySelector('.td-story-text');
 
-// A paragraph; what stands between backquotes is code.
-/** @param {HTMLElement} parent @param {string} className @param {string} words */
+/** A paragraph; what stands between backquotes is code. @param {HTMLElement} parent @param {string} className @param {string} words */
 function paragraph(parent, className, words) {
   const node = add(parent, 'p', className);
   words.split('`').forEach((part, i) => {
@@ -22,8 +21,7 @@ function choose(name, recording) {
   trigger('choose', { name, recording });
 }
 
-// The curves of both arms; their scale is their own.
-/** @param {HTMLElement} parent @param {number[][]} curves */
+/** The curves of both arms; their scale is their own. @param {HTMLElement} parent @param {number[][]} curves */
 function drawCurves(parent, curves) {
   if (!curves.length) return;
   const space = 'http://www.w3.org/2000/svg', picture = document.createElementNS(space, 'svg');
@@ -39,8 +37,7 @@ function drawCurves(parent, curves) {
   parent.append(picture);
 }
 
-// Where nothing is run, the button plays the recording.
-/** @param {Story.ShownStory} one */
+/** Where nothing is run, the button plays the recording. @param {Story.ShownStory} one */
 function play(one) {
   if (one.batching) { location.search = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + one.played[0].recording }); return; }
   const race = document.querySelector('#story-live .td-race'), moment = document.querySelector('#story-live .td-scrub');

@@ -67,8 +67,7 @@ function heat(plot, found, map) {
   });
 }
 let begun = '';
-// The fields show what is swept, once.
-/** @param {Sweep.SweepView} found */
+/** The fields show what is swept, once. @param {Sweep.SweepView} found */
 const show = (found) => {
   if (begun === found.course.id) return;
   begun = found.course.id;
