@@ -135,7 +135,7 @@ export function makeCharts(charts) {
       if (wording.note) figure.annotations.push({
         text: withoutMarkup(wording.note), showarrow: false, xanchor: 'center', xref: 'paper', yref: 'paper', x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2,
       });
-      const legend = { orientation: 'h', x: tight ? x[0] - 0.02 : x[1], y: y[1], xanchor: tight ? 'left' : 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: tight ? 10 : 11 }, itemwidth: 30 };
+      const legend = { orientation: 'h', x: tight ? x[0] - (stacked ? 0 : 0.02) : x[1], y: y[1], xanchor: tight ? 'left' : 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
       figure['legend' + axisSuffix(i)] = legend;
     });
     return figure;
