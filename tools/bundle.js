@@ -13,7 +13,6 @@ const ENTRIES = {
   fair: 'ui/compare/js/fair.js',
   fit: 'ui/fit/js/result.js',
   fit_amounts: 'ui/fit/js/amounts.js',
-  fold: 'ui/compare/js/fold.js',
   frames: 'ui/js/frames.js',
   history: 'ui/history/js/page.js',
   live: 'ui/live/js/panel.js',

@@ -19,19 +19,18 @@ from tokendyno.backend.views.batch_live import BatchDelta
 from tokendyno.backend.views.fairness import Fairness
 from tokendyno.backend.views.glossary import Term
 from tokendyno.backend.views.live import Delta
-from tokendyno.ui.compare.arm_column import Fold
 from tokendyno.ui.compare.palette import Offers
 from tokendyno.ui.compare.verdicts import Verdicts
 from tokendyno.ui.components.setting_chips import ChipLine
 from tokendyno.ui.components.stale_line import Stale
 from tokendyno.ui.fit.request import Amounts
 from tokendyno.ui.history.answer import Changed, Refusal, Runs
-from tokendyno.ui.stories.view import Shown
+from tokendyno.ui.stories.page import Shown
 
 FILE = ROOT / "ui" / "js" / "values.d.ts"
 VALUES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "Advise": (AdviceView,),
-    "Arm": (Verdicts, Fold, Stale),
+    "Arm": (Verdicts, Stale),
     "Batch": (BatchDelta,),
     "Chips": (ChipLine,),
     "Claims": (ClaimsDocument,),

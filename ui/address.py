@@ -9,7 +9,7 @@ import gradio as gr
 import msgspec
 
 from tokendyno.backend.config import MAX_BATCH_SIZE
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.html import component
 
 PAGES = ("compare", "advise", "batching", "fit", "stories", "history", "claims", "worth")
 
@@ -62,7 +62,7 @@ def _whole(text: str | None, most: int) -> int | None:
 
 def address_bar() -> gr.HTML:
     """The component behind the address; its value is the page that is shown at first."""
-    return gr.HTML(value="", html_template="", js_on_load=bundle("address"), apply_default_css=False, elem_id="address")
+    return component("address", "", "address")
 
 
 def enter(page: str) -> str:

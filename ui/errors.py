@@ -1,15 +1,18 @@
-"""Turns an exception in an event handler into one sentence on the page and a traceback in the log.
+"""Turns what goes wrong while the page is answered into one sentence there, and a traceback in the log where it was not
+foreseen.
 
-Gradio would show the exception's text as it is, or a bare "Error". Here everything typed into the page is kept.
+Of an event handler Gradio would show the exception's text as it is, or a bare "Error". Here everything typed into the
+page is kept.
 """
 
 import functools
 import logging
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import gradio as gr
+import msgspec
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.redact import redact
@@ -19,11 +22,25 @@ log = logging.getLogger("tokendyno.page")
 UNEXPECTED = "Something went wrong on the server. Your input is kept: try again. Details are in the server's log."
 
 Updates = dict[Any, Any]
+T = TypeVar("T")
 
 
 def log_unexpected(log: logging.Logger, what: str) -> None:
     """Log the exception that is being handled, with its traceback, without secrets."""
     log.error("%s\n%s", what, redact(traceback.format_exc()))
+
+
+def refusal(sentence: str) -> str:
+    """The answer, as JSON, to a pull of a component that cannot be served."""
+    return msgspec.json.encode({"error": sentence}).decode()
+
+
+def read_event(event: gr.EventData, kind: type[T], what: str) -> T:
+    """What the browser sent with an event, which may be anything; InputError with `what` if it is something else."""
+    try:
+        return msgspec.convert(event._data, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{what} cannot be read. Reload the page.") from error
 
 
 def shows_errors(message: gr.HTML) -> Callable[[Callable[..., Updates]], Callable[..., Updates]]:

@@ -14,6 +14,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Scope
 
+from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses, is_advice
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -27,19 +28,18 @@ from tokendyno.ui.advise.page import advise_page
 from tokendyno.ui.api import endpoints
 from tokendyno.ui.batching.page import batching_page, wanted_run
 from tokendyno.ui.claims.page import claims_page
-from tokendyno.ui.compare.page import compare_page, device_line
+from tokendyno.ui.compare.page import compare_page
 from tokendyno.ui.components.events import QUIET
+from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.scripts import bundle
-from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.components.summary import machine_line
 from tokendyno.ui.errors import Updates
-from tokendyno.ui.fit.page import FitControls, fit_page
+from tokendyno.ui.fit.page import FitControls, fit_page, run_this
 from tokendyno.ui.fit.request import write_amounts
-from tokendyno.ui.fit.run_this import run_this
 from tokendyno.ui.history.page import history_page
 from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.picture import HEIGHT, WIDTH
-from tokendyno.ui.stories.page import stories_page
-from tokendyno.ui.stories.run_here import run_here
+from tokendyno.ui.stories.page import run_here, stories_page
 from tokendyno.ui.visitor import visitor_of
 from tokendyno.ui.worth.page import worth_page
 
@@ -52,14 +52,14 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
         with gr.Row(elem_id="masthead"):
             brand = "<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>"
             gr.HTML(brand, elem_id="brand", js_on_load=bundle("page"))
-            text_line("device", device_line(), classes="td-device")
+            text_line("device", machine_line(hardware.detect()), classes="td-device")
             if logins:
                 _account(demo)
         startup = text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
         address, courses = address_bar(), Courses(bench)
         with gr.Tabs(elem_id="pages", selected="compare") as pages:
             with gr.Tab("Stories", id="stories") as stories_tab:
-                told = stories_page(bench)
+                story = stories_page(bench)
             with gr.Tab("Compare", id="compare", render_children=True) as compare_tab:
                 compare = compare_page(bench, courses)
             with gr.Tab("Advise", id="advise", render_children=True) as advise_tab:
@@ -100,7 +100,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
         run_this(fit, compare, pages)
         advise_on_fit(fit, advise, pages)
         advise_on_compare(compare, advise, pages)
-        run_here(bench, told, compare, batching, pages)
+        run_here(bench, story, compare, batching, pages)
 
         def expect(first: object) -> None:
             if first:  # "" until `opened` has answered: the browser also tells which tab is selected at first
@@ -117,14 +117,14 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
                 bench.expect_run()
             updates: Updates = {address: page}  # `index_page` has opened its tab; whoever was faster has another by now
             updates |= claims.show() if page == "claims" else {}
-            return updates | told.open(asked.story) | _fit_values(fit, request)
+            return updates | story.open(asked.story) | _fit_values(fit, request)
 
         demo.load(lambda: " ".join(bench.messages), None, startup, **QUIET)
 
         def first_fit(request: gr.Request, page: object, *values: Any) -> Updates:
             return fit.show(request, *values) if page == "fit" else {fit.message: gr.skip()}
 
-        shown = [address, told.view, told.panel, claims.message, claims.result]
+        shown = [address, story.view, story.panel, claims.message, claims.result]
         loaded = demo.load(opened, None, [*shown, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
         loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
     return demo
@@ -157,10 +157,10 @@ def index_page(bench: Bench) -> Callable[[Scope, bytes], bytes]:
                     return Opened(page, found.title, found.description, run.id if run.ended else "")
         if page == "stories" and stories():
             named = read_address(request).story
-            told = next((one for one in stories() if one.name == named), first_story(bench.machine().device))
-            run_id = shipped_id(told.recording)
-            what = f"{told.found.partition('. ')[0].rstrip('.')}."
-            return Opened(page, told.title, what, run_id) if named == told.name else Opened(page, run=run_id)
+            story = next((one for one in stories() if one.name == named), first_story(bench.machine().device))
+            run_id = shipped_id(story.recording)
+            what = f"{story.found.partition('. ')[0].rstrip('.')}."
+            return Opened(page, story.title, what, run_id) if named == story.name else Opened(page, run=run_id)
         return Opened(page)
 
     return partial(finish_index, opens)
@@ -244,15 +244,15 @@ def finish_index(opens: Callable[[Scope], Opened], scope: Scope, whole: bytes) -
     title = f"{opened.title or opened.page.capitalize()} - {NAME}"
     root = _ROOT.search(rest)
     address = root[1].decode().rstrip("/") if root else ""
-    told = {"og:title": title, "og:description": opened.what, "og:type": "website", "og:url": address}
+    preview = {"og:title": title, "og:description": opened.what, "og:type": "website", "og:url": address}
     if address and scope["query_string"]:
-        told["og:url"] += "/?" + scope["query_string"].decode("latin-1")[:MAX_ADDRESS]
+        preview["og:url"] += "/?" + scope["query_string"].decode("latin-1")[:MAX_ADDRESS]
     if address and opened.run:
-        told["og:image"] = f"{address}/files/{quote(opened.run)}.png"
-        told |= {"og:image:width": str(WIDTH), "og:image:height": str(HEIGHT), "og:image:alt": opened.what}
-    card = "summary_large_image" if "og:image" in told else "summary"
+        preview["og:image"] = f"{address}/files/{quote(opened.run)}.png"
+        preview |= {"og:image:width": str(WIDTH), "og:image:height": str(HEIGHT), "og:image:alt": opened.what}
+    card = "summary_large_image" if "og:image" in preview else "summary"
     head = f"<title>{html.escape(title)}</title>" + "".join(
-        f'<meta property="{name}" content="{html.escape(text)}">' for name, text in told.items() if text
+        f'<meta property="{name}" content="{html.escape(text)}">' for name, text in preview.items() if text
     )
     head += f'<meta name="description" content="{html.escape(opened.what)}"><meta name="twitter:card" content="{card}">'
     before = _PREVIEW.sub(b"", before).replace(_HEAD, _HEAD + head.encode(), 1)

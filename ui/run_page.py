@@ -1,11 +1,13 @@
-"""What pages that start runs have in common: handlers of their live panel, and what decides their first controls."""
+"""What pages that start runs have in common: controls of arms, and handlers that check, start, stop and show."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import gradio as gr
+import msgspec
 
+from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -14,56 +16,178 @@ from tokendyno.backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.sentences import origin_sentence
+from tokendyno.ui.compare.code import CodePanels, checked_there
 from tokendyno.ui.compare.request import what_pairs
-from tokendyno.ui.components.axis_values import edited
-from tokendyno.ui.components.stale_line import unchanged
-from tokendyno.ui.errors import Updates
+from tokendyno.ui.components.axis_values import all_known, edited, values_of
+from tokendyno.ui.components.counting import wire_counting
+from tokendyno.ui.components.events import QUIET, Settled
+from tokendyno.ui.components.setting_chips import SettingChips
+from tokendyno.ui.components.stale_line import stale_value, unchanged
+from tokendyno.ui.errors import Updates, read_event, shows_errors
 from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
 
 
-class RunPage(ABC):
-    """Handlers of one page. They hold no state: all of it is in the controls and in the run log.
+class Arm(Protocol):
+    """The column of an arm."""
 
+    @property
+    def axes(self) -> list[gr.Dropdown]:
+        """One control for each axis of the page."""
+
+    @property
+    def verdicts(self) -> gr.HTML:
+        """What the arm is in short; a press of a fix fires "fix"."""
+
+
+class Fix(msgspec.Struct):
+    """What the browser sends: choices to be set, by axis."""
+
+    choices: dict[str, str]
+
+
+class Parts(NamedTuple):
+    """Of such a page.
+
+    name     of the page, as in its address
+    fields   all that is typed or chosen but the arms, the model first
+    chips    the line that says what Run does, with what is not the default
     message  the sentence about what was typed or pressed last
+    stale    whether the results are of other settings
     """
 
-    def __init__(self, bench: Bench, message: gr.HTML, live: gr.HTML) -> None:
-        self.bench, self.message, self.live = bench, message, live
+    name: str
+    fields: Sequence[Any]
+    run: gr.Button
+    stop: gr.Button
+    chips: SettingChips
+    message: gr.HTML
+    stale: gr.HTML
+    live: gr.HTML
+    code: CodePanels
+
+
+class RunPage(ABC):
+    """Handlers of one page. They hold no state: all of it is in the controls and in the run log. `shown`: id of a run.
+
+    axes     of each arm
+    inputs   all that is typed or chosen
+    asked    the same with what the scripts are for, in the order in which events pass it
+    """
+
+    def __init__(self, bench: Bench, parts: Parts, arms: Sequence[Arm], axes: Sequence[Optimization]) -> None:
+        self.bench, self.parts, self.columns, self.axes = bench, parts, arms, axes
+        self.message, self.live, self.code = parts.message, parts.live, parts.code
+        self.inputs: list[Any] = [*parts.fields, *(axis for arm in arms for axis in arm.axes)]
+        self.asked: list[Any] = [*self.inputs, parts.code.gpu, parts.code.gpus]
+        self.run_and_stop: list[Any] = [parts.run, parts.stop]
+
+    @abstractmethod
+    def read(self, values: Sequence[object]) -> Request:
+        """The request for these values. InputError where they are none."""
+
+    @abstractmethod
+    def changed(self, ran: Request, wanted: Request) -> list[str]:
+        """What was edited since a run."""
 
     @abstractmethod
     def check(self, shown: Any, *values: Any) -> Updates:
-        """What the page says of the present values of its controls. `shown`: id of a run."""
+        """What the page says of the present values of its controls."""
 
     @abstractmethod
-    def buttons(self, state: Buttons) -> Updates:
-        """Which of the page's buttons can be pressed."""
+    def attach(self, request: gr.Request) -> Updates:
+        """The page was opened: show a run, with its settings."""
 
-    def pressable(self, state: Buttons) -> Buttons:
-        """The same without Run, where nothing is run."""
-        return state[0] and self.bench.limits.runs, state[1]
+    # --- events -----------------------------------------------------------------------------------
 
-    def what_run_does(self, request: Request) -> str:
-        """What a press of Run does, or why there is none."""
-        return f"{what_pairs(request)}." if self.bench.limits.runs else NO_RUNS
+    def wire(
+        self, checked: Sequence[Any], typed: Sequence[Any], presses: Sequence[Any], more: Sequence[Any]
+    ) -> Settled:
+        """Connect the events that all such pages have. `checked`: what `check` updates; `typed`: texts, which are
+        looked at once they are left; `presses`: events that start a run; `more`: what `attach` sets besides."""
+        safe, chips = shows_errors(self.message), self.parts.chips
+        wire_counting(self.parts.fields[0], self.message, self.bench, safe)  # before the check that it announces
+        settled = Settled(self.parts.name)
+        edited = [*self.inputs, self.code.gpu, self.code.gpus]
+        changes = [part.blur if any(part is one for one in typed) else part.change for part in edited]
+        shown = [self.live, self.message, *self.asked]
+        settled.after(changes)(safe(self.check_on_change), shown, checked, trigger_mode="always_last", **QUIET)
+        put_back = chips.line.back(safe(chips.put_back), None, [*chips.controls.values(), self.message], **QUIET)
+        put_back.then(None, None, None, js=settled.changed, **QUIET)  # texts may be all that it has changed
+        for arm in self.columns:
+            outputs = [*arm.axes, self.message]
+            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, outputs, trigger_mode="multiple", **QUIET)
+        begun = [self.live, self.message, *self.run_and_stop]
+        # a press while another is being answered waits for that
+        gr.on(presses, safe(self.run), [self.live, *self.asked], begun, trigger_mode="always_last", **QUIET)
+        self.parts.stop.click(safe(self.stop), self.live, [self.message], **QUIET)
+        context = gr.context.Context.root_block
+        assert context is not None
+        self.finish = self.live.finished(safe(self.finished), self.live, [*self.run_and_stop, self.message], **QUIET)
+        self.opened = context.load(safe(self.attach), None, [*self.inputs, *begun, *more], **QUIET)
+        self.opened.then(safe(self.check_first), [self.live, *self.asked], checked, **QUIET)
+        return settled
+
+    # --- arms -------------------------------------------------------------------------------------
 
     def check_on_change(self, shown: Any, said: object, *values: Any) -> Updates:
-        """The same when a control was changed. It takes a sentence away only if that was there when the values were
+        """`check` when a control was changed. It takes a sentence away only if that was there when the values were
         sent (`said`): what a press was answered meanwhile, to newer values, stays."""
         updates = self.check(shown, *values)
         stays = not said and not updates.get(self.message)
         return {part: update for part, update in updates.items() if not (stays and part is self.message)}
 
     def check_first(self, shown: Any, *values: Any) -> Updates:
-        """The same when the page was opened; the message of whatever was opened stays."""
+        """`check` when the page was opened; the message of whatever was opened stays."""
         updates = self.check(shown, *values)
         return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
 
-    def start(self, request: gr.Request, shown: Any, asked: Callable[[], Request]) -> Updates:
-        """Queue a run and show it."""
+    def fix(self, arm: Arm) -> Callable[..., Updates]:
+        """Handler: a verdict's fix was pressed, or a chip taken off."""
+
+        def apply(event: gr.EventData, *values: Any) -> Updates:
+            wanted = read_event(event, Fix, "This fix").choices
+            return edited(self.axes, arm.axes, values, wanted)
+
+        return apply
+
+    def what_run_does(self, request: Request) -> str:
+        """What a press of Run does, or why there is none."""
+        return f"{what_pairs(request)}." if self.bench.limits.runs else NO_RUNS
+
+    def scripts(
+        self,
+        request: Request,
+        facts: ModelFacts,
+        results: Mapping[str, Checked],
+        codes: Callable[[int, Checked, bool], Updates],
+        gpu: object,
+        gpus: object,
+    ) -> Updates:
+        """Each arm as a script for this machine, where `results` are what was checked, or for GPUs that need not be
+        here, with what would happen there. `codes`: the updates of an arm by its index; without True no folder of this
+        machine is named."""
+        try:
+            results, there = checked_there(self.bench, request, facts, results, gpu, gpus)
+        except InputError as error:
+            return self.code.none(str(error))
+        updates: Updates = {self.code.there: there}
+        for at, found in enumerate(results.values()):
+            updates |= codes(at, found, self.bench.local_paths and not there)
+        return updates
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def buttons(self, state: Buttons) -> Updates:
+        """Which of Run and Stop can be pressed: never Run, where nothing is run."""
+        run, stop = state[0] and self.bench.limits.runs, state[1]
+        return {self.parts.run: gr.update(interactive=run), self.parts.stop: gr.update(interactive=stop)}
+
+    def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
+        """Run was pressed: queue a run and show it."""
         if buttons_of(self.known(shown), request) == BUSY:  # before the buttons were greyed
             return {}
-        run_id = self.bench.submit(asked(), visitor_of(request))
+        run_id = self.bench.submit(self.read(values), visitor_of(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
 
     def stop(self, request: gr.Request, run_id: Any) -> Updates:
@@ -75,6 +199,11 @@ class RunPage(ABC):
         """The panel has shown the end of its run."""
         return self.buttons(buttons_of(self.known(run_id), request))
 
+    def stale(self, shown: Any, wanted: Request | None) -> str:
+        """The value of the stale line for what the controls ask for; None: they cannot be read."""
+        run = self.known(shown)
+        return stale_value(run, None if run is None or wanted is None else self.changed(run.request, wanted))
+
     def recorded(self, shown: Any, stale: str) -> bool:
         """Whether a run is shown, with its settings, that was made elsewhere. `stale`: the value of the stale line."""
         run = self.known(shown)
@@ -84,21 +213,28 @@ class RunPage(ABC):
         """The run of that id, which may be anything."""
         return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
 
+    def arms_of(self, run: Run) -> Updates:
+        """Updates that show the arms of a run; choices that no longer exist are left alone."""
+        updates: Updates = {}
+        for arm, asked in zip(self.columns, run.request.arms, strict=False):
+            if all_known(self.axes, asked.choices):
+                updates |= zip(arm.axes, values_of(self.axes, asked.choices), strict=True)
+        return updates
 
-def fixes(axes: Sequence[Optimization], controls: Sequence[gr.Dropdown]) -> Callable[..., Updates]:
-    """Handler: a verdict's fix was pressed, for the arm with these controls. InputError if the event has none."""
 
-    def apply(event: gr.EventData, *values: Any) -> Updates:
-        asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
-        if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
-            raise InputError("This fix cannot be read. Reload the page.")
-        return edited(axes, controls, values, asked)
-
-    return apply
+def axis_dropdown(
+    axis: Optimization, titles: Sequence[tuple[str, str]], value: str, arm: str, **more: Any
+) -> gr.Dropdown:
+    """The control of an axis. `arm`: as in the ids of its column."""
+    free = any(choice.values for choice in axis.choices)
+    elem_id = f"axis-{arm}-{axis.name}"
+    return gr.Dropdown(
+        titles, value=value, label=axis.title, min_width=96, allow_custom_value=free, elem_id=elem_id, **more
+    )
 
 
 def first_facts() -> ModelFacts | None:
-    """Facts of the default model, which decide what is folded at first; None if it cannot be read."""
+    """Facts of the default model, which decide what is offered at first; None if it cannot be read."""
     try:
         return resolve(DEFAULT_MODEL)
     except InputError:

@@ -13,6 +13,37 @@ STYLES = [*SHEETS, *(Path(__file__).resolve().parent / page / "style.css" for pa
 _SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Liberation Mono", "monospace")
 
+_SAME = {
+    "block_background_fill": "transparent",
+    "block_border_width": "0px",
+    "block_shadow": "none",
+    "block_title_text_color": "*body_text_color_subdued",
+}
+_COLOURS = {
+    "body_background_fill": ("white", "#11151c"),
+    "background_fill_primary": ("white", "#171c25"),
+    "background_fill_secondary": ("#f6f7f9", "#1d232e"),
+    "input_background_fill": ("white", "#11151c"),
+    "input_border_color": ("#cbd2dc", "#3a4352"),
+    "border_color_primary": ("#e1e5eb", "#2c3440"),
+    "body_text_color": ("#1b2230", "#e6e9ef"),
+    "body_text_color_subdued": ("#586174", "#9aa4b5"),
+    "button_primary_background_fill": ("#1b2230", "#e6e9ef"),
+    "button_primary_background_fill_hover": ("#333d50", "white"),
+    "button_primary_text_color": ("white", "#11151c"),
+    "button_secondary_background_fill": ("#eceff3", "#2c3440"),
+    "button_secondary_background_fill_hover": ("#dfe4ea", "#3a4352"),
+}
+"""Light and dark."""
+
+_SIZES = {
+    "block_padding": "0px",
+    "block_label_text_size": "12px",
+    "block_title_text_size": "12px",
+    "block_title_text_weight": "500",
+    "input_border_width": "1px",
+}
+
 
 def theme() -> gr.themes.Base:
     """Gradio's base theme with less spacing and this page's colours."""
@@ -26,47 +57,9 @@ def theme() -> gr.themes.Base:
         font=_SANS,
         font_mono=_MONO,
     )
-    return base.set(
-        body_background_fill="white",
-        body_background_fill_dark="#11151c",
-        background_fill_primary="white",
-        background_fill_primary_dark="#171c25",
-        background_fill_secondary="#f6f7f9",
-        background_fill_secondary_dark="#1d232e",
-        block_background_fill="transparent",
-        block_background_fill_dark="transparent",
-        block_border_width="0px",
-        block_border_width_dark="0px",
-        block_padding="0px",
-        block_label_text_size="12px",
-        block_title_text_size="12px",
-        block_title_text_weight="500",
-        block_title_text_color="*body_text_color_subdued",
-        block_title_text_color_dark="*body_text_color_subdued",
-        block_shadow="none",
-        block_shadow_dark="none",
-        input_background_fill="white",
-        input_background_fill_dark="#11151c",
-        input_border_width="1px",
-        input_border_color="#cbd2dc",
-        input_border_color_dark="#3a4352",
-        border_color_primary="#e1e5eb",
-        border_color_primary_dark="#2c3440",
-        body_text_color="#1b2230",
-        body_text_color_dark="#e6e9ef",
-        body_text_color_subdued="#586174",
-        body_text_color_subdued_dark="#9aa4b5",
-        button_primary_background_fill="#1b2230",
-        button_primary_background_fill_hover="#333d50",
-        button_primary_text_color="white",
-        button_primary_background_fill_dark="#e6e9ef",
-        button_primary_background_fill_hover_dark="white",
-        button_primary_text_color_dark="#11151c",
-        button_secondary_background_fill="#eceff3",
-        button_secondary_background_fill_hover="#dfe4ea",
-        button_secondary_background_fill_dark="#2c3440",
-        button_secondary_background_fill_hover_dark="#3a4352",
-    )
+    light = _SIZES | _SAME | {name: colour for name, (colour, _) in _COLOURS.items()}
+    dark = _SAME | {name: colour for name, (_, colour) in _COLOURS.items()}
+    return base.set(**light, **{f"{name}_dark": value for name, value in dark.items()})
 
 
 def style() -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from tokendyno.backend.arms.presets import arm_presets, prompts
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.ui.compare.arm_column import UNSUPPORTED
+from tokendyno.ui.compare.page import UNSUPPORTED
 from tokendyno.ui.compare.request import CUSTOM
 
 LIVE = "document.querySelector('#live .td-live')"
@@ -68,13 +68,13 @@ class Driver:
     def choose(self, control: str, name: str, sign: str = "") -> None:
         """Choose an option of a dropdown by the name behind its title. `sign`: what stands behind the title."""
         if control.startswith(("preset-", "axis-")):
-            self.show_form(control.split("-")[1])
+            self.show_axes(control.split("-")[1])
         self.page.locator(f"#{control} input").click()
         option = titles(control)[name] + sign
         self.page.locator(f"#{control}").get_by_role("option", name=option, exact=True).click()
 
-    def show_form(self, arm: str) -> None:
-        """Show the plain form of arm "a" or "b": its preset, and its axes."""
+    def show_axes(self, arm: str) -> None:
+        """Show the preset and all axes of arm "a" or "b"."""
         button = self.page.locator(f"#verdicts-{arm} .td-form")
         if button.get_attribute("aria-expanded") == "false":
             button.click()
@@ -89,12 +89,6 @@ class Driver:
         """What an arm shows as differing from the defaults."""
         shown = self.page.locator(f"#verdicts-{arm} .td-chip").all_inner_texts()
         return [" ".join(text.replace("\u00d7", "").split()) for text in shown]
-
-    def unfold(self, arm: str) -> None:
-        """Show all axes of arm "a" or "b"."""
-        self.show_form(arm)
-        self.page.locator(f"#fold-{arm} .td-more").click()
-        self.page.locator(f"#axis-{arm}-loop input").wait_for(state="visible")
 
     def type(self, control: str, text: str) -> None:
         """Fill a field and leave it."""

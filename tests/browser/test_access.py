@@ -79,7 +79,7 @@ def compare_states(user: Driver, look: Look) -> None:
     page = user.page
     look.at("finished")
     page.click("#more-button")
-    user.unfold("b")
+    user.show_axes("b")
     page.locator("button.label-wrap").first.click()  # the scripts
     page.locator(".cm-scroller").first.wait_for()
     page.locator(".td-details summary").first.click()

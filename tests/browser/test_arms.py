@@ -1,4 +1,4 @@
-"""Which options an arm shows, which are folded, and its script under Code."""
+"""Which options an arm shows, and its script under Code."""
 
 import ast
 from collections.abc import Callable
@@ -8,18 +8,16 @@ import pytest
 from tests.browser.driver import Driver
 from tests.browser.stored_runs import HOSTILE
 from tokendyno.backend.optimizations import prompt_axes
-from tokendyno.ui.compare.arm_column import UNSUPPORTED
+from tokendyno.ui.compare.page import UNSUPPORTED
 
 Open = Callable[..., Driver]
 pytestmark = pytest.mark.slow
 DEFAULTS = "?run=broken"
 """Arm A as it is when nothing was chosen, arm B without windows."""
-FOLDED = [axis.name for axis in prompt_axes() if not axis.leading]
 
 
 def visible(user: Driver, arm: str = "a") -> set[str]:
-    """Axes of an arm whose control can be seen in its plain form."""
-    user.show_form(arm)
+    """Axes of an arm whose control can be seen."""
     return {axis.name for axis in prompt_axes() if user.page.locator(f"#axis-{arm}-{axis.name}").is_visible()}
 
 
@@ -88,15 +86,14 @@ def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     shows(user, "Pocket, 5M: cache=static.", "all-a")
 
 
-def test_forms_unfold_by_keyboard_and_say_what_cannot_run_and_what_gave_way(open_page: Open) -> None:
+def test_all_axes_are_shown_by_keyboard_and_say_what_cannot_run_and_what_gave_way(open_page: Open) -> None:
     user = open_page(DEFAULTS)
-    assert visible(user) == {axis.name for axis in prompt_axes()} - set(FOLDED)
-    more = user.page.locator("#fold-a .td-more")
-    assert f"({len(FOLDED)})" in more.inner_text() and more.get_attribute("aria-expanded") == "false"
-    more.focus()
+    every = user.page.locator("#verdicts-a .td-form")
+    assert visible(user) == set() and every.get_attribute("aria-expanded") == "false"
+    every.focus()
     user.page.keyboard.press("Enter")
-    assert visible(user) == {axis.name for axis in prompt_axes()} and more.get_attribute("aria-expanded") == "true"
-    assert visible(user, "b") == {axis.name for axis in prompt_axes()} - set(FOLDED)
+    assert visible(user) == {axis.name for axis in prompt_axes()} and every.get_attribute("aria-expanded") == "true"
+    assert visible(user, "b") == set()
 
     user.choose("preset-b", "quantized-cache", UNSUPPORTED)
     line = user.page.locator("#verdicts-b .td-verdict.blocked").first

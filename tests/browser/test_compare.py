@@ -83,7 +83,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
 def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "baseline")
-    user.unfold("a")
+    user.show_axes("a")
     user.choose("axis-a-loop", "own")
     fix = user.page.locator("#verdicts-a .td-verdict.blocked .td-fix")
     fix.wait_for()

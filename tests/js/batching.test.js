@@ -2,10 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { appendBatch, batchCursor, emptyBatch } from '../../ui/batching/js/columns.js';
-import { ganttHeight, rowHeight } from '../../ui/batching/js/gantt.js';
+import { ganttHeight, rowHeight } from '../../ui/batching/js/canvases.js';
+import { appendBatch, axisEnd, batchCursor, emptyBatch, mapLines, pageMap, slotColumns, stepAt, ticks } from '../../ui/batching/js/columns.js';
 import { describeRequest, figuresOf, pieces, reasonAt, stateOf } from '../../ui/batching/js/requests.js';
-import { axisEnd, mapLines, pageMap, slotColumns, stepAt, ticks } from '../../ui/batching/js/scales.js';
 
 const ROW = {
   bars: [
@@ -24,9 +23,9 @@ test('a request is drawn from its arrival to its end', () => {
 });
 
 test('its figures are known once it has come that far', () => {
-  assert.deepEqual(figuresOf(ROW, 0), { waited: 1, ttft: 2, perToken: 1, total: 4, tokens: 3, chunks: 1, padding: 3, held: 1 });
+  assert.deepEqual(figuresOf(ROW, 0), { waited: 1, ttft: 2, perToken: 1, total: 4, tokens: 3, chunks: 1, padding: 3, idle: 1 });
   assert.deepEqual(figuresOf(undefined, 0), {
-    waited: null, ttft: null, perToken: null, total: null, tokens: 0, chunks: 0, padding: 0, held: 0,
+    waited: null, ttft: null, perToken: null, total: null, tokens: 0, chunks: 0, padding: 0, idle: 0,
   });
   assert.deepEqual([stateOf(ROW, 0, 9), stateOf(undefined, 2, 1), stateOf(undefined, 0, 1)], ['done', 'later', 'queued']);
   assert.deepEqual([0.1, 0.3, 9].map(at => reasonAt(ROW, at)), ['requests', 'requests', 'pages']);

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chartTraces, chartUnit, curveAt, curveLabels } from '../../ui/live/js/chart_data.js';
 import { cumulativeOf, histogramOf, latenciesOf, quantileOf } from '../../ui/live/js/distribution.js';
-import { indexAt } from '../../ui/live/js/readout.js';
-import { indicesOf, momentOn, outlierTop, timeAt, tokenAt, translated } from '../../ui/live/js/windows.js';
+import { indicesOf, momentOn, outlierTop, timeAt, tokenAt, translated } from '../../ui/live/js/columns.js';
+import { indexAt } from '../../ui/live/js/pointer.js';
 
 const COLUMNS = { t: [1, 2, 4], st: [0, 1, 2, 3] };
 

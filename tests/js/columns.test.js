@@ -2,11 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decimate, lowerBound } from '../../ui/live/js/decimate.js';
-import { byteUnit, count, seconds } from '../../ui/live/js/dom.js';
-import { csvOf } from '../../ui/live/js/download.js';
+import { byteUnit, count, seconds } from '../../ui/components/js/dom.js';
+import { appendReply, csvOf, cursorOf, decimate, emptySeries, firstDifference, lowerBound } from '../../ui/live/js/columns.js';
 import { charactersAt, columnsAt } from '../../ui/live/js/race.js';
-import { appendReply, cursorOf, emptySeries, firstDifference } from '../../ui/live/js/series.js';
 
 function noise(n) {
   let state = 3;

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axisEnd } from '../../ui/fit/js/chart.js';
-import { nearest, stopsTo } from '../../ui/fit/js/stops.js';
+import { axisEnd, nearest, stopsTo } from '../../ui/fit/js/chart.js';
 
 test('a slider stops at powers of two and half way between, and at the end', () => {
   assert.deepEqual(stopsTo(20), [1, 2, 3, 4, 6, 8, 12, 16, 20]);

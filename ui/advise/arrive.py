@@ -10,12 +10,11 @@ from tokendyno.backend.fit.device import THIS, is_size
 from tokendyno.backend.hardware.gpu_specs import find_gpu
 from tokendyno.ui.advise.page import NEW_TOKENS, PROMPT_TOKENS, AdviseControls
 from tokendyno.ui.compare.page import CompareControls
-from tokendyno.ui.components.events import QUIET
+from tokendyno.ui.components.events import FOCUS_RUN, QUIET
 from tokendyno.ui.components.inputs import read_text, read_whole
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.fit.page import FitControls
 from tokendyno.ui.fit.request import read_amounts
-from tokendyno.ui.fit.run_this import FOCUS_RUN
 
 
 class Asked(msgspec.Struct):

@@ -21,12 +21,9 @@ from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.quality.texts import LEAST_WORDS, YOURS, passages
 from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.events import QUIET
+from tokendyno.ui.components.html import component, text_line
 from tokendyno.ui.components.inputs import model_input, number_input, read_own_text, read_text, read_whole
-from tokendyno.ui.components.pulls import refusal
-from tokendyno.ui.components.scripts import bundle
-from tokendyno.ui.components.text_line import text_line
-from tokendyno.ui.errors import Updates, shows_errors
-from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.errors import Updates, refusal, shows_errors
 from tokendyno.ui.visitor import REFUSED, visitor_of
 
 BUDGETS = ("2m", "5m", "10m", "20m", "1h")
@@ -218,11 +215,4 @@ def _panel(courses: Courses, expected: _Expected) -> gr.HTML:
     def pull(question: Any) -> str:
         return answer(courses, expected, question)
 
-    return gr.HTML(
-        value="",
-        html_template=ADVISE_TEMPLATE,
-        js_on_load=bundle("advise", plotly=plotly_address(), key_of_address="advice"),
-        server_functions=[pull],
-        apply_default_css=False,
-        elem_id="advise",
-    )
+    return component("advise", ADVISE_TEMPLATE, "advise", functions=[pull], plots=True, key_of_address="advice")

@@ -1,4 +1,4 @@
-"""The Batching page: the same requests to two arms, one live panel. Wiring only."""
+"""The Batching page: the same requests to two arms, one live panel."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -9,39 +9,37 @@ import gradio as gr
 
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import Checked
-from tokendyno.backend.config import Request
+from tokendyno.backend.config import ArmRequest, Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.export.short import short_script
+from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.optimizations import all_axes, subject_of
+from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
 from tokendyno.ui.address import asks_for_model, read_address
-from tokendyno.ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
 from tokendyno.ui.batching.panel import batch_panel
 from tokendyno.ui.batching.request import (
     ARMS,
     Fields,
     batch_axes,
+    changed,
     choice_values,
     read_arms,
     read_request,
-    stale,
     traffic_values,
 )
 from tokendyno.ui.batching.traffic_row import TrafficRow, traffic_row
-from tokendyno.ui.compare.code import CodePanels, checked_there, code_panels, named_code, no_code
+from tokendyno.ui.compare.code import code_panels, named_code, no_code
 from tokendyno.ui.compare.request import within
-from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
-from tokendyno.ui.components.axis_values import all_known
-from tokendyno.ui.components.counting import wire_counting
-from tokendyno.ui.components.events import QUIET, Settled
-from tokendyno.ui.components.queue_line import queue_line
+from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled, verdict_box
+from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.stale_line import stale_line
-from tokendyno.ui.components.text_line import text_line
-from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
-from tokendyno.ui.run_page import RunPage, first_facts, fixes
-from tokendyno.ui.visitor import Buttons, buttons_of, visitor_of
+from tokendyno.ui.run_page import Parts, RunPage, axis_dropdown, first_facts
+from tokendyno.ui.visitor import buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
@@ -71,113 +69,51 @@ def batching_page(bench: Bench) -> BatchControls:
     with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
         arms = [batch_arm(name, FIRST[name], facts, machine) for name in ARMS]
     message = text_line("batch-message", role="alert", classes="td-failure")
-    older = stale_line("batch-live", "batch-stale")
-    live = batch_panel(bench.runs, queue_line(bench), bench.limits.runs)
-    _Page(bench, row, arms, message, older, live, code_panels(ARMS, "batch-code", whole=False)).wire()
+    older, live = stale_line("batch-live", "batch-stale"), batch_panel(bench)
+    code = code_panels(ARMS, "batch-code", whole=False)
+    fields = list(row.fields.values())
+    parts = Parts("batching", fields, row.run, row.stop, row.summary, message, older, live, code)
+    _Page(bench, parts, row, arms)
     return BatchControls(row.fields, arms[0].axes, arms[1].axes, live, row.run, row.stop)
 
 
 class _Page(RunPage):
     """The handlers of the page."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        row: TrafficRow,
-        arms: list[BatchArm],
-        message: gr.HTML,
-        older: gr.HTML,
-        live: gr.HTML,
-        code: CodePanels,
-    ) -> None:
-        super().__init__(bench, message, live)
-        self.row, self.arms, self.stale, self.code = row, arms, older, code
-        self.inputs: list[Any] = [*row.fields.values(), *(axis for arm in arms for axis in arm.axes)]
-        self.asked: list[Any] = [*self.inputs, code.gpu, code.gpus]
+    def __init__(self, bench: Bench, parts: Parts, row: TrafficRow, arms: "list[BatchArm]") -> None:
+        super().__init__(bench, parts, arms, batch_axes())
+        self.row, self.arms = row, arms
+        checked = [part for arm in arms for part in (arm.verdicts, *_leading(arm).values())]
+        checked += [parts.message, row.summary.line, parts.stale, *parts.code.texts]
+        self.wire(checked, [row.fields["trace"]], [row.run.click], [])
 
-    def wire(self) -> None:
-        """Connect every event."""
-        safe = shows_errors(self.message)
-        buttons = [self.row.run, self.row.stop]
-        checked = [
-            self.message,
-            self.row.summary.line,
-            self.stale,
-            *self.code.texts,
-            *(part for arm in self.arms for part in (arm.verdicts, *_leading(arm).values())),
-        ]
-        typed = self.row.fields["trace"]
-        changes = [part.change for part in self.asked if part is not typed] + [typed.blur]
-        model = self.row.fields["model"]
-        wire_counting(model, self.message, self.bench, safe)  # before the check that it announces
-        settled = Settled("batching")
-        settled.after(changes)(
-            safe(self.check_on_change),
-            [self.live, self.message, *self.asked],
-            checked,
-            trigger_mode="always_last",
-            **QUIET,
-        )
-        summary = self.row.summary
-        put_back = summary.line.back(safe(summary.put_back), None, [*summary.controls.values(), self.message], **QUIET)
-        put_back.then(None, None, None, js=settled.changed, **QUIET)
-        for arm in self.arms:
-            arm.verdicts.fix(
-                safe(fixes(batch_axes(), arm.axes)),
-                arm.axes,
-                [*arm.axes, self.message],
-                trigger_mode="multiple",
-                **QUIET,
-            )
-        started = self.row.run.click(
-            safe(self.run),
-            [self.live, *self.inputs],
-            [self.live, self.message, *buttons],
-            trigger_mode="always_last",
-            **QUIET,
-        )
-        started.success(safe(self.compare), [self.live, *self.inputs], [self.stale, self.message], **QUIET)
-        self.row.stop.click(safe(self.stop), self.live, [self.message], **QUIET)
-        self.live.finished(safe(self.finished), self.live, [*buttons, self.message], **QUIET)
-        context = gr.context.Context.root_block
-        assert context is not None
-        opened = context.load(safe(self.attach), None, [*self.inputs, self.live, *buttons, self.message], **QUIET)
-        opened.then(safe(self.check_first), [self.live, *self.asked], checked, **QUIET)
-
-    # --- arms -------------------------------------------------------------------------------------
-
-    def compare(self, shown: Any, *values: Any) -> Updates:
-        """Whether the results on the page are of other settings than those that are shown. `shown`: id of a run."""
-        return {self.stale: stale(self.known(shown), self._asked(values)[0])}
-
-    def _request(self, values: Sequence[object]) -> Request:
+    def read(self, values: Sequence[object]) -> Request:
         return within(read_request(values, self.bench.local_paths), self.bench.limits)
 
-    def _asked(self, values: Sequence[object]) -> tuple[Request | None, str]:
-        """The request; None and the reason where the controls cannot be read."""
-        try:
-            return self._request(values), ""
-        except InputError as error:
-            return None, str(error)
+    def changed(self, ran: Request, wanted: Request) -> list[str]:
+        return changed(ran, wanted)
 
     def check(self, shown: Any, *values: Any) -> Updates:
         """The traffic in words, and the verdicts on each arm, for the present values of the controls."""
-        request, unreadable = self._asked(values)
-        updates: Updates = {self.message: "", self.stale: stale(self.known(shown), request)}
-        recorded = self.recorded(shown, updates[self.stale])
+        try:
+            request, unreadable = self.read(values), ""
+        except InputError as error:
+            request, unreadable = None, str(error)
+        stale = self.stale(shown, request)
+        updates: Updates = {self.message: "", self.parts.stale: stale}
+        recorded = self.recorded(shown, stale)
         chosen = read_arms(values[len(Fields._fields) :]) if request is None else request.arms
-        said = partial(self.row.summary.value, values=dict(zip(Fields._fields, values, strict=False)))
-        updates[self.row.summary.line] = said("")
+        line = partial(self.row.summary.value, values=dict(zip(Fields._fields, values, strict=False)))
+        updates[self.row.summary.line] = line("")
         try:
             if request is None or request.traffic is None:
                 raise InputError(unreadable)
-            updates[self.row.summary.line] = said(f"{request.traffic.label}. {self.what_run_does(request)}")
-            facts = self.bench.facts(request.model)
-            machine = hardware.detect()
+            updates[self.row.summary.line] = line(f"{request.traffic.label}. {self.what_run_does(request)}")
+            facts, machine = self.bench.facts(request.model), hardware.detect()
             lacking = self.bench.obstacle(facts)
             updates[self.message] = lacking
             results = self.bench.check(request)
-            updates |= self.scripts(request, facts, results, *values[-2:])
+            updates |= self.scripts(request, facts, results, partial(self.codes, request, facts), *values[-2:])
             for arm, asked, found in zip(self.arms, chosen, results.values(), strict=True):
                 refused = found.refused(lacking)
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, refused, recorded)
@@ -186,29 +122,20 @@ class _Page(RunPage):
         except InputError as error:
             updates |= {self.message: str(error)} | self.code.none(str(error))
             if recorded:
-                updates |= {self.message: "", self.row.summary.line: said(f"{NOT_RECORDED_HERE} {error}")}
+                updates |= {self.message: "", self.row.summary.line: line(f"{NOT_RECORDED_HERE} {error}")}
             for arm, asked in zip(self.arms, chosen, strict=True):
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
         return updates
 
-    def scripts(
-        self, request: Request, facts: ModelFacts, results: Mapping[str, Checked], gpu: object, gpus: object
-    ) -> Updates:
-        """Each arm as a script for this machine, or for GPUs that need not be here, with what would happen there."""
+    def codes(self, request: Request, facts: ModelFacts, at: int, checked: Checked, paths: bool) -> Updates:
+        """The script of a checked arm, or why there is none."""
+        assert request.traffic is not None
         try:
-            results, there = checked_there(self.bench, request, results, gpu, gpus)
+            checked.require_runnable()
+            text = short_script(checked, facts, request.workload, paths)
         except InputError as error:
-            return self.code.none(str(error))
-        paths, updates = self.bench.local_paths and not there, dict[Any, Any]({self.code.there: there})
-        for asked, code, found in zip(request.arms, self.code.short, results.values(), strict=True):
-            updates[code] = named_code(request.model, asked, batch_code(found, facts, request, paths))
-        return updates
-
-    # --- runs -------------------------------------------------------------------------------------
-
-    def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
-        """Run was pressed. `shown`: id of a run."""
-        return self.start(request, shown, lambda: self._request(values))
+            text = no_code(str(error))
+        return {self.code.short[at]: named_code(request.model, request.arms[at], text)}
 
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, else this visitor's newest if it has many requests, with its
@@ -218,23 +145,11 @@ class _Page(RunPage):
         run = wanted_run(self.bench, request)
         if run is None:
             return {self.live: ""} | model
-        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)} | model
-
-    def settings(self, run: Run) -> Updates:
-        """Updates that show the settings of a run; choices that no longer exist are left alone."""
         assert run.request.traffic is not None
         updates: Updates = {self.row.fields[name]: value for name, value in traffic_values(run.request).items()}
         if run.request.traffic.shape is None:
             updates[self.message] = GIVEN
-        for arm, asked in zip(self.arms, run.request.arms, strict=False):
-            if all_known(batch_axes(), asked.choices):
-                updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
-        return updates
-
-    def buttons(self, state: Buttons) -> Updates:
-        """Run and Stop."""
-        run, stop = self.pressable(state)
-        return {self.row.run: gr.update(interactive=run), self.row.stop: gr.update(interactive=stop)}
+        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **updates, **self.arms_of(run)} | model
 
 
 def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
@@ -249,15 +164,64 @@ def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
     return None
 
 
-def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:
+def _leading(arm: "BatchArm") -> dict[str, gr.Dropdown]:
     """The controls of the axes about many requests, by axis."""
     return {axis.name: part for axis, part in zip(batch_axes(), arm.axes, strict=True) if axis.many_requests}
 
 
-def batch_code(checked: Checked, facts: ModelFacts, request: Request, paths: bool) -> str:
-    """The script of a checked arm, or why there is none. Without `paths` no folder of this machine is named."""
-    try:
-        checked.require_runnable()
-        return short_script(checked, facts, request.workload, paths)
-    except InputError as error:
-        return no_code(str(error))
+# --- an arm's column: what it is in short, the axes about many requests, behind "All axes" the others ---
+
+
+class BatchArm(NamedTuple):
+    """The dropdowns of an arm in the order of `batch_axes`, and what it is in short."""
+
+    name: str
+    axes: list[gr.Dropdown]
+    verdicts: gr.HTML
+
+    @property
+    def key(self) -> str:
+        """How ids of this page call the arm."""
+        return f"batch-{self.name.lower()}"
+
+
+def batch_arm(name: str, choices: Mapping[str, str], facts: ModelFacts | None, machine: Machine) -> BatchArm:
+    """A column for one arm. `facts`: of the model that is selected when the page opens."""
+    key, shown = f"batch-{name.lower()}", offered(choices, facts, machine)
+    values = dict(zip(batch_axes(), choice_values(choices), strict=True))
+
+    def dropdown(axis: Optimization) -> gr.Dropdown:
+        titles = [(choice.title, choice.name) for choice in axis.choices]
+        visible = not axis.many_requests or axis.name in shown
+        return axis_dropdown(axis, titles, values[axis], key, visible=visible)
+
+    with gr.Column(elem_id=f"arm-{key}", elem_classes=["td-card", f"arm-{name.lower()}"], min_width=300):
+        asked = ArmRequest(name, dict(choices))
+        verdicts = verdict_box(f"verdicts-{key}", describe_titled(asked, arm_title(choices), key, None))
+        with gr.Row(elem_classes=["td-lead"]):
+            made = {axis: dropdown(axis) for axis in batch_axes() if axis.many_requests}
+        with gr.Row(elem_id=f"axes-{key}", elem_classes=["td-axes"]):
+            made |= {axis: dropdown(axis) for axis in batch_axes() if not axis.many_requests}
+    return BatchArm(name, [made[axis] for axis in batch_axes()], verdicts)
+
+
+def offered(choices: Mapping[str, str], facts: ModelFacts | None, machine: Machine) -> set[str]:
+    """The axes about many requests that have something to choose for this arm, or were set."""
+    subject = None if facts is None else subject_of(facts, machine, choices)
+    found = set()
+    for axis in batch_axes():
+        usable = any(
+            choice.name != axis.default
+            and not (subject and any(verdict.level == "blocked" for verdict in axis.verdicts(choice.name, subject)))
+            for choice in axis.choices
+        )
+        if axis.many_requests and (usable or choices.get(axis.name, axis.default) != axis.default):
+            found.add(axis.name)
+    return found
+
+
+def arm_title(choices: Mapping[str, str]) -> str:
+    """How an arm batches, in words."""
+    axis = next(one for one in all_axes() if one.name == "batching")
+    title = axis.choice(choices.get(axis.name, axis.default)).title
+    return "One after the other" if title == axis.off else f"{title.capitalize()} batching"

@@ -5,16 +5,16 @@ from typing import Annotated
 import gradio as gr
 import msgspec
 
+from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER_PULL, MAX_STEPS_PER_PULL
 from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.batch_live import BatchDelta, BatchHead, batch_delta
 from tokendyno.backend.views.glossary import TERMS
 from tokendyno.backend.views.live import Heads
-from tokendyno.ui.components.pulls import PullRefused
-from tokendyno.ui.components.queue_line import QueueLine, no_queue
-from tokendyno.ui.components.scripts import bundle
-from tokendyno.ui.live.pace import PACE
-from tokendyno.ui.live.panel import MAX_ARMS, Pull, asked
+from tokendyno.ui.components.html import component
+from tokendyno.ui.live.panel import MAX_ARMS, Pull, QueueLine, answer_pull, queue_line
 from tokendyno.ui.live.sources import FILE_LINKS, RUN_LINK, VERDICT
 
 TEMPLATE = f"""{VERDICT}  <p class="td-why"></p>
@@ -47,37 +47,34 @@ class BatchQuery(Pull):
     cur: Annotated[list[tuple[int, int, int, int]], msgspec.Meta(max_length=MAX_ARMS)]
 
 
-def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: Heads[BatchHead] | None = None) -> str:
-    """The JSON text for one pull. `queue`: where a run stands; `heads`: what viewers share."""
-    try:
-        query, run = asked(runs, question, BatchQuery)
+def answer(
+    runs: RunLog, question: object, queue: QueueLine = lambda run: "", heads: Heads[BatchHead] | None = None
+) -> str:
+    """The answer to a pull. `heads`: what viewers share."""
+
+    def delta(query: BatchQuery, run: Run) -> BatchDelta:
         if run.request.traffic is None:
-            raise PullRefused("This run has one prompt. The page Compare shows it.")
-    except PullRefused as refused:
-        return refused.answer
-    cursors = query.cur + [(0, 0, 0, 0)] * (len(run.arms) - len(query.cur))
-    place = queue(run.id) if run.status == "queued" else ""
-    delta: BatchDelta = batch_delta(run, query.version, cursors, run.elapsed_s, place, heads)
-    delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
-    return msgspec.json.encode(delta).decode()
+            raise InputError("This run has one prompt. The page Compare shows it.")
+        cursors = query.cur + [(0, 0, 0, 0)] * (len(run.arms) - len(query.cur))
+        return batch_delta(run, query.version, cursors, run.elapsed_s, queue(run), heads)
+
+    return answer_pull(runs, question, BatchQuery, delta)
 
 
-def batch_panel(runs: RunLog, queue: QueueLine = no_queue, acts: bool = True) -> gr.HTML:
-    """The panel. It fires the event "finished" when its run has ended. `acts`: Run can be pressed."""
-
-    heads: Heads[BatchHead] = Heads()
+def batch_panel(bench: Bench) -> gr.HTML:
+    """The panel. It fires the event "finished" when its run has ended."""
+    heads, queue = Heads[BatchHead](), queue_line(bench)
 
     def pull(question: object) -> str:
-        return answer(runs, question, queue, heads)
+        return answer(bench.runs, question, queue, heads)
 
-    return gr.HTML(
-        value="",
-        html_template=TEMPLATE,
-        js_on_load=bundle(
-            "batching", terms=TERMS, most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL], acts=acts
-        ),
-        server_functions=[pull],
-        apply_default_css=False,
-        elem_id="batch-live",
-        elem_classes=["td-panel"],
+    return component(
+        "batching",
+        TEMPLATE,
+        "batch-live",
+        classes=["td-panel"],
+        functions=[pull],
+        terms=TERMS,
+        most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL],
+        acts=bench.limits.runs,
     )

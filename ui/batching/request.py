@@ -9,14 +9,13 @@ from tokendyno.backend.config import MOST_PAIRS, ArmRequest, Request, workload_o
 from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.optimizations.base import Optimization
-from tokendyno.backend.runs.run import Run
 from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.traffic.requests import Arrival, Draw
 from tokendyno.backend.traffic.trace_file import parse_trace, read_trace
 from tokendyno.ui.components.axis_values import chosen, values_of
 from tokendyno.ui.components.inputs import read_number, read_price, read_seconds, read_text, read_whole
-from tokendyno.ui.components.stale_line import stale_value
+from tokendyno.ui.components.stale_line import changed_since
 
 ARMS = ("A", "B")
 ARRIVALS = {"at-once": "all at once", "poisson": "at a rate (Poisson)", "burst": "in bursts"}
@@ -173,27 +172,15 @@ def traffic_values(request: Request) -> dict[str, object]:
     return known | (draw_values(traffic.shape) if traffic.shape is not None else {})
 
 
-def stale(run: Run | None, wanted: Request | None) -> str:
-    """The value of the line for a run that is shown and what the controls ask for; None: they cannot be read."""
-    if run is None or run.request.traffic is None:
-        return ""
-    return stale_value(run, None if wanted is None else changed(run.request, wanted))
-
-
 def changed(ran: Request, wanted: Request) -> list[str]:
-    """What was edited since that run. The text of a label, and repeats, change nothing; requests that were given as a
-    list are not shown again, so that nothing is said of them until another list is given."""
+    """What was edited since that run. The text of a label changes nothing; requests that were given as a list are not
+    shown again, so that nothing is said of them until another list is given."""
     was, now = ran.traffic, wanted.traffic
-    assert was is not None and now is not None
-    found = [] if ran.model == wanted.model else ["the model"]
+    if was is None or now is None:
+        return []
     work = replace(ran.workload, repeats=wanted.workload.repeats)
-    asked = [(one.requests, one.concurrent, one.pages) for one in (was, now)]
+    drawn_again = [(one.requests, one.concurrent, one.pages) for one in (was, now)]
     unknown = was.shape is None and now.shape is not None
-    if not unknown and (asked[0] != asked[1] or work != wanted.workload):
-        found.append("the traffic")
-    if was.limits != now.limits:
-        found.append("the limits")
-    if ran.price_per_hour != wanted.price_per_hour:
-        found.append("the price")
-    choices = {arm.name: arm.choices for arm in ran.arms}
-    return found + [f"arm {arm.name}" for arm in wanted.arms if choices.get(arm.name, arm.choices) != arm.choices]
+    edited = not unknown and (drawn_again[0] != drawn_again[1] or work != wanted.workload)
+    workload = ["the traffic"] * edited + ["the limits"] * (was.limits != now.limits)
+    return changed_since(ran, wanted, workload)

@@ -16,29 +16,6 @@ TTFT_LIMIT_S = 1.0
 """The limit for goodput at first; 0 turns it off."""
 
 
-SETTINGS = {
-    "Requests": ["requests"],
-    "Concurrency": ["concurrent"],
-    "Prompt tokens": ["prompt_low", "prompt_high"],
-    "New tokens": ["new_low", "new_high"],
-    "Requests arrive": ["arrival"],
-    "Requests a second": ["rate"],
-    "Requests in a burst": ["burst"],
-    "Seed": ["seed"],
-    "Long prompts, %": ["long_percent"],
-    "Tokens of long prompts": ["long_low", "long_high"],
-    "KV pages": ["pages"],
-    "Ignore EOS": ["ignore_eos"],
-    "List of requests": ["trace"],
-    "TTFT limit, s": ["ttft_limit_s"],
-    "Limit per token, ms": ["token_limit_ms"],
-    "Limit per request, s": ["request_limit_s"],
-    "Seconds of pairs": ["seconds"],
-    "Price an hour": ["price"],
-}
-"""By title the controls of a traffic: each that is not the default is a chip."""
-
-
 class TrafficRow(NamedTuple):
     """The controls by field, in the order of `request.Fields`, the buttons, and the line that words the traffic."""
 
@@ -74,7 +51,7 @@ def traffic_row(offered: Sequence[CatalogueEntry], runs: bool) -> TrafficRow:
         run = gr.Button("Run", variant="primary", interactive=runs, elem_id="batch-run", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="batch-stop", min_width=84, scale=1)
         more = gr.Button("More", elem_id="batch-more-button", min_width=64, scale=1)
-    summary = SettingChips("traffic-summary", "", SETTINGS)
+    summary = SettingChips("traffic-summary", "")
     with gr.Column(elem_id="batch-more"):
         with gr.Row(elem_classes=["td-work"]):
             number("prompt_low", "Prompt tokens, from")
@@ -93,7 +70,7 @@ def traffic_row(offered: Sequence[CatalogueEntry], runs: bool) -> TrafficRow:
             number("seed", "Seed", 1)
         with gr.Row(elem_classes=["td-work"]):
             number("long_percent", "Long prompts, %")
-            number("long_low", "Long prompts, from")
+            number("long_low", "Tokens of long prompts, from")
             number("long_high", "to")
             number("pages", "KV pages (0: enough)", 0)
             number("token_limit_ms", "Limit per token, ms", 0)

@@ -13,10 +13,8 @@ from tokendyno.backend.claims.view import claims_document
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.redact import redact
 from tokendyno.ui.components.events import QUIET
-from tokendyno.ui.components.scripts import bundle
-from tokendyno.ui.components.text_line import text_line
+from tokendyno.ui.components.html import component, text_line
 from tokendyno.ui.errors import Updates, shows_errors
-from tokendyno.ui.live.plotly import plotly_address
 
 _TEMPLATE = """
 <div class="td-claims">
@@ -39,13 +37,7 @@ class ClaimsControls(NamedTuple):
 def claims_page(opened: gr.Tab) -> ClaimsControls:
     """Build the page inside the current tab. It is filled when the tab is opened; nothing here runs a model."""
     message = text_line("claims-message", role="alert", classes="td-failure")
-    result = gr.HTML(
-        value="",
-        html_template=_TEMPLATE,
-        js_on_load=bundle("claims", plotly=plotly_address()),
-        apply_default_css=False,
-        elem_id="claims",
-    )
+    result = component("claims", _TEMPLATE, "claims", plots=True)
 
     def show() -> Updates:
         try:

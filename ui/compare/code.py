@@ -18,8 +18,8 @@ from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.script.source import comment
 from tokendyno.backend.views.check_document import check_document
+from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.inputs import number_input, read_text, read_whole
-from tokendyno.ui.components.text_line import text_line
 
 MAX_PROMPT_CHARACTERS = 20_000
 """A longer prompt is not sent back to the browser with every change of a control."""
@@ -69,7 +69,7 @@ def code_panels(arms: tuple[str, ...], elem_id: str = "code", whole: bool = True
 
 
 def checked_there(
-    bench: Bench, request: Request, results: Mapping[str, Checked], gpu: object, gpus: object
+    bench: Bench, request: Request, facts: ModelFacts, results: Mapping[str, Checked], gpu: object, gpus: object
 ) -> tuple[Mapping[str, Checked], str]:
     """Each arm as it would be on GPUs that need not be here, and what would happen, a line an arm; for this machine
     `results` and "". InputError where no such GPUs can be meant."""
@@ -77,7 +77,7 @@ def checked_there(
     machine = elsewhere(bench.machine(), name, 1 if name == THIS else read_whole("GPUs", gpus))
     if machine is None:
         return results, ""
-    facts, there = bench.facts(request.model), bench.check(request, machine)
+    there = bench.check(request, machine)
     said = [f"{arm}: {check_document(request, facts, found, machine).summary}" for arm, found in there.items()]
     return there, "\n".join([*said, machine.assumed])
 
@@ -118,7 +118,7 @@ def code_texts(
 
 
 def named_code(model: str, arm: ArmRequest, text: str, more: str = "") -> Any:
-    """The update of a pane: its text, and in its label the name under which it is saved (`ui/js/script_name.js`)."""
+    """The update of a pane: its text, and in its label the name under which it is saved (`ui/js/page.js`)."""
     return gr.update(value=text, label=f"Arm {arm.name}: {more}{script_name(model, arm)}")
 
 

@@ -1,29 +1,58 @@
-"""The Compare page: two arms, one prompt, one live panel. Wiring only: handlers call functions of other modules."""
+"""The Compare page: two arms, one prompt, one live panel; the columns of the arms; what is done when something is
+changed or pressed."""
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
+import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.kinds import Sweep
+from tokendyno.backend.arms.bundles import grant
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.arms.usable import usable_choices
+from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts, download_bytes
 from tokendyno.backend.optimizations import prompt_axes
-from tokendyno.ui.compare.arm_column import arm_controls, titles
-from tokendyno.ui.compare.code import code_panels
-from tokendyno.ui.compare.handlers import Handlers
-from tokendyno.ui.compare.palette import palette_dialog
-from tokendyno.ui.compare.request import ARMS
-from tokendyno.ui.compare.verdicts import fair_line
-from tokendyno.ui.compare.work_row import WorkControls, work_row
-from tokendyno.ui.components.counting import wire_counting
-from tokendyno.ui.components.events import QUIET, Settled
-from tokendyno.ui.components.queue_line import queue_line
+from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.fairness import Changes, fairness
+from tokendyno.ui.address import asks_for_model, read_address
+from tokendyno.ui.compare.code import code_panels, code_texts, named_code
+from tokendyno.ui.compare.palette import Taken, palette_dialog
+from tokendyno.ui.compare.palette import entries as offers
+from tokendyno.ui.compare.request import (
+    ARMS,
+    CUSTOM,
+    Fields,
+    changed,
+    choice_values,
+    matching_preset,
+    preset_choices,
+    read_arms,
+    read_choices,
+    read_draft,
+    read_request,
+    within,
+)
+from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, Same, describe, fair_line, fair_value, verdict_box
+from tokendyno.ui.compare.work_row import WorkControls, WorkRow, work_row
+from tokendyno.ui.components.axis_values import all_known, edited
+from tokendyno.ui.components.events import QUIET
+from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.stale_line import stale_line
-from tokendyno.ui.components.summary import machine_line
-from tokendyno.ui.components.text_line import text_line
-from tokendyno.ui.errors import shows_errors
-from tokendyno.ui.live.panel import live_panel
-from tokendyno.ui.run_page import first_facts, fixes
+from tokendyno.ui.components.summary import NOT_HERE, model_line
+from tokendyno.ui.errors import Updates, read_event, shows_errors
+from tokendyno.ui.live.panel import RUN_ID, live_panel
+from tokendyno.ui.run_page import Parts, RunPage, axis_dropdown, first_facts
+from tokendyno.ui.visitor import buttons_of, visitor_of
 
 FIRST = {
     "cpu": (
@@ -58,12 +87,14 @@ class CompareControls(NamedTuple):
     @property
     def model(self) -> gr.Dropdown:
         """Of both arms."""
-        return self.work.model
+        model: gr.Dropdown = self.work.model
+        return model
 
     @property
     def batch_size(self) -> gr.Number:
         """Of both arms."""
-        return self.work.batch_size
+        batch_size: gr.Number = self.work.batch_size
+        return batch_size
 
 
 def compare_page(bench: Bench, courses: Courses) -> CompareControls:
@@ -76,84 +107,310 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
         arms = [arm_controls(name, preset, first, entries) for name, preset in zip(ARMS, presets, strict=True)]
     same = fair_line()
     message = text_line("message", role="alert", classes="td-failure")
-    older = stale_line("live", "stale")
-    offered = palette_dialog(bench, first)
-    live = live_panel(bench.runs, why, queue_line(bench), acts=bench.limits.runs)
-    page = Handlers(bench, row, arms, same, message, older, offered, live, code_panels(ARMS), courses)
+    older, offered = stale_line("live", "stale"), palette_dialog(bench, first)
+    live, code = live_panel(bench, why), code_panels(ARMS)
+    parts = Parts("compare", list(row.work), row.run, row.stop, row.will, message, older, live, code)
+    page = Handlers(bench, parts, row, arms, same, offered, courses)
     better = gr.Button("Is there a better arm for this prompt? Advise", size="sm", elem_id="to-advise")
-    settled = Settled("compare")
-    _wire_choices(page, settled)
-    _wire_arms(page, settled)
-    _wire_runs(page)
-    opened = _wire_opening(page)
+    _wire(page, row)
     buttons = [row.run, row.stop]
-    return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons, page.inputs, page.asked, opened, better)
+    return CompareControls(
+        row.work, arms[0].axes, arms[1].axes, live, buttons, page.inputs, page.asked, page.opened, better
+    )
 
 
-def _wire_choices(page: Handlers, settled: Settled) -> None:
-    """What is typed or chosen is checked, a moment after the last change: what announces a check comes before it."""
-    safe = shows_errors(page.message)
-    wire_counting(page.work.model, page.message, page.bench, safe)
-    texts = (page.work.prompt, page.work.system)
-    changes = [part.change for part in page.inputs if part not in texts] + [part.blur for part in texts]
-    changes += [page.code.gpu.change, page.code.gpus.change]
-    settled.after(changes)(
-        safe(page.check_on_change),
-        [page.live, page.message, *page.asked],
-        page.checked,
-        trigger_mode="always_last",
-        **QUIET,
-    )
-    put_back = page.will.line.back(
-        safe(page.will.put_back), None, [*page.will.controls.values(), page.message], **QUIET
-    )
-    for filled in (page.filled, put_back):  # texts may be all that it has changed
-        filled.then(None, None, None, js=settled.changed, **QUIET)
+def _wire(page: "Handlers", row: WorkRow) -> None:
+    """The page's own events: presets, "A and one more", the palette, and "use the same"."""
+    work, safe = page.work, shows_errors(page.message)
+    settled = page.wire(page.checked, [work.prompt, work.system], [row.run.click, work.prompt.submit], page.checked)
+    row.filled.then(None, None, None, js=settled.changed, **QUIET)  # texts may be all that it has changed
     dropdowns = [part for arm in page.arms for part in (arm.preset, *arm.axes)]
-    page.work.model.change(
-        safe(page.show_unsupported), page.work.model, [*dropdowns, page.palette, page.message], **QUIET
-    )
-
-
-def _wire_arms(page: Handlers, settled: Settled) -> None:
-    """Presets, fixes, "A and one more", the palette, and "use the same"."""
-    safe = shows_errors(page.message)
+    work.model.change(safe(page.show_unsupported), work.model, [*dropdowns, page.palette, page.message], **QUIET)
     for arm in page.arms:
-        changed = [*arm.axes, page.message]
-        chosen = arm.preset.select(
-            safe(page.choose_preset(arm)), [arm.preset, page.work.model, *arm.axes], changed, **QUIET
-        )
+        asked = [arm.preset, work.model, *arm.axes]
+        chosen = arm.preset.select(safe(page.choose_preset(arm)), asked, [*arm.axes, page.message], **QUIET)
         chosen.then(None, None, None, js=settled.changed, **QUIET)  # only its notes may be new
-        arm.verdicts.fix(safe(fixes(prompt_axes(), arm.axes)), arm.axes, changed, trigger_mode="multiple", **QUIET)
     first, *others = page.arms
     for arm in others:
         arm.verdicts.copy(safe(page.copy(arm)), first.axes, [*arm.axes, page.message], **QUIET)
     axes = [axis for arm in page.arms for axis in arm.axes]
     page.palette.take(safe(page.take), axes, [*axes, page.message], **QUIET)
     page.same.fix(safe(page.make_same), axes, [*axes, page.message], trigger_mode="multiple", **QUIET)
+    page.finish.then(safe(page.compare_workers), page.asked, [page.same, page.message], **QUIET)
 
 
-def _wire_runs(page: Handlers) -> None:
-    """Run, Stop, and the end of a run. A press while another is being answered waits for that."""
-    safe, begun = shows_errors(page.message), [page.live, page.message, *page.buttons_shown]
-    asked = [page.live, *page.asked]
-    presses = [page.run_button.click, page.work.prompt.submit]
-    gr.on(presses, safe(page.run), asked, begun, trigger_mode="always_last", **QUIET)
-    page.stop_button.click(safe(page.stop), page.live, [page.message], **QUIET)
-    over = page.live.finished(safe(page.finished), page.live, [*page.buttons_shown, page.message], **QUIET)
-    over.then(safe(page.compare_workers), page.asked, [page.same, page.message], **QUIET)
+# --- an arm's column: its chips, and behind "All axes" a preset and a dropdown per axis -------------------------------
 
 
-def _wire_opening(page: Handlers) -> Any:
-    """The page was opened. Returns the event after which the controls hold what is shown."""
-    safe, context = shows_errors(page.message), gr.context.Context.root_block
-    assert context is not None
-    everything = [*page.inputs, *page.checked, page.live, *page.buttons_shown]
-    opened = context.load(safe(page.attach), None, everything, **QUIET)
-    opened.then(safe(page.check_first), [page.live, *page.asked], page.checked, **QUIET)
-    return opened
+class ArmControls(NamedTuple):
+    """One arm: its preset, a dropdown for each axis in the registry's order, and the verdicts of the rules."""
+
+    name: str
+    preset: gr.Dropdown
+    axes: list[gr.Dropdown]
+    verdicts: gr.HTML
 
 
-def device_line() -> str:
-    """The machine, for the top of the page."""
-    return machine_line(hardware.detect())
+def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: "Titles") -> ArmControls:
+    """A column for one arm, set to a preset. `facts`: of the model that is selected when the page opens."""
+    arm, chosen = name.lower(), preset_choices(preset, facts, hardware.detect())
+    values = choice_values(chosen)
+    with gr.Column(elem_id=f"arm-{arm}", elem_classes=["td-card", f"arm-{arm}"], min_width=300):
+        verdicts = verdict_box(f"verdicts-{arm}", describe(ArmRequest(name, chosen), preset, None))
+        with gr.Row(elem_id=f"axes-{arm}", elem_classes=["td-axes"]):
+            presets = gr.Dropdown(
+                [*titles.presets, (CUSTOM, CUSTOM)],
+                value=preset,
+                label=f"Arm {name}",
+                min_width=96,
+                elem_id=f"preset-{arm}",
+                elem_classes=["td-preset"],
+            )
+            entries = zip(prompt_axes(), titles.choices, values, strict=True)
+            dropdowns = [axis_dropdown(axis, choices, value, arm) for axis, choices, value in entries]
+    return ArmControls(name, presets, dropdowns, verdicts)
+
+
+# --- titles: what cannot run here has a sign -------------------------------------------------------
+
+UNSUPPORTED = " \u2715"
+"""The sign of a blocked verdict, behind a title."""
+
+
+class Titles(NamedTuple):
+    """(title, name) of every preset, and of every choice, axis by axis."""
+
+    presets: list[tuple[str, str]]
+    choices: list[list[tuple[str, str]]]
+
+
+def titles(facts: ModelFacts | None, machine: Machine) -> Titles:
+    """The entries of the dropdowns; without a sign where the model is not known."""
+    rows = [] if facts is None else usable_choices(facts, machine)
+    blocked = {(row.axis, row.choice) for row in rows if row.blocked}
+    return Titles(
+        [(preset.title + UNSUPPORTED * _blocked(facts, machine, preset), preset.name) for preset in arm_presets()],
+        [
+            [
+                (choice.title + UNSUPPORTED * ((axis.name, choice.name) in blocked), choice.name)
+                for choice in axis.choices
+            ]
+            for axis in prompt_axes()
+        ],
+    )
+
+
+def _blocked(facts: ModelFacts | None, machine: Machine, preset: ArmPreset) -> bool:
+    if facts is None:
+        return False
+    work = Workload(prompt="?")
+    choices = grant(preset, facts, machine, work).choices
+    return bool(check(make_config(facts.model, choices), facts, machine, work).blocked)
+
+
+# --- handlers ---------------------------------------------------------------------------------------------------------
+
+
+class Handlers(RunPage):
+    """What is done when something on the page is changed or pressed.
+
+    facts    the line about the model
+    same     the line that says in what the arms differ
+    palette  the list of what can be added to an arm
+    checked  what `check` updates
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        parts: Parts,
+        row: WorkRow,
+        arms: list[ArmControls],
+        same: gr.HTML,
+        palette: gr.HTML,
+        courses: Courses,
+    ) -> None:
+        super().__init__(bench, parts, arms, prompt_axes())
+        self.asked[len(self.inputs) : len(self.inputs)] = [arm.preset for arm in arms]
+        self.arms, self.work, self.facts = arms, row.work, row.facts
+        self.same, self.palette, self.courses = same, palette, courses
+        checked = [part for arm in arms for part in (arm.preset, arm.verdicts)]
+        checked += [row.facts, parts.chips.line, same, parts.message, parts.stale, *parts.code.texts]
+        self.checked: list[Any] = checked
+
+    def read(self, values: Sequence[object]) -> Request:
+        return within(read_request(values), self.bench.limits)
+
+    def changed(self, ran: Request, wanted: Request) -> list[str]:
+        return changed(ran, wanted)
+
+    # --- arms -------------------------------------------------------------------------------------
+
+    def check(self, shown: Any, *values: Any) -> Updates:
+        """Verdicts, facts, presets and scripts for the present values of the controls."""
+        try:
+            request, lacks = read_draft(values)
+            request = within(request, self.bench.limits)
+        except InputError as error:
+            request, lacks = None, str(error)
+        chosen = read_arms(values[len(self.work) :]) if request is None else request.arms
+        updates: Updates = {self.parts.stale: self.stale(shown, request), self.same: ""}
+        recorded = self.recorded(shown, updates[self.parts.stale])
+        for arm, found in zip(self.arms, chosen, strict=True):
+            updates[arm.preset] = found.preset or matching_preset(found.choices)
+        settings = dict(zip(Fields._fields, values, strict=False))
+        chips = self.parts.chips
+        updates[chips.line] = chips.value("" if request is None else self.what_run_does(request), settings)
+        try:
+            if request is None:
+                raise InputError(lacks)
+            facts, machine = self.bench.facts(request.model), hardware.detect()
+            lacking = self.bench.obstacle(facts)
+            updates[self.facts] = model_line(facts, lacking, 0 if lacking else download_bytes(facts.source))
+            results = self.bench.check(request)
+            updates[self.same] = self.fair(request, results, facts)
+            if not lacks:  # else what Run said of the missing prompt stays
+                updates[self.message] = ""
+            for arm, asked, result in zip(self.arms, chosen, results.values(), strict=True):
+                updates[arm.preset] = matching_preset(asked.choices, asked.preset, facts, machine)
+                shown_result = result.refused(NOT_HERE if lacking else "")
+                updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, recorded)
+            updates |= self.scripts(request, facts, results, partial(self.codes, request, facts, lacks), *values[-2:])
+        except InputError as error:
+            why = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
+            updates |= {self.message: "" if recorded else str(error), self.facts: why}
+            for arm, asked in zip(self.arms, chosen, strict=True):
+                updates[arm.verdicts] = describe(asked, updates[arm.preset], None)
+            updates |= self.code.none(str(error))
+        return updates
+
+    def codes(self, request: Request, facts: ModelFacts, lacks: str, at: int, checked: Checked, paths: bool) -> Updates:
+        """The scripts of a checked arm. `lacks`: what the request still lacks, such as a prompt."""
+        asked, (short, whole) = request.arms[at], code_texts(checked, facts, request.workload, paths, lacks)
+        return {
+            self.code.short[at]: named_code(request.model, asked, short),
+            self.code.whole[at]: named_code(request.model, asked, whole, "standalone-"),
+        }
+
+    def show_unsupported(self, model: object) -> Updates:
+        """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
+        try:
+            facts = self.bench.facts(str(model))
+        except InputError:
+            return {}
+        entries = titles(facts, hardware.detect())
+        updates: Updates = {self.palette: offers(facts)}
+        for arm in self.arms:
+            updates[arm.preset] = gr.update(choices=[*entries.presets, (CUSTOM, CUSTOM)])
+            updates |= {axis: gr.update(choices=pairs) for axis, pairs in zip(arm.axes, entries.choices, strict=True)}
+        return updates
+
+    def choose_preset(self, arm: ArmControls) -> Any:
+        """Handler: an arm's preset was chosen; what need not change is left alone."""
+
+        def choose(name: str, model: object, *values: object) -> Updates:
+            if name == CUSTOM:
+                return {}
+            try:
+                choices = preset_choices(name, self.bench.facts(str(model)), hardware.detect())
+            except InputError:  # `check` says so
+                choices = preset_choices(name)
+            wanted = zip(arm.axes, choice_values(choices), values, strict=True)
+            return {axis: value for axis, value, before in wanted if value != before}
+
+        return choose
+
+    def copy(self, arm: ArmControls) -> Any:
+        """Handler: "A and one more" was pressed. The palette opens in the browser."""
+        return lambda *values: dict(zip(arm.axes, choice_values(read_choices(values)), strict=True))
+
+    def take(self, event: gr.EventData, *values: Any) -> Updates:
+        """An entry of the palette was taken."""
+        taken = read_event(event, Taken, "This entry")
+        at = ARMS.index(taken.arm)
+        width = len(self.arms[at].axes)
+        axes, before = prompt_axes(), values[at * width : (at + 1) * width]
+        asked = {axis.name: axis.default for axis in axes} | taken.choices if taken.whole else taken.choices
+        return edited(axes, self.arms[at].axes, before, asked)
+
+    def fair(self, request: Request, results: Mapping[str, Checked], facts: ModelFacts) -> str:
+        """In what the arms differ, and what would make them the same in what nobody chose."""
+
+        def checked(changes: Changes) -> Mapping[str, Checked]:
+            arms = [
+                msgspec.structs.replace(arm, choices=arm.choices | changes.get(arm.name, {})) for arm in request.arms
+            ]
+            return self.bench.check(msgspec.structs.replace(request, arms=arms))
+
+        return fair_value(fairness(results, facts, checked, self.bench.kept(results)))
+
+    def compare_workers(self, *values: Any) -> Updates:
+        """A run has ended: the same line, since its workers may be kept."""
+        try:
+            request = within(read_draft(values)[0], self.bench.limits)
+            return {self.same: self.fair(request, self.bench.check(request), self.bench.facts(request.model))}
+        except InputError:  # `check` says so
+            return {}
+
+    def make_same(self, event: gr.EventData, *values: Any) -> Updates:
+        """ "Use the same" was pressed."""
+        fix = read_event(event, Same, "What is to be set").fix
+        updates: Updates = {}
+        for at, (name, arm) in enumerate(zip(ARMS, self.arms, strict=True)):
+            before = values[at * len(arm.axes) : (at + 1) * len(arm.axes)]
+            updates |= edited(prompt_axes(), arm.axes, before, fix.get(name, {}))
+        return updates
+
+    # --- the page that comes back, with its settings ------------------------------------------------
+
+    def attach(self, request: gr.Request) -> Updates:
+        """The page was opened: show the run of `?run=` or the arms of the course of `?worth=` or `?sweep=`, else this
+        visitor's newest run, with its settings. A model that the address names stays, and an address of this page that
+        names a model and no run asks for that model alone."""
+        asked = read_address(request).model
+        course_id = request.query_params.get("worth") or request.query_params.get("sweep") or ""
+        found = self.opened_course(course_id) if course_id else self.opened_run(request)
+        return found | ({self.work.model: asked} if asked else {})
+
+    def opened_course(self, course_id: str) -> Updates:
+        """An ablation with the arms between which it goes, or a sweep with its arm in both."""
+        course = self.courses.get(course_id)
+        if course is None:
+            return {self.live: "", self.message: f"There is no ablation or sweep {course_id[:64]!r} here."}
+        heading, sweeps = course.heading, isinstance(course, Sweep)
+        updates = self.work.values(Request(heading.model, [], heading.workload))
+        whole = heading.base if sweeps else {**heading.base, **dict(heading.changes)}
+        for arm, choices in zip(self.arms, (heading.base, whole), strict=True):
+            if all_known(prompt_axes(), choices):
+                updates |= zip(arm.axes, choice_values(choices), strict=True)
+                updates[arm.preset] = CUSTOM
+        return updates | {self.live: ""}
+
+    def opened_run(self, request: gr.Request) -> Updates:
+        """The run that is shown at first, with its settings."""
+        wanted = request.query_params.get("run") or ""
+        if wanted:
+            run = self.bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None
+            if run is None:
+                return {self.live: "", self.message: f"There is no run {wanted[:64]!r} here. Press Run to start one."}
+            if run.request.traffic is not None:  # the Batching page shows it
+                return {self.live: ""}
+        else:
+            named = asks_for_model(request, "compare")
+            newest = None if named else self.bench.runs.newest(visitor_of(request).owner)
+            run = self.bench.runs.get(newest) if newest else None
+            if run is None or run.request.traffic is not None:
+                return {self.live: ""}
+            if run.request.trial and self.courses.get(run.request.trial) is not None:
+                return self.opened_course(run.request.trial)
+        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
+
+    def settings(self, run: Run) -> Updates:
+        """Updates that show the settings of a run; choices that no longer exist are left alone."""
+        reads = run.request.quality is not None
+        updates = self.work.values(run.request) if not reads else {}
+        updates |= {self.work.model: run.request.model} | self.arms_of(run)
+        for arm, asked in zip(self.arms, run.request.arms, strict=False):
+            if all_known(prompt_axes(), asked.choices):
+                updates[arm.preset] = asked.preset or CUSTOM
+        return updates

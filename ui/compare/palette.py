@@ -4,7 +4,7 @@ It opens on the window event "tokendyno-palette", which names the arm. What is t
 arm, the choices, and whether they replace the whole arm.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import gradio as gr
 import msgspec
@@ -15,7 +15,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.views.phases import start_cost_text
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.html import component
 
 _TEMPLATE = """
 <dialog class="td-palette" aria-label="What can be added to an arm">
@@ -30,7 +30,7 @@ _TEMPLATE = """
 class Taken(msgspec.Struct):
     """What the browser sends when an entry was taken."""
 
-    arm: str
+    arm: Literal["A", "B"]
     choices: dict[str, str]
     whole: bool
 
@@ -58,14 +58,7 @@ def palette_dialog(bench: Bench, facts: ModelFacts | None) -> gr.HTML:
             costs = {}
         return msgspec.json.encode({key: start_cost_text(seconds) for key, seconds in costs.items()}).decode()
 
-    return gr.HTML(
-        value=entries(facts),
-        html_template=_TEMPLATE,
-        js_on_load=bundle("palette"),
-        apply_default_css=False,
-        server_functions=[ask],
-        elem_id="palette",
-    )
+    return component("palette", _TEMPLATE, "palette", entries(facts), functions=[ask])
 
 
 def entries(facts: ModelFacts | None) -> str:

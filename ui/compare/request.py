@@ -3,7 +3,7 @@ a raw POST may hold anything."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,10 +17,9 @@ from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.quality.texts import YOURS, passages
-from tokendyno.backend.runs.run import Run
 from tokendyno.ui.components.axis_values import chosen, values_of
 from tokendyno.ui.components.inputs import read_number, read_own_text, read_price, read_seconds, read_text, read_whole
-from tokendyno.ui.components.stale_line import stale_value
+from tokendyno.ui.components.stale_line import changed_since
 
 ARMS = ("A", "B")
 CUSTOM = "custom"
@@ -28,25 +27,25 @@ CUSTOM = "custom"
 
 
 class Fields(NamedTuple):
-    """Values of the controls, in the order in which events pass them; the axes of arm A and of arm B follow, then the
-    presets that the arms show."""
+    """Values of the controls, untrusted, in the order in which events pass them; the axes of arm A and of arm B follow,
+    then the presets that the arms show. Or the controls themselves (`work_row.WorkControls`)."""
 
-    model: object
-    prompt: object
-    max_new_tokens: object
-    batch_size: object
-    temperature: object
-    seed: object
-    seconds: object
-    price: object
-    prompt_tokens: object
-    ignore_eos: object
-    top_k: object
-    top_p: object
-    chat: object
-    system: object
-    reasoning_effort: object
-    text: object
+    model: Any
+    prompt: Any
+    max_new_tokens: Any
+    batch_size: Any
+    temperature: Any
+    seed: Any
+    seconds: Any
+    price: Any
+    prompt_tokens: Any
+    ignore_eos: Any
+    top_k: Any
+    top_p: Any
+    chat: Any
+    system: Any
+    reasoning_effort: Any
+    text: Any
 
 
 def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
@@ -140,36 +139,9 @@ def matching_preset(
     return next((p.name for p in found if preset_choices(p.name, facts, machine) == choices), CUSTOM)
 
 
-# --- against the run that is shown ----------------------------------------------------------------
-
-
-def stale(run: Run | None, wanted: Request | None) -> str:
-    """The value of the line for a run that is shown and what the controls ask for; None: they cannot be read."""
-    if run is None:
-        return ""
-    return stale_value(run, None if wanted is None else changed(run.request, wanted))
-
-
 def changed(ran: Request, wanted: Request) -> list[str]:
-    """What was edited since that run. How many pairs it may take does not count, nor for how long."""
-    found = [] if ran.model == wanted.model else ["the model"]
-    if ran.quality is not None:  # its texts are no workload that the page shows
-        return found + _changed_arms(ran, wanted)
+    """What was edited since that run. The texts of a reading are no workload that the page shows."""
     was, now = ran.workload, replace(wanted.workload, repeats=ran.workload.repeats)
-    if was.prompt != now.prompt:
-        found.append("the prompt")
-    if replace(was, prompt="?") != replace(now, prompt="?"):
-        found.append("the workload")
-    if ran.price_per_hour != wanted.price_per_hour:
-        found.append("the price")
-    return found + _changed_arms(ran, wanted)
-
-
-def _changed_arms(ran: Request, wanted: Request) -> list[str]:
-    defaults = {axis.name: axis.default for axis in prompt_axes()}
-
-    def chosen_of(arm: ArmRequest) -> dict[str, str]:
-        return {axis: choice for axis, choice in arm.choices.items() if choice != defaults.get(axis)}
-
-    arms = {arm.name: chosen_of(arm) for arm in ran.arms}
-    return [f"arm {arm.name}" for arm in wanted.arms if arms.get(arm.name, chosen_of(arm)) != chosen_of(arm)]
+    workload = ["the prompt"] if was.prompt != now.prompt else []
+    workload += ["the workload"] if replace(was, prompt="?") != replace(now, prompt="?") else []
+    return changed_since(ran, wanted, workload if ran.quality is None else [])

@@ -14,8 +14,7 @@ from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.evidence import Level
 from tokendyno.backend.optimizations import axis_title, choice_title, prompt_axes
 from tokendyno.backend.views.fairness import Fairness
-from tokendyno.ui.compare.request import matching_preset
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.html import component
 from tokendyno.ui.components.summary import BETWEEN
 
 NOT_RECORDED_HERE = "Recorded on another machine; here it cannot run."
@@ -63,28 +62,26 @@ class Verdicts(msgspec.Struct):
 
 def verdict_box(elem_id: str, value: str) -> gr.HTML:
     """The component; its value is what `describe` returns. It fires "fix" with `choices`, and "copy"."""
-    return gr.HTML(
-        value=value,
-        html_template='<div class="td-verdicts" aria-live="polite"></div>',
-        js_on_load=bundle("arm"),
-        apply_default_css=False,
-        elem_id=elem_id,
-    )
+    return component("arm", '<div class="td-verdicts" aria-live="polite"></div>', elem_id, value)
 
 
-def describe(arm: ArmRequest, preset: str, checked: Checked, recorded: bool = False) -> str:
-    """A checked arm as the component's value. `preset`: the one that comes to its choices, or `CUSTOM`; `recorded`: a
-    run of it is shown that was made elsewhere, so that nobody has asked yet for what cannot run here."""
-    found = _checked(arm, checked, arm.name.lower(), True, _title(preset))
-    return _encode(_as_recorded(found) if recorded else found)
+def describe(arm: ArmRequest, preset: str, checked: Checked | None, recorded: bool = False) -> str:
+    """An arm as the component's value. `preset`: the one that comes to its choices, or `CUSTOM`; `checked`: None where
+    the arm cannot be checked; `recorded`: a run of it is shown that was made elsewhere, so that nobody has asked yet
+    for what cannot run here."""
+    title = next((one.title for one in arm_presets() if one.name == preset), "Your choices")
+    return describe_titled(arm, title, arm.name.lower(), checked, recorded, True)
 
 
-def describe_titled(arm: ArmRequest, title: str, key: str, checked: Checked | None, recorded: bool = False) -> str:
-    """The same on a page without presets and palette. `checked`: None where the arm cannot be checked."""
+def describe_titled(
+    arm: ArmRequest, title: str, key: str, checked: Checked | None, recorded: bool = False, offers: bool = False
+) -> str:
+    """The same under any title. `key`: of the column; `offers`: the palette adds to it."""
     if checked is None:
-        return _encode(Verdicts(arm.name, key, False, title, _chips(arm.choices, {}), "", "", 0, []))
-    found = _checked(arm, checked, key, False, title)
-    return _encode(_as_recorded(found) if recorded else found)
+        found = Verdicts(arm.name, key, offers, title, _chips(arm.choices, {}), "", "", 0, [])
+    else:
+        found = _checked(arm, checked, key, offers, title)
+    return msgspec.json.encode(_as_recorded(found) if recorded else found).decode()
 
 
 def _as_recorded(found: Verdicts) -> Verdicts:
@@ -136,16 +133,6 @@ def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: s
     return Verdicts(arm.name, key, offers, title, chips, text, parts, share, lines, arguments_of(checked).lines())
 
 
-def unchecked(arm: ArmRequest) -> str:
-    """The same for an arm that cannot be checked, because its model or workload cannot be read."""
-    title = _title(matching_preset(dict(arm.choices)))
-    return _encode(Verdicts(arm.name, arm.name.lower(), True, title, _chips(arm.choices, {}), "", "", 0, []))
-
-
-def _encode(value: Verdicts) -> str:
-    return msgspec.json.encode(value).decode()
-
-
 _LEVELS: tuple[Level, ...] = ("ok", "note", "fallback", "blocked")
 
 
@@ -163,10 +150,6 @@ def _chips(choices: Mapping[str, str], worst: Mapping[str, Level]) -> list[Chip]
         for axis in prompt_axes()
         if (written := choices.get(axis.name, axis.default)) != axis.default
     ]
-
-
-def _title(preset: str) -> str:
-    return next((one.title for one in arm_presets() if one.name == preset), "Your choices")
 
 
 def _fix_text(fix: dict[str, str]) -> str:
@@ -189,14 +172,7 @@ class Same(msgspec.Struct):
 
 def fair_line() -> gr.HTML:
     """The component; its value is what `fair_value` returns. Its button fires "fix" with `Same`."""
-    return gr.HTML(
-        value="",
-        html_template='<div class="td-fair" role="status"></div>',
-        js_on_load=bundle("fair"),
-        apply_default_css=False,
-        elem_id="same",
-        elem_classes=["td-line"],
-    )
+    return component("fair", '<div class="td-fair" role="status"></div>', "same", classes=["td-line"])
 
 
 def fair_value(found: Fairness | None) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 import msgspec
 
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.html import component
 
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """Of every event of the page. None goes through Gradio's queue: its client does not open a stream of answers while it
@@ -24,6 +24,20 @@ UNFOLD = """() => {
   const button = document.querySelector('#BOX-button'), box = document.querySelector('#BOX');
   button.setAttribute('aria-expanded', String(box.classList.toggle('td-open')));
 }"""
+
+
+FOCUS_RUN = """() => {
+  let tries = 40;
+  const go = () => {
+    const buttons = [...document.querySelectorAll('#run, #stop, #batch-run, #batch-stop, #advise .td-worth-begin')];
+    const run = buttons.find(one => one.offsetParent && !one.disabled);
+    if (run) { run.focus(); run.scrollIntoView({ block: 'nearest' }); }
+    else if (tries-- > 0) setTimeout(go, 50);
+  };
+  go();
+  return [];
+}"""
+"""Puts the focus where the visitor goes on, once that page is shown: on Run, or on Stop where a run has begun."""
 
 
 def unfolds(button: gr.Button, box: str) -> None:
@@ -51,13 +65,7 @@ class Settled:
 
     def __init__(self, page: str) -> None:
         self.changed = CHANGED.replace("PAGE", page)
-        self.box = gr.HTML(
-            value="",
-            html_template="",
-            js_on_load=bundle("settled", page=page),
-            apply_default_css=False,
-            elem_id=f"settled-{page}",
-        )
+        self.box = component("settled", "", f"settled-{page}", page=page)
 
     def after(self, changes: Sequence[Any]) -> Any:
         """The event "settled" after these changes, to be listened to like a control's."""

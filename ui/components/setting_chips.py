@@ -1,6 +1,7 @@
 """What differs from the settings with which a page opens: a sentence, and chips whose press puts them back."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,8 +9,8 @@ import gradio as gr
 import msgspec
 
 from tokendyno.backend.errors import InputError
-from tokendyno.ui.components.scripts import bundle
-from tokendyno.ui.errors import Updates
+from tokendyno.ui.components.html import component
+from tokendyno.ui.errors import Updates, read_event
 
 MOST_CHARACTERS = 24
 """Of a text in a chip."""
@@ -39,27 +40,34 @@ class PutBack(msgspec.Struct):
 class SettingChips:
     """The line of a page.
 
-    settings  by title the names of their controls, which are put back together
+    controls  by name
+    settings  by title the names of controls that are put back together
     """
 
-    def __init__(self, elem_id: str, classes: str, settings: Mapping[str, Sequence[str]]) -> None:
-        self.settings = settings
+    def __init__(self, elem_id: str, classes: str) -> None:
         self.controls: dict[str, Any] = {}
         self.defaults: dict[str, object] = {}
-        self.line = gr.HTML(
-            value="",
-            html_template='<div class="td-set"><div class="td-line-text"></div>'
+        self.settings: dict[str, list[str]] = {}
+        self.line = component(
+            "setting_chips",
+            '<div class="td-set"><div class="td-line-text"></div>'
             '<div class="td-chips" role="group" aria-label="What is not the default" hidden></div></div>',
-            js_on_load=bundle("setting_chips"),
-            apply_default_css=False,
-            elem_id=elem_id,
-            elem_classes=["td-line", "td-facts", *classes.split()],
+            elem_id,
+            classes=["td-line", "td-facts", *classes.split()],
         )
 
-    def watch(self, controls: Mapping[str, Any]) -> None:
-        """Take the controls, which may be built after the line."""
-        self.controls = dict(controls)
-        self.defaults = {name: control.value for name, control in controls.items()}
+    def watch(self, controls: Mapping[str, Any], **beside: Any) -> None:
+        """Take the controls, which may be built after the line. The title of a setting is its label without remarks; a
+        control that is labelled "to" belongs to the one before it, and the first to no setting: it is the model.
+        `beside`: by title a further control that is put back with a setting."""
+        self.controls = {**controls, **beside}
+        self.defaults = {name: control.value for name, control in self.controls.items()}
+        title = ""
+        for name, control in [*controls.items()][1:]:
+            title = title if control.label == "to" else re.split(r", (?=\w{3})| \(|:", control.label)[0]
+            self.settings.setdefault(title, []).append(name)
+        for title in beside:
+            self.settings[title].append(title)
 
     def value(self, sentence: str, values: Mapping[str, object]) -> str:
         """The component's value. `values`: of the controls, by name; they may hold anything."""
@@ -73,10 +81,10 @@ class SettingChips:
 
     def put_back(self, event: gr.EventData) -> Updates:
         """Handler of the event "back": the controls of these settings as the page opens."""
-        try:
-            names = [name for title in msgspec.convert(event._data, PutBack).titles for name in self.settings[title]]
-        except (msgspec.ValidationError, KeyError) as error:
-            raise InputError("What is to be put back cannot be read. Reload the page.") from error
+        titles = read_event(event, PutBack, "What is to be put back").titles
+        if not self.settings.keys() >= set(titles):
+            raise InputError("What is to be put back cannot be read. Reload the page.")
+        names = [name for title in titles for name in self.settings[title]]
         return {self.controls[name]: self.defaults[name] for name in names}
 
     def _text(self, names: Sequence[str], values: Mapping[str, object]) -> str:

@@ -3,13 +3,15 @@
 The value names the run that it was computed for: an answer that arrives after another run was started says nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import gradio as gr
 import msgspec
 
+from tokendyno.backend.config import Request
+from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.runs.run import Run
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.html import component
 
 UNREADABLE = "These results are of an earlier run: what is set now cannot run yet."
 
@@ -23,19 +25,20 @@ class Stale(msgspec.Struct):
 
 def stale_line(panel: str, elem_id: str) -> gr.HTML:
     """The component; its value is what `stale_value` returns. `panel`: the id of the panel that shows the run."""
-    return gr.HTML(
-        value="",
-        html_template='<div class="td-line-text" role="status"></div>',
-        js_on_load=bundle("stale_line", panel=panel),
-        apply_default_css=False,
-        elem_id=elem_id,
-        elem_classes=["td-line", "td-stale"],
-    )
+    template = '<div class="td-line-text" role="status"></div>'
+    return component("stale_line", template, elem_id, classes=["td-line", "td-stale"], panel=panel)
 
 
-def stale_value(run: Run, changed: Sequence[str] | None) -> str:
+def stale_value(run: Run | None, changed: Sequence[str] | None) -> str:
     """The component's value for a run. `changed`: what was edited since; None: what is set cannot be read."""
-    text = UNREADABLE if changed is None else _sentence(changed)
+    if run is None:
+        return ""
+    text = ""
+    if changed is None:
+        text = UNREADABLE
+    elif changed:
+        what = " and ".join(filter(None, [", ".join(changed[:-1]), changed[-1]]))
+        text = f"You changed {what} since this run. Press Run for new results."
     return msgspec.json.encode(Stale(run.id, text)).decode()
 
 
@@ -44,8 +47,18 @@ def unchanged(value: str) -> bool:
     return bool(value) and not msgspec.json.decode(value, type=Stale).text
 
 
-def _sentence(parts: Sequence[str]) -> str:
-    if not parts:
-        return ""
-    what = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    return f"You changed {what} since this run. Press Run for new results."
+def changed_since(ran: Request, wanted: Request, workload: Sequence[str]) -> list[str]:
+    """What was edited since that run. `workload`: what of the workload, by name; how many pairs may be run, and for
+    how long, does not count."""
+    defaults = {axis.name: axis.default for axis in all_axes()}
+
+    def chosen(choices: Mapping[str, str]) -> dict[str, str]:
+        return {axis: choice for axis, choice in choices.items() if choice != defaults.get(axis)}
+
+    arms = {arm.name: chosen(arm.choices) for arm in ran.arms}
+    return [
+        *(["the model"] if ran.model != wanted.model else []),
+        *workload,
+        *(["the price"] if ran.price_per_hour != wanted.price_per_hour and ran.quality is None else []),
+        *(f"arm {arm.name}" for arm in wanted.arms if arms.get(arm.name, chosen(arm.choices)) != chosen(arm.choices)),
+    ]

@@ -17,14 +17,14 @@ from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.history.measured import measured
 from tokendyno.backend.models import catalogue
 from tokendyno.backend.redact import redact
+from tokendyno.ui.compare.page import CompareControls
+from tokendyno.ui.compare.request import choice_values
 from tokendyno.ui.components.counting import wire_counting
-from tokendyno.ui.components.events import QUIET, Settled
+from tokendyno.ui.components.events import FOCUS_RUN, QUIET, Settled
+from tokendyno.ui.components.html import component, text_line
 from tokendyno.ui.components.inputs import model_input, number_input, read_text, read_whole
-from tokendyno.ui.components.scripts import bundle
-from tokendyno.ui.components.text_line import text_line
 from tokendyno.ui.errors import Updates, shows_errors
-from tokendyno.ui.fit.request import find, write_amounts
-from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.fit.request import find, read_amounts, read_taken, write_amounts
 from tokendyno.ui.visitor import visitor_of
 
 AMOUNTS = """
@@ -41,7 +41,9 @@ AMOUNTS = """
   </fieldset>
 </div>
 """
-
+"""Context and batch size: two sliders with logarithmic steps, each with a field for the exact number. The value is JSON
+(`request.Amounts`). The browser writes it; a change fires the event "input" when nothing has moved for a moment. The
+context's end is the number of the model's positions, which the answer names ("tokendyno-fit")."""
 
 RESULT = """
 <div class="td-fit">
@@ -60,6 +62,8 @@ RESULT = """
   <figure class="td-fit-windows"></figure>
 </div>
 """
+"""The answer. The value is JSON (`FitView`), "" for none. "Run this" fires "take" with the row's choices, and the way
+to Advise "seek" with the context."""
 
 
 class FitControls(NamedTuple):
@@ -93,11 +97,12 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
             elem_id="fit-gpu",
         )
         count = number_input("GPUs", 1, "fit-gpus")
-    amounts = amounts_input()
+    template = AMOUNTS.replace("MOST", str(MAX_BATCH_SIZE))  # an event's answer may empty `props`
+    amounts = component("fit_amounts", template, "fit-amounts", write_amounts(None, 1))
     message = text_line("fit-message", role="alert", classes="td-failure")
     answer = text_line("fit-best", role="status", classes="td-best")
     title = text_line("fit-heading", classes="td-facts")
-    result = fit_result()
+    result = component("fit", RESULT, "fit-result", plots=True)
     notes = text_line("fit-notes", classes="td-facts")
     sharding_table(bench, model, count)
     outputs = [message, title, answer, result, notes]
@@ -130,35 +135,6 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
     return FitControls(model, gpu, count, amounts, message, result, outputs, safe)
 
 
-def amounts_input() -> gr.HTML:
-    """Context and batch size: two sliders with logarithmic steps, each with a field for the exact number.
-
-    The value is JSON (`request.Amounts`). The browser writes it; a change fires the event "input" when nothing has
-    moved for a moment. The context's end is the number of the model's positions, which the answer names
-    ("tokendyno-fit").
-    """
-    return gr.HTML(
-        value=write_amounts(None, 1),
-        html_template=AMOUNTS.replace("MOST", str(MAX_BATCH_SIZE)),  # an event's answer may empty `props`
-        js_on_load=bundle("fit_amounts"),
-        apply_default_css=False,
-        elem_id="fit-amounts",
-    )
-
-
-def fit_result() -> gr.HTML:
-    """The measured run of what fits, its memory over the context, a chart of bars against lines of memory, the table,
-    which says the same in text, and what sliding windows save. The value is JSON (`FitView`), "" for none. "Run this"
-    fires "take" with the row's choices, and the way to Advise "seek" with the context."""
-    return gr.HTML(
-        value="",
-        html_template=RESULT,
-        js_on_load=bundle("fit", plotly=plotly_address()),
-        apply_default_css=False,
-        elem_id="fit-result",
-    )
-
-
 # --- sharding ------------------------------------------------------------------------------------
 
 # transformers splits the model for that, without its weights, which takes seconds: the table is made when it is asked
@@ -175,16 +151,14 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
         with gr.Row():
             buttons = {kind: gr.Button(title, size="sm", elem_id=f"fit-{kind}") for kind, title in KINDS.items()}
         message = text_line("fit-sharding-message", role="alert", classes="td-failure")
-        table = gr.HTML(
-            value="",
-            html_template='<div class="td-fit-rows td-sharding" role="region" tabindex="0"></div>',
-            js_on_load=bundle("sharding"),
-            apply_default_css=False,
-            elem_id="fit-sharding-table",
-        )
+        template = '<div class="td-fit-rows td-sharding" role="region" tabindex="0"></div>'
+        table = component("sharding", template, "fit-sharding-table")
 
     def show(kind: str, name: object, count: object) -> Updates:
-        return {message: "", table: encode(split(bench, kind, name, count))}
+        found = split(bench, kind, name, count)
+        rows = list(map(sharding_cells, found.rows))
+        shown = {"heading": found.heading, "columns": SHARDING_COLUMNS, "rows": rows}
+        return {message: "", table: msgspec.json.encode(shown).decode()}
 
     for kind, button in buttons.items():
         button.click(lambda: (WORKING, ""), None, [message, table], **QUIET).then(
@@ -207,7 +181,19 @@ def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
     return sharding(bench.facts(f"random:{name.removeprefix('random:')}"), f"{kind}-{count}")
 
 
-def encode(found: Sharding) -> str:
-    """The table's value."""
-    rows = list(map(sharding_cells, found.rows))
-    return msgspec.json.encode({"heading": found.heading, "columns": SHARDING_COLUMNS, "rows": rows}).decode()
+def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None:
+    """Connect "Run this": a row becomes arm B of the Compare page, with its model and batch size."""
+
+    def take(event: gr.EventData, model: object, amounts: object) -> Updates:
+        choices = read_taken(event)
+        try:
+            batch = read_whole("Batch size", read_amounts(amounts).batch)
+        except InputError:  # the row was computed before
+            batch = 1
+        updates: Updates = {pages: gr.Tabs(selected="compare"), compare.model: read_text("The model", model).strip()}
+        updates |= {compare.batch_size: batch, fit.message: ""}
+        return updates | dict(zip(compare.arm_b, choice_values(choices), strict=True))
+
+    outputs = [pages, compare.model, compare.batch_size, *compare.arm_b, fit.message]
+    taken = fit.result.take(shows_errors(fit.message)(take), [fit.model, fit.amounts], outputs, **QUIET)
+    taken.success(None, None, None, js=FOCUS_RUN, **QUIET)

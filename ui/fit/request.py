@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import gradio as gr
 import msgspec
 
 from tokendyno.backend import hardware
@@ -11,6 +12,7 @@ from tokendyno.backend.fit.device import device_of, is_size
 from tokendyno.backend.fit.table import Fit, fit_facts
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.ui.components.inputs import read_text, read_whole
+from tokendyno.ui.errors import read_event
 
 
 class Amounts(msgspec.Struct):
@@ -53,8 +55,8 @@ def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object
     card = read_text("The GPU", gpu).strip()
     asked = read_amounts(amounts)
     machine = hardware.detect()
-    held = bench.held_bytes
-    device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, held_bytes=held)
+    kept_bytes = bench.held_bytes  # by workers that would end
+    device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, held_bytes=kept_bytes)
     tokens = None if asked.context is None else read_whole("Context", asked.context)
     sequences, count = read_whole("Batch size", asked.batch), read_whole("GPUs", gpus)
     facts = bench.facts(name)
@@ -65,12 +67,9 @@ def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object
     return Found(fit_facts(facts, device, tokens, sequences, count, bench.obstacle(facts)), lowered)
 
 
-def read_taken(value: object) -> dict[str, str]:
-    """The choices of a row, by axis."""
-    try:
-        choices = msgspec.convert(value, Taken).choices
-    except msgspec.ValidationError as error:
-        raise InputError("This row cannot be read. Reload the page.") from error
+def read_taken(event: gr.EventData) -> dict[str, str]:
+    """The choices of a row whose "Run this" was pressed, by axis."""
+    choices = read_event(event, Taken, "This row").choices
     known = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes() if axis.in_fit_table}
     if not all(choice in known.get(axis, ()) for axis, choice in choices.items()):
         raise InputError("This row cannot be read. Reload the page.")

@@ -75,9 +75,9 @@ class Connections:
             over_address = most_of_address is not None and of_address > most_of_address
             if not over_address and waiting.total() <= self._limits.unread_bytes:
                 return
-            mine = [each for each in self.readers if each.address == address]
-            stopped = [each for each in mine if each.progress_s < time.monotonic() - LOOK_EVERY_S]
-            newest = max(mine, key=lambda each: each.since_s)
+            connections = [each for each in self.readers if each.address == address]
+            stopped = [each for each in connections if each.progress_s < time.monotonic() - LOOK_EVERY_S]
+            newest = max(connections, key=lambda each: each.since_s)
             chosen = min(stopped, key=lambda each: each.progress_s, default=newest)
             waiting[address] -= left[chosen]
             self.readers.discard(chosen)

@@ -50,11 +50,11 @@ class Turns:
     async def turn(self, address: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
         """Wait for this request's turn; "" never waits. It ends with the context, or as soon as what is handed out is
         called: a turn lasts while an answer is made, not while somebody takes their time to read it."""
-        async with AsyncExitStack() as held:
+        async with AsyncExitStack() as stack:
             if address and self._most is not None:
                 turns = self._by_address.setdefault(address, asyncio.Semaphore(self._most))
-                await held.enter_async_context(turns)
-            yield held.aclose
+                await stack.enter_async_context(turns)
+            yield stack.aclose
 
 
 class Gate:

@@ -146,18 +146,18 @@ class Sessions:
 
     def keep(self, address: str, name: str) -> None:
         """This session will get an answer; the oldest may have to go. HTTPException where too many are waited for."""
-        mine, now_s = self._by_address.setdefault(address, OrderedDict()), time.monotonic()
+        of_address, now_s = self._by_address.setdefault(address, OrderedDict()), time.monotonic()
         most = self._limits.address_events or float("inf")
-        if self._waiting(mine) >= most:
-            for old in [each for each, at_s in mine.items() if at_s < now_s - LEFT_S]:  # tabs that were closed
+        if self._waiting(of_address) >= most:
+            for old in [each for each, at_s in of_address.items() if at_s < now_s - LEFT_S]:  # tabs that were closed
                 self._forget(address, old)
-            if self._waiting(mine) >= most:
+            if self._waiting(of_address) >= most:
                 raise HTTPException(
                     429, "Too many requests from this address wait for an answer. Try again in a minute."
                 )
-        self._by_address[address] = mine
-        mine[name] = now_s
-        mine.move_to_end(name)
+        self._by_address[address] = of_address
+        of_address[name] = now_s
+        of_address.move_to_end(name)
         while sum(map(len, self._by_address.values())) > self._limits.sessions:
             largest = max(self._by_address, key=lambda each: len(self._by_address[each]))
             self._forget(largest, next(iter(self._by_address[largest])))
@@ -207,11 +207,11 @@ class Sessions:
             return value
         if not isinstance(value, dict) or not isinstance(word := value.get("session_hash"), str | None):
             raise HTTPException(400, "This request cannot be read. Reload the page.")
-        kept = {name: value[name] for name in FIELDS if name in value}
+        fields = {name: value[name] for name in FIELDS if name in value}
         if word is not None:
             if len(word) > MAX_WORD:
                 raise HTTPException(400, f"The name of a session may have {MAX_WORD} characters. Reload the page.")
-            kept["session_hash"] = SHARED if path == PULL else self.name(visitor, word)
+            fields["session_hash"] = SHARED if path == PULL else self.name(visitor, word)
             if path == JOIN:
-                self.keep(visitor.address, kept["session_hash"])
-        return kept
+                self.keep(visitor.address, fields["session_hash"])
+        return fields

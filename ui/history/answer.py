@@ -92,19 +92,19 @@ def answer(bench: Bench, question: object, visitor: Visitor) -> str:
 
 
 def _answer(bench: Bench, asked: Find | Beside | Change, visitor: Visitor) -> msgspec.Struct:
-    kept = bench.history
+    history = bench.history
     match asked:
         case Find(fields=fields, page=page, zone=zone):
             search = read_search(fields, _page(page), zone_s=read_zone(zone))
-            found = kept.listing.find(search, visitor)
+            found = history.listing.find(search, visitor)
             found = msgspec.structs.replace(found, rows=[_titled(row) for row in found.rows])
             notes = " ".join(bench.store.messages)
-            return Runs(found, kept.kept, kept.team, bench.limits.imports, bench.store.trouble, notes)
+            return Runs(found, history.kept, history.team, bench.limits.imports, bench.store.trouble, notes)
         case Beside(pins=pins):
-            return kept.beside(read_pins(pins), titles=True)
+            return history.beside(read_pins(pins), titles=True)
         case Change():
             _change(bench, asked, visitor)
-            row = kept.listing.one(asked.run, visitor)
+            row = history.listing.one(asked.run, visitor)
             return Changed(_titled(row) if row is not None else None)
 
 

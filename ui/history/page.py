@@ -9,17 +9,27 @@ import gradio as gr
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.history.pins import FEWEST, MOST
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.html import component
 from tokendyno.ui.history.answer import answer
 from tokendyno.ui.live.charts import CHARTS
-from tokendyno.ui.live.panel import answer as pulled
-from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.live.panel import answer as live_answer
 from tokendyno.ui.live.sources import VIEWS
 from tokendyno.ui.visitor import visitor_of
 
 TEMPLATE = f"""
 <h2 class="td-hidden">Runs</h2>
-<form class="td-search" role="search" aria-label="Runs" autocomplete="off"></form>
+<form class="td-search" role="search" aria-label="Runs" autocomplete="off">
+  <label class="td-field td-field-q"><span>Search</span><input type="search" name="q" maxlength="200"
+    placeholder="words of model, choices, prompt, verdict, name, note"></label>
+  <label class="td-field"><span>Model</span><input type="search" name="of" maxlength="200"
+    placeholder="part of its name"></label>
+  <label class="td-field"><span>Axis</span><select name="axis"><option value="">any</option></select></label>
+  <label class="td-field"><span>Machine</span><input type="search" name="machine" maxlength="200"
+    placeholder="such as H200"></label>
+  <label class="td-field"><span>From</span><input type="date" name="since"></label>
+  <label class="td-field"><span>To</span><input type="date" name="until"></label>
+  <button type="button" class="td-clear">Clear</button>
+</form>
 <p class="td-failure" role="alert"></p>
 <p class="td-unkept" role="status"></p>
 <div class="td-undo" role="status"></div>
@@ -59,24 +69,20 @@ def history_page(bench: Bench) -> None:
         return answer(bench, question, visitor_of(request))
 
     def pull(question: object) -> str:
-        return pulled(bench.runs, question)
+        return live_answer(bench.runs, question)
 
-    gr.HTML(
-        value="",
-        html_template=TEMPLATE,
-        js_on_load=bundle(
-            "history",
-            plotly=plotly_address(),
-            charts=[chart.as_json() for chart in CHARTS],
-            axes=[
-                {"name": axis.name, "title": axis.title, "choices": [(one.name, one.title) for one in axis.choices]}
-                for axis in all_axes()
-            ],
-            fewest=FEWEST,
-            most=MOST,
-        ),
-        server_functions=[ask, pull],
-        apply_default_css=False,
-        elem_id="history",
-        elem_classes=["td-panel"],
+    component(
+        "history",
+        TEMPLATE,
+        "history",
+        classes=["td-panel"],
+        functions=[ask, pull],
+        plots=True,
+        charts=[chart.as_json() for chart in CHARTS],
+        axes=[
+            {"name": axis.name, "title": axis.title, "choices": [(one.name, one.title) for one in axis.choices]}
+            for axis in all_axes()
+        ],
+        fewest=FEWEST,
+        most=MOST,
     )

@@ -58,8 +58,7 @@ document.addEventListener('keydown', (event) => {
   if (!['Enter', 'Escape'].includes(event.key) || list.getAttribute?.('role') !== 'combobox') return;
   setTimeout(() => { if (document.activeElement === document.body && usable(list)) shut(list); });
 }, true);
-// A pane of code scrolls, so the keyboard must reach it.
-/** @type {HTMLCollectionOf<HTMLElement>} */
+/** A pane of code scrolls, so the keyboard must reach it. @type {HTMLCollectionOf<HTMLElement>} */
 const panes = /** @type {any} */ (document.getElementsByClassName('cm-scroller'));
 const reachable = () => {
   for (const pane of panes) if (pane.tabIndex < 0) Object.assign(pane, { tabIndex: 0, role: 'group', ariaLabel: 'Python code' });

@@ -84,10 +84,6 @@ declare namespace Arm {
     fix: { [key: string]: string };
     fix_text: string;
   }
-  interface Fold {
-    arm: string;
-    folded: string[];
-  }
   interface Stale {
     run: string;
     text: string;

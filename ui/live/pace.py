@@ -30,7 +30,7 @@ class Pace:
             self._answers += 1
             self._answers_s += seconds
 
-    def held(self, seconds: float) -> None:
+    def waited(self, seconds: float) -> None:
         """For so long an answer waited on purpose."""
         with self._lock:
             self._answers_s -= seconds

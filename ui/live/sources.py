@@ -28,7 +28,7 @@ FILE_LINKS = """    <span class="td-files" hidden>
       <span class="td-copied-as" role="status"></span>
     </span>
 """
-"""The run as a file of the server, and what can be copied of it (`ui/js/copy_as.js`)."""
+"""The run as a file of the server, and what can be copied of it (`ui/js/page.js`)."""
 
 VERDICT = """
 <p class="td-empty-run"></p>

@@ -31,7 +31,7 @@ from tokendyno.ui.sheets import SHEETS
 from tokendyno.ui.worth.sources import sweep_template, worth_template
 
 FOLDER = Path(__file__).resolve().parent
-STYLES = (FOLDER / "report.css", *SHEETS, FOLDER.parent / "worth" / "style.css")
+STYLES = (FOLDER / "report.css", *SHEETS, *(FOLDER.parent / page / "style.css" for page in ("worth", "advise")))
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -1,24 +1,104 @@
-"""The Stories page: guided pages whose recording plays at once. Wiring only: `tokendyno.backend.stories` reads them."""
+"""The Stories page: guided pages whose recording plays at once; `tokendyno.backend.stories` reads them.
 
+The list and the text of the story that is shown are one component, whose value is JSON. Choosing another story fires
+"choose", "Run it here" fires "take", each with the story's name; "choose" may also name one of its recordings.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import gradio as gr
+import msgspec
 
 from tokendyno.backend import hardware
+from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.claims.view import measured_of
+from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import NO_RUNS
 from tokendyno.backend.recordings.shelf import shipped_id
 from tokendyno.backend.stories import Story, first_story, stories, story
+from tokendyno.backend.traffic import Limits
+from tokendyno.backend.traffic.presets import drawn, traffic_presets
 from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.sentences import device_name, whole_note
 from tokendyno.backend.views.story_number import story_number
-from tokendyno.ui.components.events import QUIET
-from tokendyno.ui.components.text_line import text_line
-from tokendyno.ui.errors import Updates, shows_errors
-from tokendyno.ui.live.panel import live_panel
-from tokendyno.ui.stories.view import ShownClaim, ShownRecording, ShownStory, encode, story_view
+from tokendyno.ui.batching import request as batch_request
+from tokendyno.ui.batching.page import BatchControls
+from tokendyno.ui.batching.traffic_row import TTFT_LIMIT_S
+from tokendyno.ui.compare.page import CompareControls
+from tokendyno.ui.compare.request import choice_values, within
+from tokendyno.ui.components.events import FOCUS_RUN, QUIET
+from tokendyno.ui.components.html import component, text_line
+from tokendyno.ui.errors import Updates, read_event, shows_errors
+from tokendyno.ui.live.panel import RUN_ID, live_panel
+from tokendyno.ui.visitor import BUSY, buttons_of, visitor_of
+
+_TEMPLATE = """
+<section class="td-first" aria-live="polite"></section>
+<nav class="td-findings" aria-label="Stories"></nav>
+<article class="td-story-text"></article>
+"""
+
+
+class ShownRecording(msgspec.Struct, frozen=True):
+    """One of a story's recordings. `recorded`: of which model, where and when; `shows`: what it adds, "" for the
+    story's own."""
+
+    recording: str
+    recorded: str
+    shows: str = ""
+
+
+class ShownClaim(msgspec.Struct, frozen=True):
+    """A measured claim of a story: its name and title on the Claims page, and the verdict on it. `remark`: on what that
+    rests in short, "" where it is plain; `sentence`: the figures."""
+
+    name: str
+    title: str
+    word: str
+    remark: str
+    sentence: str
+
+
+class ShownStory(msgspec.Struct, frozen=True):
+    """One story as it is shown.
+
+    number    its one figure, "" for none; `headline` goes on after it, `why` is the reason
+    times     what a token takes in both arms, "" where that is not the point
+    curves    of arms A and B, from 0 to 1
+    played    its own recording and then others; `batching`: another page plays it
+    """
+
+    name: str
+    title: str
+    number: str
+    headline: str
+    times: str
+    why: str
+    caption: str
+    curves: list[list[float]]
+    text: list[str]
+    claim: str
+    source: str
+    claims: list[ShownClaim]
+    found: str
+    played: list[ShownRecording]
+    batching: bool
+    here: str
+    chart: str
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The component's value. `playing`: the recording, "" for the story's own; `no_runs`: why nothing can be run here,
+    "" where it can."""
+
+    at: str
+    playing: str
+    no_runs: str
+    stories: Sequence[ShownStory]
 
 
 class StoryControls(NamedTuple):
@@ -48,70 +128,167 @@ def stories_page(bench: Bench) -> StoryControls:
     """Build the page inside the current tab."""
     shown = [_shown(bench, one) for one in stories()]
     no_runs = "" if bench.limits.runs else NO_RUNS
-    view = story_view(encode(shown, first_story(hardware.detect().device).name, no_runs=no_runs))
+    view = component(
+        "story", _TEMPLATE, "story", encode(shown, first_story(hardware.detect().device).name, no_runs=no_runs)
+    )
     message = text_line("story-message", role="alert", classes="td-failure")
-    panel = live_panel(bench.runs, elem_id="story-live", replays=True)
+    panel = live_panel(bench, elem_id="story-live", replays=True)
     controls = StoryControls(view, panel, message, shown, no_runs)
 
     def choose(event: gr.EventData) -> Updates:
-        return controls.open(name_of(event), recording_of(event)) | {message: ""}
+        chosen = read_event(event, Chosen, "This story")
+        return controls.open(story(chosen.name).name, chosen.recording) | {message: ""}
 
     view.choose(shows_errors(message)(choose), None, [view, panel, message], trigger_mode="multiple", **QUIET)
     return controls
 
 
-def name_of(event: gr.EventData) -> str:
-    """The story that an event of the list names. InputError for anything else."""
-    asked = event._data.get("name") if isinstance(event._data, dict) else None
-    if not isinstance(asked, str):
-        raise InputError("This story cannot be read. Reload the page.")
-    return story(asked).name
+def encode(stories: Sequence[ShownStory], at: str, playing: str = "", no_runs: str = "") -> str:
+    """The component's value: all stories, the name of the one that is shown ("" for the first), and its recording."""
+    return msgspec.json.encode(Shown(at, playing, no_runs, stories)).decode()
 
 
-def recording_of(event: gr.EventData) -> str:
-    """The recording that an event of the list names, "" for the story's own."""
-    asked = event._data.get("recording", "") if isinstance(event._data, dict) else ""
-    return asked if isinstance(asked, str) else ""
+class Chosen(msgspec.Struct):
+    """What the browser sends: a story, and one of its recordings, "" for its own."""
+
+    name: str
+    recording: str = ""
 
 
-def _shown(bench: Bench, told: Story) -> ShownStory:
-    shows = {one.recording: one.shows for one in told.also}
-    played = [_played(bench, told, name, shows.get(name, "")) for name in told.recordings]
-    claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(told.claims)]
-    run = bench.runs.get(shipped_id(told.recording))
+def _shown(bench: Bench, guided: Story) -> ShownStory:
+    shows = {one.recording: one.shows for one in guided.also}
+    played = [_played(bench, guided, name, shows.get(name, "")) for name in guided.recordings]
+    claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(guided.claims)]
+    run = bench.runs.get(shipped_id(guided.recording))
     assert run is not None  # `_played` has refused a story without its recording
-    beside = bench.runs.get(shipped_id(told.beside)) if told.beside else None
-    number = story_number(run, told.number, told.sittings, beside)
+    beside = bench.runs.get(shipped_id(guided.beside)) if guided.beside else None
+    number = story_number(run, guided.number, guided.sittings, beside)
     card = card_of(run.snapshot()) if run.request.traffic is None else None
-    tile = card.tiles[0] if card is not None and told.number == "speed" else None
+    tile = card.tiles[0] if card is not None and guided.number == "speed" else None
     caption = f"{run.created.model_label} on {device_name(run.created.machine)}"
     caption += f", beside {beside.created.model_label}" if beside is not None else ""
-    if len(told.sittings) > 1:
-        caption += f"; the median of {len(told.sittings)} sittings"
+    if len(guided.sittings) > 1:
+        caption += f"; the median of {len(guided.sittings)} sittings"
     return ShownStory(
-        told.name,
-        told.title,
+        guided.name,
+        guided.title,
         number.figure,
-        told.headline,
+        guided.headline,
         f"{tile.a} \u2192 {tile.b} {tile.unit} a token" if tile is not None else "",
-        told.why,
+        guided.why,
         caption,
         number.curves,
-        list(told.text),
-        told.claim,
-        told.source,
+        list(guided.text),
+        guided.claim,
+        guided.source,
         claims,
-        told.found,
+        guided.found,
         played,
         run.request.traffic is not None,
-        told.here.note,
-        told.chart,
+        guided.here.note,
+        guided.chart,
     )
 
 
-def _played(bench: Bench, told: Story, recording: str, shows: str) -> ShownRecording:
+def _played(bench: Bench, guided: Story, recording: str, shows: str) -> ShownRecording:
     run = bench.runs.get(shipped_id(recording))
     if run is None:
-        raise InputError(f"The recording {recording!r} of the story {told.name!r} is missing. Reinstall tokendyno.")
+        raise InputError(f"The recording {recording!r} of the story {guided.name!r} is missing. Reinstall tokendyno.")
     note = whole_note(run.created)
     return ShownRecording(recording, f"{run.created.model_label}. {note[:1].upper()}{note[1:]}", shows)
+
+
+# --- "Run it here": with the recorded model where a GPU can run it, else with the embedded one ---
+
+GOING_ON = (
+    "Your run on the page {page} is still going on. Stop it there or wait for its end, then press Run it here again."
+)
+
+
+def run_here(
+    bench: Bench, controls: StoryControls, compare: CompareControls, batching: BatchControls, pages: gr.Tabs
+) -> None:
+    """Connect the button. What is refused is said beside it, and changes nothing on the other pages."""
+
+    def take(event: gr.EventData, request: gr.Request, *shown: object) -> Updates:
+        asked = request_here(bench, story(read_event(event, Chosen, "This story").name))
+        page = "compare" if asked.traffic is None else "batching"
+        here = shown[page == "batching"]
+        run = bench.runs.get(here) if isinstance(here, str) and RUN_ID.fullmatch(here) else None
+        if buttons_of(run, request) == BUSY:
+            raise InputError(GOING_ON.format(page=page.capitalize()))
+        begun = bench.submit(asked, visitor_of(request))
+        updates: Updates = {pages: gr.Tabs(selected=page), controls.message: ""}
+        target: CompareControls | BatchControls
+        if asked.traffic is None:
+            updates |= compare.work.values(asked)
+            target, values = compare, choice_values
+            *starting, stop = compare.buttons
+        else:
+            settings = batch_request.traffic_values(asked) | {"trace": ""}
+            updates |= {batching.fields[name]: value for name, value in settings.items()}
+            target, values = batching, batch_request.choice_values
+            *starting, stop = batching.run, batching.stop
+        for axes, arm in zip((target.arm_a, target.arm_b), asked.arms, strict=True):
+            updates |= dict(zip(axes, values(arm.choices), strict=True))
+        updates |= {button: gr.update(interactive=False) for button in starting}
+        return updates | {stop: gr.update(interactive=True), target.live: begun}
+
+    outputs = [
+        pages,
+        controls.message,
+        *compare.work,
+        *compare.arm_a,
+        *compare.arm_b,
+        compare.live,
+        *compare.buttons,
+        *batching.fields.values(),
+        *batching.arm_a,
+        *batching.arm_b,
+        batching.live,
+        batching.run,
+        batching.stop,
+    ]
+    shown = [compare.live, batching.live]
+    taken = controls.view.take(shows_errors(controls.message)(take), shown, outputs, **QUIET)
+    taken.success(None, None, None, js=FOCUS_RUN, **QUIET)
+
+
+def request_here(bench: Bench, guided: Story) -> Request:
+    """What a story runs on this machine: pairs of runs of what was recorded, if that runs here, else of two arms of the
+    embedded model."""
+    recorded = bench.runs.get(shipped_id(guided.recording))
+    if recorded is not None and _runs(bench, recorded.request):
+        return _decided(bench, recorded.request)
+    here = guided.here
+    arms = [
+        ArmRequest(name, dict(parse_arm(here.model, text).choices))
+        for name, text in zip("AB", (here.a, here.b), strict=True)
+    ]
+    if here.page == "batching":
+        first = traffic_presets()[0]
+        traffic = drawn(first.draw, 1, first.concurrent, limits=Limits(TTFT_LIMIT_S))
+        return _decided(bench, Request(here.model, arms, workload_of(traffic, 1, ignore_eos=True), traffic))
+    work = Workload(here.prompt, max_new_tokens=here.max_new_tokens, ignore_eos=here.ignore_eos)
+    return _decided(bench, Request(here.model, arms, work))
+
+
+def _decided(bench: Bench, request: Request) -> Request:
+    """As Run asks for it."""
+    if len(request.arms) != 2:
+        return request
+    work = replace(request.workload, repeats=MOST_PAIRS)
+    asked = msgspec.structs.replace(
+        request, workload=work, until_s=UNTIL_S, reading=[] if request.traffic is None else None
+    )
+    return within(asked, bench.limits)
+
+
+def _runs(bench: Bench, request: Request) -> bool:
+    """Whether this machine is of the kind that was recorded, and every arm would run on it."""
+    if bench.machine().device != "cuda":
+        return False
+    try:
+        return not any(checked.blocked for checked in bench.check(request).values())
+    except InputError:
+        return False

@@ -2,7 +2,7 @@
 which Compare leads. Wiring only: `tokendyno.backend.ablation` measures."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import gradio as gr
 import msgspec
@@ -18,11 +18,8 @@ from tokendyno.backend.optimizations import all_axes, titles_text
 from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.compare.request import ARMS, read_arms, read_request
 from tokendyno.ui.components.events import QUIET
-from tokendyno.ui.components.pulls import refusal
-from tokendyno.ui.components.scripts import bundle
-from tokendyno.ui.components.text_line import text_line
-from tokendyno.ui.errors import Updates, shows_errors
-from tokendyno.ui.live.plotly import plotly_address
+from tokendyno.ui.components.html import component, text_line
+from tokendyno.ui.errors import Updates, read_event, refusal, shows_errors
 from tokendyno.ui.visitor import REFUSED, visitor_of
 from tokendyno.ui.worth.sources import sweep_template, worth_template
 
@@ -86,13 +83,9 @@ class _Handlers:
 
     def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
         """One arm is to be measured over sizes and choices."""
-        try:
-            wanted = msgspec.convert(event._data, Asked)
-            at = ARMS.index(wanted.arm)
-        except (msgspec.ValidationError, ValueError) as error:
-            raise InputError("What is to be swept cannot be read. Reload the page.") from error
+        wanted = read_event(event, SweepForm, "What is to be swept")
         asked = read_request(values)
-        asked = msgspec.structs.replace(asked, arms=[asked.arms[at]])
+        asked = msgspec.structs.replace(asked, arms=[asked.arms[ARMS.index(wanted.arm)]])
         course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
         return {self.sweeps.panel: course.id, self.sweeps.message: ""}
 
@@ -178,10 +171,10 @@ class Query(msgspec.Struct, forbid_unknown_fields=True):
     id: Annotated[str, msgspec.Meta(max_length=64)]
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
+class SweepForm(msgspec.Struct, forbid_unknown_fields=True):
     """What the browser sends when a sweep is begun: names with their values, as they were typed."""
 
-    arm: str
+    arm: Literal["A", "B"]
     over: Annotated[list[tuple[str, str]], msgspec.Meta(min_length=1, max_length=2)]
     quality: bool
 
@@ -217,7 +210,7 @@ def worth_panel(courses: Courses) -> gr.HTML:
 
 
 def sweep_panel(courses: Courses) -> gr.HTML:
-    """Sweeps. It fires the same events; "begin" carries what `Asked` says."""
+    """Sweeps. It fires the same events; "begin" carries what `SweepForm` says."""
     sizes = [{"name": name, "title": SIZE_TITLES[name], "values": FIRST_SIZES[name]} for name in SIZES]
     axes = [
         {"name": axis.name, "title": axis.title, "values": ", ".join(choice.name for choice in axis.choices)}
@@ -231,11 +224,4 @@ def _panel(courses: Courses, kind: Kind, template: str, **settings: Any) -> gr.H
     def pull(question: object) -> str:
         return answer(courses, kind, question)
 
-    return gr.HTML(
-        value="",
-        html_template=template,
-        js_on_load=bundle(kind.key, key_of_address=kind.key, plotly=plotly_address(), **settings),
-        server_functions=[pull],
-        apply_default_css=False,
-        elem_id=kind.key,
-    )
+    return component(kind.key, template, kind.key, functions=[pull], plots=True, key_of_address=kind.key, **settings)

@@ -28,7 +28,7 @@ from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import WIDTH
 from tokendyno.backend.worker import witness
 from tokendyno.backend.worker.prove.observation import Observation
-from tokendyno.ui.compare.arm_column import arm_controls, titles
+from tokendyno.ui.compare.page import arm_controls, titles
 
 AXES = all_axes()
 ROOT = Path(__file__).parents[3]

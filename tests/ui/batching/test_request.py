@@ -1,19 +1,15 @@
 """Values of the Batching page's controls, all of them untrusted, as a request and back."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.batches import batch_created
 from tokendyno.backend.config import MOST_PAIRS, Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import LIMITS
-from tokendyno.backend.runs.run import Run
-from tokendyno.ui.batching.request import Fields, changed, choice_values, read_request, stale, traffic_values
+from tokendyno.ui.batching.request import Fields, changed, choice_values, read_request, traffic_values
 from tokendyno.ui.compare.request import within
-from tokendyno.ui.components.stale_line import UNREADABLE
 
 PLAIN: dict[str, Any] = {
     "model": "pocket", "requests": 6, "concurrent": 2, "ttft_limit_s": 1, "prompt_low": 4, "prompt_high": 9,
@@ -104,11 +100,3 @@ def test_what_was_edited_since_a_run_is_named() -> None:
     given = request(trace='{"prompt_tokens": 3, "max_new_tokens": 2}')
     assert changed(given, request()) == [], "a list is not shown again"
     assert changed(given, request(trace='{"prompt_tokens": 4, "max_new_tokens": 2}')) == ["the traffic"]
-
-
-def test_what_is_said_of_old_results_names_their_run_so_that_a_late_answer_says_nothing_of_a_newer_one() -> None:
-    run = Run(batch_created("one"))
-    found = json.loads(stale(run, read_request(values(model="other"), local_paths=True)))
-    assert found["run"] == "one" and found["text"].startswith("You changed the model")
-    assert json.loads(stale(run, None))["text"] == UNREADABLE
-    assert stale(None, None) == ""

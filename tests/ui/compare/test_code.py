@@ -1,8 +1,6 @@
 """The scripts that the page shows."""
 
 import ast
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -10,10 +8,7 @@ from tests.support.machines import facts
 from tests.support.worker import request
 from tokendyno.backend.config import ArmRequest, Request
 from tokendyno.backend.engine.bench import Bench
-from tokendyno.backend.executors import open_bench
 from tokendyno.ui.compare.code import MAX_NAME, MAX_PROMPT_CHARACTERS, code_texts, script_name
-
-Make = Callable[..., Bench]
 
 
 def shown(bench: Bench, asked: Request) -> str:
@@ -21,28 +16,21 @@ def shown(bench: Bench, asked: Request) -> str:
     return "\n".join(code_texts(bench.check(asked)["A"], facts(), asked.workload, paths=True))
 
 
-@pytest.fixture
-def bench() -> Any:
-    made = open_bench(None)
-    yield made
-    made.store.close()
-
-
-def test_an_arm_that_runs_is_a_script(bench: Bench) -> None:
-    text = shown(bench, request({"attention": "eager"}))
+def test_an_arm_that_runs_is_a_script(warm_bench: Bench) -> None:
+    text = shown(warm_bench, request({"attention": "eager"}))
     ast.parse(text)
     assert text.startswith("# This arm is transformers' own calls.") and "attention=eager" in text
 
 
-def test_an_arm_that_would_be_refused_is_the_reason_as_a_comment(bench: Bench) -> None:
-    text = shown(bench, request({"loop": "own"}))
+def test_an_arm_that_would_be_refused_is_the_reason_as_a_comment(warm_bench: Bench) -> None:
+    text = shown(warm_bench, request({"loop": "own"}))
     assert ast.parse(text).body == [] and "Set cache=static." in text.replace("\n# ", " ")
 
 
-def test_a_very_long_prompt_is_not_sent_back(bench: Bench) -> None:
-    text = shown(bench, request({}, prompt="x" * (MAX_PROMPT_CHARACTERS + 1)))
+def test_a_very_long_prompt_is_not_sent_back(warm_bench: Bench) -> None:
+    text = shown(warm_bench, request({}, prompt="x" * (MAX_PROMPT_CHARACTERS + 1)))
     assert ast.parse(text).body == [] and "20,001 characters" in text
-    assert "x" * MAX_PROMPT_CHARACTERS in shown(bench, request({}, prompt="x" * MAX_PROMPT_CHARACTERS))
+    assert "x" * MAX_PROMPT_CHARACTERS in shown(warm_bench, request({}, prompt="x" * MAX_PROMPT_CHARACTERS))
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,9 @@ from tokendyno.ui.compare.request import (
     read_choices,
     read_draft,
     read_request,
-    stale,
     within,
 )
-from tokendyno.ui.components.stale_line import UNREADABLE
+from tokendyno.ui.components.stale_line import UNREADABLE, stale_value
 
 GOOD: dict[str, Any] = {
     "model": "pocket", "prompt": "Once", "max_new_tokens": 8, "batch_size": 1, "temperature": 0, "seed": 0,
@@ -139,13 +138,6 @@ def test_the_presets_that_the_arms_show_are_part_of_the_request_if_they_are_bund
 # --- against the run that is shown ----------------------------------------------------------------
 
 
-def stale_of(run: Run, values: list[object]) -> str:
-    try:
-        return stale(run, read_draft(values)[0])
-    except InputError:
-        return stale(run, None)
-
-
 def controls(arm_b: dict[str, str] | None = None, **edited: Any) -> list[object]:
     """The controls as they were for the run, but for what was edited."""
     workload = created().request.workload
@@ -155,25 +147,27 @@ def controls(arm_b: dict[str, str] | None = None, **edited: Any) -> list[object]
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    ("values", "edited"),
     [
-        (controls(), ""),
-        (controls(seconds=5), ""),
-        (controls(arm_b={"cache": "static"}), "You changed arm B since this run."),
-        (controls(model="gpt2", prompt="Another"), "You changed the model and the prompt since this run."),
-        (controls(max_new_tokens=65, arm_b={}, prompt=""), "You changed the prompt, the workload and arm B since"),
-        (controls(max_new_tokens=None), UNREADABLE),
+        (controls(), []),
+        (controls(seconds=5), []),
+        (controls(arm_b={"cache": "static"}), ["arm B"]),
+        (controls(model="gpt2", prompt="Another"), ["the model", "the prompt"]),
+        (controls(max_new_tokens=65, arm_b={}, prompt=""), ["the prompt", "the workload", "arm B"]),
     ],
 )
-def test_what_was_edited_since_the_run_is_named(values: list[object], says: str) -> None:
-    found = json.loads(stale_of(Run(created("run1")), values))
-    assert found["run"] == "run1" and found["text"].startswith(says) and bool(found["text"]) == bool(says)
+def test_what_was_edited_since_the_run_is_named(values: list[object], edited: list[str]) -> None:
+    run = Run(created("run1"))
+    found = changed(run.request, read_draft(values)[0])
+    assert found == edited
+    said = json.loads(stale_value(run, found))
+    assert said["run"] == "run1" and said["text"].startswith("You changed") == bool(edited)
+    assert json.loads(stale_value(run, None))["text"] == UNREADABLE and stale_value(None, None) == ""
 
 
 def test_a_reading_is_of_a_model_and_two_arms_whatever_the_prompt() -> None:
     first = created("run1")
     quality = Quality([QualityText("one", "A text.")])
-    request = msgspec.structs.replace(first.request, workload=reading_of(quality), quality=quality)
-    run = Run(msgspec.structs.replace(first, request=request))
-    assert json.loads(stale_of(run, controls(prompt="Another", max_new_tokens=65)))["text"] == ""
-    assert "arm B" in json.loads(stale_of(run, controls(arm_b={})))["text"]
+    ran = msgspec.structs.replace(first.request, workload=reading_of(quality), quality=quality)
+    assert changed(ran, read_draft(controls(prompt="Another", max_new_tokens=65))[0]) == []
+    assert changed(ran, read_draft(controls(arm_b={}))[0]) == ["arm B"]

@@ -1,40 +1,27 @@
 """Chips of what differs from the settings with which a page opens."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import gradio as gr
 import msgspec
 import pytest
 
 from tokendyno.backend.errors import InputError
-from tokendyno.ui.batching import request as batching
-from tokendyno.ui.batching import traffic_row
-from tokendyno.ui.compare import request as compare
-from tokendyno.ui.compare import work_row
 from tokendyno.ui.components.setting_chips import ChipLine, SettingChips
-
-
-@pytest.mark.parametrize("page", [(compare.Fields, work_row.SETTINGS), (batching.Fields, traffic_row.SETTINGS)])
-def test_no_control_changes_a_run_without_a_chip(page: Any) -> None:
-    fields, settings = page
-    assert {name for names in settings.values() for name in names} >= {*fields._fields} - {"model"}
 
 
 @pytest.fixture
 def line() -> SettingChips:
     with gr.Blocks(analytics_enabled=False):
-        found = SettingChips("line", "", {"Prompt": ["prompt", "preset"], "Seed": ["seed"], "Tokens": ["low", "high"]})
-        low, high = gr.Number(8), gr.Number(64)
-        found.watch(
-            {
-                "prompt": gr.Textbox("Once"),
-                "preset": gr.Dropdown(["fox"]),
-                "seed": gr.Number(0),
-                "low": low,
-                "high": high,
-            }
-        )
+        found = SettingChips("line", "")
+        controls = {
+            "model": gr.Dropdown(["pocket"], label="Model"),
+            "prompt": gr.Textbox("Once", label="Prompt"),
+            "seed": gr.Number(0, label="Seed (of sampling)"),
+            "low": gr.Number(8, label="Tokens, from"),
+            "high": gr.Number(64, label="to"),
+        }
+        found.watch(controls, Prompt=gr.Dropdown(["fox"]))
     return found
 
 
@@ -55,7 +42,7 @@ def test_a_chip_says_what_is_set_and_what_was(line: SettingChips) -> None:
 
 def test_a_press_puts_back_all_that_belongs_together(line: SettingChips) -> None:
     back = line.put_back(SimpleNamespace(_data={"titles": ["Prompt"]}))  # type: ignore[arg-type]
-    assert back == {line.controls["prompt"]: "Once", line.controls["preset"]: "fox"}
+    assert back == {line.controls["prompt"]: "Once", line.controls["Prompt"]: "fox"}
     for data in ({"titles": ["gone"]}, {"titles": 3}, None):
         with pytest.raises(InputError, match="Reload the page"):
             line.put_back(SimpleNamespace(_data=data))  # type: ignore[arg-type]

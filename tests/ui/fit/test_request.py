@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -85,8 +86,12 @@ def test_strangers_name_no_folders(bench: Bench, tmp_path: Path) -> None:
         find(bench, str(tmp_path), "T4", FIRST)
 
 
+def pressed(data: object) -> Any:
+    return SimpleNamespace(_data=data)
+
+
 def test_a_pressed_row_holds_choices_of_the_table_and_nothing_else() -> None:
-    assert read_taken({"choices": {"quantization": "bnb-nf4", "cache": "static"}})["cache"] == "static"
+    assert read_taken(pressed({"choices": {"quantization": "bnb-nf4", "cache": "static"}}))["cache"] == "static"
     for value in (
         None,
         {},
@@ -95,4 +100,4 @@ def test_a_pressed_row_holds_choices_of_the_table_and_nothing_else() -> None:
         {"choices": {"cache": 1}},
     ):
         with pytest.raises(InputError, match="This row cannot be read"):
-            read_taken(value)
+            read_taken(pressed(value))

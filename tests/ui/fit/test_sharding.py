@@ -1,22 +1,10 @@
 """What the Fit page's table of a split model is made from: the controls, read as untrusted."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors import open_bench
 from tokendyno.ui.fit.page import split
-
-
-@pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    made = open_bench()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize(
@@ -31,6 +19,8 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
         ("tensor", "Llama-3-8B", 2.5, "Enter a whole number"),
     ],
 )
-def test_what_cannot_be_split_is_one_sentence(bench: Bench, kind: str, model: object, gpus: object, says: str) -> None:
+def test_what_cannot_be_split_is_one_sentence(
+    warm_bench: Bench, kind: str, model: object, gpus: object, says: str
+) -> None:
     with pytest.raises(InputError, match=says):
-        split(bench, kind, model, gpus)
+        split(warm_bench, kind, model, gpus)

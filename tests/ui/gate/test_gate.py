@@ -18,12 +18,12 @@ from tests.support.event_loops import finished
 from tokendyno.backend.hosting.limits import LIMITS, Limits
 from tokendyno.backend.hosting.users import OneAccount, Users
 from tokendyno.backend.hosting.visitor import LOCAL, Visitor
+from tokendyno.ui.components.html import PLOTLY_JS
 from tokendyno.ui.csp import PolicyMiddleware
 from tokendyno.ui.gate import sessions
 from tokendyno.ui.gate.gate import Gate
 from tokendyno.ui.gate.routes import Hosts
 from tokendyno.ui.gate.visitors import Visitors
-from tokendyno.ui.live.plotly import PLOTLY_JS
 from tokendyno.ui.visitor import KEY, visitor_of
 
 PAGE = b"<html><script>window.x = 1</script><script type=module src=./a.js></script></html>"

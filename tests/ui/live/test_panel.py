@@ -56,8 +56,8 @@ def test_a_pull_that_may_wait_brings_the_next_tokens_and_four_wait_at_most(
     log = RunLog(Store(None))
     run = log.create(created("run1"))
     log.append("run1", ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
-    held: list[float] = []
-    monkeypatch.setattr(PACE, "held", held.append)
+    waited: list[float] = []
+    monkeypatch.setattr(PACE, "waited", waited.append)
 
     def more(seconds: float) -> float:
         log.append("run1", ArmEvent("A", 0, 1.1, tokens(3, 3, "def")))
@@ -72,7 +72,7 @@ def test_a_pull_that_may_wait_brings_the_next_tokens_and_four_wait_at_most(
         for _ in range(others):
             panel.WAITING.release()
     assert now["lanes"][0]["n"] == 3
-    assert (later["lanes"][0]["n"], held) == ((3, []) if others else (6, [0.07]))
+    assert (later["lanes"][0]["n"], waited) == ((3, []) if others else (6, [0.07]))
     assert panel.WAITING._value == 4, "each place was given back"
 
 

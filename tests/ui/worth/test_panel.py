@@ -9,7 +9,7 @@ from tests.support.ablations import stored, stored_sweep
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.ui.worth.page import SWEEP, WORTH, Asked, answer
+from tokendyno.ui.worth.page import SWEEP, WORTH, SweepForm, answer
 
 
 def test_whoever_knows_the_id_gets_the_waterfall_and_others_a_sentence(tmp_path: Path) -> None:
@@ -37,9 +37,9 @@ def test_each_panel_shows_its_own_kind(tmp_path: Path) -> None:
 
 
 def test_values_are_read_as_they_are_typed() -> None:
-    assert Asked("A", [("batch_size", "1, 8 ,"), ("cache", "static")], False).values() == {
+    assert SweepForm("A", [("batch_size", "1, 8 ,"), ("cache", "static")], False).values() == {
         "batch_size": ["1", "8"],
         "cache": ["static"],
     }
     with pytest.raises(InputError, match="varies twice"):
-        Asked("A", [("cache", "a,b"), ("cache", "c,d")], False).values()
+        SweepForm("A", [("cache", "a,b"), ("cache", "c,d")], False).values()

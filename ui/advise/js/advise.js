@@ -1,6 +1,6 @@
 // What should I use? Cards of the winners beside time and memory of every arm; below them what was ruled out or not tried.
 
-import { add } from '../../components/js/add.js';
+import { add } from '../../components/js/dom.js';
 import { showPareto } from '../../components/js/pareto.js';
 import { result, showCourse, tableIn } from '../../worth/js/course.js';
 

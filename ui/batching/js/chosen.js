@@ -1,8 +1,9 @@
-// The chosen request: what both arms did with it, in words, and its texts side by side.
+// The requests in words: the chosen one, with what both arms did with it and its texts side by side, and a table of all.
 
-import { count, el, setText } from '../../live/js/dom.js';
-import { firstDifference } from '../../live/js/series.js';
-import { describeRequest } from './requests.js';
+import { add, afterPress, badge, button, count, el, seconds, setText, tableBody, tableHead, tableRow } from '../../components/js/dom.js';
+import { firstDifference } from '../../live/js/columns.js';
+import { textPane, writeText } from '../../live/js/texts.js';
+import { describeRequest, figuresOf, stateOf } from './requests.js';
 
 /** @param {HTMLElement} box @param {(request: number) => void} choose */
 export function makeChosen(box, choose) {
@@ -10,30 +11,20 @@ export function makeChosen(box, choose) {
 
   function build(head, requests) {
     box.replaceChildren();
-    const bar = el('p', 'td-which', ''), label = el('label', '', 'Request ');
-    field = el('input', 'td-request-number');
+    const bar = add(box, 'p', 'td-which'), label = add(bar, 'label', '', 'Request ');
+    field = add(label, 'input', 'td-request-number');
     Object.assign(field, { type: 'number', min: 1, max: requests, value: 1 });
     field.addEventListener('input', () => {
       const number = Math.round(Number(field.value));
       if (number >= 1 && number <= requests) choose(number - 1);
     });
-    label.append(field, document.createTextNode(' of ' + count(requests)));
-    said = el('span', 'td-same-tokens', '');
-    bar.append(label, said);
-    box.append(bar);
+    label.append(' of ' + count(requests));
+    said = add(bar, 'span', 'td-same-tokens', '');
     arms = head.arms.map(arm => {
-      const section = el('section', 'arm-' + arm.name.toLowerCase()), words = el('p', 'td-words', ''), body = el('div', 'td-body', '');
-      const line = el('span', '', '');
-      words.append(el('span', 'td-arm', arm.name), line);
+      const section = add(box, 'section', 'arm-' + arm.name.toLowerCase()), words = add(section, 'p', 'td-words');
+      words.append(badge(arm.name));
       words.setAttribute('role', 'status');
-      const scroll = el('div', 'td-scroll');
-      scroll.tabIndex = 0;
-      scroll.setAttribute('role', 'region');
-      scroll.setAttribute('aria-label', 'Text of the chosen request in arm ' + arm.name);
-      scroll.append(body);
-      section.append(words, scroll);
-      box.append(section);
-      return { line, body, shown: '' };
+      return { line: add(words, 'span', '', ''), body: textPane(section, 'Text of the chosen request in arm ' + arm.name), shown: '' };
     });
   }
 
@@ -51,20 +42,61 @@ export function makeChosen(box, choose) {
       const now = JSON.stringify([all[i], at, request]);
       if (arms[i].shown === now) return;
       arms[i].shown = now;
-      write(arms[i].body, all[i], at);
+      if (all[i]) writeText(arms[i].body, all[i], at);
+      else arms[i].body.replaceChildren(el('span', 'td-empty', 'Its text appears when it is done.'));
     });
-  }
-
-  function write(body, text, difference) {
-    body.replaceChildren();
-    if (!text) { body.append(el('span', 'td-empty', 'Its text appears when it is done.')); return; }
-    if (difference < 0) { body.append(document.createTextNode(text)); return; }
-    const rest = el('span', 'td-divergent'), mark = el('mark', 'td-difference', '\u2260');
-    mark.title = 'The texts differ from here on.';
-    rest.append(document.createTextNode(text.slice(difference)));
-    body.append(document.createTextNode(text.slice(0, difference)), mark, rest);
   }
 
   function clear() { box.replaceChildren(); arms = []; field = said = null; }
   return { build, show, clear };
+}
+
+// --- the table of requests: what the canvases show, as text. It is filled while it is open ---
+
+const REQUEST_STATES = { later: 'not yet arrived', queued: 'waits', prefill: 'prefill', decode: 'decode', done: 'done', cancelled: 'cancelled' };
+
+/** @param {HTMLDetailsElement} details @param {HTMLElement} box @param {(request: number) => void} choose */
+export function makeTable(details, box, choose) {
+  let latest = null, shown = '', drawnAt = 0;
+  const redraw = afterPress(box, draw);
+  details.addEventListener('toggle', () => { drawnAt = 0; draw(); });
+
+  function take(views, head, over) {
+    latest = { views, head, over };
+    redraw();
+  }
+
+  function draw() {
+    if (!latest || !details.open || (!latest.over && performance.now() - drawnAt < 1000)) return;
+    drawnAt = performance.now();
+    const { views, head } = latest, { asked } = views[0], both = views.length > 1;
+    const rows = asked.arrival_s.map((_, request) => cells(views, head, request, both)), now = JSON.stringify(rows);
+    if (now === shown) return;
+    shown = now;
+    const each = ['state', 'waited', 'for', 'TTFT', 'per token', 'end to end', 'tokens'];
+    const titles = ['Request', 'Arrives', 'Prompt', 'New tokens', ...head.arms.flatMap(arm => each.map(title => arm.name + ' ' + title)), ...(both ? ['Same tokens'] : [])];
+    const table = el('table'), pick = (number, request) => button('td-pick', number, 'Show request ' + number, () => choose(request));
+    table.append(tableHead(titles), tableBody(rows.map(([number, ...rest], request) => tableRow(pick(number, request), rest))));
+    box.replaceChildren(table);
+  }
+
+  /** @param {Batch.View[]} views @param {Batch.BatchHead} head @param {number} request @param {boolean} both */
+  function cells(views, head, request, both) {
+    const { asked } = views[0], found = [String(request + 1), seconds(asked.arrival_s[request]), count(asked.prompt_tokens[request]), count(asked.max_new_tokens[request])];
+    const ended = views.every(view => view.batch.rows.get(request)?.end != null);
+    for (const { batch, now, waits } of views) {
+      const row = batch.rows.get(request), arrival = asked.arrival_s[request], figures = figuresOf(row, arrival);
+      const reasons = row ? [...new Set(row.waits.map(([, reason]) => waits[reason] || reason))] : [];
+      found.push(REQUEST_STATES[stateOf(row, arrival, now)], span(figures.waited), reasons.join(', then '), span(figures.ttft), span(figures.perToken), span(figures.total), count(figures.tokens));
+    }
+    if (both) found.push(!ended ? '' : head.differ[request] === undefined ? 'yes' : 'until token ' + head.differ[request]);
+    return found;
+  }
+
+  function span(value) {
+    return value === null ? '\u2013' : value < 1 ? (1000 * value).toPrecision(3) + ' ms' : seconds(value);
+  }
+
+  function clear() { latest = null; shown = ''; box.replaceChildren(); }
+  return { take, clear };
 }

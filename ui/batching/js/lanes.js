@@ -1,12 +1,9 @@
 // The instruments of each arm: slots, Gantt chart, map of pages. A request is chosen by a click or with the arrow keys;
 // what is under the pointer is said in words beside it.
 
-import { el, setText } from '../../live/js/dom.js';
+import { add, badge, el, setText } from '../../components/js/dom.js';
+import { describePages, describeSlots, drawGantt, drawPages, drawSlots, timeAtX } from './canvases.js';
 import { describeRequest } from './requests.js';
-import { timeAtX } from './canvas.js';
-import { drawGantt } from './gantt.js';
-import { describeSlots, drawSlots } from './slots.js';
-import { describePages, drawPages } from './pages.js';
 
 const LEGEND = [['queued', 'waits'], ['prefill', 'prefill'], ['decode', 'decode'], ['idle', 'idle slot or padding'], ['cancelled', 'cancelled']];
 
@@ -19,7 +16,7 @@ export function makeLanes(box, tip, choose) {
     box.replaceChildren();
     lanes = head.arms.map((arm, i) => {
       const section = el('section', 'td-lane arm-' + arm.name.toLowerCase()), title = el('h3', '', '');
-      title.append(el('span', 'td-arm', arm.name), el('b', '', arm.kind), document.createTextNode(' '), legend());
+      title.append(badge(arm.name), el('b', '', arm.kind), ' ', legend());
       const slots = figure('Slots at work', 'of ' + head.slots + ', by step');
       const gantt = figure('Requests', 'by arrival, over seconds');
       const pages = figure('KV pages', arm.kind === 'continuous' ? 'who holds them, over seconds' : '');
@@ -31,8 +28,7 @@ export function makeLanes(box, tip, choose) {
       pages.canvas.setAttribute('role', 'img');
       pages.canvas.setAttribute('aria-label', 'Map of the KV pages of arm ' + arm.name + ' by step: free, or held by which request.');
       pages.figure.classList.toggle('td-map', arm.kind === 'continuous');
-      const none = el('p', 'td-empty', '');
-      pages.figure.append(none);
+      const none = add(pages.figure, 'p', 'td-empty', '');
       section.append(title, slots.figure, gantt.figure, pages.figure);
       box.append(section);
       const lane = { i, slots, gantt, pages, none, fields: {}, view: null, hovered: -1 };
@@ -44,18 +40,15 @@ export function makeLanes(box, tip, choose) {
   function legend() {
     const list = el('span', 'td-legend');
     for (const [kind, text] of LEGEND) {
-      const entry = el('span', '');
-      entry.append(el('i', 'td-key ' + kind), document.createTextNode(text));
-      list.append(entry);
+      add(list, 'span').append(el('i', 'td-key ' + kind), text);
     }
     return list;
   }
 
   function figure(title, note) {
-    const box = el('div', 'td-strip'), caption = el('p', 'td-caption', ''), canvas = el('canvas', '');
-    caption.append(el('b', '', title), document.createTextNode(' ' + note));
-    box.append(caption, canvas);
-    return { figure: box, canvas, caption };
+    const strip = el('div', 'td-strip');
+    add(strip, 'p', 'td-caption').append(el('b', '', title), ' ' + note);
+    return { figure: strip, canvas: add(strip, 'canvas') };
   }
 
   function listen(lane) {
@@ -121,8 +114,7 @@ export function makeLanes(box, tip, choose) {
     if (view.pages.length) lane.fields.pages = drawPages(lane.pages.canvas, view);
   }
 
-  // views: one for each arm, see drawGantt, drawSlots and drawPages
-  /** @param {Batch.View[]} views */
+  /** views: one for each arm, see drawGantt, drawSlots and drawPages @param {Batch.View[]} views */
   function paint(views) {
     lanes.forEach((lane, i) => { lane.view = views[i]; draw(lane); });
   }

@@ -1,7 +1,7 @@
 // One request of one arm, from its columns: what is drawn of it, and what is said of it. Nothing here touches the
 // document.
 
-import { count, seconds } from '../../live/js/dom.js';
+import { count, seconds } from '../../components/js/dom.js';
 import { IDLE, PREFILL } from './columns.js';
 
 // When its first token existed: at the end of its last piece of prompt, once a token followed or it ended. null: not yet.
@@ -15,8 +15,7 @@ function firstToken(row) {
   return done || (row && row.end !== null) ? found : null;
 }
 
-// Tokens that it has: that of its prompt, and one for each decode step.
-/** @param {Batch.Row | undefined} row */
+/** Tokens that it has: that of its prompt, and one for each decode step. @param {Batch.Row | undefined} row */
 export function tokensOf(row) {
   return firstToken(row) === null ? 0 : row.tokens + 1;
 }
@@ -60,18 +59,17 @@ export function pieces(row, arrival, now) {
   return found;
 }
 
-// The figures of a request, in seconds; null where they are not known.
-/** @param {Batch.Row | undefined} row @param {number} arrival */
+/** The figures of a request, in seconds; null where they are not known. @param {Batch.Row | undefined} row @param {number} arrival */
 export function figuresOf(row, arrival) {
   const first = firstToken(row), start = startOf(row), tokens = tokensOf(row);
   const chunks = row ? row.bars.filter(bar => bar.kind === PREFILL) : [];
-  const held = row ? row.bars.filter(bar => bar.kind === IDLE).reduce((sum, bar) => sum + bar.end - bar.begin, 0) : 0;
+  const idle = row ? row.bars.filter(bar => bar.kind === IDLE).reduce((sum, bar) => sum + bar.end - bar.begin, 0) : 0;
   return {
     waited: start === null ? null : Math.max(0, start - arrival),
     ttft: first === null ? null : first - arrival,
     perToken: row && row.end !== null && tokens > 1 ? (row.end - first) / (tokens - 1) : null,
     total: row && row.end !== null ? row.end - arrival : null,
-    tokens, chunks: chunks.length, padding: chunks.reduce((sum, bar) => sum + bar.padding, 0), held,
+    tokens, chunks: chunks.length, padding: chunks.reduce((sum, bar) => sum + bar.padding, 0), idle,
   };
 }
 
@@ -96,7 +94,7 @@ export function describeRequest(number, row, arrival, now, waits) {
     if (found.ttft !== null) parts.push('first token after ' + seconds(found.ttft));
     parts.push(count(found.tokens) + (found.tokens === 1 ? ' token' : ' tokens'));
     if (found.total !== null) parts.push((state === 'cancelled' ? 'cancelled after ' : 'done after ') + seconds(found.total));
-    if (found.held > 0) parts.push('its slot then idle for ' + seconds(found.held));
+    if (found.idle > 0) parts.push('its slot then idle for ' + seconds(found.idle));
   }
   return 'Request ' + (number + 1) + ': ' + parts.join(', ');
 }

@@ -1,22 +1,18 @@
 // An arm in short: chips of what differs from the defaults, predicted memory, and what the rules say.
 
-import { focusWithin } from '../../components/js/focus.js';
-import { afterPress } from '../../components/js/press.js';
-import { add } from '../../components/js/add.js';
+import { add, afterPress, button, focusWithin } from '../../components/js/dom.js';
 
 const labels = { note: 'Note', fallback: '\u25b2 Fallback', blocked: '\u2715 Blocked' };
 const press = (parent, className, text, label, act) => {
-  const button = add(parent, 'button', className, text);
-  button.type = 'button';
-  if (label) button.setAttribute('aria-label', label);
-  button.addEventListener('click', () => act(button));
-  return button;
+  const made = button(className, text, label, () => act(made));
+  parent.append(made);
+  return made;
 };
 const open = (arm, opener) => window.dispatchEvent(new CustomEvent('tokendyno-palette', { detail: { arm, opener } }));
-let plain = false;
-const unfold = (key, button) => {
-  document.querySelector('#axes-' + key).parentElement.closest('.td-card').classList.toggle('td-plain', plain);
-  button.setAttribute('aria-expanded', String(plain));
+let allAxes = false;
+const unfold = (key, opener) => {
+  document.querySelector('#axes-' + key).parentElement.closest('.td-card').classList.toggle('td-all-axes', allAxes);
+  opener.setAttribute('aria-expanded', String(allAxes));
 };
 const box = element.querySelector('.td-verdicts');
 const show = () => {
@@ -29,7 +25,7 @@ const show = () => {
   add(head, 'span', 'td-badge', found.arm);
   add(head, 'strong', '', found.title);
   if (found.memory) add(head, 'small', 'td-memory' + (found.share > 1 ? ' over' : ''), found.memory).title = found.parts;
-  const all = press(head, 'td-form', 'All axes', '', (button) => { plain = !plain; unfold(found.key, button); });
+  const all = press(head, 'td-form', 'All axes', '', (opener) => { allAxes = !allAxes; unfold(found.key, opener); });
   all.dataset.press = 'form';
   unfold(found.key, all);
   const chips = add(box, 'div', 'td-chips'), adding = '+ Add an optimization';
@@ -41,21 +37,17 @@ const show = () => {
     press(one, 'td-remove', '×', words, () => trigger('fix', { choices: { [chip.name]: chip.default } })).dataset.press = chip.name;
   }
   const short = found.chips.length > 1 ? '+ Add' : adding;  // so that two choices and what may follow stand on one line
-  if (found.offers) press(chips, 'td-add', short, adding, (button) => open(found.arm, button)).dataset.press = 'add';
-  if (found.offers && found.arm !== 'A') press(chips, 'td-add', 'A and one more', '', (button) => {
+  if (found.offers) press(chips, 'td-add', short, adding, (opener) => open(found.arm, opener)).dataset.press = 'add';
+  if (found.offers && found.arm !== 'A') press(chips, 'td-add', 'A and one more', '', (opener) => {
     trigger('copy', {});
-    open(found.arm, button);
+    open(found.arm, opener);
   }).dataset.press = 'copy';
   if (focused) box.querySelector('[data-press="' + CSS.escape(focused) + '"]')?.focus();
   for (const line of found.gets) add(box, 'p', 'td-gets', line);
   for (const one of found.verdicts) {
     const line = add(box, 'p', 'td-verdict ' + one.level);
     add(line, 'span', '', (labels[one.level] || one.level) + ': ' + one.reason);
-    if (one.fix_text) {
-      const button = add(line, 'button', 'td-fix', one.fix_text);
-      button.type = 'button';
-      button.addEventListener('click', () => trigger('fix', { choices: one.fix }));
-    }
+    if (one.fix_text) line.append(button('td-fix', one.fix_text, '', () => trigger('fix', { choices: one.fix })));
     if (one.source) {
       const source = add(line, 'details', 'td-source');
       add(source, 'summary', '', 'source');

@@ -1,7 +1,6 @@
 // In what the arms differ: as chosen, or also in what nobody chose, with the button that sets this the same.
 
-import { add } from '../../components/js/add.js';
-import { afterPress } from '../../components/js/press.js';
+import { add, afterPress, button } from '../../components/js/dom.js';
 
 const box = element.querySelector('.td-fair');
 const show = () => {
@@ -12,11 +11,7 @@ const show = () => {
   box.className = 'td-fair ' + found.state;
   if (found.badge) add(box, 'b', '', found.badge);
   add(box, 'span', '', found.sentence);
-  if (found.fix_text) {
-    const button = add(box, 'button', 'td-fix', found.fix_text);
-    button.type = 'button';
-    button.addEventListener('click', () => trigger('fix', { fix: found.fix }));
-  }
+  if (found.fix_text) box.append(button('td-fix', found.fix_text, '', () => trigger('fix', { fix: found.fix })));
   if (found.same) add(box, 'small', '', found.same);
 };
 show();

@@ -1,7 +1,6 @@
 // The searchable list of what can be added to an arm. Text reaches the document through textContent only.
 
-import { afterPress } from '../../components/js/press.js';
-import { add } from '../../components/js/add.js';
+import { add, afterPress, button } from '../../components/js/dom.js';
 import { keyOf, ranked } from './rank.js';
 
 const dialog = element.querySelector('dialog'), search = dialog.querySelector('input'), list = dialog.querySelector('.td-entries'), jumps = dialog.querySelector('.td-jumps');
@@ -27,24 +26,26 @@ const show = () => {
   jumps.replaceChildren();
   for (const entry of found) {
     if (!boxes.has(entry.group)) {
-      const place = add(list, 'section'), jump = add(jumps, 'button', '', entry.group.split(':')[0]);
+      const place = add(list, 'section');
       boxes.set(entry.group, place);
       add(place, 'h3', '', entry.group);
-      jump.type = 'button';
-      jump.addEventListener('click', () => { list.scrollTop += place.getBoundingClientRect().top - list.getBoundingClientRect().top; place.querySelector('.td-entry').focus({ preventScroll: true }); });
+      jumps.append(button('', entry.group.split(':')[0], '', () => {
+        list.scrollTop += place.getBoundingClientRect().top - list.getBoundingClientRect().top;
+        place.querySelector('.td-entry').focus({ preventScroll: true });
+      }));
     }
     const acts = entry.whole || entry.page || Object.keys(entry.choices).length;
-    const button = add(boxes.get(entry.group), acts ? 'button' : 'p', 'td-entry ' + entry.state.replace(' ', '-'));
-    if (button instanceof HTMLButtonElement) button.type = 'button'; else button.tabIndex = -1;
-    const name = add(button, 'span', 'td-entry-name', entry.axis ? entry.axis + ': ' : '');
+    const row = add(boxes.get(entry.group), acts ? 'button' : 'p', 'td-entry ' + entry.state.replace(' ', '-'));
+    if (row instanceof HTMLButtonElement) row.type = 'button'; else row.tabIndex = -1;
+    const name = add(row, 'span', 'td-entry-name', entry.axis ? entry.axis + ': ' : '');
     add(name, 'b', '', entry.title);
-    const summary = add(button, 'span', 'td-entry-summary', entry.summary + (entry.cost ? ' Costs ' + entry.cost + '.' : ''));
+    const summary = add(row, 'span', 'td-entry-summary', entry.summary + (entry.cost ? ' Costs ' + entry.cost + '.' : ''));
     const start = costs[keyOf(entry)];
     if (start) add(summary, 'span', 'td-entry-start', ' ' + start);
-    if (entry.argument) add(button, 'code', 'td-entry-argument', entry.argument);
-    if (signs[entry.state]) add(button, 'span', 'td-entry-state', signs[entry.state]);
-    if (entry.why) add(button, 'span', 'td-entry-why', entry.why);
-    if (acts) button.addEventListener('click', () => {
+    if (entry.argument) add(row, 'code', 'td-entry-argument', entry.argument);
+    if (signs[entry.state]) add(row, 'span', 'td-entry-state', signs[entry.state]);
+    if (entry.why) add(row, 'span', 'td-entry-why', entry.why);
+    if (acts) row.addEventListener('click', () => {
       dialog.close();
       if (entry.page) [...document.querySelectorAll('#pages [role="tab"]')].find((tab) => tab.textContent.trim().toLowerCase() === entry.page)?.click();
       else trigger('take', { arm, choices: entry.choices, whole: entry.whole });
@@ -61,8 +62,7 @@ dialog.addEventListener('keydown', (event) => {
   if (event.key === 'Enter' && document.activeElement === search) { event.preventDefault(); buttons[0]?.click(); }
 });
 dialog.addEventListener('close', () => {  // the arm may have been drawn anew, with another button of that kind
-  const button = document.querySelector('#verdicts-' + arm.toLowerCase() + ' [data-press="' + opener + '"]');
-  if (button) button.focus();
+  document.querySelector('#verdicts-' + arm.toLowerCase() + ' [data-press="' + opener + '"]')?.focus();
 });
 dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
 dialog.querySelector('.td-close').addEventListener('click', () => dialog.close());

@@ -1,7 +1,6 @@
 // A sentence, and behind it a chip for each setting that is not the default; its button puts the setting back.
 
-import { add } from './add.js';
-import { afterPress } from './press.js';
+import { afterPress, button, el } from './dom.js';
 
 const text = element.querySelector('.td-line-text'), chips = element.querySelector('.td-chips');
 /** @param {string[]} titles */
@@ -12,19 +11,12 @@ const show = () => {
   text.textContent = found.sentence;
   chips.hidden = !found.chips.length;
   chips.replaceChildren(...found.chips.map((chip) => {
-    const one = add(document.createDocumentFragment(), 'span', 'td-chip', chip.title + ' ');
-    add(one, 'b', '', chip.value);
-    const button = add(one, 'button', 'td-remove', '×');
-    button.type = 'button';
-    button.title = 'Put ' + chip.title + ' back to ' + chip.default;
-    button.setAttribute('aria-label', button.title);
-    button.addEventListener('click', () => putBack([chip.title]));
+    const one = el('span', 'td-chip', chip.title + ' '), words = 'Put ' + chip.title + ' back to ' + chip.default;
+    one.append(el('b', '', chip.value), button('td-remove', '×', words, () => putBack([chip.title])));
+    one.querySelector('button').title = words;
     return one;
   }));
-  if (found.chips.length < 2) return;
-  const all = add(chips, 'button', 'td-form', 'Put all back');
-  all.type = 'button';
-  all.addEventListener('click', () => putBack(found.chips.map((chip) => chip.title)));
+  if (found.chips.length > 1) chips.append(button('td-form', 'Put all back', '', () => putBack(found.chips.map((chip) => chip.title))));
 };
 show();
 watch('value', afterPress(chips, show));

@@ -1,6 +1,6 @@
 // Context and batch size as sliders with logarithmic steps and exact numbers.
 
-import { nearest, stopsTo } from './stops.js';
+import { nearest, stopsTo } from './chart.js';
 
 const PAUSE_MS = 150, TYPING_MS = 500;
 const parts = {};
@@ -9,7 +9,7 @@ for (const box of element.querySelectorAll('.td-amount')) {
   parts[box.dataset.name] = { box, range, number, note: box.querySelector('small'), stops: [1] };
 }
 /** @returns {Fit.Amounts} */
-const held = () => JSON.parse(props.value);
+const amounts = () => JSON.parse(props.value);
 let waiting = 0, sent = props.value;
 
 const place = (part, value, unit) => {
@@ -18,7 +18,7 @@ const place = (part, value, unit) => {
   part.range.setAttribute('aria-valuetext', Number(value).toLocaleString('en-US') + ' ' + unit);
 };
 const send = (name, value, pause) => {
-  const next = JSON.stringify({ ...held(), [name]: value });
+  const next = JSON.stringify({ ...amounts(), [name]: value });
   if (next === props.value) return;
   sent = next;
   props.value = next;
@@ -41,7 +41,7 @@ for (const [name, part] of Object.entries(parts)) {
   });
 }
 const show = () => {
-  const { context, batch } = held();
+  const { context, batch } = amounts();
   if (context !== null) { parts.context.number.value = context; place(parts.context, context, 'tokens'); }
   parts.batch.number.value = batch;
   place(parts.batch, batch, 'sequences');
@@ -59,7 +59,7 @@ const fitTo = () => {
   part.stops = stopsTo(most);
   part.box.querySelector('legend').textContent = encoder ? 'Input' : 'Context';
   part.note.textContent = 'of ' + most.toLocaleString('en-US') + ' positions of ' + label;
-  const asked = held().context;
+  const asked = amounts().context;
   const shown = asked === null ? context : asked;
   if (document.activeElement !== part.number) part.number.value = shown;
   place(part, shown, 'tokens');

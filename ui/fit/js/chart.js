@@ -1,6 +1,7 @@
-// Bars of memory, stacked, against lines for the memory of GPUs. Plain elements: they follow the theme and the width.
+// Bars of memory, stacked, against lines for the memory of GPUs, as elements: they follow the theme and the width. And where
+// sliders with logarithmic steps stop.
 
-import { add } from '../../components/js/add.js';
+import { add } from '../../components/js/dom.js';
 
 const REACH = 2.5;  // the axis ends at most at this multiple of the longest bar
 const LABEL_PX = 74;
@@ -75,3 +76,16 @@ export function drawChart(found, rows) {
 
 // Encoders keep no cache, so that their second part is what is the third of decoders.
 function partKey(found, at) { return found.encoder && at > 0 ? at + 1 : at; }
+
+/** 1, 2, 3, 4, 6, 8, 12, ... up to `most`, which is the last. @param {number} most */
+export function stopsTo(most) {
+  const stops = [];
+  for (let low = 1; low < most; low *= 2) stops.push(low, ...(low > 1 && low * 1.5 < most ? [low * 1.5] : []));
+  return [...stops.filter((stop) => stop < most), most];
+}
+
+/** The place of the stop that is nearest to a value, by their ratio. @param {number[]} stops @param {number} value */
+export function nearest(stops, value) {
+  const away = (stop) => Math.abs(Math.log(stop / Math.max(1, value)));
+  return stops.reduce((best, stop, at) => (away(stop) < away(stops[best]) ? at : best), 0);
+}

@@ -1,11 +1,8 @@
-// The answer of the Fit page. Text reaches the document through textContent only.
+// The answer of the Fit page: curves, bars, and a table that says the same as text.
 
-import { afterPress } from '../../components/js/press.js';
-import { onTheme } from '../../components/js/theme.js';
+import { add, afterPress, button, focusWithin, onTheme, tableHead } from '../../components/js/dom.js';
 import { drawChart } from './chart.js';
-import { drawCurve } from './curve.js';
-import { drawTable } from './table.js';
-import { drawKinds, drawWindows } from './windows.js';
+import { drawCurve, drawKinds, drawWindows } from './curves.js';
 
 let all = false, width = 0;
 const everything = element.querySelector('.td-all');
@@ -35,6 +32,37 @@ function draw() {
   drawTable(found, rows);
   drawKinds(found);
   drawWindows(found);
+}
+
+/** Each row with "Run this", or the reason why it cannot run on this machine. @param {Fit.FitView} found @param {Fit.RowView[]} rows */
+function drawTable(found, rows) {
+  const box = element.querySelector('.td-fit-rows');
+  const left = box.scrollLeft;
+  const focused = focusWithin(box)?.dataset.row ?? '';
+  box.replaceChildren();
+  const table = add(box, 'table');
+  add(table, 'caption', 'td-hidden', found.heading);
+  table.append(tableHead([...found.columns, 'On this machine']));
+  const body = add(table, 'tbody');
+  for (const row of rows) {
+    const line = add(body, 'tr', row.margin.replaceAll(' ', '-'));
+    row.cells.forEach((text, at) => {
+      const cell = add(line, at === 1 ? 'th' : 'td', at === 0 ? 'td-margin' : '', text);
+      if (at === 1) cell.scope = 'row';
+      cell.dataset.label = found.columns[at];
+    });
+    const last = add(line, 'td', 'td-run');
+    if (row.not_here) {
+      add(last, 'span', 'td-cannot', '\u2715 Cannot run here');
+      if (row.not_here !== found.not_here) add(last, 'small', '', row.not_here);
+    } else {
+      const run = button('td-run-this', 'Run this', 'Run this: ' + row.title + ' as arm B of Compare', () => trigger('take', { choices: row.choices }));
+      run.dataset.row = JSON.stringify(row.choices);
+      last.append(run);
+    }
+  }
+  box.scrollLeft = left;
+  if (focused) [...box.querySelectorAll('.td-run-this')].find((one) => one.dataset.row === focused)?.focus();
 }
 
 const redraw = afterPress(element, draw);

@@ -1,27 +1,17 @@
-// How several GPUs split a model: a row for parameters of one name. Text reaches the document through textContent only.
+// How several GPUs split a model: a row for parameters of one name.
 
-import { add } from '../../components/js/add.js';
+import { add, tableBody, tableHead, tableRow } from '../../components/js/dom.js';
 
 function drawSharding() {
   const box = element.querySelector('.td-sharding');
   box.replaceChildren();
   box.hidden = !props.value;
   if (!props.value) return;
-  const found = JSON.parse(props.value);
-  box.setAttribute('aria-label', found.heading);
-  const table = add(box, 'table');
-  add(table, 'caption', 'td-sharding-heading', found.heading);
-  const head = add(add(table, 'thead'), 'tr');
-  for (const name of found.columns) add(head, 'th', '', name).scope = 'col';
-  const body = add(table, 'tbody');
-  for (const cells of found.rows) {
-    const line = add(body, 'tr');
-    cells.forEach((text, at) => {
-      const cell = add(line, at ? 'td' : 'th', '', text);
-      if (!at) cell.scope = 'row';
-      cell.dataset.label = found.columns[at];
-    });
-  }
+  const { heading, columns, rows } = JSON.parse(props.value), table = add(box, 'table');
+  box.setAttribute('aria-label', heading);
+  add(table, 'caption', 'td-sharding-heading', heading);
+  table.append(tableHead(columns), tableBody(rows.map(([name, ...cells]) => tableRow(name, cells))));
+  for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, at) => { cell.dataset.label = columns[at]; });
 }
 drawSharding();
 watch('value', drawSharding);

@@ -1,11 +1,57 @@
-// The table of pinned arms: what else differs first, then conditions, choices, figures, ledgers and texts.
+// The pinned arms: two to five, of any runs, in a tray; side by side their charts over each other and a table: what else
+// differs first, then conditions, choices, figures, ledgers and texts.
 
-import { el, find } from '../../live/js/dom.js';
+import { afterPress, button, el, find, focusWithin, setText, tableRow } from '../../components/js/dom.js';
 import { showPareto } from '../../components/js/pareto.js';
-import { change, complain, question, state, when } from './state.js';
+import { makeCharts } from '../../live/js/charts.js';
+import { appendReply, cursorOf, emptySeries } from '../../live/js/columns.js';
 import { seen } from './rows.js';
-import { showTray } from './tray.js';
-import { drawOverlay } from './overlay.js';
+import { inputs } from './search.js';
+import { answerTo, change, complain, question, state, when } from './state.js';
+
+/** @param {string} pin */
+export function toggle(pin) {
+  const on = state.pins.includes(pin);
+  if (!on && state.pins.length >= settings.most) {
+    complain(new Error(settings.most + ' arms are pinned, which is as many as can stand side by side. Unpin one first.'));
+    return;
+  }
+  change({ pins: on ? state.pins.filter(one => one !== pin) : [...state.pins, pin] }, false);
+}
+
+/** @param {string} pin */
+function pinName(pin) {
+  const at = pin.indexOf('.');
+  return seen.get(pin) || pin.slice(0, Math.min(8, at)) + ' ' + pin.slice(at + 1);
+}
+
+const tray = find('.td-tray');
+export const showTray = afterPress(tray, () => {
+  const { pins } = state, focused = focusWithin(tray)?.dataset.press;
+  tray.hidden = !pins.length;
+  const enough = pins.length >= settings.fewest;
+  const chips = pins.map((pin, at) => {
+    const chip = el('span', 'td-pinned arm-' + (at + 1));
+    const off = button('td-unpin', '\u00d7', 'Unpin ' + pinName(pin), () => {
+      const left = state.pins.filter(one => one !== pin);
+      change({ pins: left, beside: state.beside && left.length >= settings.fewest }, state.beside);
+    });
+    off.dataset.press = pin;
+    chip.append(el('b', 'td-arm', String(at + 1)), el('span', '', pinName(pin)), off);
+    return chip;
+  });
+  const view = button('td-compare', 'Side by side', '', () => change({ beside: true }, true));
+  view.disabled = !enough || state.beside;
+  view.dataset.press = 'view';
+  const none = button('td-unpin-all', 'Unpin all', '', () => change({ pins: [], beside: false }, state.beside));
+  none.dataset.press = 'none';
+  tray.replaceChildren(...chips, view, none, el('span', 'td-hint', enough ? '' : 'Pin ' + settings.fewest + ' to ' + settings.most + ' arms, of any runs.'));
+  if (!focused) return;
+  const again = [...tray.querySelectorAll('button:enabled')].find(one => one.dataset.press === focused);
+  (again || tray.querySelector('.td-unpin') || inputs.q).focus();
+});
+
+// --- side by side ---
 
 const GROUPS = { conditions: 'Ran under', choices: 'Choices that differ', figures: 'Measured', ledger: 'Proof', text: 'Texts' };
 let shownPins = '';
@@ -26,16 +72,11 @@ function headCell(arm) {
 
 /** @param {History.SideRow} row */
 function sideRow(row) {
-  const line = el('tr', row.group === 'conditions' && row.differs ? 'td-differs' : ''), name = el('th', '', row.label);
-  name.scope = 'row';
-  if (row.group === 'conditions' && row.differs) name.append(el('small', '', '\u2260 differs'));
-  line.append(name, ...row.cells.map((cell, at) => {
-    const box = el('td', '', cell.text);
-    box.dataset.arm = String(at + 1);
-    if (cell.against) box.append(el('small', 'td-against', cell.against));
-    if (cell.note) box.append(el('small', '', cell.note));
-    return box;
-  }));
+  const differs = row.group === 'conditions' && row.differs;
+  const line = tableRow(differs ? [row.label, el('small', '', '\u2260 differs')] : row.label, row.cells.map(({ text, against, note }) => [
+    text, against ? el('small', 'td-against', against) : '', note ? el('small', '', note) : '',
+  ]), differs ? 'td-differs' : '');
+  row.cells.forEach((_, at) => { line.cells[at + 1].dataset.arm = String(at + 1); });
   return line;
 }
 
@@ -87,3 +128,55 @@ export async function showBeside(wanted) {
 }
 
 find('.td-back').addEventListener('click', () => change({ beside: false }, true));
+
+// --- the live panel's charts, over the columns that its pulls return ---
+
+const charts = makeCharts(settings.charts);
+const pulledRuns = new Map();  // by id: { head, series }, of runs that have ended
+const MAX_CACHED = 8;
+
+// A whole run; null where there is none.
+async function pullRun(run) {
+  if (pulledRuns.has(run)) return pulledRuns.get(run);
+  let series = [], head = null, version = -1;
+  for (;;) {
+    const cur = series.length ? series.map(cursorOf) : [];
+    const reply = await answerTo(server.pull({ run, version, cur }));
+    if (reply.error) return null;
+    if (reply.head) { head = reply.head; version = reply.version; if (!series.length) series = head.arms.map(emptySeries); }
+    let grew = 0;
+    reply.lanes.forEach((part, i) => { grew += appendReply(series[i], part).tokens; });
+    if (reply.ended || !grew) {
+      const found = { head, series };
+      if (reply.ended) pulledRuns.set(run, found);
+      if (pulledRuns.size > MAX_CACHED) pulledRuns.delete(pulledRuns.keys().next().value);
+      return found;
+    }
+  }
+}
+
+// Arms that are timed alike share the charts; what is left out is said. `wanted()`: whether this is still asked for.
+/** @param {History.PinnedArm[]} arms @param {() => boolean} wanted */
+async function drawOverlay(arms, wanted) {
+  setText(find('.td-drawn'), '');
+  const found = await Promise.all(arms.map(async ({ run, arm, label }) => {
+    const got = await pullRun(run), at = got && got.head ? got.head.arms.findIndex(one => one.name === arm) : -1;
+    return at < 0 || !got.series[at].t.length ? { label } : { label, head: got.head, arm: got.head.arms[at], series: got.series[at] };
+  }));
+  if (!wanted()) return;
+  const drawn = found.filter(one => one.head), unit = drawn.length ? drawn[0].head.unit : 'token', alike = drawn.filter(one => one.head.unit === unit);
+  const left = found.filter(one => !alike.includes(one)).map(one => one.label);
+  setText(find('.td-drawn'), left.length ? 'Not drawn: ' + left.join(', ') + ' (no ' + (unit === 'forward' ? 'forward passes' : 'tokens of one prompt') + ' were timed)' : '');
+  find('.td-stage').hidden = !alike.length;
+  if (!alike.length) return;
+  const labels = new Set(alike.map(one => one.head.memory_label));
+  const head = {
+    unit, memory_label: labels.size === 1 ? [...labels][0] : 'memory', max_new_tokens: Math.max(...alike.map(one => one.head.max_new_tokens)),
+    arms: alike.map(one => ({ ...one.arm, name: one.label, line: Number(one.label) - 1 })),
+  };
+  charts.reset(arms.map(one => one.pin).join());
+  charts.take(head, alike.map(one => one.series));
+  charts.end();
+}
+
+find('.td-png').addEventListener('click', () => charts.picture('tokendyno-pins'));

@@ -1,18 +1,16 @@
 // The page: shows what the address asks for, whenever it is seen, asked otherwise, or gone back to.
 
-import { find, setText } from '../../live/js/dom.js';
-import { afterPress } from '../../components/js/press.js';
-import { FIELDS, complain, question, readAddress, state } from './state.js';
-import { showSearch } from './search.js';
+import { afterPress, find, setText } from '../../components/js/dom.js';
+import { leaveBeside, showBeside, showTray } from './beside.js';
 import { showCount, showEmpty, showPages, showRows } from './rows.js';
-import { showTray } from './tray.js';
-import { leaveBeside, showBeside } from './beside.js';
+import { showSearch } from './search.js';
+import { FIELDS, complain, question, readAddress, state } from './state.js';
 
 const AGAIN_MS = 500, UNDER_WAY_MS = 2000;
 let asking = 0, later = 0, listed = null;  // `listed`: what the list shows, as the server answered
 
 export async function show() {
-  const mine = ++asking, wanted = () => mine === asking;
+  const number = ++asking, wanted = () => number === asking;
   clearTimeout(later);
   if (!element.offsetParent) return;
   showSearch();

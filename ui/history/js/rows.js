@@ -1,25 +1,14 @@
-// The list: a row for each run, with its verdict, its arms to pin, and what its owner may do with it.
+// The list: a row for each run, with its verdict, its arms to pin, its files, and what its owner may do with it.
 
-import { focusWithin } from '../../components/js/focus.js';
-import { count, el, find, setText } from '../../live/js/dom.js';
-import { FIELDS, armPin, change, state, when } from './state.js';
-import { saveCell } from './files.js';
-import { edit, remove, share } from './edit.js';
-import { toggle } from './tray.js';
+import { add, button, count, el, find, focusWithin, setText, tableBody, tableHead } from '../../components/js/dom.js';
+import { toggle } from './beside.js';
+import { show } from './page.js';
+import { FIELDS, armPin, change, complain, question, state, when } from './state.js';
 
 const ENDED = { failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted', running: 'Under way' };
 const KINDS = { batch: 'many requests', quality: 'quality' };
-export const COLUMNS = ['When', 'Run', 'Arms: press to pin', 'Verdict', 'Save as', 'Change'];
+const COLUMNS = ['When', 'Run', 'Arms: press to pin', 'Verdict', 'Save as', 'Change'];
 export const seen = new Map();  // by pin, what it is called
-
-/** @param {string} className @param {string} text @param {string} label @param {() => void} act */
-export function button(className, text, label, act) {
-  const node = el('button', className, text);
-  node.type = 'button';
-  if (label) node.setAttribute('aria-label', label);
-  node.addEventListener('click', act);
-  return node;
-}
 
 /** @param {History.Row} row */
 function modelAndWork(row) {
@@ -27,7 +16,7 @@ function modelAndWork(row) {
 }
 
 /** @param {History.Row} row */
-export function runName(row) {
+function runName(row) {
   return row.name || modelAndWork(row);
 }
 
@@ -51,7 +40,7 @@ function armsCell(row) {
     const chip = button('td-pin', '', arm.name + ' ' + arm.text + ': pin, of ' + runName(row) + ', ' + when(row.created), () => toggle(pin));
     chip.setAttribute('aria-pressed', String(on));
     chip.dataset.pin = pin;
-    chip.append(el('b', '', arm.name), document.createTextNode(' ' + arm.text));
+    chip.append(el('b', '', arm.name), ' ' + arm.text);
     cell.append(chip);
   }
   return cell;
@@ -60,8 +49,8 @@ function armsCell(row) {
 /** @param {History.Row} row */
 function verdictCell(row) {
   const cell = el('td', 'td-line-of');
-  if (ENDED[row.status]) cell.append(el('b', 'td-ended ' + row.status, ENDED[row.status]), document.createTextNode(' '));
-  cell.append(document.createTextNode(row.line === null && row.status !== 'running' ? '\u2026' : row.line || ''));
+  if (ENDED[row.status]) cell.append(el('b', 'td-ended ' + row.status, ENDED[row.status]), ' ');
+  cell.append(row.line === null && row.status !== 'running' ? '\u2026' : row.line || '');
   if (row.note) cell.append(el('small', 'td-note-of', row.note));
   return cell;
 }
@@ -79,33 +68,27 @@ function changeCell(row, team) {
   return cell;
 }
 
-// The line of a run in the list; undefined where it is not among the runs that are shown.
-/** @param {string} id */
-export function lineOfRun(id) {
+/** The line of a run in the list; undefined where it is not among the runs that are shown. @param {string} id */
+function lineOfRun(id) {
   return [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === id);
 }
 
-// A form that is open stays at its run, with what was typed.
-/** @param {History.Found} found @param {boolean} team */
+/** A form that is open stays at its run, with what was typed. @param {History.Found} found @param {boolean} team */
 export function showRows(found, team) {
-  const box = find('.td-runs'), held = focusWithin(box), table = el('table'), form = box.querySelector('.td-edit');
-  const focus = held?.closest('tr') ? [held.closest('tr').dataset.run, held.dataset.pin || held.className] : null;
-  const head = el('tr');
-  head.append(...COLUMNS.map(name => { const cell = el('th', '', name); cell.scope = 'col'; return cell; }));
-  const body = el('tbody');
-  for (const row of found.rows) {
-    const line = el('tr'), date = el('td', 'td-when', when(row.created));
+  const box = find('.td-runs'), focused = focusWithin(box), table = el('table'), form = box.querySelector('.td-edit');
+  const focus = focused?.closest('tr') ? [focused.closest('tr').dataset.run, focused.dataset.pin || focused.className] : null;
+  const rows = found.rows.map(row => {
+    const line = el('tr');
     line.dataset.run = row.id;
-    line.append(date, nameCell(row), armsCell(row), verdictCell(row), saveCell(row), changeCell(row, team));
-    body.append(line);
-  }
-  table.append(el('thead'), body);
-  table.tHead.append(head);
+    line.append(el('td', 'td-when', when(row.created)), nameCell(row), armsCell(row), verdictCell(row), saveCell(row), changeCell(row, team));
+    return line;
+  });
+  table.append(tableHead(COLUMNS), tableBody(rows));
   box.replaceChildren(table);
   box.hidden = !found.rows.length;
   if (form) {
     lineOfRun(form.dataset.of)?.after(form);
-    if (held && form.contains(held)) held.focus();
+    if (focused && form.contains(focused)) focused.focus();
   } else if (focus) {
     const line = lineOfRun(focus[0]);
     if (line) [...line.querySelectorAll('button, a')].find(one => (one.dataset.pin || one.className) === focus[1])?.focus();
@@ -142,7 +125,115 @@ export function showPages(found) {
     node.disabled = to < 1 || to > pages || to === at;
     return node;
   };
-  const held = focusWithin(nav)?.textContent;
+  const focused = focusWithin(nav)?.textContent;
   nav.replaceChildren(step('First', 1), step('Newer', Math.min(at - 1, pages)), el('span', '', 'Page ' + count(at) + ' of ' + count(pages)), step('Older', at + 1), step('Last', pages));
-  if (held) [...nav.querySelectorAll('button')].find(one => one.textContent === held && !one.disabled)?.focus();
+  if (focused) [...nav.querySelectorAll('button')].find(one => one.textContent === focused && !one.disabled)?.focus();
+}
+
+// --- a run as a file: saved from its row, and taken in from a recording ---
+
+const SAVED = { File: 'dyno', Report: 'html', CSV: 'csv', JSON: 'json' };
+const TITLES = { File: 'The whole run as one file, which tokendyno reads again', Report: 'One HTML file that opens offline', CSV: 'Every token and memory sample', JSON: 'Figures, ledger and series' };
+
+/** @param {History.Row} row */
+function saveCell(row) {
+  const cell = el('td', 'td-save-as');
+  if (row.status === 'running') return cell;
+  for (const [name, ending] of Object.entries(SAVED)) {
+    if (row.kind !== 'run' && (ending === 'html' || ending === 'csv')) continue;
+    const link = el('a', '', name);
+    link.href = 'files/' + encodeURIComponent(row.id) + '.' + ending;
+    link.download = '';
+    link.title = TITLES[name];
+    link.setAttribute('aria-label', name + ' of ' + runName(row) + ', ' + when(row.created));
+    cell.append(link, ' ');
+  }
+  return cell;
+}
+
+async function takeIn(file) {
+  let reply, said;
+  try {
+    reply = await fetch('import', { method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: file });
+    said = await reply.json();
+  } catch (cause) {
+    throw new Error('The server does not answer. Nothing was taken in: try again.', { cause });
+  }
+  if (!reply.ok) throw new Error(said.detail);
+  return said.run;
+}
+
+/** @type {HTMLInputElement} */
+const chosen = find('.td-import-file');
+find('.td-import').addEventListener('click', () => chosen.click());
+chosen.addEventListener('change', async () => {
+  const [file] = chosen.files;
+  if (!file) return;
+  try {
+    const run = await takeIn(file);
+    change({ ...Object.fromEntries(FIELDS.map(key => [key, ''])), q: run, at: '1' }, true);
+  } catch (error) { complain(error); }
+  chosen.value = '';
+});
+
+// --- name, note, share, delete: deleting can be undone while the page is open ---
+
+/** @param {History.Row} row */
+function edit(row) {
+  find('.td-edit')?.remove();
+  const holder = el('tr', 'td-edit'), cell = add(holder, 'td'), form = add(cell, 'form');
+  holder.dataset.of = row.id;
+  const name = el('input'), note = el('textarea');
+  name.value = row.name; name.maxLength = 80;
+  note.value = row.note; note.maxLength = 2000; note.rows = 2;
+  for (const [label, control] of /** @type {[string, HTMLElement][]} */ ([['Name', name], ['Note', note]])) {
+    add(form, 'label').append(el('span', '', label), control);
+  }
+  const save = add(form, 'button', 'td-save', 'Save');
+  save.type = 'submit';
+  const leave = () => { holder.remove(); lineOfRun(row.id)?.querySelector('.td-edit-run')?.focus(); };
+  form.append(button('td-cancel', 'Cancel', '', leave));
+  form.addEventListener('keydown', event => { if (event.key === 'Escape') leave(); });
+  form.addEventListener('submit', async event => {
+    event.preventDefault();
+    try {
+      if (name.value !== row.name) await question({ ask: 'change', what: 'name', run: row.id, text: name.value });
+      if (note.value !== row.note) await question({ ask: 'change', what: 'note', run: row.id, text: note.value });
+    } catch (error) { complain(error); return; }  // what was typed stays
+    leave();
+    show();
+  });
+  cell.colSpan = COLUMNS.length;
+  lineOfRun(row.id).after(holder);
+  name.select();
+}
+
+/** @param {History.Row} row */
+async function share(row) {
+  try {
+    await question({ ask: 'change', what: row.shared ? 'unshare' : 'share', run: row.id });
+  } catch (error) { complain(error); return; }
+  show();
+}
+
+/** @param {History.Row} row */
+async function remove(row) {
+  try {
+    await question({ ask: 'change', what: 'delete', run: row.id });
+  } catch (error) { complain(error); return; }
+  const said = el('p', '', 'Deleted: ' + runName(row) + ', ' + when(row.created) + '. ');
+  const undo = button('td-undelete', 'Undo', 'Undo: restore ' + runName(row) + ', ' + when(row.created), () => restore(row, said));
+  said.append(undo);
+  find('.td-undo').append(said);
+  change({ pins: state.pins.filter(pin => !pin.startsWith(row.id + '.')) }, false);
+  undo.focus();
+}
+
+async function restore(row, said) {
+  try {
+    await question({ ask: 'change', what: 'undelete', run: row.id });
+  } catch (error) { complain(error); return; }
+  said.remove();
+  await show();
+  lineOfRun(row.id)?.querySelector('a')?.focus();
 }

@@ -1,49 +1,20 @@
 // The filters. Typing refines the view that is shown; a choice or a date is a view of its own.
 
-import { el, find } from '../../live/js/dom.js';
+import { add, find } from '../../components/js/dom.js';
 import { FIELDS, change, state } from './state.js';
 
 const TYPING_MS = 80;
-export const inputs = {};
+/** @type {{ [field: string]: any }} */
+export const inputs = Object.fromEntries(FIELDS.map(key => [key, find('.td-search [name=' + key + ']')]));
+/** @type {HTMLButtonElement} */
+const clear = find('.td-search .td-clear');
 
-function field(key, label, control) {
-  const box = el('label', 'td-field td-field-' + key);
-  box.append(el('span', '', label), control);
-  control.name = key;
-  inputs[key] = control;
-  find('.td-search').append(box);
+for (const axis of settings.axes) {
+  const group = add(inputs.axis, 'optgroup');
+  group.label = axis.title;
+  const choices = axis.choices.map(([name, title]) => new Option(axis.title + ': ' + title, axis.name + '=' + name));
+  group.append(new Option(axis.title + ' was set', axis.name), ...choices);
 }
-
-function textInput(type, hint) {
-  const control = el('input');
-  control.type = type;
-  control.maxLength = 200;
-  if (hint) control.placeholder = hint;
-  return control;
-}
-
-function choiceInput() {
-  const control = el('select');
-  control.append(new Option('any', ''));
-  for (const axis of settings.axes) {
-    const group = el('optgroup');
-    group.label = axis.title;
-    const choices = axis.choices.map(([name, title]) => new Option(axis.title + ': ' + title, axis.name + '=' + name));
-    group.append(new Option(axis.title + ' was set', axis.name), ...choices);
-    control.append(group);
-  }
-  return control;
-}
-
-field('q', 'Search', textInput('search', 'words of model, choices, prompt, verdict, name, note'));
-field('of', 'Model', textInput('search', 'part of its name'));
-field('axis', 'Axis', choiceInput());
-field('machine', 'Machine', textInput('search', 'such as H200'));
-field('since', 'From', textInput('date'));
-field('until', 'To', textInput('date'));
-const clear = el('button', 'td-clear', 'Clear');
-clear.type = 'button';
-find('.td-search').append(clear);
 
 let typing = 0;
 for (const [key, control] of Object.entries(inputs)) {

@@ -1,6 +1,6 @@
 // What is looked for and what is pinned, as the address says it: every view can be reloaded, shared and gone back from.
 
-import { find, setText } from '../../live/js/dom.js';
+import { find, setText } from '../../components/js/dom.js';
 import { show } from './page.js';
 
 export const FIELDS = ['q', 'of', 'axis', 'machine', 'since', 'until'];
@@ -33,8 +33,7 @@ export function readAddress() {
   state = stateOf(location.search);
 }
 
-// `push`: a view of its own, which Back leaves; else the same view, refined.
-/** @param {Partial<State>} some @param {boolean} push */
+/** `push`: a view of its own, which Back leaves; else the same view, refined. @param {Partial<State>} some @param {boolean} push */
 export function change(some, push) {
   state = { ...state, ...some };
   if (window.tokendynoAddress) window.tokendynoAddress.keep('history', factsOf(state), push);
@@ -53,8 +52,7 @@ export function when(seconds) {
   return [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-') + ' ' + two(at.getHours()) + ':' + two(at.getMinutes());
 }
 
-// What the server said to a call; an Error with a sentence where it did not answer.
-/** @param {Promise<string>} call */
+/** What the server said to a call; an Error with a sentence where it did not answer. @param {Promise<string>} call */
 export async function answerTo(call) {
   try {
     return JSON.parse(await call);
@@ -63,8 +61,7 @@ export async function answerTo(call) {
   }
 }
 
-// An answer to a question; an Error with its sentence where the server refuses.
-/** @param {object} asked */
+/** An answer to a question; an Error with its sentence where the server refuses. @param {object} asked */
 export async function question(asked) {
   const reply = await answerTo(server.ask(asked));
   if (reply.error) throw new Error(reply.error);

@@ -1,9 +1,9 @@
 // Annotations: what may explain a token's latency. A shape in neutral ink at its token on the latency chart, filled
 // for the first arm and hollow for the second, and the same in words below the charts.
 
-import { count, el } from './dom.js';
-import { indexToX } from './windows.js';
+import { add, badge, count, redrawn } from '../../components/js/dom.js';
 import { firstIndex, measuredLines } from './chart_data.js';
+import { indexToX } from './columns.js';
 
 const ANNOTATION_SHAPES = {
   compile: ['diamond', '\u25C6'], recompile: ['diamond', '\u25C6'], graph_skip: ['x', '\u2715'], window: ['triangle-down', '\u25BC'],
@@ -30,20 +30,15 @@ export function annotationTraces(chart, axes, { head, series, hidden, axis, ink 
   return out;
 }
 
-// The line below the charts lists the first few of each arm; its tooltip lists all.
-/** @param {HTMLElement} box @param {Pick<Live.ArmHead, 'name' | 'marks'>[]} arms @param {Live.Head['unit']} [unit] */
-export function showAnnotations(box, arms, unit) {
-  const now = JSON.stringify(arms.map(arm => arm.marks));
-  if (box.dataset.shown === now) return;
-  box.dataset.shown = now;
-  const worded = one => (unit === 'forward' ? 'pass ' : 'token ') + count(one.token) + ': ' + one.text;
-  box.title = arms.flatMap(arm => arm.marks.map(one => arm.name + ' ' + worded(one))).join('\n');
-  box.replaceChildren(...arms.filter(arm => arm.marks.length).map(arm => {
-    const part = el('span', 'td-annotation arm-' + arm.name.toLowerCase());
-    part.append(el('span', 'td-arm', arm.name));
-    const listed = arm.marks.slice(0, MAX_LISTED).map(one => ANNOTATION_SHAPES[one.kind][1] + ' ' + worded(one));
-    const more = arm.marks.length - MAX_LISTED;
-    part.append(document.createTextNode(listed.join(', ') + (more > 0 ? ' and ' + count(more) + ' more' : '')));
-    return part;
-  }));
+/** The line below the charts lists the first few of each arm; its tooltip lists all. @param {HTMLElement} box */
+export function makeAnnotations(box) {
+  return redrawn(box, (/** @type {Pick<Live.ArmHead, 'name' | 'marks'>[]} */ arms, /** @type {Live.Head['unit']} */ unit) => {
+    const worded = one => (unit === 'forward' ? 'pass ' : 'token ') + count(one.token) + ': ' + one.text;
+    box.title = arms.flatMap(arm => arm.marks.map(one => arm.name + ' ' + worded(one))).join('\n');
+    for (const { name, marks } of arms) {
+      if (!marks.length) continue;
+      const listed = marks.slice(0, MAX_LISTED).map(one => ANNOTATION_SHAPES[one.kind][1] + ' ' + worded(one)), more = marks.length - MAX_LISTED;
+      add(box, 'span', 'td-annotation arm-' + name.toLowerCase()).append(badge(name), listed.join(', ') + (more > 0 ? ' and ' + count(more) + ' more' : ''));
+    }
+  });
 }

@@ -1,9 +1,9 @@
 // From a run's columns to Plotly traces. Nothing here touches the document, so tests call it without one.
 
-import { byteUnit } from './dom.js';
-import { decimate, lowerBound } from './decimate.js';
-import { indexToX, indicesOf, tokenAt } from './windows.js';
+import { byteUnit } from '../../components/js/dom.js';
+import { withoutMarkup } from '../../components/js/plot.js';
 import { annotationTraces } from './annotations.js';
+import { decimate, indexToX, indicesOf, lowerBound, tokenAt } from './columns.js';
 
 const ARM_LINES = [
   { color: '#4269d0', dash: 'solid' }, { color: '#ff725c', dash: '5px,2.5px' }, { color: '#3ca951', dash: '10px,3px' },
@@ -32,16 +32,9 @@ export function chartTraces(charts, view) {
   });
 }
 
-// Plotly's axes are named x, x2, x3.
-/** @param {number} i */
+/** Plotly's axes are named x, x2, x3. @param {number} i */
 export function axisSuffix(i) {
   return i ? i + 1 : '';
-}
-
-// Plotly renders some markup in texts, so its characters are dropped.
-/** @param {string} text */
-export function withoutMarkup(text) {
-  return text.replace(/[<>&]/g, '');
 }
 
 // An encoder has passes, not tokens: the first one is like the others, and is drawn.
@@ -74,8 +67,7 @@ function sourceOf(line, a, { head, series }) {
   return line.curve ? head.arms[a][line.curve] : series[a];
 }
 
-// The largest value of a chart, in the columns' own units.
-/** @param {Live.Chart} chart @param {Live.View} view */
+/** The largest value of a chart, in the columns' own units. @param {Live.Chart} chart @param {Live.View} view */
 function largestValue(chart, view) {
   let largest = 0;
   for (const line of chart.lines) view.series.forEach((_, a) => {
@@ -85,8 +77,7 @@ function largestValue(chart, view) {
   return largest;
 }
 
-// The smallest measured value of a chart, 0 where there is none.
-/** @param {Live.Chart} chart @param {Live.View} view */
+/** The smallest measured value of a chart, 0 where there is none. @param {Live.Chart} chart @param {Live.View} view */
 function smallestValue(chart, { series }) {
   let smallest = Infinity;
   for (const line of measuredLines(chart)) for (const columns of series) {
@@ -95,15 +86,14 @@ function smallestValue(chart, { series }) {
   return smallest < Infinity ? smallest : 0;
 }
 
-// Bytes are shown in the unit that suits the largest value; `kept`: the unit to keep while the chart is zoomed.
-/** @param {Live.Chart} chart @param {Live.View} view @param {Live.ChartUnit | null} kept @returns {Live.ChartUnit} */
-export function chartUnit(chart, view, kept) {
+// Bytes are shown in the unit that suits the largest value; `zoomed`: the unit to keep while the chart is zoomed.
+/** @param {Live.Chart} chart @param {Live.View} view @param {Live.ChartUnit | null} zoomed @returns {Live.ChartUnit} */
+export function chartUnit(chart, view, zoomed) {
   if (chart.unit !== 'bytes') return { unit: chart.unit, scale: 1 };
-  return kept || byteUnit(largestValue(chart, view));
+  return zoomed || byteUnit(largestValue(chart, view));
 }
 
-// Layer kinds that this model has: a line of zeros is left out.
-/** @param {Live.Chart} chart @param {Live.View} view @returns {string[]} */
+/** Layer kinds that this model has: a line of zeros is left out. @param {Live.Chart} chart @param {Live.View} view @returns {string[]} */
 export function layerKinds(chart, view) {
   const used = line => view.series.some((_, a) => {
     const source = sourceOf(line, a, view), values = source && source[line.column];
@@ -115,8 +105,8 @@ export function layerKinds(chart, view) {
 /** @param {Live.Chart} chart @param {number} i @param {object} axes @param {string[]} kinds @param {Live.View} view */
 function lineTraces(chart, i, axes, kinds, view) {
   const { head, series, hidden, axis, ended } = view, { scale } = view.units[i], out = [];
-  const known = measuredLines(chart), held = known.filter(line => !line.kind || kinds.includes(line.kind));
-  const measured = held.length ? held : known, all = series.map((_, a) => a);
+  const known = measuredLines(chart), existing = known.filter(line => !line.kind || kinds.includes(line.kind));
+  const measured = existing.length ? existing : known, all = series.map((_, a) => a);
   const shared = measured[0].at === 'token' && axis === 'token';
   const indices = shared ? all.map(() => visibleIndices(measured, all, view)) : all.map(a => visibleIndices(measured, [a], view));
   const put = (line, a, x, y) => {
@@ -165,11 +155,10 @@ export function curveOffset(line, arm) {
   return line.at === 'length' ? arm.prompt_tokens : 0;
 }
 
-// Corners of a curve up to where the run ended, so that all charts end there.
-/** @param {number[]} x @param {number} end */
+/** Corners of a curve up to where the run ended, so that all charts end there. @param {number[]} x @param {number} end */
 function curveUntil(x, end) {
-  const kept = x.filter(at => at <= end);
-  return kept.length && kept.length < x.length && kept[kept.length - 1] < end ? [...kept, end] : kept;
+  const corners = x.filter(at => at <= end);
+  return corners.length && corners.length < x.length && corners[corners.length - 1] < end ? [...corners, end] : corners;
 }
 
 // Value of a curve of corner points, straight between them; beyond its ends that of the nearest.

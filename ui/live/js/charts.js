@@ -1,32 +1,31 @@
 // Draws the charts that ui/live/charts declares: one figure with a plot for each, since one figure paints in two
 // thirds of the time of three. `uirevision` keeps a user's zoom while values stream in.
 
-/** @import { makeFresh } from './fresh.js' */
-/** @import { makePointer } from './pointer.js' */
-import { css, setText } from './dom.js';
-import { plotly } from './plotly.js';
-import { lengthsOf } from './series.js';
-import { outlierTop, translated } from './windows.js';
-import { axisSuffix, chartTraces, chartUnit, curveLabels, firstIndex, measuredLines, withoutMarkup } from './chart_data.js';
+import { css, find, onTheme, setText } from '../../components/js/dom.js';
+import { look, plotly, withoutMarkup } from '../../components/js/plot.js';
+import { axisSuffix, chartTraces, chartUnit, curveLabels, firstIndex, measuredLines } from './chart_data.js';
+import { lengthsOf, outlierTop, translated } from './columns.js';
+import { makeFresh } from './fresh.js';
+import { makePointer } from './pointer.js';
 
 // A chart that is narrower than TIGHT_PX has its legend below its title, not beside it.
 const NARROW_PX = 760, NARROW_HEIGHT = 250, TIGHT_PX = 420;
 // A longer title would lie over that of the next chart: a stored run may call its memory anything.
-const TITLE_LETTERS = 40, LETTER_PX = 7.5;
+const TITLE_LETTERS = 40, LETTER_PX = 7.5;  // five letters for its unit
 // The charts of a wide page take about a quarter of the window, so that texts and charts share one screen.
 const wideHeight = () => Math.round(Math.min(420, Math.max(200, 0.26 * window.innerHeight)));
 const FIGURE_OPTIONS = {
   responsive: true, displaylogo: false, showTips: false, showSendToCloud: false, displayModeBar: false,
 };
 
-// tools: the buttons { outliers, axes, whole }; axes holds one button for each axis. pointer, fresh: as from makePointer
-// and makeFresh.
-/**
- * @param {HTMLElement & { [plotly: string]: any }} plot @param {Live.Chart[]} charts
- * @param {{ outliers: HTMLElement, axes: HTMLElement, whole: HTMLElement }} tools
- * @param {ReturnType<typeof makePointer>} pointer @param {ReturnType<typeof makeFresh>} fresh
- */
-export function makeCharts(plot, charts, tools, pointer, fresh) {
+// The charts of a panel, with their buttons and pointer: .td-plot, .td-fresh, .td-moments, .td-noted, .td-axis, .td-whole and
+// .td-outliers lie in it.
+/** @param {Live.Chart[]} charts */
+export function makeCharts(charts) {
+  /** @type {HTMLElement & { [plotly: string]: any }} */
+  const plot = find('.td-plot');
+  const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: find('.td-whole') };
+  const pointer = makePointer(plot, find('.td-moments'), find('.td-noted'), charts), fresh = makeFresh(plot, find('.td-fresh'), charts);
   let run = '', head = null, series = [], part = null, units = [], tops = [], blank = [], hidden = new Set(), ended = false, revision = 0;
   /** @type {Live.Axis} */
   let axis = 'token';
@@ -57,9 +56,8 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
     paint(true);
   }
 
-  // Tokens or seconds, for all charts: what is zoomed stays the same stretch of the run.
-  /** @param {Live.Axis} next */
-  function turnTo(next) {
+  /** Tokens or seconds, for all charts: what is zoomed stays the same stretch of the run. @param {Live.Axis} next */
+  function switchTo(next) {
     if (next === axis) return;
     axis = next;
     zoom = zoom && translated(zoom, axis, series);
@@ -105,8 +103,8 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
     const stacked = element.clientWidth < NARROW_PX, n = charts.length, gap = stacked ? 0.13 : 0.05;
     const size = (1 - gap * (n - 1)) / n, width = element.clientWidth * (stacked ? 1 : size), tight = width < TIGHT_PX, text = css('--body-text-color'), grid = css('--border-color-primary');
     const figure = {
-      uirevision: run + '/' + resets, datarevision: ++revision, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
-      font: { color: text, size: 11, family: css('--font') || 'sans-serif' }, height: stacked ? NARROW_HEIGHT * n : wideHeight(),
+      uirevision: run + '/' + resets, datarevision: ++revision, ...look(11, '--body-text-color'),
+      height: stacked ? NARROW_HEIGHT * n : wideHeight(),
       margin: { t: tight ? 56 : 36, b: 34, l: 44, r: 8, autoexpand: false }, hovermode: false, dragmode: 'zoom',
       annotations: [],
     };
@@ -116,7 +114,7 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
       /** @type {{ title: string, note?: string }} */
       const wording = (head && head.unit === 'forward' && chart.encoder) || chart;
       const label = withoutMarkup(wording.title || (head ? head.memory_label : 'memory')).slice(0, TITLE_LETTERS);
-      const title = wording.title || label.length * LETTER_PX < width ? label : 'memory';
+      const title = wording.title || (label.length + 5) * LETTER_PX < width ? label : 'memory';
       const top = tops[i] ?? steadyTop(chart, i);
       titles[i] = tight ? '' : title[0].toUpperCase() + title.slice(1);  // what values cover
       const scale = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false, showticklabels: !!head && !wording.note };
@@ -137,7 +135,7 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
       if (wording.note) figure.annotations.push({
         text: withoutMarkup(wording.note), showarrow: false, xanchor: 'center', xref: 'paper', yref: 'paper', x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2,
       });
-      const legend = { orientation: 'h', x: x[tight ? 0 : 1], y: y[1], xanchor: tight ? 'left' : 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
+      const legend = { orientation: 'h', x: tight ? x[0] - (stacked ? 0 : 0.02) : x[1], y: y[1], xanchor: tight ? 'left' : 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
       figure['legend' + axisSuffix(i)] = legend;
     });
     return figure;
@@ -167,18 +165,18 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
       notBefore = performance.now() + Math.max(leastMs, Math.min(mostMs, Math.min(...paintMs) * rest));
       if (window.tokendynoProbe) window.tokendynoProbe.painted(paintMs[paintMs.length - 1]);
     }, 0));
-    told();
+    noteShown();
   }
 
   // Values came: they are drawn at once, and painted when the time has come.
   function grow() {
     dirty = true;
     if (fresh.draw()) notBefore = Math.min(notBefore, soonest);
-    told();
+    noteShown();
   }
 
-  // For benches: the next frame shows all that is known now.
-  function told() {
+  // For benchmarks: the next frame shows all that is known now.
+  function noteShown() {
     if (!window.tokendynoProbe || painting || !head) return;
     const shown = series.map(columns => columns.t.length);
     requestAnimationFrame(() => setTimeout(() => window.tokendynoProbe.shows(shown), 0));
@@ -210,18 +208,20 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
     plot.on('plotly_legenddoubleclick', () => false);
     tools.outliers.addEventListener('click', () => { inFull = !inFull; repaint(); });
     for (const button of tools.axes.querySelectorAll('button')) {
-      button.addEventListener('click', () => turnTo(/** @type {Live.Axis} */ (button.dataset.axis)));
+      button.addEventListener('click', () => switchTo(/** @type {Live.Axis} */ (button.dataset.axis)));
     }
     tools.whole.addEventListener('click', () => { zoom = null; resets++; repaint(); });
   }
 
+  const touch = () => { dirty = true; paint(false); };
+  onTheme(touch);
+  new ResizeObserver(touch).observe(element);
   return {
-    reset,
+    reset, grow, pointAt: pointer.pointAt,
     take(newHead, newSeries) { head = newHead; series = newSeries; dirty = true; },
     end() { ended = true; dirty = true; paint(true); },
     async picture(name) { await plotly(); return Plotly.downloadImage(plot, { format: 'png', filename: name, scale: 2, width: plot.clientWidth, height: plot.clientHeight }); },
     get zoom() { return zoom && (axis === 'token' ? zoom : translated(zoom, 'token', series)); },
-    grow,
     // Draw only these columns, on the axes of the whole run; null: all.
     only(columns) {
       if (part === columns) return;
@@ -231,7 +231,6 @@ export function makeCharts(plot, charts, tools, pointer, fresh) {
       if (further && fresh.follow(columns)) notBefore = Math.min(notBefore, soonest);
       paint(!further);
     },
-    touch() { dirty = true; paint(false); },
     // After a paint of t ms the charts rest for t * newRest ms, within limits; what comes beyond an axis ends a rest of
     // `least` ms. The fastest of the latest paints counts: the others waited for a core.
     pace(newRest, least, most) { rest = newRest; leastMs = least; mostMs = most; },

@@ -1,12 +1,10 @@
 // How the latencies of all tokens are distributed, on demand: a histogram and the cumulative shares of both arms over one
 // another, and the same in a table. While the charts are zoomed, only of the tokens that are visible.
 
-import { count, css, el, setText } from './dom.js';
-import { plotly } from './plotly.js';
-import { lowerBound } from './decimate.js';
-import { outlierTop } from './windows.js';
-import { firstIndex, lineOf, withoutMarkup } from './chart_data.js';
-import { figure } from './readout.js';
+import { count, figure, setText, tableBody, tableHead, tableRow } from '../../components/js/dom.js';
+import { drawPlot, look, withoutMarkup } from '../../components/js/plot.js';
+import { firstIndex, lineOf } from './chart_data.js';
+import { lowerBound, outlierTop } from './columns.js';
 
 const MIN_BINS = 10, MAX_BINS = 60, CUMULATIVE_POINTS = 200;
 /** @type {[string, number][]} */
@@ -86,37 +84,29 @@ export function makeDistribution(button, dialog, fewest) {
   }
 
   function rows(head, lists, step) {
-    const cells = (kind, texts, className) => {
-      const row = el('tr', className);
-      texts.forEach((text, n) => { const cell = el(n ? kind : 'th', '', text); if (cell.tagName === 'TH') cell.scope = n ? 'col' : 'row'; row.append(cell); });
-      return row;
-    };
-    const top = cells('th', ['ms', step[0].toUpperCase() + step.slice(1), 'Mean', ...QUANTILES.map(([name]) => name)], '');
-    top.cells[0].scope = 'col';
-    return [top, ...head.arms.map(({ name }, a) => {
+    return [tableHead(['ms', step[0].toUpperCase() + step.slice(1), 'Mean', ...QUANTILES.map(([name]) => name)]), tableBody(head.arms.map(({ name }, a) => {
       const list = lists[a], mean = list.reduce((sum, value) => sum + value, 0) / list.length;
       const values = QUANTILES.map(([, share]) => list.length < (fewest[share] || 1) ? 'needs ' + fewest[share] : figure(1e3 * quantileOf(list, share)));
-      return cells('td', ['Arm ' + name, count(list.length), ...(list.length ? [figure(1e3 * mean), ...values] : [])], 'arm-' + name.toLowerCase());
-    })];
+      return tableRow('Arm ' + name, [count(list.length), ...(list.length ? [figure(1e3 * mean), ...values] : [])], 'arm-' + name.toLowerCase());
+    }))];
   }
 
   function draw(head, lists, { edges, shares }, last, step) {
-    const text = css('--body-text-color'), grid = css('--border-color-primary'), ms = edges.map(edge => 1e3 * edge);
-    const traces = head.arms.flatMap(({ name }, a) => {
-      const line = { width: 1.6, ...lineOf(head.arms[a], a) }, steps = cumulativeOf(lists[a], last), common = { type: 'scatter', mode: 'lines', name: withoutMarkup(name), line, hoverinfo: 'skip' };
+    const ms = edges.map(edge => 1e3 * edge), room = 0.02 * (ms[ms.length - 1] - ms[0]), title = text => ({ text, standoff: 4 });
+    drawPlot(plot, () => head.arms.flatMap(({ name }, a) => {
+      const line = { width: 1.6, ...lineOf(head.arms[a], a), shape: 'hv' }, steps = cumulativeOf(lists[a], last), common = { mode: 'lines', name: withoutMarkup(name), line, hoverinfo: 'skip' };
       return [
-        { ...common, x: ms, y: [...shares[a].map(share => 100 * share), 0], line: { ...line, shape: 'hv' }, fill: 'tozeroy', fillcolor: line.color + '30' },
-        { ...common, x: steps.map(one => 1e3 * one[0]), y: steps.map(one => 100 * one[1]), line: { ...line, shape: 'hv' }, xaxis: 'x2', yaxis: 'y2', showlegend: false },
+        { ...common, x: ms, y: [...shares[a].map(share => 100 * share), 0], fill: 'tozeroy', fillcolor: line.color + '30' },
+        { ...common, x: steps.map(one => 1e3 * one[0]), y: steps.map(one => 100 * one[1]), xaxis: 'x2', yaxis: 'y2', showlegend: false },
       ];
-    });
-    const room = 0.02 * (ms[ms.length - 1] - ms[0]), range = [ms[0] - room, ms[ms.length - 1] + room];
-    const scale = { gridcolor: grid, linecolor: grid, zeroline: false, nticks: 6, fixedrange: true }, title = words => ({ text: words, standoff: 4 });
-    plotly().then(() => Plotly.react(plot, traces, {
-      paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: { color: text, size: 11, family: css('--font') || 'sans-serif' },
-      height: 260, margin: { t: 24, b: 38, l: 46, r: 8 }, hovermode: false, legend: { orientation: 'h', x: 1, xanchor: 'right', y: 1, yanchor: 'bottom' },
-      xaxis: { ...scale, range, domain: [0, 0.47], title: title('latency, ms') }, yaxis: { ...scale, title: title('% of ' + step), rangemode: 'tozero' },
-      xaxis2: { ...scale, domain: [0.55, 1], anchor: 'y2', matches: 'x', title: title('latency, ms') }, yaxis2: { ...scale, anchor: 'x2', title: title('cumulative %'), range: [0, 101] },
-    }, { staticPlot: true, responsive: true, showSendToCloud: false }));
+    }), {
+      ...look(11, '--body-text-color'), margin: { t: 24, b: 38, l: 46, r: 8 }, hovermode: false,
+      showlegend: true, legend: { orientation: 'h', x: 1, xanchor: 'right', y: 1, yanchor: 'bottom' },
+      xaxis: { nticks: 6, range: [ms[0] - room, ms[ms.length - 1] + room], domain: [0, 0.47], title: title('latency, ms') },
+      yaxis: { nticks: 6, title: title('% of ' + step), rangemode: 'tozero' },
+      xaxis2: { domain: [0.55, 1], anchor: 'y2', matches: 'x', title: title('latency, ms') },
+      yaxis2: { anchor: 'x2', title: title('cumulative %'), range: [0, 101] },
+    }, { staticPlot: true });
   }
 
   return {
@@ -127,8 +117,7 @@ export function makeDistribution(button, dialog, fewest) {
       dialog.querySelector('.td-close').addEventListener('click', () => dialog.close());
       dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
     },
-    // More values came, or the run ended.
-    /** @param {() => Parameters<typeof show> | null} read */
+    /** More values came, or the run ended. @param {() => Parameters<typeof show> | null} read */
     follow(read) { if (dialog.open && read()) show(...read()); },
   };
 }

@@ -2,9 +2,9 @@
 // that may be measured, so it is rare; until the next one the newest points of each line are added on a canvas that lies
 // over the chart, on the axes and in the units of the last paint. Only what is new is drawn at each pull.
 
-import { el } from './dom.js';
-import { indexToX } from './windows.js';
+import { el } from '../../components/js/dom.js';
 import { axisSuffix, firstIndex, layerKinds, lineOf, measuredLines } from './chart_data.js';
+import { indexToX } from './columns.js';
 
 // box: lies over the figure and holds a canvas for each chart.
 /** @param {HTMLElement & { [plotly: string]: any }} plot @param {HTMLElement} box @param {Live.Chart[]} charts */

@@ -1,7 +1,7 @@
 // The ledger: what was requested, planned and found, with the proof. First the line that sums it up, then the axes
 // that differ between the arms or need a look; a button shows all. Arms with equal rows share one.
 
-import { el, setText } from './dom.js';
+import { add, badge, el, redrawn, setText, tableHead } from '../../components/js/dom.js';
 import { titled } from './terms.js';
 
 const EVIDENCE_LABELS = {
@@ -11,52 +11,35 @@ const EVIDENCE_LABELS = {
 
 /** @param {HTMLElement} box @param {() => string} codeFile address of the generated code of the run; '' where none is */
 export function makeLedger(box, codeFile) {
-  let shown = '', all = false;
+  let all = false;
 
-  /** @param {Pick<Live.ArmHead, 'name' | 'ledger' | 'code'>[]} arms @param {Live.LedgerDigest | null} digest */
-  function take(arms, digest) {
-    const now = JSON.stringify([arms.map(arm => [arm.ledger, arm.code]), digest]);
-    if (now === shown) return;
-    shown = now;
-    box.replaceChildren();
+  const { take, clear } = redrawn(box, (/** @type {Pick<Live.ArmHead, 'name' | 'ledger' | 'code'>[]} */ arms, /** @type {Live.LedgerDigest | null} */ digest) => {
     if (!digest) {
-      box.append(el('p', 'td-empty', 'Each arm that finishes shows here the proof that its choices took effect.'));
+      add(box, 'p', 'td-empty', 'Each arm that finishes shows here the proof that its choices took effect.');
       return;
     }
-    const table = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
-    const caption = titled('caption', '', 'Ledger');
-    caption.append(el('small', '', digest.line));
-    table.append(caption);
-    for (const title of ['Axis', 'Arm', 'Requested', 'Planned', 'Effective', 'Status', 'Proof']) {
-      const cell = titled('th', '', title);
-      cell.scope = 'col';
-      cell.role = 'columnheader';
-      top.append(cell);
-    }
-    head.append(top);
+    const table = add(box, 'table'), caption = titled('caption', '', 'Ledger');
+    add(caption, 'small', '', digest.line);
+    const head = tableHead(['Axis', 'Arm', 'Requested', 'Planned', 'Effective', 'Status', 'Proof'].map(title => titled('span', '', title)));
+    table.append(caption, head);
+    const body = add(table, 'tbody');
     // on a narrow screen CSS makes blocks of its rows, which are a table all the same
-    for (const [part, role] of /** @type {[HTMLElement, string][]} */ ([[head, 'rowgroup'], [body, 'rowgroup'], [top, 'row']])) part.role = role;
+    for (const cell of head.querySelectorAll('th')) cell.role = 'columnheader';
+    head.role = body.role = 'rowgroup';
+    head.rows[0].role = 'row';
     const axes = [...new Set(arms.flatMap(arm => arm.ledger.map(row => row.axis)))];
     for (const axis of axes) {
-      const group = grouped(arms, axis);
-      group.forEach((row, i) => {
-        const tr = line(row, digest.titles[axis] || axis, i ? 0 : group.length);
-        tr.classList.toggle('td-quiet', !digest.shown.includes(axis));
-        body.append(tr);
-      });
-      const kept = axis === 'compile' && codeFile() ? arms.filter(arm => arm.code) : [];
-      if (kept.length) {
-        body.append(codeOf(kept.map(arm => arm.name + ': ' + arm.code).join('; ')));
-        body.lastElementChild.classList.toggle('td-quiet', !digest.shown.includes(axis));
-      }
+      const rows = grouped(arms, axis).map((row, i, group) => line(row, digest.titles[axis] || axis, i ? 0 : group.length));
+      const generated = axis === 'compile' && codeFile() ? arms.filter(arm => arm.code) : [];
+      if (generated.length) rows.push(codeOf(generated.map(arm => arm.name + ': ' + arm.code).join('; ')));
+      for (const row of rows) row.classList.toggle('td-quiet', !digest.shown.includes(axis));
+      body.append(...rows);
     }
-    const button = el('button', 'td-all', '');
+    const button = add(box, 'button', 'td-all');
     button.type = 'button';
     button.addEventListener('click', () => { all = !all; fold(table, button, axes.length, digest); });
-    table.append(head, body);
-    box.append(table, button);
     fold(table, button, axes.length, digest);
-  }
+  });
 
   function fold(table, button, axes, digest) {
     const none = !all && !digest.shown.length;
@@ -84,37 +67,23 @@ export function makeLedger(box, codeFile) {
     const tr = el('tr', row.status);
     tr.role = 'row';
     if (span) {
-      const axis = el('th', '', title);
-      axis.scope = 'rowgroup';
-      axis.rowSpan = span;
-      axis.role = 'rowheader';
-      tr.append(axis);
+      Object.assign(add(tr, 'th', '', title), { scope: 'rowgroup', rowSpan: span, role: 'rowheader' });
     }
-    const who = el('td', 'td-who');
-    for (const arm of row.arms) {
-      const one = el('span', 'arm-' + arm.toLowerCase());
-      one.append(el('span', 'td-arm', arm));
-      who.append(one);
-    }
-    tr.append(who);
-    for (const key of ['requested', 'planned', 'effective']) {
-      const cell = el('td', 'td-choice', row[key]);
-      cell.dataset.title = key;
-      tr.append(cell);
-    }
-    tr.append(el('td', 'td-status', EVIDENCE_LABELS[row.status] || row.status));
-    const proof = el('td', 'td-proof', row.proof);
-    if (row.reason) proof.append(el('small', '', row.reason));
-    tr.append(proof);
+    const who = add(tr, 'td', 'td-who');
+    for (const arm of row.arms) add(who, 'span', 'arm-' + arm.toLowerCase()).append(badge(arm));
+    for (const key of ['requested', 'planned', 'effective']) add(tr, 'td', 'td-choice', row[key]).dataset.title = key;
+    add(tr, 'td', 'td-status', EVIDENCE_LABELS[row.status] || row.status);
+    const proof = add(tr, 'td', 'td-proof', row.proof);
+    if (row.reason) add(proof, 'small', '', row.reason);
     for (const cell of tr.querySelectorAll('td')) cell.role = 'cell';
     return tr;
   }
 
-  // Fetched when it is opened: it may be long.
-  /** @param {string} words */
+  /** Fetched when it is opened: it may be long. @param {string} words */
   function codeOf(words) {
-    const tr = el('tr', 'td-code-kept'), cell = el('td', ''), part = el('details', ''), text = el('pre', ''), link = el('a', '', 'Save as a file');
-    part.append(el('summary', '', 'Generated code: ' + words), link, text);
+    const tr = el('tr', 'td-code-kept'), cell = add(tr, 'td'), part = add(cell, 'details');
+    add(part, 'summary', '', 'Generated code: ' + words);
+    const link = add(part, 'a', '', 'Save as a file'), text = add(part, 'pre', '', '');
     link.href = codeFile();
     link.download = '';
     text.tabIndex = 0;
@@ -126,11 +95,12 @@ export function makeLedger(box, codeFile) {
     tr.role = 'row';
     cell.role = 'cell';
     cell.colSpan = 7;
-    cell.append(part);
-    tr.append(cell);
     return tr;
   }
 
-  function clear() { shown = ''; all = false; box.replaceChildren(); }
-  return { take, clear };
+  return {
+    /** @param {Pick<Live.ArmHead, 'name' | 'ledger' | 'code'>[]} arms @param {Live.LedgerDigest | null} digest */
+    take: (arms, digest) => take(arms.map(({ name, ledger, code }) => ({ name, ledger, code })), digest),
+    clear() { all = false; clear(); },
+  };
 }

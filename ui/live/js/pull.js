@@ -4,7 +4,7 @@
 // without an answer times out; failures are shown and retried with exponential backoff. Nothing is pulled while the tab
 // is hidden.
 
-import { seconds } from './dom.js';
+import { seconds } from '../../components/js/dom.js';
 
 const MAX_IN_FLIGHT = 3, TIMEOUT_MS = 8000;
 
@@ -51,7 +51,7 @@ export function makePuller(ask, take, report) {
   async function tick() {
     if (!element.isConnected) return;
     const most = failures || !answered || follows ? 1 : MAX_IN_FLIGHT;
-    const due = running && !document.hidden && inFlight < most && performance.now() >= notBefore, pulled = due && pull();
+    const ready = running && !document.hidden && inFlight < most && performance.now() >= notBefore, pulled = ready && pull();
     if (follows) await pulled;
     setTimeout(tick, Math.max(periodMs, leastMs));
   }
@@ -73,6 +73,5 @@ export function makePuller(ask, take, report) {
     // The pause between two pulls; of those that `wait` for news it begins with the answer.
     every(ms, wait = false) { periodMs = ms; follows = wait; },
     atLeast(ms) { leastMs = ms; },
-    get running() { return running; },
   };
 }

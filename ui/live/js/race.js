@@ -3,9 +3,8 @@
 // charts show what there was at a moment, to which a slider leads too.
 
 /** @import { makeTexts } from './texts.js' */
-import { seconds, setText } from './dom.js';
-import { TOKEN_COLUMNS } from './series.js';
-import { lowerBound } from './decimate.js';
+import { seconds, setText } from '../../components/js/dom.js';
+import { TOKEN_COLUMNS, lowerBound, upperBound } from './columns.js';
 
 export const RACE_TAIL = 4000;
 
@@ -20,24 +19,12 @@ export function charactersAt(pace, firstAt, seconds) {
   return Math.floor(from[1] + (pace.n[next] - from[1]) * (seconds - from[0]) / (pace.t[next] - from[0]));
 }
 
-// The columns of an arm as they were after some seconds.
-/** @param {Live.Series} columns @param {number} seconds @returns {Live.Series} */
+/** The columns of an arm as they were after some seconds. @param {Live.Series} columns @param {number} seconds @returns {Live.Series} */
 export function columnsAt(columns, seconds) {
   const tokens = upperBound(columns.t, seconds), samples = upperBound(columns.st, seconds), cut = { ...columns };
   for (const key of TOKEN_COLUMNS) cut[key] = columns[key].slice(0, tokens);
   for (const key of ['st', 'sm']) cut[key] = columns[key].slice(0, samples);
   return cut;
-}
-
-// How many of these values, which rise, are not above a limit.
-/** @param {number[]} values @param {number} limit */
-function upperBound(values, limit) {
-  let low = 0, high = values.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (values[middle] <= limit) low = middle + 1; else high = middle;
-  }
-  return low;
 }
 
 // texts: shows a part of each text. marks(seconds, columns): points at that moment on the charts, which show these
@@ -114,8 +101,7 @@ export function makeRace(button, slider, clock, speed, texts, marks) {
     show();
   }
 
-  // To the next token of any arm, or to the one before.
-  /** @param {number} direction 1 or -1 */
+  /** To the next token of any arm, or to the one before. @param {number} direction 1 or -1 */
   function step(direction) {
     const times = series.flatMap(columns => columns.t);
     const found = direction > 0 ? Math.min(length, ...times.filter(time => time > at)) : Math.max(0, ...times.filter(time => time < at));

@@ -3,10 +3,11 @@
 // for lectures send it.
 
 /** @import { makeRace } from './race.js' */
-import { isKeyOfPage } from '../../components/js/typing.js';
-import { el, setText } from './dom.js';
+import { add, badge, css, isKeyOfPage, setText } from '../../components/js/dom.js';
+import { look, plotly, withoutMarkup } from '../../components/js/plot.js';
+import { chartTraces, chartUnit, curveLabels, firstIndex, measuredLines } from './chart_data.js';
+import { outlierTop } from './columns.js';
 import { RACE_TAIL, charactersAt } from './race.js';
-import { drawSlideChart, slideLines } from './slide_chart.js';
 
 const REDRAW_MS = 500;
 
@@ -20,10 +21,10 @@ export function makeSlide(dialog, button, shown, race) {
   const part = name => dialog.querySelector('.td-slide-' + name);
   const page = part('page'), chart = part('chart'), texts = part('texts'), play = part('play'), back = part('back'), on = part('on');
   const reduced = matchMedia('(prefers-reduced-motion: reduce)');
-  let racing = false, drawn = 0, due = 0;
+  let racing = false, drawn = 0, redraw = 0;
   /** @type {{ body: HTMLElement, whole: string }[]} */
   let panes = [];
-  const story = () => settings.replays ? window.tokendynoStory : null;
+  const storyShown = () => settings.replays ? window.tokendynoStory : null;
 
   function open() {
     if (dialog.open || !shown()) return;
@@ -41,25 +42,25 @@ export function makeSlide(dialog, button, shown, race) {
   }
 
   function draw() {
-    clearTimeout(due);
-    due = 0;
+    clearTimeout(redraw);
+    redraw = 0;
     drawn = performance.now();
-    const run = shown(), told = story();
+    const run = shown(), story = storyShown();
     if (!dialog.open) return;
-    const card = run?.head.card, key = told?.chart ?? 'latency', figures = run?.head.figures ?? {};
+    const card = run?.head.card, key = story?.chart ?? 'latency', figures = run?.head.figures ?? {};
     const chosen = figures[key] ? key : 'latency', figure = figures[chosen] ?? { lead: '', figure: '', tail: '' };
-    const title = told?.title || run?.head.title || '';
+    const title = story?.title || run?.head.title || '';
     dialog.setAttribute('aria-label', title);
     setText(part('title'), title);
     const note = run?.head.note ?? '';
-    setText(part('what'), [told && run ? run.head.title : '', note && note[0].toUpperCase() + note.slice(1)].filter(Boolean).join('. '));
+    setText(part('what'), [story && run ? run.head.title : '', note && note[0].toUpperCase() + note.slice(1)].filter(Boolean).join('. '));
     for (const name of ['lead', 'figure', 'tail']) setText(part(name), figure[name]);
-    setText(part('badge'), chosen === 'latency' && card && !told ? card.recommendation : '');
-    setText(part('claim'), told ? 'Claimed: ' + told.claim : '');
+    setText(part('badge'), chosen === 'latency' && card && !story ? card.recommendation : '');
+    setText(part('claim'), story ? 'Claimed: ' + story.claim : '');
     setText(part('proof'), run?.head.digest ? (run.head.digest.status === 'verified' ? '\u2713 ' : '') + run.head.digest.line : '');
     part('proof').className = 'td-slide-proof ' + (run?.head.digest?.status ?? '');
-    setText(part('place'), told ? told.place + 1 + ' of ' + told.count : '');
-    for (const [go, other] of /** @type {[HTMLElement, { title: string } | undefined][]} */ ([[back, told?.before], [on, told?.after]])) {
+    setText(part('place'), story ? story.place + 1 + ' of ' + story.count : '');
+    for (const [go, other] of /** @type {[HTMLElement, { title: string } | undefined][]} */ ([[back, story?.before], [on, story?.after]])) {
       go.hidden = !other;
       setText(go.querySelector('span'), other?.title ?? '');
     }
@@ -81,17 +82,15 @@ export function makeSlide(dialog, button, shown, race) {
 
   /** @param {{ head: Live.Head, series: Live.Series[] }} run */
   function buildTexts({ head, series }) {
+    texts.replaceChildren();
     panes = head.arms.map((arm, i) => {
-      const pane = el('section', 'arm-' + arm.name.toLowerCase()), title = el('h3', ''), body = el('div', 'td-slide-text');
+      const pane = add(texts, 'section', 'arm-' + arm.name.toLowerCase()), title = add(pane, 'h3'), body = add(pane, 'div', 'td-slide-text');
       const rate = arm.tiles.find(tile => tile.key === 'rate');
-      title.append(el('span', 'td-arm', arm.name), document.createTextNode(' ' + (head.card?.names[arm.name] ?? arm.label ?? '')));
-      if (rate && rate.value !== 'n/a') title.append(el('small', '', rate.value + ' ' + rate.unit));
-      body.tabIndex = 0;
-      body.setAttribute('role', 'region');
-      body.setAttribute('aria-label', 'Text of arm ' + arm.name);
-      pane.append(title, body);
-      return { pane, body, whole: series[i].text };
-    }).map(({ pane, ...rest }, i) => { if (!i) texts.replaceChildren(); texts.append(pane); return rest; });
+      title.append(badge(arm.name), ' ' + (head.card?.names[arm.name] ?? arm.label ?? ''));
+      if (rate && rate.value !== 'n/a') add(title, 'small', '', rate.value + ' ' + rate.unit);
+      Object.assign(body, { tabIndex: 0, role: 'region', ariaLabel: 'Text of arm ' + arm.name });
+      return { body, whole: series[i].text };
+    });
     texts.style.setProperty('--arms', String(panes.length));
     write(race.state().at);
   }
@@ -120,10 +119,10 @@ export function makeSlide(dialog, button, shown, race) {
 
   /** @param {'before' | 'after'} way */
   function turn(way) {
-    const told = story(), other = told?.[way];
-    if (!told || !other) return;
+    const story = storyShown(), other = story?.[way];
+    if (!story || !other) return;
     racing = false;
-    told.open(other.name);
+    story.open(other.name);
     page.focus();
   }
 
@@ -159,9 +158,66 @@ export function makeSlide(dialog, button, shown, race) {
   return {
     draw,
     // New values have come; drawn now and then, since drawing takes time from the model.
-    follow() { if (dialog.open && !racing && !due) due = setTimeout(draw, Math.max(0, REDRAW_MS - (performance.now() - drawn))); },
+    follow() { if (dialog.open && !racing && !redraw) redraw = setTimeout(draw, Math.max(0, REDRAW_MS - (performance.now() - drawn))); },
     // A moment of the race; null: its end. Whether the slide covers the page, which then need not show it.
     at(at) { if (dialog.open) { write(at); tell(); } return dialog.open; },
     get open() { return dialog.open; },
   };
+}
+
+// --- its chart: large letters, few grid lines, and nothing to operate ---
+
+const LONGEST_NAME = 32, ROOM_ABOVE = 1.12;
+
+/**
+ * What a slide draws: title with unit, lines in that unit, and the ends of both axes.
+ * @param {Live.Chart[]} charts @param {string} key
+ * @param {{ head: Live.Head, series: Live.Series[], ended: boolean }} run @param {{ [arm: string]: string }} names
+ */
+function slideLines(charts, key, { head, series, ended }, names) {
+  const at = Math.max(0, charts.findIndex(chart => chart.key === key)), chart = charts[at];
+  /** @type {any} */
+  const view = { head, series, ended, hidden: new Set(), axis: 'token', zoom: null, ink: '', neutral: '' };
+  const units = charts.map(one => chartUnit(one, view, null)), { unit, scale } = units[at];
+  const traces = chartTraces(charts, { ...view, units, tops: null });
+  const lines = traces.filter(one => one.meta?.chart === chart.key && one.meta.arm && one.meta.curve !== 'ranks' && one.y.length).map(one => {
+    const arm = head.arms.find(({ name }) => name === one.meta.arm), last = one.y[one.y.length - 1];
+    const mean = arm.tiles.find(tile => tile.key === 'latency'), name = names[arm.name] || '';
+    const called = name.length > LONGEST_NAME ? name.slice(0, LONGEST_NAME) + '\u2026' : name;
+    const figure = chart.key === 'latency' && mean && mean.value !== 'n/a' ? mean.value + ' ' + mean.unit : Number(last.toPrecision(3)) + ' ' + unit;
+    const who = [arm.name, called === arm.name ? '' : called].filter(Boolean).join(' ');
+    const label = one.meta.curve ? '' : who + (one.meta.kind ? ', ' + one.meta.kind + ' layers' : '') + ': ' + figure;
+    return { arm: arm.name, curve: Boolean(one.meta.curve), label, x: one.x, y: one.y, color: one.line.color, dash: one.line.dash, width: one.line.width };
+  });
+  const measured = lines.filter(line => !line.curve);
+  const [first] = measuredLines(chart), from = firstIndex(first, head);
+  const outlier = chart.unit === 'ms' ? outlierTop(series.map(columns => columns[first.column]), from) : null;
+  const all = measured.flatMap(line => line.y), most = Math.max(0, ...all), least = all.length ? Math.min(...all) : 0;
+  const top = outlier === null ? most : outlier * first.scale * scale;
+  const low = chart.from_zero ? 0 : Math.max(0, Math.min(least, most * (1 - chart.min_span)) - 0.1 * (most - least));
+  const bounds = curveLabels(chart, at, { ...view, units }, '').map(({ text, y }) => ({ text, y }));
+  const title = (head.unit === 'forward' && chart.encoder?.title) || chart.title || head.memory_label;
+  return {
+    title: title[0].toUpperCase() + title.slice(1) + ', ' + unit, lines, bounds, low, high: top > low ? low + ROOM_ABOVE * (top - low) : low + 1,
+    last: Math.max(1, ...measured.map(line => line.x[line.x.length - 1] ?? 0)), word: head.unit === 'forward' ? 'forward pass' : 'token',
+  };
+}
+
+// Draws it into a box, in its size and with letters of the size of its font.
+/** @param {HTMLElement} box @param {ReturnType<typeof slideLines>} what */
+async function drawSlideChart(box, { title, lines, bounds, low, high, last, word }) {
+  await plotly();
+  const size = parseFloat(getComputedStyle(box).fontSize), grid = css('--border-color-primary'), wide = box.clientWidth;
+  if (wide < 8 * size || box.clientHeight < 8 * size || !lines.length) return Plotly.purge(box);
+  const axis = { gridcolor: grid, linecolor: grid, zeroline: false, nticks: 6 };
+  const traces = lines.map(line => ({
+    x: line.x, y: line.y, mode: 'lines', name: withoutMarkup(line.label), showlegend: Boolean(line.label),
+    line: { color: line.color, dash: line.dash, width: (line.curve ? 0.08 : 0.1 * line.width) * size },
+  }));
+  Plotly.react(box, traces, {
+    width: wide, height: box.clientHeight, margin: { t: 4.5 * size, r: size, b: 3.5 * size, l: 4 * size },
+    ...look(size, '--body-text-color'), legend: { orientation: 'h', x: 0, y: 1.01, yanchor: 'bottom', traceorder: 'normal' },
+    xaxis: { ...axis, range: [0, last], showgrid: false, title: { text: word, standoff: 0 } }, yaxis: { ...axis, range: [low, high], title: { text: title, standoff: 0 } },
+    annotations: bounds.map(({ text, y }) => ({ text: withoutMarkup(text), x: 1, xref: 'paper', y, xanchor: 'right', yanchor: 'bottom', showarrow: false, font: { size } })),
+  }, { staticPlot: true });
 }

@@ -1,7 +1,7 @@
 // Words of the field are explained where they stand: a heading that the glossary knows is a button, whose sentence opens
 // on hover, focus and tap. Escape, leaving and pressing elsewhere close it.
 
-import { el } from './dom.js';
+import { el } from '../../components/js/dom.js';
 
 const LEAVING_MS = 200, GAP_PX = 6, EDGE_PX = 8;
 

@@ -1,11 +1,29 @@
 // The generated texts. While a text streams only its tail is kept in the document, since every token would lay out a
 // pane of 100,000 characters again. At the end each is written in full, with the first difference of A and B marked.
 
-import { count, el, setText } from './dom.js';
-import { firstDifference } from './series.js';
+import { add, count, el, setText } from '../../components/js/dom.js';
+import { firstDifference } from './columns.js';
 import { RACE_TAIL } from './race.js';
 
 const MAX_TAIL = 5000, KEPT_TAIL = 3000;
+
+// Write a text in full; what follows its first difference (-1: none) is underlined.
+/** @param {HTMLElement} body @param {string} text @param {number} difference */
+export function writeText(body, text, difference) {
+  body.replaceChildren(difference < 0 ? text : text.slice(0, difference));
+  if (difference < 0) return;
+  const mark = el('mark', 'td-difference', '\u2260');
+  mark.title = 'The texts differ from here on.';
+  body.append(mark, el('span', 'td-divergent', text.slice(difference)));
+}
+
+/** A box for a text, which moves in it. Returns the part that holds the text. @param {HTMLElement} parent @param {string} label */
+export function textPane(parent, label) {
+  const box = el('div', 'td-scroll'), body = add(box, 'div', 'td-body');
+  Object.assign(box, { tabIndex: 0, role: 'region', ariaLabel: label });
+  parent.append(box);
+  return body;
+}
 
 /** @param {HTMLElement} box */
 export function makeTexts(box) {
@@ -21,20 +39,11 @@ export function makeTexts(box) {
       return;
     }
     panes = arms.map(arm => {
-      const section = el('section', 'td-text arm-' + arm.name.toLowerCase());
-      const scroll = el('div', 'td-scroll');
-      scroll.tabIndex = 0;
-      scroll.setAttribute('role', 'region');
-      scroll.setAttribute('aria-label', 'Text of arm ' + arm.name);
-      const body = el('div', 'td-body');
+      const body = textPane(add(box, 'section', 'td-text arm-' + arm.name.toLowerCase()), 'Text of arm ' + arm.name);
       body.append(document.createTextNode(''));
-      scroll.append(body);
-      section.append(scroll);
-      box.append(section);
       return { body };
     });
-    note = el('p', 'td-text-comparison', '');
-    box.append(note);
+    note = add(box, 'p', 'td-text-comparison', '');
   }
 
   /** @param {number} i @param {string} added */
@@ -45,19 +54,11 @@ export function makeTexts(box) {
     if (tail.length > MAX_TAIL) tail.deleteData(0, tail.length - KEPT_TAIL);
   }
 
-  // Write a text in full; what follows its first difference (-1: none) is underlined.
   /** @param {number} i @param {string} text @param {number} difference */
   function writeAll(i, text, difference) {
     if (!panes[i]) return;
     written[i] = { text, difference };
-    const body = panes[i].body;
-    body.replaceChildren();
-    if (difference < 0) { body.append(document.createTextNode(text)); return; }
-    const rest = el('span', 'td-divergent');
-    const mark = el('mark', 'td-difference', '\u2260');
-    mark.title = 'The texts differ from here on.';
-    rest.append(document.createTextNode(text.slice(difference)));
-    body.append(document.createTextNode(text.slice(0, difference)), mark, rest);
+    writeText(panes[i].body, text, difference);
   }
 
   // Both texts at their first difference, which a long text would leave out of sight.
@@ -92,8 +93,7 @@ export function makeTexts(box) {
   /** @param {number} i @param {number} characters */
   function upTo(i, characters) {
     if (!panes[i] || !written[i]) return;
-    const shown = written[i].text.slice(0, characters), tail = document.createTextNode(shown.slice(-RACE_TAIL));
-    panes[i].body.replaceChildren(tail);
+    panes[i].body.replaceChildren(written[i].text.slice(0, characters).slice(-RACE_TAIL));
   }
 
   function whole() {

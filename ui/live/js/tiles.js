@@ -1,8 +1,10 @@
-// Tiles: one for each figure, with the values of the arms side by side and below them what B's is against A's. A tile
-// stays where it is from run to run, so that nothing moves; what is known besides its value is in its tooltip.
+// The figures of the arms: tiles for the first ones, and a table of all others, in a part of the page that is closed at first.
 
-import { el, setText } from './dom.js';
+import { add, armsHead, el, redrawn, setText, tableRow } from '../../components/js/dom.js';
 import { titled } from './terms.js';
+
+// A tile has the values of the arms side by side, and below them what B's is against A's. It stays where it is from run to
+// run, so that nothing moves; what is known besides its value is in its tooltip.
 
 /** @param {HTMLElement} box */
 export function makeTiles(box) {
@@ -29,8 +31,7 @@ export function makeTiles(box) {
     }
   }
 
-  // The note of both arms, or the text that only one has so far; a note with a number is left to the tooltip.
-  /** @param {string[]} notes */
+  /** The note of both arms, or the text that only one has so far; a note with a number is left to the tooltip. @param {string[]} notes */
   function commonNote(notes) {
     const [note, ...others] = new Set(notes.filter(Boolean));
     const all = notes.every(Boolean);
@@ -66,4 +67,34 @@ export function makeTiles(box) {
     }
   }
   return { take, clear };
+}
+
+/** @param {HTMLElement} box */
+export function makeDetails(box) {
+  /** @param {Pick<Live.ArmHead, 'name' | 'details'>[]} arms */
+  function draw(arms) {
+    if (!arms.length) {
+      add(box, 'p', 'td-empty', 'Percentiles, intervals and readings of the machine appear here once an arm has finished.');
+      return;
+    }
+    const table = add(box, 'table');
+    table.append(armsHead('Figure', arms));
+    const body = add(table, 'tbody'), keys = new Map(arms.flatMap(arm => arm.details.map(tile => [tile.key, tile.label])));
+    for (const [key, label] of keys) {
+      const row = tableRow(label, arms.map(arm => cellOf(arm.details.find(tile => tile.key === key))));
+      row.dataset.key = key;
+      body.append(row);
+    }
+  }
+
+  /** @param {Live.Tile | undefined} tile */
+  function cellOf(tile) {
+    if (!tile) return '';
+    return [el('b', '', tile.value), tile.unit ? ' ' + tile.unit : '', tile.note ? el('small', '', tile.note) : ''];
+  }
+
+  const { take, clear } = redrawn(box, draw);
+  /** @param {Pick<Live.ArmHead, 'name' | 'details'>[]} arms */
+  const ready = arms => arms.filter(arm => arm.details.length).map(({ name, details }) => ({ name, details }));
+  return { take: arms => take(ready(arms)), clear };
 }

@@ -1,13 +1,119 @@
-// The verdict: one sentence on the whole run, and below it what the sentence is based on, and in what the arms differ
-// although nobody asked for it. While a run is under way the sentence says what is being done.
+// The verdict of a run: a sentence, and a card with one number inside its sentence, the pairs that it comes from, four figures,
+// a recommendation and what to do next. The card stands there from the start of a run, is pale until it is decided, and keeps
+// its height.
 
-import { el, setText } from './dom.js';
+import { add, el, find, setText } from '../../components/js/dom.js';
+import { titled } from './terms.js';
 
 /**
- * @param {HTMLElement} sentence @param {HTMLElement} basis @param {HTMLElement} digest @param {HTMLElement} unasked
- * @param {HTMLElement} [gate] @param {HTMLElement} [pays]
+ * @param {HTMLElement} box
+ * @param {((next: Live.Next) => void) | null} act what a press of the next step does; null: there is none, as in a file
  */
-export function makeVerdict(sentence, basis, digest, unasked, gate, pays) {
+export function makeCard(box, act) {
+  const said = add(box, 'div', 'td-said'), figures = add(box, 'div', 'td-four'), advice = add(box, 'div', 'td-advice');
+  const lead = add(said, 'p', 'td-lead'), row = add(said, 'div', 'td-ratio'), tail = add(said, 'p', 'td-tail');
+  const figure = add(row, 'p', 'td-number'), scale = add(row, 'div', 'td-scale');
+  const badge = add(advice, 'p', 'td-badge-said'), reason = add(advice, 'p', 'td-reason'), cost = add(advice, 'p', 'td-reason td-cost'), next = add(advice, 'button', 'td-next');
+  next.type = 'button';
+  /** @type {Live.Card | null} */
+  let shown = null;
+  next.addEventListener('click', () => { if (act && shown?.next) act(shown.next); });
+
+  /** `underway`: what is being done as long as there is nothing to compare. @param {Live.Card | null} card @param {string} underway */
+  function take(card, underway = '') {
+    shown = card;
+    box.hidden = !card && !underway;
+    if (!card) {
+      box.className = 'td-answer td-waiting';
+      setText(lead, underway);
+      return;
+    }
+    box.className = 'td-answer ' + card.tone + (card.decided ? ' td-decided' : '');
+    setText(lead, card.lead);
+    setText(figure, card.figure);
+    setText(tail, card.tail);
+    drawScale(card);
+    figures.replaceChildren(...card.tiles.map(figureOf));
+    setText(badge, card.recommendation);
+    setText(reason, card.reason);
+    setText(cost, card.cost);
+    cost.hidden = !card.cost;
+    next.hidden = !act || !card.next;
+    if (card.next) setText(next, card.next.label);
+  }
+
+  /** @param {Live.CardTile} tile */
+  function figureOf(tile) {
+    const cell = el('div', 'td-one');
+    cell.append(titled('p', 'td-one-title', tile.title));
+    const line = add(cell, 'p', 'td-values');
+    add(line, 'b', tile.b ? 'arm-a' : '', tile.a);
+    if (tile.b) line.append(' \u2192 ', el('b', 'arm-b', tile.b));
+    if (tile.unit) add(line, 'small', '', ' ' + tile.unit);
+    add(cell, 'p', 'td-one-note', tile.note);
+    return cell;
+  }
+
+  /** @param {Live.Card} card */
+  function drawScale(card) {
+    scale.replaceChildren(el('p', 'td-ends', card.ends || (card.pairs.length === 1 ? 'one pair, no interval yet' : '')));
+    if (card.low === null || card.high === null) return;
+    const shown = scaled(card), { ratio, low, high } = shown;
+    const axis = axisOf(shown), line = el('div', 'td-axis-line');
+    /** @param {number} ratio */
+    const at = ratio => 100 * (Math.log(ratio) - axis.from) / (axis.to - axis.from) + '%';
+    const band = el('i', 'td-band');
+    band.style.left = at(Math.max(low, Math.exp(axis.from)));
+    band.style.right = 'calc(100% - ' + at(Math.min(high, Math.exp(axis.to))) + ')';
+    line.append(band, ...shown.pairs.map(one => Object.assign(el('i', 'td-pair'), { style: 'left:' + at(one) })));
+    if (axis.from < 0 && axis.to > 0) line.append(Object.assign(el('i', 'td-even'), { style: 'left:' + at(1), title: 'as fast' }));
+    line.append(Object.assign(el('i', 'td-middle'), { style: 'left:' + at(ratio) }));
+    const ticks = el('div', 'td-ticks');
+    for (const end of [Math.exp(axis.from), Math.exp(axis.to)]) ticks.append(el('span', '', ratioText(end)));
+    scale.append(line, ticks);
+  }
+
+  return { take, clear: () => take(null) };
+}
+
+// What stands on the scale: time of A / time of B, or the inverse where the sentence says that B takes longer.
+/** @param {Pick<Live.Card, 'tail' | 'pairs' | 'ratio' | 'low' | 'high'>} card */
+export function scaled({ tail, pairs, ratio, low, high }) {
+  if (!tail || high >= 1) return { pairs, ratio, low, high };
+  return { pairs: pairs.map(one => 1 / one), ratio: 1 / ratio, low: 1 / high, high: 1 / low };
+}
+
+// The script stands below the results; a run begins as a press of Run does.
+/** @param {Live.Next} next @param {string} run the page's button @param {string} codes ids of its scripts begin with it */
+export function nextStep(next, run, codes) {
+  /** @param {string} selector @returns {HTMLElement | null} */
+  const part = selector => document.querySelector(selector);
+  if (next.action === 'run') { part(run)?.click(); return; }
+  const code = codes + next.arm.toLowerCase();
+  part(code)?.scrollIntoView({ block: 'start' });
+  part(code + ' button')?.focus({ preventScroll: true });
+}
+
+// The ends of the scale, as logarithms: what the pairs span and the interval as far as it is not many times wider.
+/** @param {Pick<Live.Card, 'pairs' | 'ratio' | 'low' | 'high'>} card */
+export function axisOf(card) {
+  const logs = card.pairs.map(Math.log), middle = Math.log(card.ratio);
+  const spread = Math.max(0.01, Math.max(...logs) - middle, middle - Math.min(...logs));
+  const reach = Math.min(4 * spread, Math.max(Math.log(card.high) - middle, middle - Math.log(card.low)));
+  const half = 1.15 * Math.max(spread, reach);
+  return { from: middle - half, to: middle + half };
+}
+
+/** @param {number} ratio */
+export function ratioText(ratio) {
+  return (ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2)) + '\u00d7';
+}
+
+// The sentence on the whole run, and below it what it is based on, and in what the arms differ although nobody asked for it.
+// While a run is under way it says what is being done.
+export function makeVerdict() {
+  const sentence = find('.td-sentence'), basis = find('.td-basis'), digest = find('.td-digest'), unasked = find('.td-unasked');
+  const gate = element.querySelector('.td-gate'), pays = element.querySelector('.td-pays');  // of one prompt only
   /** @param {Live.Judged} head @param {Live.Delta['status']} status */
   function take(head, status) {
     setText(sentence, wording(head, status));

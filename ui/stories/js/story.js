@@ -1,18 +1,16 @@
 // The first page: what this is, one story with its one number, the button that runs it here, and the other stories as
-// cards. The story's recording plays in the panel beside it. Text reaches the document through textContent only.
+// cards. The story's recording plays in the panel beside it.
 
-import { afterPress } from '../../components/js/press.js';
-import { add } from '../../components/js/add.js';
+import { add, afterPress, button } from '../../components/js/dom.js';
 
 const WHAT = 'Run one prompt through two setups of a Transformers model, and see what each optimization is worth, with proof.';
 const first = element.querySelector('.td-first'), findings = element.querySelector('.td-findings'), text = element.querySelector('.td-story-text');
 
-// A paragraph; what stands between backquotes is code.
-/** @param {HTMLElement} parent @param {string} className @param {string} words */
+/** A paragraph; what stands between backquotes is code. @param {HTMLElement} parent @param {string} className @param {string} words */
 function paragraph(parent, className, words) {
   const node = add(parent, 'p', className);
   words.split('`').forEach((part, i) => {
-    if (i % 2) add(node, 'code', '', part); else node.append(document.createTextNode(part));
+    if (i % 2) add(node, 'code', '', part); else node.append(part);
   });
   return node;
 }
@@ -23,8 +21,7 @@ function choose(name, recording) {
   trigger('choose', { name, recording });
 }
 
-// The curves of both arms; their scale is their own.
-/** @param {HTMLElement} parent @param {number[][]} curves */
+/** The curves of both arms; their scale is their own. @param {HTMLElement} parent @param {number[][]} curves */
 function drawCurves(parent, curves) {
   if (!curves.length) return;
   const space = 'http://www.w3.org/2000/svg', picture = document.createElementNS(space, 'svg');
@@ -40,8 +37,7 @@ function drawCurves(parent, curves) {
   parent.append(picture);
 }
 
-// Where nothing is run, the button plays the recording.
-/** @param {Story.ShownStory} one */
+/** Where nothing is run, the button plays the recording. @param {Story.ShownStory} one */
 function play(one) {
   if (one.batching) { location.search = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + one.played[0].recording }); return; }
   const race = document.querySelector('#story-live .td-race'), moment = document.querySelector('#story-live .td-scrub');
@@ -60,9 +56,9 @@ function drawFirst(one, noRuns) {
   add(said, 'span', '', one.headline);
   if (one.times) add(first, 'p', 'td-story-times', one.times);
   add(first, 'p', 'td-story-why', one.why);
-  const run = add(first, 'button', 'td-take', noRuns ? '\u25B6 Play the recording' : '\u25B6 Run it on this machine');
-  run.type = 'button';
-  run.addEventListener('click', () => { if (noRuns) play(one); else trigger('take', { name: one.name }); });
+  first.append(button('td-take', noRuns ? '\u25B6 Play the recording' : '\u25B6 Run it on this machine', '', () => {
+    if (noRuns) play(one); else trigger('take', { name: one.name });
+  }));
   paragraph(first, 'td-story-here', noRuns || one.here);
   const more = add(first, 'p', 'td-story-links');
   for (const [view, words] of [['compare', 'Compare a model of your own'], ['fit', 'What fits on my GPU?']].slice(noRuns ? 1 : 0)) {
@@ -76,15 +72,14 @@ function drawCards({ stories }, one) {
   findings.replaceChildren();
   add(findings, 'h3', '', 'More findings, each with its recording');
   for (const other of stories) {
-    const card = add(findings, 'button', 'td-finding');
-    card.type = 'button';
+    const card = button('td-finding', '', '', () => choose(other.name));
+    findings.append(card);
     if (other === one) card.setAttribute('aria-current', 'true');
     add(card, 'strong', '', other.title);
     const said = add(card, 'span', 'td-finding-number');
     if (other.number) add(said, 'b', '', other.number + ' ');
-    said.append(document.createTextNode(other.headline));
+    said.append(other.headline);
     drawCurves(card, other.curves);
-    card.addEventListener('click', () => choose(other.name));
   }
 }
 
@@ -100,9 +95,7 @@ function drawText(one, playing) {
     link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + now.recording });
   }
   one.played.filter((other) => other !== now).forEach(({ recording, shows }) => {
-    const play = add(recorded, 'button', 'td-story-also', 'Play: ' + (shows || 'the recording of this story'));
-    play.type = 'button';
-    play.addEventListener('click', () => choose(one.name, recording));
+    recorded.append(button('td-story-also', 'Play: ' + (shows || 'the recording of this story'), '', () => choose(one.name, recording)));
   });
   const said = add(text, 'div', 'td-story-words');
   one.text.forEach((words) => paragraph(said, '', words));
@@ -116,7 +109,7 @@ function drawText(one, playing) {
     const link = add(measured, 'a', '', title);
     link.href = '?' + new URLSearchParams({ view: 'claims', name });
     link.title = sentence;
-    measured.append(document.createTextNode(remark ? ' (' + remark + ').' : '.'));
+    measured.append(remark ? ' (' + remark + ').' : '.');
   }
   paragraph(claim, 'td-claim-found', one.found);
 }

@@ -1,42 +1,25 @@
-// What an ablation and a sweep share: pulled by an id, begun, stopped, gone on with, and found again by an address. Text
-// reaches text nodes only.
+// What an ablation and a sweep share: pulled by an id, begun, stopped, gone on with, and found again by an address.
 
-import { onTheme } from '../../components/js/theme.js';
-import { add } from '../../components/js/add.js';
+import { onTheme, scrolled, setText, tableBody, tableHead, tableRow } from '../../components/js/dom.js';
 
 const EVERY_MS = 1000, STOPPED_MS = 4000;
 /** @template {HTMLElement} T @param {string} name @returns {T} */
 export const find = (name) => element.querySelector('.td-worth-' + name);
-const write = (name, text) => { if (find(name).textContent !== text) find(name).textContent = text; };
+const write = (name, text) => setText(find(name), text);
 /** @type {HTMLElement} */
 export const result = find('result');
 
-// A chart with its title above it and room for words below.
-/** @param {HTMLElement} parent @param {string} title @param {string} [className] */
-export function figureIn(parent, title, className) {
-  const figure = add(parent, 'figure', className || '');
-  add(figure, 'figcaption', '', title);
-  const plot = add(figure, 'div', 'td-plotted');
-  plot.setAttribute('aria-hidden', 'true');
-  return { figure, plot };
-}
 // Rows of text under a head, in a region that moves where it is too wide.
 /** @param {HTMLElement} parent @param {string} label @param {string[][]} rows */
 export function tableIn(parent, label, [head, ...rows]) {
-  const scroll = add(parent, 'div', 'td-worth-group');
-  Object.assign(scroll, { tabIndex: 0, ariaLabel: label });
-  scroll.setAttribute('role', 'region');
-  const whole = add(scroll, 'table', 'td-sweep-table'), top = add(add(whole, 'thead', ''), 'tr', ''), body = add(whole, 'tbody', '');
-  for (const title of head) { const cell = add(top, title ? 'th' : 'td', '', title); if (title) cell.scope = 'col'; }
-  for (const row of rows) {
-    const tr = add(body, 'tr', '');
-    row.forEach((text, at) => { const cell = add(tr, at ? 'td' : 'th', '', text); if (!at) cell.scope = 'row'; });
-  }
+  const { box, table } = scrolled('td-worth-group', label, [tableHead(head), tableBody(rows.map(([name, ...cells]) => tableRow(name, cells)))]);
+  table.className = 'td-sweep-table';
+  parent.append(box);
 }
 // draw(found): shows what was measured; begin(): what the event "begin" carries; explained: what is said before it.
 /** @param {{ draw: (found: any) => void, begin: () => object, explained: string }} course */
 export function showCourse({ draw, begin, explained }) {
-  let id = '', shown = '', last = null, due = 0;
+  let id = '', shown = '', last = null, timer = 0;
   const drawn = (found) => {
     const { course, ...rest } = found, now = JSON.stringify(rest);
     if (now === shown) return;
@@ -59,13 +42,13 @@ export function showCourse({ draw, begin, explained }) {
     write('failure', found.message);
   };
   const pull = async () => {
-    clearTimeout(due);
-    const mine = id;
-    if (!mine || !element.isConnected) return;
+    clearTimeout(timer);
+    const pulled = id;
+    if (!pulled || !element.isConnected) return;
     let next = EVERY_MS;
     try {
-      const found = document.hidden ? null : JSON.parse(await server.pull({ id: mine }));
-      if (mine !== id) return;
+      const found = document.hidden ? null : JSON.parse(await server.pull({ id: pulled }));
+      if (pulled !== id) return;
       if (found && found.error) { write('failure', found.error); return; }
       if (found) {
         drawn(found);
@@ -76,7 +59,7 @@ export function showCourse({ draw, begin, explained }) {
     } catch {
       write('doing', 'The server does not answer. Retrying; nothing is lost.');
     }
-    due = setTimeout(pull, next);
+    timer = setTimeout(pull, next);
   };
   const link = () => {
     find('link').hidden = !id;
@@ -99,7 +82,7 @@ export function showCourse({ draw, begin, explained }) {
   };
   find('begin').addEventListener('click', () => trigger('begin', begin()));
   find('stop').addEventListener('click', () => { trigger('halt', {}); });
-  find('again').addEventListener('click', () => { trigger('again', {}); due = setTimeout(pull, 600); });
+  find('again').addEventListener('click', () => { trigger('again', {}); timer = setTimeout(pull, 600); });
   onTheme(() => { if (last) { result.replaceChildren(); draw(last); } });
   open();
   watch('value', () => { if ((props.value || '') !== id) open(); });

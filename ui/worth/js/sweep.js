@@ -1,9 +1,9 @@
 // A sweep: what is varied is chosen here; lines with intervals, heat maps where two things vary, and a table.
 
-import { bare, drawPlot } from '../../components/js/plot.js';
+import { add, css } from '../../components/js/dom.js';
 import { showPareto } from '../../components/js/pareto.js';
-import { add } from '../../components/js/add.js';
-import { figureIn, find, result, showCourse, tableIn } from './course.js';
+import { drawPlot, plotIn, withoutMarkup } from '../../components/js/plot.js';
+import { find, result, showCourse, tableIn } from './course.js';
 
 const EXPLAINED = 'One arm at every combination of these values, in rounds that favour none: lines with 95% intervals, and what no other beats.';
 const COLOURS = ['#4269d0', '#ff725c', '#3ca951', '#a463f2', '#9c6b4e'], DASHES = ['solid', 'dash', 'dot', 'dashdot', 'longdash'];
@@ -35,40 +35,39 @@ for (const field of values) field.addEventListener('keydown', (event) => { if (e
 // --- what was measured ---
 /** @param {HTMLElement} plot @param {Sweep.SweepView} found @param {Sweep.LineChart} chart */
 function lines(plot, found, chart) {
-  const at = found.places.map(place => found.numbers ? Number(place.replaceAll(',', '')) : bare(place));
+  const at = found.places.map(place => found.numbers ? Number(place.replaceAll(',', '')) : withoutMarkup(place));
   // one wide interval leaves the lines readable: it goes on beyond the edge, and the table has its ends
   const tops = (key) => Math.max(...chart.lines.flatMap(line => line[key].filter(value => value !== null)), 0);
   const top = 1.05 * Math.min(Math.max(tops('high'), tops('values')), 2 * tops('values'));
-  const colour = (css, i) => chart.lines.length > 1 ? COLOURS[i % COLOURS.length] : css('--body-text-color');
-  return drawPlot(plot, (css) => chart.lines.flatMap((line, i) => {
+  const colour = (i) => chart.lines.length > 1 ? COLOURS[i % COLOURS.length] : css('--body-text-color');
+  drawPlot(plot, () => chart.lines.flatMap((line, i) => {
     const ends = at.flatMap((x, n) => line.low[n] === null ? [] : [[x, line.low[n]], [x, line.high[n]], [null, null]]);
     return [
-      { x: ends.map(([x]) => x), y: ends.map(([, y]) => y), mode: 'lines', line: { color: colour(css, i), width: 6 }, opacity: 0.4, hoverinfo: 'skip', showlegend: false },
+      { x: ends.map(([x]) => x), y: ends.map(([, y]) => y), mode: 'lines', line: { color: colour(i), width: 6 }, opacity: 0.4, hoverinfo: 'skip', showlegend: false },
       {
-        x: at, y: line.values, mode: 'lines+markers', name: bare(line.title), line: { color: colour(css, i), width: 1.5, dash: DASHES[i % DASHES.length] },
-        marker: { size: 6 }, customdata: line.texts.map((text) => (line.title ? bare(line.title) + ': ' : '') + text), hovertemplate: '%{customdata}<extra></extra>',
+        x: at, y: line.values, mode: 'lines+markers', name: withoutMarkup(line.title), line: { color: colour(i), width: 1.5, dash: DASHES[i % DASHES.length] },
+        marker: { size: 6 }, customdata: line.texts.map((text) => (line.title ? withoutMarkup(line.title) + ': ' : '') + text), hovertemplate: '%{customdata}<extra></extra>',
       },
     ];
-  }), () => ({
+  }), {
     xaxis: {
-      title: { text: bare(found.horizontal), font: { size: 11 } }, ...(found.numbers ? { type: 'log', tickvals: at, ticktext: found.places } : { type: 'category' }),
+      title: { text: withoutMarkup(found.horizontal), font: { size: 11 } }, ...(found.numbers ? { type: 'log', tickvals: at, ticktext: found.places } : { type: 'category' }),
     },
     yaxis: { title: { text: chart.unit, font: { size: 11 } }, range: [0, top || 1] }, showlegend: chart.lines.length > 1,
     legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 }, margin: { t: chart.lines.length > 1 ? 28 : 8, b: 38, l: 52, r: 12 },
-  }));
+  });
 }
 /** @param {HTMLElement} plot @param {Sweep.SweepView} found @param {Sweep.HeatMap} map */
 function heat(plot, found, map) {
-  return drawPlot(plot, (css) => [{
-    type: 'heatmap', z: map.values, x: map.columns.map(bare), y: map.rows.map(bare), text: map.texts, texttemplate: '%{text}', hoverinfo: 'skip', showscale: false,
+  drawPlot(plot, () => [{
+    type: 'heatmap', z: map.values, x: map.columns.map(withoutMarkup), y: map.rows.map(withoutMarkup), text: map.texts, texttemplate: '%{text}', hoverinfo: 'skip', showscale: false,
     xgap: 2, ygap: 2, colorscale: [[0, css('--background-fill-secondary')], [1, css('--input-border-color')]], textfont: { color: css('--body-text-color') },
-  }], () => ({
-    xaxis: { type: 'category', title: { text: bare(found.across), font: { size: 11 } } }, yaxis: { type: 'category', autorange: 'reversed', title: { text: bare(found.down), font: { size: 11 } } },
-  }));
+  }], {
+    xaxis: { type: 'category', title: { text: withoutMarkup(found.across), font: { size: 11 } } }, yaxis: { type: 'category', autorange: 'reversed', title: { text: withoutMarkup(found.down), font: { size: 11 } } },
+  });
 }
 let begun = '';
-// The fields show what is swept, once.
-/** @param {Sweep.SweepView} found */
+/** The fields show what is swept, once. @param {Sweep.SweepView} found */
 const show = (found) => {
   if (begun === found.course.id) return;
   begun = found.course.id;
@@ -85,8 +84,8 @@ const draw = (found) => {
   add(result, 'p', 'td-sweep-arm-said', 'Arm: ' + (found.arm || 'every axis at its default') + '.');
   const grid = add(result, 'div', 'td-plots');
   const unknown = (chart) => chart.lines.every(line => line.values.every(value => value === null));
-  for (const chart of found.charts) if (!unknown(chart)) lines(figureIn(grid, chart.title).plot, found, chart);
-  for (const map of found.heats) if (map.values.flat().some(value => value !== null)) heat(figureIn(grid, map.title + ' by both').plot, found, map);
+  for (const chart of found.charts) if (!unknown(chart)) lines(plotIn(add(grid, 'figure'), chart.title), found, chart);
+  for (const map of found.heats) if (map.values.flat().some(value => value !== null)) heat(plotIn(add(grid, 'figure'), map.title + ' by both'), found, map);
   if (found.pareto) showPareto(grid, found.pareto);
   tableIn(result, 'Points of the sweep', found.table);
   add(result, 'p', 'td-worth-note', found.note);

@@ -1,4 +1,4 @@
-"""What the Compare page shows when it is opened, over a history that holds runs: handlers of the real page."""
+"""The Compare page: the arms and titles that a newcomer finds, and what is shown when it is opened over a history."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -10,13 +10,20 @@ import gradio as gr
 import msgspec
 import pytest
 
-from tests.support.machines import CPU
+from tests.support.machines import CPU, H200, facts
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend import hardware
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
+from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.runs.store import Store
+from tokendyno.ui.compare.page import FIRST, UNSUPPORTED, titles
+from tokendyno.ui.compare.request import preset_choices
 from tokendyno.ui.page import build
 from tokendyno.ui.visitor import KEY
 
@@ -90,3 +97,32 @@ def test_an_address_that_names_a_model_takes_nothing_over_from_another_run(
 ) -> None:
     shown = attach(**query)
     assert shown["live"] == "" and shown["model"] == "gpt2" and "prompt" not in shown
+
+
+def marked(entries: list[tuple[str, str]]) -> set[str]:
+    return {name for title, name in entries if title.endswith(UNSUPPORTED)}
+
+
+def test_what_runs_here_or_needs_another_choice_first_is_not_marked() -> None:
+    by_axis = dict(zip((axis.name for axis in prompt_axes()), titles(facts(), CPU).choices, strict=True))
+    assert not marked(by_axis["dtype"])
+    assert not marked(by_axis["attention"]) & {"auto", "eager", "sdpa"}  # sdpa falls back: that is no refusal
+    assert "default" not in marked(by_axis["compile"])  # with cache=static
+    assert not marked(titles(facts(), CPU).presets) & {"baseline", "unwindowed", "static", "compiled"}
+
+
+def test_what_is_refused_is_marked() -> None:
+    huge = facts("gpt-oss-120b")
+    assert "baseline" in marked(titles(huge, CPU).presets)  # no room
+    assert "baseline" not in marked(titles(huge, H200).presets)
+    encoder = facts("bert-base-uncased")
+    assert "static" in marked(titles(encoder, CPU).presets)
+
+
+@pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "cuda"])
+def test_the_first_arms_run_and_differ_and_a_sentence_says_why(machine: Machine) -> None:
+    presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
+    arms = [make_config("pocket", preset_choices(name, facts(), machine)) for name in presets]
+    assert arms[0] != arms[1] and why.startswith("The first two arms are ")
+    for arm in arms:
+        assert not check(arm, facts(), machine, Workload(prompt="x")).blocked

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { leftText, widthsOf } from '../../ui/live/js/phase_bar.js';
+import { leftText, widthsOf } from '../../ui/live/js/phases.js';
 
 test('what is left is said by what is known, and never falls to nothing', () => {
   const bar = { left_s: null, most_s: null, spent_s: 2.5, parts: [{ state: 'now' }] };

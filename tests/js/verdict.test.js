@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { scaled } from '../../ui/live/js/card.js';
+import { scaled } from '../../ui/live/js/verdict.js';
 
 test('an arm that takes 2x the time has its pairs around 2, not around 0.5', () => {
   const slower = { pairs: [0.5, 0.4], ratio: 0.5, low: 0.4, high: 0.8 };
