@@ -30,7 +30,7 @@ from tokendyno.backend.worker.prompt.padding import pad, symbolic_sizes
 from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from tokendyno.backend.worker.prove.passes import PassCounter
 from tokendyno.backend.worker.prove.profile import mark_step
-from tokendyno.backend.worker.prove.prompt_lookup import accepted_due, drafts_due
+from tokendyno.backend.worker.prove.prompt_lookup import expected_accepted, expected_drafts
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from tokendyno.backend.worker.runners.cache import Caches
@@ -314,7 +314,7 @@ class GenerateRunner(MeasuredRunner):
         drafts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
         looked_up = measured.drafts.lengths and not job.temperature  # filters of sampling keep drafts out
         if job.prove and looked_up and not self.cancelled.is_set():
-            expected, accepted = (self._due(due, measured) for due in (drafts_due, accepted_due))
+            expected, accepted = (self._due(due, measured) for due in (expected_drafts, expected_accepted))
             drafts = msgspec.structs.replace(drafts, due_drafts=expected, due_accepted=accepted)
         found = counts.RunCounts(
             drafts=drafts,
