@@ -38,11 +38,6 @@ def traced_passes(observation: Observation) -> int:
     return max(1, observation.trace().steps) - 1 + prompt_passes(observation)
 
 
-def layers_without_own_keys(model: Any) -> int:
-    """Layers that attend to keys and values of another one, as Gemma 3n, Gemma 4 and Mistral Large 4 mark them."""
-    return sum(bool(getattr(module, "is_kv_shared_layer", False)) for module in model.modules())
-
-
 def hidden_by(observation: Observation) -> str:
     """Why operators of a decode step cannot be seen in the trace, as the end of a sentence; "" if all can be."""
     trace = observation.trace()

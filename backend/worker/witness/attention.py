@@ -19,7 +19,6 @@ from tokendyno.backend.worker.prove.observation import (
     Observation,
     coverage,
     hidden_by,
-    layers_without_own_keys,
     regions,
     traced_passes,
 )
@@ -261,7 +260,8 @@ def attending_layers(observation: Observation) -> int:
     if not layers:
         return int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
     cached = sum(getattr(layer, "keys", None) is not None for layer in layers)
-    return cached + layers_without_own_keys(observation.model)
+    # layers of Gemma 3n, Gemma 4 and Mistral Large 4 that attend to keys of another one are marked
+    return cached + sum(bool(getattr(one, "is_kv_shared_layer", False)) for one in observation.model.modules())
 
 
 _PACKAGES = (
@@ -292,10 +292,8 @@ def probed_calls(model: Any) -> list[ProbedCall]:
 def effective_choice(seen: list[ProbedCall]) -> str:
     """The choice that makes such calls."""
     by_function = {call.function: call for call in reversed(seen)}
-    if "kernel" in by_function:
-        return by_function["kernel"].taken
-    if "flash" in by_function:
-        return by_function["flash"].taken
+    if loaded := by_function.get("kernel") or by_function.get("flash"):
+        return loaded.taken
     if "flex_attention" in by_function:
         return "flex_attention"
     if "sdpa" in by_function:
