@@ -18,9 +18,7 @@ def find(observation: Observation) -> Finding:
     positions = counts.prompt.positions
     if not passes:
         choice = _planned_choice(observation.plan)
-        if (
-            choice != "whole" and counts.requests.batch_requests
-        ):  # one graph for each length, whose replays nobody counts there
+        if choice != "whole" and counts.requests.batch_requests:  # of its graphs for each length nobody counts replays
             reason = "the passes over the prompts of batches are not counted"
             return Finding("prefill", choice, reason, outcome="not_applicable")
         return Finding("prefill", "whole", _why_unseen(observation))
