@@ -226,7 +226,8 @@ class Optimization:
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         """The plan with that choice in it."""
         part, field = self.sets.split(".")
-        return {"load": load_with, "generate": generate_with, "batch": Plan.batched}[part](plan, **{field: name})
+        change: dict[str, Callable[..., Plan]] = {"load": load_with, "generate": generate_with, "batch": Plan.batched}
+        return change[part](plan, **{field: name})
 
     def write(self, script: Script, plan: Plan) -> None:
         """Add this axis's part of the plan to the exported script; nothing if it is the default."""

@@ -110,7 +110,7 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     model = build("llama", device="cuda")
     apply_patches(model, fresh("hub"))
-    finding = find("experts", Observation(model, None, Plan(fresh("hub"))))
+    finding = find("kernels", Observation(model, None, Plan(fresh("hub"))))
     assert finding.effective == "hub"
     assert finding.proof == "9 x RMSNorm by kernels-community/liger-kernels (LOCAL_KERNELS)"
 

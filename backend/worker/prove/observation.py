@@ -38,12 +38,7 @@ def traced_passes(observation: Observation) -> int:
     return max(1, observation.trace().steps) - 1 + prompt_passes(observation)
 
 
-def layers_without_own_keys(model: Any) -> int:
-    """Layers that attend to keys and values of another one, as Gemma 3n, Gemma 4 and Mistral Large 4 mark them."""
-    return sum(bool(getattr(module, "is_kv_shared_layer", False)) for module in model.modules())
-
-
-def hides(observation: Observation) -> str:
+def hidden_by(observation: Observation) -> str:
     """Why operators of a decode step cannot be seen in the trace, as the end of a sentence; "" if all can be."""
     trace = observation.trace()
     if compiled_calls(trace):
@@ -62,7 +57,7 @@ def coverage(observation: Observation, seen: int, a_pass: int) -> tuple[int | No
     encoder, compiled as a whole), nothing was counted. More calls than expected do not make up for a pass without.
     """
     every = a_pass * traced_passes(observation)
-    if seen >= every or not hides(observation):
+    if seen >= every or not hidden_by(observation):
         expected = every
     elif seen:
         expected = a_pass * prompt_passes(observation)

@@ -47,7 +47,7 @@ DIRECT = "tokendyno_all_"
 """How our kernels begin that exchange between GPUs without NCCL."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Trace:
     """A profile of a few extra tokens, generated in the same way as in the measured run.
 
@@ -132,29 +132,23 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         if cuda:
             torch.cuda.synchronize()
         seconds = time.perf_counter() - begin_s
-    ops: Counter[str] = Counter()
-    kernels: Counter[str] = Counter()
-    runtime: Counter[str] = Counter()
+    found = Trace(Counter(), Counter(), Counter(), steps, seconds=seconds)
     names: dict[str, str] = {}  # the profiler makes a new one for each event
     begun, operators = array("q"), list[str]()
     regions: list[tuple[int, int]] = []
     ends: list[int] = []
     launched: list[int] = []
-    shapes: Counter[ShapedCall] = Counter()
-    formats: Counter[tuple[Shape, str]] = Counter()
     batched: Counter[tuple[tuple[Shape, ...], str]] = Counter()
-    collectives: Counter[str] = Counter()
-    collectives_ns = 0
     spans = Spans()
     thread = 0  # which makes the steps
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
     for event in profiler.profiler.kineto_results.events():
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
         name = names.setdefault(name, name)
-        (kernels if on_gpu else runtime if name.startswith("cu") else ops)[name] += 1
+        (found.kernels if on_gpu else found.runtime if name.startswith("cu") else found.ops)[name] += 1
         if name.startswith(_COLLECTIVES[on_gpu]) and not name.startswith("nccl:"):  # a range around the kernel
-            collectives[_kind(name)] += 1
-            collectives_ns += event.duration_ns()
+            found.collectives[_kind(name)] += 1
+            found.collective_s += event.duration_ns() / 1e9
         if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
             spans.add(_span(event, name, on_gpu))
         if on_gpu:
@@ -170,42 +164,29 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
             begun.append(event.start_ns())
             operators.append(name)
         if name in SHAPED:
-            first = tuple(_shape(one) for one in event.shapes()[:3])
-            shapes[name, first] += 1
-            if name in PRODUCTS:
-                formats[weight_of(name, first), _format(event, name)] += 1
-            elif name == _BATCHED:
-                batched[first, _format(event, name)] += 1
-    _fold_batches(shapes, formats, batched)
-    del ops[_STEP_END]
+            _add_shapes(found, batched, event, name)
+    _fold_batches(found.shapes, found.formats, batched)
+    del found.ops[_STEP_END]
     inside, first_end = _within(regions), min(ends, default=math.inf)
-    eager: Counter[str] = Counter()
-    decode: Counter[str] = Counter()
-    read: Counter[str] = Counter()
     for begin, name in zip(begun, operators, strict=True):
         if begin > first_end:
-            decode[name] += 1
-            eager[name] += not inside(begin)
-        else:
-            read[name] += not inside(begin)
-    step, no_step = step_time(spans, ends, cuda, Weights(frozenset(stacks)), _flex_regions(ops), thread)
-    return Trace(
-        ops,
-        kernels,
-        runtime,
-        steps,
-        decode,
-        +eager,
-        shapes,
-        formats,
-        seconds,
-        collectives,
-        collectives_ns / 1e9,
-        step,
-        no_step,
-        +read,
-        sum(begin > first_end for begin in launched) / (len(ends) - 1) if cuda and len(ends) > 1 else None,
-    )
+            found.decode[name] += 1
+        if not inside(begin):
+            (found.eager if begin > first_end else found.read)[name] += 1
+    weights = Weights(frozenset(stacks))
+    found.step, found.no_step = step_time(spans, ends, cuda, weights, _flex_regions(found.ops), thread)
+    if cuda and len(ends) > 1:
+        found.launches = sum(begin > first_end for begin in launched) / (len(ends) - 1)
+    return found
+
+
+def _add_shapes(found: Trace, batched: Counter[tuple[tuple[Shape, ...], str]], event: Any, name: str) -> None:
+    first = tuple(_shape(one) for one in event.shapes()[:3])
+    found.shapes[name, first] += 1
+    if name in PRODUCTS:
+        found.formats[weight_of(name, first), _format(event, name)] += 1
+    elif name == _BATCHED:
+        batched[first, _format(event, name)] += 1
 
 
 def _format(event: Any, name: str) -> str:

@@ -50,7 +50,7 @@ class DraftCounter:
         return Drafts(lookups=self.lookups, steps=steps, draft_tokens=self.draft_tokens, accepted_tokens=tokens - steps)
 
 
-def drafts_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
+def expected_drafts(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
     """How many draft tokens look-ups in the beginnings of a text should propose: up to `most` that once followed the
     newest two tokens, else the newest one, first found from the left; as transformers' generation does, computed anew.
 
@@ -59,7 +59,7 @@ def drafts_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, 
     return sum(len(_drafts(ids[:length], most, end, eos)) for length in lengths if length + 1 != end)
 
 
-def accepted_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
+def expected_accepted(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
     """How many of them a greedy text goes on with: up to the first other one, and without each step's own token."""
     due = 0
     for length in (length for length in lengths if length + 1 != end):

@@ -23,7 +23,7 @@ from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
 from tokendyno.backend.worker.prove.passes import PassCounter
 from tokendyno.backend.worker.prove.profile import mark_step
-from tokendyno.backend.worker.prove.prompt_lookup import accepted_due, drafts_due
+from tokendyno.backend.worker.prove.prompt_lookup import expected_accepted, expected_drafts
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.cache import Caches
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
@@ -226,7 +226,7 @@ class Decoding:
             len(prompt) + job.max_new_tokens,
             () if job.ignore_eos else self._model.eos,
         )
-        return msgspec.structs.replace(counted, due_drafts=drafts_due(*text), due_accepted=accepted_due(*text))
+        return msgspec.structs.replace(counted, due_drafts=expected_drafts(*text), due_accepted=expected_accepted(*text))
 
     def tokens(self, run: Measured) -> Finding:
         """Of the first text of a batch, and of the first that parts from it."""

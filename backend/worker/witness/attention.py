@@ -18,8 +18,7 @@ from tokendyno.backend.optimizations.base import joined
 from tokendyno.backend.worker.prove.observation import (
     Observation,
     coverage,
-    hides,
-    layers_without_own_keys,
+    hidden_by,
     regions,
     traced_passes,
 )
@@ -77,19 +76,19 @@ def find(observation: Observation) -> Finding:
     if others and not calls.of(name) and not _is_flash(name):
         name, others = max(others, key=others.__getitem__), Counter()
     reached, expected = _counted(observation, calls.of(name), others.total(), name)
-    said = [_probed(probed), _traced(trace)]
+    parts = [_probed(probed), _traced(trace)]
     if whole:
-        said.insert(0, f"{whole} decoder layers ran in a fused layer kernel with its own attention; otherwise")
+        parts.insert(0, f"{whole} decoder layers ran in a fused layer kernel with its own attention; otherwise")
     if expected is not None:
-        said.append(f"{reached} of {expected} calls were {name}" + "".join(f", {n} {o}" for o, n in others.items()))
-    if hidden := hides(observation):
-        said.append(f"decode steps ran {hidden}, where calls of attention cannot be counted")
+        parts.append(f"{reached} of {expected} calls were {name}" + "".join(f", {n} {o}" for o, n in others.items()))
+    if hidden := hidden_by(observation):
+        parts.append(f"decode steps ran {hidden}, where calls of attention cannot be counted")
     effective = _choice_of(name, observation.plan.load.attention)
     if sinks := [one.max().item() for key, one in observation.model.named_parameters() if key.endswith(".sinks")]:
         off = max(sinks) < _NO_SINK
-        said.append(f"{len(sinks)} layers with sinks, whose highest score is {max(sinks):.3g}")
+        parts.append(f"{len(sinks)} layers with sinks, whose highest score is {max(sinks):.3g}")
         effective = joined(effective, {"sinks": "off"}) if off else effective
-    return Finding("attention", effective, "; ".join(said), reached, expected)
+    return Finding("attention", effective, "; ".join(parts), reached, expected)
 
 
 def _is_flash(name: str) -> bool:
@@ -102,8 +101,8 @@ def _choice_of(name: str, planned: str | None) -> str:
     revision that was asked for."""
     if "/" not in name or any(choice.name == name for choice in AXIS.choices):
         return name
-    asked = planned if planned and planned.partition("@")[0] == name else name
-    return joined("hub", {"repository": asked})
+    repository = planned if planned and planned.partition("@")[0] == name else name
+    return joined("hub", {"repository": repository})
 
 
 def _counted(observation: Observation, seen: int, others: int, name: str) -> tuple[int | None, int | None]:
@@ -112,7 +111,7 @@ def _counted(observation: Observation, seen: int, others: int, name: str) -> tup
     passes = layers * traced_passes(observation)
     if _is_flash(name) and (flash := flash_calls(observation.trace())):
         return min(flash, passes), max(passes, min(flash, passes) + others)
-    if _is_flash(name) or (hides(observation) and not seen):
+    if _is_flash(name) or (hidden_by(observation) and not seen):
         return (max(0, passes - others), passes) if others else (None, None)
     reached, expected = coverage(observation, seen, layers)
     if reached is None or expected is None:
@@ -230,8 +229,8 @@ def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCall
             repeated += n * (one and key[1] == query[1] == heads.queries != heads.keys)
         elif name == "aten::softmax" and len(shapes[0]) == 4:
             _, first, second, _ = shapes[0]
-            mine = heads.keys < heads.queries and first == heads.keys and first * second == heads.queries
-            grouped, softmax = grouped + n * mine, softmax + n * (not mine)
+            by_group = heads.keys < heads.queries and first == heads.keys and first * second == heads.queries
+            grouped, softmax = grouped + n * by_group, softmax + n * (not by_group)
         elif name == "aten::softmax" and inline and len(shapes[0]) == 3:
             softmax += n * (shapes[0][0] % heads.queries == 0)
     fused = sum(trace.ops[name] for name in _FUSED)
@@ -257,11 +256,12 @@ def heads_of(model: Any) -> Heads:
 
 def attending_layers(observation: Observation) -> int:
     """Layers that attend: those whose keys the run cached, and those that take another one's; without a cache all."""
-    held = getattr(observation.cache, "layers", ())
-    if not held:
+    layers = getattr(observation.cache, "layers", ())
+    if not layers:
         return int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
-    cached = sum(getattr(layer, "keys", None) is not None for layer in held)
-    return cached + layers_without_own_keys(observation.model)
+    cached = sum(getattr(layer, "keys", None) is not None for layer in layers)
+    # layers of Gemma 3n, Gemma 4 and Mistral Large 4 that attend to keys of another one are marked
+    return cached + sum(bool(getattr(one, "is_kv_shared_layer", False)) for one in observation.model.modules())
 
 
 _PACKAGES = (
@@ -292,10 +292,8 @@ def probed_calls(model: Any) -> list[ProbedCall]:
 def effective_choice(seen: list[ProbedCall]) -> str:
     """The choice that makes such calls."""
     by_function = {call.function: call for call in reversed(seen)}
-    if "kernel" in by_function:
-        return by_function["kernel"].taken
-    if "flash" in by_function:
-        return by_function["flash"].taken
+    if loaded := by_function.get("kernel") or by_function.get("flash"):
+        return loaded.taken
     if "flex_attention" in by_function:
         return "flex_attention"
     if "sdpa" in by_function:
@@ -320,25 +318,25 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
     import transformers.integrations.flex_attention as flex
     import transformers.masking_utils as masks
 
-    def sdpa(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+    def sdpa(original: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
         seen.append(ProbedCall("sdpa", tuple(query.shape), tuple(key.shape), bool(more.get("enable_gqa"))))
         raise _Enough
 
-    def softmax(plain: Any, scores: Any, *rest: Any, **more: Any) -> Any:
+    def softmax(original: Any, scores: Any, *rest: Any, **more: Any) -> Any:
         if scores.dim() == 4:  # those of attention; a router's have 2
             seen.append(ProbedCall("softmax", tuple(scores.shape)))
             raise _Enough
-        return plain(scores, *rest, **more)
+        return original(scores, *rest, **more)
 
-    def flexible(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+    def flexible(original: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
         seen.append(ProbedCall("flex_attention", tuple(query.shape), tuple(key.shape)))
         raise _Enough
 
-    def block_mask(plain: Any, *rest: Any, **more: Any) -> Any:
-        return plain(*rest, **{**more, "_compile": False})
+    def block_mask(original: Any, *rest: Any, **more: Any) -> Any:
+        return original(*rest, **{**more, "_compile": False})
 
-    def flashing(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
-        plain(query, key, *rest, **more)  # loads the kernel whose name is asked for
+    def flashing(original: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+        original(query, key, *rest, **more)  # loads the kernel whose name is asked for
         seen.append(ProbedCall("flash", tuple(query.shape), tuple(key.shape), taken=_flash_taken()))
         raise _Enough
 
@@ -389,12 +387,12 @@ def _repository(kernel: Any) -> str:
 @contextlib.contextmanager
 def _replaced(module: Any, name: str, watcher: Callable[..., Any]) -> Iterator[None]:
     """Temporarily replace `module.name` with `watcher`, which gets the original as its first argument."""
-    plain = getattr(module, name)
-    setattr(module, name, lambda *rest, **more: watcher(plain, *rest, **more))
+    original = getattr(module, name)
+    setattr(module, name, lambda *rest, **more: watcher(original, *rest, **more))
     try:
         yield
     finally:
-        setattr(module, name, plain)
+        setattr(module, name, original)
 
 
 def _flash_taken() -> str:

@@ -29,7 +29,7 @@ def find(observation: Observation) -> Finding:
     offloaded = _on_host(observation) > 0
     sliding = _sliding_positions(observation.model.config, len(layers))
     of_images = getattr(observation.model.config.get_text_config(decoder=True), "cross_attention_layers", None) or ()
-    told = [
+    by_layer = [
         _choices_of(layer, slides, offloaded)
         for i, (layer, slides) in enumerate(zip(layers, sliding, strict=True))
         if keeps_tokens(layer) and i not in of_images  # these hold what an image gave, and a text has none
@@ -40,21 +40,21 @@ def find(observation: Observation) -> Finding:
     if bits:
         proof += f"; {' and '.join(f'{n} bits' for n in bits)} per element"
     planned = observation.plan.generate.cache.name
-    votes = Counter(name for names in told for name in names)
-    decided = Counter(names[0] for names in told if len(names) == 1) or votes
+    votes = Counter(name for names in by_layer for name in names)
+    decided = Counter(names[0] for names in by_layer if len(names) == 1) or votes
     effective = planned if decided[planned] else next((name for name, _ in decided.most_common()), "unknown")
     moved = observation.counts.passes.moved_layers if effective in ("static", STATIC_FP8.name) else 0
     stayed = _stayed(layers) if effective.startswith("offloaded") else 0
     reached = max(0, votes[effective] - moved - stayed)
     if moved:
-        proof += f"; {moved} of {len(told)} layers moved to other addresses during the run"
+        proof += f"; {moved} of {len(by_layer)} layers moved to other addresses during the run"
     elif stayed:
-        proof += f"; {stayed} of {len(told)} layers stayed on the GPU, beside the one that is fetched next"
-    elif reached < len(told):
-        proof += f"; {reached} of {len(told)} layers hold their tokens like that"
+        proof += f"; {stayed} of {len(by_layer)} layers stayed on the GPU, beside the one that is fetched next"
+    elif reached < len(by_layer):
+        proof += f"; {reached} of {len(by_layer)} layers hold their tokens like that"
     elif {"dynamic", "unwindowed"} <= votes.keys() and votes["dynamic"] == votes["unwindowed"]:
         proof += " (no sliding layers: dynamic and unwindowed are the same)"
-    return Finding("cache", effective, proof, reached, len(told))
+    return Finding("cache", effective, proof, reached, len(by_layer))
 
 
 def _sliding_positions(config: Any, layers: int) -> list[bool]:
@@ -112,11 +112,11 @@ def _on_host(observation: Observation) -> int:
 
 
 def _bytes_text(observation: Observation) -> str:
-    held = bytes_by_device(observation.cache)
+    sizes = bytes_by_device(observation.cache)
     if _on_host(observation) == 0:
-        return f"{held.total():,} bytes"
+        return f"{sizes.total():,} bytes"
     pinned = all(tensor.is_pinned() for tensor in cache_tensors(observation.cache) if tensor.device.type == "cpu")
-    return f"{held.total():,} bytes, {held['cpu']:,} of them in {'pinned ' if pinned else ''}host memory"
+    return f"{sizes.total():,} bytes, {sizes['cpu']:,} of them in {'pinned ' if pinned else ''}host memory"
 
 
 def _bits(part: Any) -> int:

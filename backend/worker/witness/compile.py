@@ -24,13 +24,13 @@ def find(observation: Observation) -> Finding:
         return Finding("compile", "module", f"{_WRAPPED.format(steps)} {_FIX}", outcome="no_effect")
     launches = "" if trace.launches is None else f"; {trace.launches:,.0f} launches by the host in a traced step"
     if not reached:
-        told = f"in {steps} steps no weight of the model reached code of Inductor{launches}"
+        proof = f"in {steps} steps no weight of the model reached code of Inductor{launches}"
         others = compiled_calls(trace).total()
-        told += f"; {others} compiled graphs were called in the profile, of another backend" if others else ""
+        proof += f"; {others} compiled graphs were called in the profile, of another backend" if others else ""
         if others and made.compile_values.backend != "inductor":
-            told = f"{told}; {_history(observation)}"
-            return Finding("compile", joined("default", _seen(observation, _other_backend())), told)
-        return Finding("compile", "off", told)
+            proof = f"{proof}; {_history(observation)}"
+            return Finding("compile", joined("default", _seen(observation, _other_backend())), proof)
+        return Finding("compile", "off", proof)
     graphs = counts.graphs.replayed_steps > 0
     tuned = counts.compilation.tuned_kernels > 0
     names = {(False, False): "default", (False, True): "reduce-overhead", (True, True): "max-autotune"}
@@ -93,12 +93,12 @@ def _history(observation: Observation) -> str:
     reasons = [(_short(reason), places.get(first_line(reason), "")) for reason in counters["graph_break"]]
     breaks = [f"{reason} at {place}" if place else reason for reason, place in reasons] if counts.graph_breaks else []
     guards = [guard(one.recompile_reason) for one in records if one.recompile_reason] if counts.recompiles else []
-    told = [f"{counts.graphs} graphs compiled, compile time (cold) {counts.compile_cold_s:.1f} s"]
-    told.append(f"{counts.graph_breaks} graph breaks{_first(breaks)}")
-    told.append(f"{counts.recompiles} recompile{'s' * (counts.recompiles != 1)}{_first(guards)}")
+    parts = [f"{counts.graphs} graphs compiled, compile time (cold) {counts.compile_cold_s:.1f} s"]
+    parts.append(f"{counts.graph_breaks} graph breaks{_first(breaks)}")
+    parts.append(f"{counts.recompiles} recompile{'s' * (counts.recompiles != 1)}{_first(guards)}")
     if counts.cudagraph_skips:
-        told.append(f"{counts.cudagraph_skips} CUDA graphs skipped")
-    return ", ".join(told)
+        parts.append(f"{counts.cudagraph_skips} CUDA graphs skipped")
+    return ", ".join(parts)
 
 
 def _first(lines: Sequence[str]) -> str:

@@ -11,27 +11,29 @@ def find(observation: Observation) -> Finding:
     if made.compile_mode is None or made.compile_values.backend != "inductor":
         return Finding("compile_cache", "torch", "Inductor compiled nothing", outcome="not_applicable")
     hits, misses = counts.fx_cache_hits, counts.fx_cache_misses
-    told = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s:.1f} s"
+    proof = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s:.1f} s"
     loaded, saved = counts.artefacts_loaded_bytes, counts.artefacts_saved_bytes
     before, published = counts.cache_files_before, counts.cache_files_published
     if not counts.own_code_files:
-        return Finding("compile_cache", "unknown", f"{told}; no generated code was loaded from this worker's own cache")
+        return Finding(
+            "compile_cache", "unknown", f"{proof}; no generated code was loaded from this worker's own cache"
+        )
     if counts.graphs and not hits and not misses:
         return Finding(
-            "compile_cache", "unknown", f"{told}; torch looked for no graph in its cache: it is switched off"
+            "compile_cache", "unknown", f"{proof}; torch looked for no graph in its cache: it is switched off"
         )
     if before or published:
         shared, compiled = counts.cache_files_shared, counts.cache_files_compiled
-        told += (
+        proof += (
             f"; at the start the worker's cache held {before} of the {shared} files that workers share, and "
             f"{published} of its {compiled} files are shared now"
         )
-        return Finding("compile_cache", "torch", told, before + published, shared + compiled)
-    told += f"; the worker's cache was empty and holds {counts.own_code_files} files of generated code now"
+        return Finding("compile_cache", "torch", proof, before + published, shared + compiled)
+    proof += f"; the worker's cache was empty and holds {counts.own_code_files} files of generated code now"
     if loaded:
-        told += f"; {loaded:,.0f} bytes of artefacts loaded: it took {counts.artefacts_cold_s or 0:.1f} s before"
-        return Finding("compile_cache", "artefacts", told, hits, hits + misses)
+        proof += f"; {loaded:,.0f} bytes of artefacts loaded: it took {counts.artefacts_cold_s or 0:.1f} s before"
+        return Finding("compile_cache", "artefacts", proof, hits, hits + misses)
     if saved:
-        told += f"; {saved:,.0f} bytes of artefacts saved for the next worker"
-        return Finding("compile_cache", "artefacts", told)
-    return Finding("compile_cache", "fresh" if misses and not hits else "unknown", told)
+        proof += f"; {saved:,.0f} bytes of artefacts saved for the next worker"
+        return Finding("compile_cache", "artefacts", proof)
+    return Finding("compile_cache", "fresh" if misses and not hits else "unknown", proof)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.worker.prove.observation import Observation, coverage, hides, prompt_passes, traced_passes
+from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, prompt_passes, traced_passes
 from tokendyno.backend.worker.prove.profile import Trace
 from tokendyno.backend.worker.prove.tensor_bytes import local_part
 
@@ -48,7 +48,7 @@ def find(observation: Observation) -> Finding:
         every = layers * traced_passes(observation)
         proof = f"{own} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
         return Finding("experts", way, proof, min(seen, every), every)
-    if hidden := hides(observation):
+    if hidden := hidden_by(observation):
         replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
         if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled
             only_there = max(calls, replayed) <= _GROUPED_CALLS * layers * prompt_passes(observation)

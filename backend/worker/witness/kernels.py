@@ -11,7 +11,7 @@ from typing import Any
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.optimizations.base import joined
-from tokendyno.backend.worker.prove.observation import Observation, coverage, hides
+from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by
 from tokendyno.backend.worker.prove.tensor_bytes import has_packed_weights
 
 
@@ -114,24 +114,24 @@ def find(observation: Observation) -> Finding:
         return Finding("kernels", "local", own, outcome="not_applicable")
     reached, expected = _counted(observation, slots, len(wanted), names)
     kinds = {one.kind for one in slots}
-    said = ", ".join(f"{n} x {layer} by {kernel}" for (kernel, layer), n in Counter(map(_by, slots)).most_common())
+    proof = ", ".join(f"{n} x {layer} by {kernel}" for (kernel, layer), n in Counter(map(_by, slots)).most_common())
     if len(wanted) > len(slots):
-        said += f"; {len(wanted) - len(slots)} of {len(wanted)} such layers have the model's own code"
+        proof += f"; {len(wanted) - len(slots)} of {len(wanted)} such layers have the model's own code"
     if not names:
-        said += "; its package defines no operator or Triton kernel of its own, so the trace cannot show it"
+        proof += "; its package defines no operator or Triton kernel of its own, so the trace cannot show it"
     for vectors, ways in sorted(measured({one.package for one in slots}).items()):
         best = ", ".join(f"{way} for {n}" for way, n in ways.most_common())
-        said += f"; products with {vectors} vectors, fastest in warm-up by shape of matrix: {best}"
+        proof += f"; products with {vectors} vectors, fastest in warm-up by shape of matrix: {best}"
     if ran := ", ".join(f"{n} x {name[:60]}" for name, n in _ran(observation, names).most_common(3)):
-        said += f"; traced: {ran}"
-    if hidden := hides(observation):
-        said += f"; decode steps ran {hidden}"
+        proof += f"; traced: {ran}"
+    if hidden := hidden_by(observation):
+        proof += f"; decode steps ran {hidden}"
     effective = "local" if "local" in kinds else "hub"
     if load.kernels == "mapping":
         effective = joined("mapping", _as_mapped(load.kernels_mapping, slots))
         if not names:  # plain code of torch: which layers have it is all that can be told
             reached, expected = len(slots), len(wanted)
-    return Finding("kernels", effective, said, reached, expected)
+    return Finding("kernels", effective, proof, reached, expected)
 
 
 def _planned(observation: Observation) -> str:
@@ -148,8 +148,8 @@ def _as_mapped(mapping: Sequence[tuple[str, str]], slots: Sequence[Layer]) -> di
 
 def _texts(observation: Observation) -> int:
     """Rows of the batch, by what the run cached; 0 without a cache."""
-    held = getattr(observation.cache, "layers", ())
-    return max((len(layer.keys) for layer in held if getattr(layer, "keys", None) is not None), default=0)
+    cached = getattr(observation.cache, "layers", ())
+    return max((len(layer.keys) for layer in cached if getattr(layer, "keys", None) is not None), default=0)
 
 
 def _most_texts(observation: Observation) -> int:

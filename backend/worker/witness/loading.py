@@ -22,8 +22,8 @@ def find(observation: Observation) -> Finding:
     warmed, moved = counts.load_warmup_bytes, counts.load_moved_bytes
     proof = f"the allocator's warm-up reserved {warmed:,} bytes; {moved:,} bytes were moved from host memory"
     if planned == "device_map" and not warmed and not moved and 0 < _weight_bytes(observation.model) < SEGMENT_BYTES:
-        said = f"{proof}: the allocator had as much reserved already"
-        return Finding("loading", planned, said, outcome="not_applicable")
+        reason = f"{proof}: the allocator had as much reserved already"
+        return Finding("loading", planned, reason, outcome="not_applicable")
     piecemeal = planned == "device_map" and not warmed and not observation.plan.load.reserves
     if piecemeal:
         proof += ", since of one block nothing could be given back once matrices are fused"

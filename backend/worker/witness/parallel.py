@@ -27,8 +27,8 @@ def find(observation: Observation) -> Finding:
 def _of_ranks(observation: Observation) -> Finding:
     """Counts on every rank the matrices of which it holds a part, and exchanges in a few more passes."""
     planned = observation.plan.load.parallel
-    held = _held(observation.model)
-    every = [msgspec.json.decode(one, type=_Held) for one in observation.gather(msgspec.json.encode(held))]
+    own = _split_matrices(observation.model)
+    every = [msgspec.json.decode(one, type=_SplitMatrices) for one in observation.gather(msgspec.json.encode(own))]
     matrices = sum(one.matrices for one in every)
     if not matrices:
         proof = f"{len(every)} process{'es' * (len(every) > 1)}; no matrix is split"
@@ -75,7 +75,7 @@ def _share(trace: Trace) -> float:
     return trace.collective_s / trace.seconds if trace.seconds else 0.0
 
 
-class _Held(msgspec.Struct):
+class _SplitMatrices(msgspec.Struct):
     """The matrices of which one rank holds a part, and their bytes here and as a whole."""
 
     matrices: int = 0
@@ -83,11 +83,11 @@ class _Held(msgspec.Struct):
     whole_bytes: int = 0
 
 
-def _held(model: Any) -> _Held:
+def _split_matrices(model: Any) -> _SplitMatrices:
     """The parts of matrices in this process: distributed tensors, and plain ones that are smaller than the model's."""
     from torch.distributed.tensor import DTensor
 
-    found, seen = _Held(), set[int]()
+    found, seen = _SplitMatrices(), set[int]()
     whole = _whole_sizes(model) if any(type(one).__name__ == "SummedLinear" for one in model.modules()) else {}
     for path, module in model.named_modules():
         for name, parameter in module._parameters.items():

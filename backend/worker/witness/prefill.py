@@ -17,25 +17,23 @@ def find(observation: Observation) -> Finding:
     passes, widest = counts.prefill.prompt_passes, counts.prefill.widest_prompt_pass
     positions = counts.prompt.positions
     if not passes:
-        asked = _asked(observation.plan)
-        if (
-            asked != "whole" and counts.requests.batch_requests
-        ):  # one graph for each length, whose replays nobody counts there
-            said = "the passes over the prompts of batches are not counted"
-            return Finding("prefill", asked, said, outcome="not_applicable")
-        return Finding("prefill", "whole", _unwatched(observation))
+        choice = _planned_choice(observation.plan)
+        if choice != "whole" and counts.requests.batch_requests:  # of its graphs for each length nobody counts replays
+            reason = "the passes over the prompts of batches are not counted"
+            return Finding("prefill", choice, reason, outcome="not_applicable")
+        return Finding("prefill", "whole", _why_unseen(observation))
     proof = f"{positions:,} positions of the prompt in {passes} pass{'es' * (passes > 1)} of at most {widest:,}"
     if passes == 1:
         fits = 0 < positions <= planned
-        told = f"{proof}: it fits into one chunk of {planned:,}" if fits else proof
-        return Finding("prefill", _named(planned) if fits else "whole", told, outcome="not_applicable" if fits else "")
+        proof = f"{proof}: it fits into one chunk of {planned:,}" if fits else proof
+        return Finding("prefill", _named(planned) if fits else "whole", proof, outcome="not_applicable" if fits else "")
     right = counts.prefill.planned_prompt_passes
-    due = -(-positions // widest)
-    again = _beyond(observation, positions) // widest
+    expected = -(-positions // widest)
+    again = _further_positions(observation, positions) // widest
     proof += f", {right} of them with the tokens that were due"
     if again:
         proof += f"; positions of {again} more such passes after them"
-    return Finding("prefill", _named(widest), proof, min(right, due), due + passes - right + again)
+    return Finding("prefill", _named(widest), proof, min(right, expected), expected + passes - right + again)
 
 
 def _compiled(observation: Observation) -> Finding:
@@ -43,7 +41,7 @@ def _compiled(observation: Observation) -> Finding:
     against it, and so do launches where the pass was to be replayed."""
     counts = observation.counts
     reached, expected = counts.prefill.prompt_compiled_matrices, counts.graphs.matrices
-    replays, beside = counts.prefill.prompt_replays, _beside(observation)
+    replays, beside = counts.prefill.prompt_replays, _other_reads(observation)
     proof = f"compiled code of Inductor received {reached:,} of {expected:,} matrices until the prompt was read"
     if replays:
         proof += f", in {replays} replay{'s' * (replays > 1)}"
@@ -55,13 +53,13 @@ def _compiled(observation: Observation) -> Finding:
 
 def _replayed(observation: Observation) -> Finding:
     """Replays of captured graphs until the prompt was read; passes and products beside them speak against it."""
-    replays, beside = observation.counts.prefill.prompt_replays, _beside(observation)
+    replays, beside = observation.counts.prefill.prompt_replays, _other_reads(observation)
     proof = f"{replays} replay{'s' * (replays > 1)} read the {observation.counts.prompt.positions:,} positions"
     proof += "".join(f"; {n} {what}" for what, n in beside.items())
     return Finding("prefill", "captured", proof, replays, replays + sum(beside.values()))
 
 
-def _asked(plan: Plan) -> str:
+def _planned_choice(plan: Plan) -> str:
     """The choice that a plan carries out."""
     generate = plan.generate
     if generate.prefill_chunk:
@@ -69,7 +67,7 @@ def _asked(plan: Plan) -> str:
     return "compiled" if generate.prefill_compiled else "captured" if generate.prefill_graphs else "whole"
 
 
-def _unwatched(observation: Observation) -> str:
+def _why_unseen(observation: Observation) -> str:
     """Why no pass over a prompt was noted, and what is made then, in words."""
     if observation.counts.pages.paged_steps:
         return "continuous batching reads prompts in steps of its own, by batch_tokens"
@@ -78,7 +76,7 @@ def _unwatched(observation: Observation) -> str:
     return "no pass over the prompt was seen: one pass is what is made by default"
 
 
-def _beside(observation: Observation) -> dict[str, int]:
+def _other_reads(observation: Observation) -> dict[str, int]:
     """What read a prompt without the pass that was made for it, in words: in the measured run, and in a profile."""
     found = {
         "further passes over the prompt by the model's own code": observation.counts.prefill.prompt_passes,
@@ -93,7 +91,7 @@ def _named(tokens: int) -> str:
     return next((name for name, size in SIZES.items() if size == tokens), "unknown")
 
 
-def _beyond(observation: Observation, positions: int) -> int:
+def _further_positions(observation: Observation, positions: int) -> int:
     """Positions that the model was given beside the prompt and the tokens after it, as far as that was seen."""
     counts = observation.counts
     if counts.passes.model_positions is None:

@@ -7,7 +7,7 @@ from torch.nn import Embedding, Linear
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.axes.projections import GROUPS, shared_inputs, text_modules
-from tokendyno.backend.worker.prove.observation import Observation, coverage, hides, prompt_passes, traced_passes
+from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, prompt_passes, traced_passes
 from tokendyno.backend.worker.prove.profile import weight_of
 from tokendyno.backend.worker.prove.tensor_bytes import local_part
 
@@ -25,17 +25,17 @@ def find(observation: Observation) -> Finding:
     packed = any(type(matrix.weight).__name__ != "Parameter" for matrix in fused)
     unseen = packed and not seen
     reached, expected = (len(fused), groups) if unseen else coverage(observation, seen, groups)
-    said = f"{len(fused)} of {groups} groups of matrices are one matrix each; "
-    said += f"{seen} products with such a matrix in {observation.trace().steps} passes"
+    proof = f"{len(fused)} of {groups} groups of matrices are one matrix each; "
+    proof += f"{seen} products with such a matrix in {observation.trace().steps} passes"
     if apart := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
         expected = expected or groups
         reached = max(0, min(reached or 0, expected - -(-apart // max(map(len, GROUPS)))))
-        said += f", {apart} with a part of one"
+        proof += f", {apart} with a part of one"
     if unseen:
-        said += "; packed matrices are multiplied by operators that do not show their shapes"
-    if hidden := hides(observation):
-        said += f"; decode steps ran {hidden}"
-    return Finding("projections", "fused", said, reached, expected)
+        proof += "; packed matrices are multiplied by operators that do not show their shapes"
+    if hidden := hidden_by(observation):
+        proof += f"; decode steps ran {hidden}"
+    return Finding("projections", "fused", proof, reached, expected)
 
 
 def products(observation: Observation, matrices: list[Any], parts: bool = False) -> int:
@@ -53,7 +53,9 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
     if observation.model.can_generate():
         beside.append(observation.model.get_output_embeddings())
     passes = traced_passes(observation)
-    shown = prompt_passes(observation) if hides(observation) else passes  # kernels replace linear layers, no routers
+    shown = (
+        prompt_passes(observation) if hidden_by(observation) else passes
+    )  # kernels replace linear layers, no routers
     equal = sum(
         shown if isinstance(module, Linear) else passes
         for module in beside

@@ -43,12 +43,12 @@ def find(observation: Observation) -> Finding:
     expected = max(0, planned.packed - _left_to_torch(observation.model))
     if effective == "mxfp4":
         expected = kinds["mxfp4"] + len(_dense_experts(observation.model))
-    told = {kind: f"{n}" for kind, n in kinds.items()}
-    told[effective] += f" of {expected}" if expected else ""
-    parts = [f"{n} matrices in {kind}: {sizes[kind]:,} bytes with scales" for kind, n in told.items()]
+    counted = {kind: f"{n}" for kind, n in kinds.items()}
+    counted[effective] += f" of {expected}" if expected else ""
+    parts = [f"{n} matrices in {kind}: {sizes[kind]:,} bytes with scales" for kind, n in counted.items()]
     proof = f"{', '.join(parts)}; {total - sum(sizes.values()):,} bytes in the rest"
-    held = getattr(getattr(observation.model, "hf_quantizer", None), "pre_quantized", False)
-    if held and effective != "mxfp4":  # a choice of its own for quantized checkpoints
+    prequantized = getattr(getattr(observation.model, "hf_quantizer", None), "pre_quantized", False)
+    if prequantized and effective != "mxfp4":  # a choice of its own for quantized checkpoints
         return Finding("quantization", "none", f"as the checkpoint holds them: {proof}")
     if not expected:
         return Finding("quantization", effective, proof)

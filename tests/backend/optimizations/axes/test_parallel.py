@@ -149,7 +149,7 @@ def test_each_kind_of_exchange_is_counted(
     plan = msgspec.structs.replace(
         plan, load=msgspec.structs.replace(plan.load, parallel=ParallelPlan("tensor", 2, 10, Exchanges(18, 1)))
     )
-    monkeypatch.setattr(parallel, "_held", lambda model: parallel._Held(10, 1, 2))
+    monkeypatch.setattr(parallel, "_split_matrices", lambda model: parallel._SplitMatrices(10, 1, 2))
     trace = Trace(Counter(), Counter(), Counter(), 2, collectives=Counter(seen))
     found = find(
         "parallel", Observation(None, None, plan, lambda: trace, RunCounts(), gather=lambda mine: [mine, mine])

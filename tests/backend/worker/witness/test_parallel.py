@@ -20,7 +20,7 @@ from tokendyno.backend.worker.patch.shards import SummedLinear
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import Trace
 from tokendyno.backend.worker.witness import find, parallel
-from tokendyno.backend.worker.witness.parallel import _held as held_parts
+from tokendyno.backend.worker.witness.parallel import _split_matrices as held_parts
 
 LAYERS, PASSES = 4, 3
 
@@ -74,7 +74,7 @@ def test_a_pass_without_a_copy_is_missed_and_one_device_is_no_device_map() -> No
 
 def of_two_ranks(monkeypatch: pytest.MonkeyPatch, trace: Trace, ranks: int = 2, gathered: int = 2) -> Any:
     """The finding of an expert-parallel plan, where each process holds parts of 10 matrices."""
-    monkeypatch.setattr(parallel, "_held", lambda model: parallel._Held(10, 1, 2))
+    monkeypatch.setattr(parallel, "_split_matrices", lambda model: parallel._SplitMatrices(10, 1, 2))
     load = LoadPlan(ModelSource("random"), parallel=ParallelPlan("expert", ranks, 10, Exchanges(18, 1)))
     return find(
         "parallel", Observation(None, None, Plan(load), lambda: trace, RunCounts(), lambda mine: [mine] * gathered)
