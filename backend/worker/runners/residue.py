@@ -16,7 +16,7 @@ class ResidueMeter:
     """Compares the memory of a process with what it held before its first measured run.
 
     own_process  no other work runs in it: else nobody can tell what a run left
-    level_due    before the next measured run, memory has to be given back and used anew
+    level_first  before the next measured run, memory has to be given back and used anew
     """
 
     def __init__(self, memory: MemoryMeter, own_process: bool) -> None:

@@ -26,7 +26,7 @@ from tokendyno.backend.plan import LoadPlan, Plan
 
 torch = pytest.importorskip("torch")
 
-from torch._dynamo.utils import CompilationMetrics  # noqa: E402
+from torch._dynamo.utils import CompilationMetrics, clear_compilation_metrics  # noqa: E402
 
 from tokendyno.backend.worker.compiler.ledger import Compiling, graphs_of, restoring_recompile_limit  # noqa: E402
 
@@ -39,6 +39,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]  #
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with own_folder(tmp_path, monkeypatch):
         yield tmp_path
+    clear_compilation_metrics()  # other tests of this process read them
 
 
 class Bench:
