@@ -252,6 +252,8 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """uvicorn would raise the signal again at its end; the exit code is 0 here."""
         self.force_exit, self.should_exit = self.should_exit, True
+        for task in list(self.server_state.tasks) if self.force_exit else ():
+            task.cancel()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Complete what was asked before."""

@@ -155,7 +155,7 @@ def test_a_script_is_formatted_and_uses_all_that_it_imports(
     arm: str, machine: Machine, name: str, tmp_path: Path
 ) -> None:
     """Each definition of several axes once, every name defined."""
-    sampled = {"temperature": 0.5, "prompt_tokens": 64} if machine is H200 or "random:" in name else {}
+    sampled: dict[str, Any] = {"temperature": 0.5, "prompt_tokens": 64} if machine is H200 or "random:" in name else {}
     (tmp_path / "arm.py").write_text(exported(facts(name), arm, machine, batch_size=2, **sampled))
     for command in (["format", "--check"], ["check", "--select", "E,F,I"]):
         ran = subprocess.run(["ruff", *command, *RUFF, str(tmp_path)], capture_output=True)
