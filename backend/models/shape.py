@@ -229,7 +229,7 @@ def _given_kinds(given: list[object], fields: Fields, layers: int) -> tuple[Laye
 
 def _ruled_kinds(fields: Fields, family: Family, layers: int, window: int | None) -> tuple[LayerKind, ...]:
     if window is None and family.window_rule != "pattern":
-        return ("full",) * layers
+        return tuple("full" for _ in range(layers))
     match family.window_rule:
         case "late":
             first = fields.count(("max_window_layers",), 28, "layers", 0)
