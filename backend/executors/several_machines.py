@@ -63,8 +63,8 @@ def interface_to(endpoint: Endpoint) -> str:
     for name, addresses in psutil.net_if_addrs().items():
         for one in addresses:
             with contextlib.suppress(ValueError):  # a hardware address
-                address = ipaddress.ip_address(one.address.partition("%")[0])
-                if address == own or (address.is_loopback and own.is_loopback):
+                listed = ipaddress.ip_address(one.address.partition("%")[0])
+                if listed == own or (listed.is_loopback and own.is_loopback):
                     return str(name)
     return ""
 

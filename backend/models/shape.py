@@ -228,8 +228,9 @@ def _given_kinds(given: list[object], fields: Fields, layers: int) -> tuple[Laye
 
 
 def _ruled_kinds(fields: Fields, family: Family, layers: int, window: int | None) -> tuple[LayerKind, ...]:
+    kinds: tuple[LayerKind, LayerKind] = ("full", "sliding")
     if window is None and family.window_rule != "pattern":
-        return ("full",) * layers
+        return kinds[:1] * layers
     match family.window_rule:
         case "late":
             first = fields.count(("max_window_layers",), 28, "layers", 0)
@@ -244,7 +245,7 @@ def _ruled_kinds(fields: Fields, family: Family, layers: int, window: int | None
             sliding = [not last for last in _each(every, layers)]
         case "plain" | "flag":
             sliding = [True] * layers
-    return tuple("sliding" if slides else "full" for slides in sliding)
+    return tuple(kinds[slides] for slides in sliding)
 
 
 def _each(every: int, layers: int) -> list[bool]:
