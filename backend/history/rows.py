@@ -175,4 +175,5 @@ def _row(found: dict[str, Any], visitor: Visitor) -> Row:
         mine=mine,
         shared=bool(found["shared"]),
         owner="" if mine or owner.startswith(GUEST) else owner,
+        trials=0,
     )

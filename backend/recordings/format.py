@@ -88,6 +88,8 @@ def _body(data: bytes) -> bytes:
         )
     if not unpacker.eof:
         raise _damaged("its end is missing")
+    if unpacker.unused_data:
+        raise _damaged("something follows its end")
     return body
 
 

@@ -203,7 +203,8 @@ def differences(run: Snapshot) -> Mapping[str, Difference]:
     if len(run.arms) != 2 or not all(arm.completed(0) for arm in run.arms.values()):
         return {}
     if run.request.traffic is not None:
-        return _of_requests(*run.batch_summaries.values(), run.comparison())
+        one, other = run.batch_summaries.values()
+        return _of_requests(one, other, run.comparison())
     if not run.ended:
         return {}
     a, b = (run.summary(name) for name in run.arms)

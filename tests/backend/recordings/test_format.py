@@ -87,6 +87,7 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
         (NAME + b"9" * 5000 + b"\n", "not a recording"),
         (WHOLE[:-20], "its end is missing"),
         (WHOLE[: len(NAME) + 2], "its end is missing"),
+        (WHOLE + b"more", "something follows"),
         (WHOLE[:60] + bytes(40) + WHOLE[100:], "cannot be read"),
         (packed(bytes(MAX_UNPACKED_BYTES + 1)), "unpacks to more than"),
         (NAME + b"1\n" + lzma.compress(b"x", filters=GREEDY), "cannot be read"),

@@ -11,8 +11,9 @@ from tokendyno.backend.runs.records import Status
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.summary import Comparison, Outcome
 from tokendyno.backend.runs.texts import TextComparison
+from tokendyno.backend.views.comparison import Bytes, less_or_more
 from tokendyno.backend.views.document import document
-from tokendyno.backend.views.verdict import Bytes, less_or_more, verdict_of, worded
+from tokendyno.backend.views.verdict import verdict_of, worded
 
 SAME, FROM_37 = TextComparison(None), TextComparison(37)
 GIB = 1 << 30
