@@ -1,18 +1,14 @@
-"""The routes of `tokendyno serve`, and the server that runs them."""
+"""The routes of `tokendyno serve`."""
 
 import asyncio
 import contextlib
 import hmac
-import logging
-import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any, TypeVar
 
 import msgspec
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -20,10 +16,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tokendyno.backend.cli.progress import say
 from tokendyno.backend.library.model import Model
 from tokendyno.backend.redact import redact
 from tokendyno.backend.serving.answers import Writer, error_answer, event
+from tokendyno.backend.serving.metrics import CONTENT_TYPE, Metrics, Outcome
 from tokendyno.backend.serving.schema import Chat, Completion, Refused, read
 from tokendyno.backend.serving.stream import Generation, Turns
 from tokendyno.ui.gate.routes import Hosts
@@ -32,7 +28,6 @@ MAX_BODY = 4 << 20
 BODY_S = 30.0
 """A body that takes longer to arrive is not waited for."""
 RETRY_S = 1
-KEEP_ALIVE_S = 30
 
 T = TypeVar("T")
 
@@ -61,12 +56,14 @@ class Service:
     turns: Turns
     key: str = ""
     hosts: Hosts = field(default_factory=Hosts)
+    metrics: Metrics = field(default_factory=Metrics)
     started: int = field(default_factory=lambda: int(time.time()))
 
     def app(self) -> Starlette:
         """What uvicorn runs."""
         routes = [
             Route("/health", self._health),
+            Route("/metrics", self._guarded(self._metrics)),
             Route("/v1/models", self._guarded(self._models)),
             Route("/v1/models/{name:path}", self._guarded(self._one_model)),
             Route("/v1/completions", self._guarded(self._completion), methods=["POST"]),
@@ -83,9 +80,12 @@ class Service:
     # --- routes -----------------------------------------------------------------------------------
 
     async def _health(self, request: Request) -> Response:
-        status = "failed" if self.model.failure else "ok"
-        told = {"status": status, "running": len(self.turns.running), "waiting": self.turns.waiting}
-        return _json(told, 200 if status == "ok" else 503)
+        status = "stopping" if self.turns.closed else "failed" if self.model.failure else "ok"
+        return _json({"status": status}, 200 if status == "ok" else 503)
+
+    async def _metrics(self, request: Request) -> Response:
+        text = self.metrics.text(self.turns.waiting, len(self.turns.running))
+        return Response(text, media_type=CONTENT_TYPE)
 
     async def _models(self, request: Request) -> Response:
         return _json({"object": "list", "data": [self._served()]})
@@ -102,7 +102,7 @@ class Service:
 
     async def _answer(self, request: Request, asked: Completion | Chat) -> Response:
         self._check_model(asked.model or self.name)
-        generation = Generation(asked, self.model, self.max_length, self.turns)
+        generation = Generation(asked, self.model, self.max_length, self.turns, self.metrics)
         await _unless_left(request, generation.begin())
         writer = Writer(asked, self.name, generation, self.model.tokenizer)
         if asked.stream:
@@ -118,6 +118,7 @@ class Service:
             async for one in writer.events():
                 yield one
         except Refused as refused:
+            self._count(refused)
             yield event(error_answer(refused))
 
     # --- who may ask, and for what ----------------------------------------------------------------
@@ -157,10 +158,12 @@ class Service:
                 refused = Refused(known.get(status, detail), status)
             case _:  # uvicorn logs it
                 refused = Refused(f"Something broke: {redact(str(error))[:200] or type(error).__name__}.", 500)
+        if request.method == "POST":
+            self._count(refused)
         answer = _json(error_answer(refused), refused.status)
         if refused.status == 401:
             answer.headers["WWW-Authenticate"] = "Bearer"
-        if refused.status == 429:
+        if refused.status in (429, 503):
             answer.headers["Retry-After"] = str(RETRY_S)
         if refused.status == 408:
             answer.headers["Connection"] = "close"  # the rest of the body is not read
@@ -168,6 +171,10 @@ class Service:
 
     async def _left(self, request: Request, error: Exception) -> Response:
         return Response(status_code=499)  # nobody reads it
+
+    def _count(self, refused: Refused) -> None:
+        outcomes: dict[int, Outcome] = {429: "full", 500: "failed", 503: "stopping"}
+        self.metrics.requests[outcomes.get(refused.status, "refused")] += 1
 
 
 class Streamed(StreamingResponse):
@@ -224,39 +231,3 @@ async def _unless_left(request: Request, work: Coroutine[Any, Any, T]) -> T:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
-
-
-class Server(uvicorn.Server):
-    """Serves until a signal; then what was asked before may take `drain_s` seconds. A second signal ends it at once."""
-
-    def __init__(self, app: Starlette, drain_s: int, ready: str) -> None:
-        """`ready`: what is printed once it answers."""
-        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-        config = uvicorn.Config(
-            app,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=drain_s,
-        )
-        super().__init__(config)
-        self._drain_s, self._ready = drain_s, ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so."""
-        await super().startup(sockets)
-        print(self._ready, flush=True)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """uvicorn would raise the signal again at its end; the exit code is 0 here."""
-        self.force_exit, self.should_exit = self.should_exit, True
-        for task in list(self.server_state.tasks) if self.force_exit else ():
-            task.cancel()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Complete what was asked before."""
-        if self.server_state.tasks:
-            say(f"stopping: what runs may take {self._drain_s} s; Ctrl-C again ends it now.")
-        await super().shutdown(sockets)

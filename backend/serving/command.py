@@ -60,7 +60,8 @@ def serve(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace, model: "Model", length: int, listener: socket.socket) -> None:
-    from tokendyno.backend.serving.app import Server, Service
+    from tokendyno.backend.serving.app import Service
+    from tokendyno.backend.serving.server import DrainingServer
     from tokendyno.backend.serving.stream import Turns
     from tokendyno.ui.gate.routes import Hosts
 
@@ -78,7 +79,7 @@ def _run(options: argparse.Namespace, model: "Model", length: int, listener: soc
         PURPOSE,
         f"tokendyno is ready at http://{in_address(ANY_ADDRESS.get(host, host))}:{port}/v1",
     ]
-    Server(service.app(), options.drain_seconds, "\n".join(lines)).run([listener])
+    DrainingServer(service.app(), turns, options.drain_seconds, "\n".join(lines)).run([listener])
 
 
 def _listener(host: str, port: int) -> socket.socket:

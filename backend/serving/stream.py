@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,6 +12,7 @@ from tokendyno.backend.config import MAX_NEW_TOKENS
 from tokendyno.backend.errors import InputError, RunFailed
 from tokendyno.backend.library.model import Model
 from tokendyno.backend.library.tokens import Token, TokenStream
+from tokendyno.backend.serving.metrics import Metrics, Outcome
 from tokendyno.backend.serving.schema import Chat, Completion, Refused
 
 Finish = Literal["stop", "length"]
@@ -58,6 +60,7 @@ class Turns:
         self._most, self._places = most_waiting + at_once, asyncio.Semaphore(at_once)
         self.inside = 0
         self.running: set[Generation] = set()
+        self.closed = False  # what runs ends, and nothing begins
 
     @property
     def waiting(self) -> int:
@@ -66,6 +69,7 @@ class Turns:
 
     def enter(self) -> None:
         """Refused where nobody else may wait."""
+        self._check_open()
         if self.inside >= self._most:
             sentence = (
                 f"The queue is full: {self.waiting} requests wait, and as many as --queue allows. Try again later."
@@ -77,6 +81,7 @@ class Turns:
         """Wait for one's turn."""
         await self._places.acquire()
         self.running.add(one)
+        self._check_open()
 
     def leave(self, one: "Generation") -> None:
         """Let the next one begin."""
@@ -85,26 +90,32 @@ class Turns:
             self.running.remove(one)
             self._places.release()
 
+    def _check_open(self) -> None:
+        if self.closed:
+            raise Refused("This server is stopping and takes no further requests.", 503, code="stopping")
+
 
 class Generation:
     """The text of one request. All of it happens in the event loop, but for a thread that waits for tokens: a client
     that reads slowly keeps nobody waiting.
     """
 
-    def __init__(self, asked: Completion | Chat, model: Model, max_length: int, turns: Turns) -> None:
+    def __init__(self, asked: Completion | Chat, model: Model, max_length: int, turns: Turns, metrics: Metrics) -> None:
         self.prompt_ids: list[int] = []
         self.tokens = 0
         self._asked, self._model, self._max_length = asked, model, max_length
-        self._turns, self._stops, self._pending = turns, StopTexts(asked.stops), list[Token]()
+        self._turns, self._metrics = turns, metrics
+        self._stops, self._pending = StopTexts(asked.stops), list[Token]()
         self._pieces: asyncio.Queue[Piece | Exception] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
-        self._first: asyncio.Future[None] = self._loop.create_future()  # done with the first token
+        self._first: asyncio.Future[float] = self._loop.create_future()  # when the first token came
         self._stream: TokenStream | None = None
         self._last: Piece | None = None
         self._over = False
 
     async def begin(self) -> None:
         """Read the prompt, wait for its turn and for the first token. Refused where there is none."""
+        arrived_s = time.perf_counter()
         self._turns.enter()
         try:
             prompt, reasoning = self._asked.prompt_given, self._asked.reasoning_effort
@@ -117,13 +128,15 @@ class Generation:
                 **self._asked.sampling(),
             )
             threading.Thread(target=self._pump, args=(self._stream,), daemon=True).start()
-            await self._first
+            first_s = await self._first
         except Exception as error:
-            self.leave()
+            self._end()
             raise refused(error) from None
         except asyncio.CancelledError:
-            self.leave()
+            self._end("left")
             raise
+        self._metrics.prompt_tokens += len(self.prompt_ids)
+        self._metrics.first_token_s.observe(first_s - arrived_s)
 
     async def pieces(self) -> AsyncIterator[Piece]:
         """The text as it comes. Refused where it breaks off."""
@@ -136,13 +149,12 @@ class Generation:
                 break
 
     def leave(self) -> None:
-        """It is complete, or nobody reads on: the turn is the next one's."""
-        if self._over:
-            return
-        self._over = True
-        if self._stream is not None:
-            self._stream.close()
-        self._turns.leave(self)
+        """Nobody reads on: end it."""
+        self._end("left")
+
+    def cut(self) -> None:
+        """End it, since the server stops."""
+        self._fail(Refused("This server stopped before the text was complete.", 503, code="stopping"))
 
     def _most_new(self) -> int:
         """Tokens to generate at most."""
@@ -163,22 +175,25 @@ class Generation:
         with contextlib.suppress(RuntimeError):
             try:
                 for token in stream:
-                    self._loop.call_soon_threadsafe(self._take, token)
+                    self._loop.call_soon_threadsafe(self._take, token, time.perf_counter())
                 self._loop.call_soon_threadsafe(self._complete)
             except Exception as error:
                 self._loop.call_soon_threadsafe(self._fail, error)
 
-    def _take(self, token: Token) -> None:
+    def _take(self, token: Token, now_s: float) -> None:
         if self._over:
             return
         self.tokens += 1
+        self._metrics.completion_tokens += 1
         if not self._first.done():
-            self._first.set_result(None)
+            self._first.set_result(now_s)
         self._pending.append(token)
         text, met = self._stops.feed(token.text)
         finish: Finish | None = "stop" if met or token.stop == "eos" else "length" if token.stop else None
         if finish and not met:
             text += self._stops.rest()
+        if finish and self.tokens > 1:
+            self._metrics.each_token_s.observe((now_s - self._first.result()) / (self.tokens - 1))
         if finish:
             self._last = Piece(text, self._pending, finish)
         elif text:
@@ -195,7 +210,7 @@ class Generation:
             self._fail(RunFailed("The generation ended early. Try again."))
         else:
             self._pieces.put_nowait(self._last)
-            self.leave()
+            self._end(self._last.finish)
 
     def _fail(self, error: Exception) -> None:
         if self._over:
@@ -204,7 +219,18 @@ class Generation:
             self._pieces.put_nowait(error)
         else:
             self._first.set_exception(error)
-        self.leave()
+        self._end()
+
+    def _end(self, outcome: Outcome | None = None) -> None:
+        """The turn is the next one's. `outcome`: how it ended, unless whoever answers tells."""
+        if self._over:
+            return
+        self._over = True
+        if self._stream is not None:
+            self._stream.close()
+        self._turns.leave(self)
+        if outcome is not None:
+            self._metrics.requests[outcome] += 1
 
 
 def refused(error: Exception) -> Refused:

@@ -226,7 +226,9 @@ class Decoding:
             len(prompt) + job.max_new_tokens,
             () if job.ignore_eos else self._model.eos,
         )
-        return msgspec.structs.replace(counted, due_drafts=expected_drafts(*text), due_accepted=expected_accepted(*text))
+        return msgspec.structs.replace(
+            counted, due_drafts=expected_drafts(*text), due_accepted=expected_accepted(*text)
+        )
 
     def tokens(self, run: Measured) -> Finding:
         """Of the first text of a batch, and of the first that parts from it."""

@@ -25,10 +25,11 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedArm]:
         yield served
 
 
-def running(arm: ServedArm) -> tuple[int, int]:
+def running(arm: ServedArm) -> tuple[float, float]:
     with arm.http() as plain:
-        found = plain.get("/health").json()
-    return found["running"], found["waiting"]
+        lines = [line for line in plain.get("/metrics").text.splitlines() if not line.startswith("#")]
+    found = dict(line.rsplit(" ", 1) for line in lines)
+    return float(found["tokendyno_running"]), float(found["tokendyno_queue_length"])
 
 
 def test_four_at_once_give_the_texts_of_one_at_a_time(arm: ServedArm) -> None:

@@ -49,6 +49,11 @@ def model(arm: ServedArm) -> Iterator[td.Model]:
         yield loaded
 
 
+def counts(plain: httpx.Client) -> dict[str, float]:
+    lines = [line for line in plain.get("/metrics").text.splitlines() if not line.startswith("#")]
+    return {name.removeprefix("tokendyno_"): float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
 def test_it_says_what_it_serves_and_what_for(arm: ServedArm, client: openai.OpenAI) -> None:
     said = "\n".join(arm.lines)
     assert "loop=own" in said and "1,024 tokens" in said and "demos and experiments" in said and "vLLM" in said
@@ -136,7 +141,7 @@ def test_prompts_may_be_ids_and_lists_of_one_and_texts_are_drawn_by_seed(
 
 
 def test_only_who_knows_the_key_is_answered(arm: ServedArm, plain: httpx.Client) -> None:
-    assert httpx.get(f"{arm.url}/health").json()["status"] == "ok"
+    assert httpx.get(f"{arm.url}/health").json() == {"status": "ok"}
     for value in ("", "Bearer", "Bearer a ke", f"Basic {KEY}", "Bearer \u00e9"):
         refused = httpx.get(f"{arm.url}/v1/models", headers=[(b"Authorization", value.encode("latin-1"))])
         assert refused.status_code == 401 and "TOKENDYNO_API_KEY" in refused.json()["error"]["message"]
@@ -204,37 +209,47 @@ def test_what_asks_for_nothing_is_no_error(plain: httpx.Client) -> None:
 def test_requests_wait_in_turn_a_full_queue_says_so_and_who_leaves_makes_room(
     arm: ServedArm, plain: httpx.Client, model: td.Model
 ) -> None:
-    short = {"prompt": PROMPT, "max_tokens": 4, "temperature": 0}
+    before, short = counts(plain), {"prompt": PROMPT, "max_tokens": 4, "temperature": 0}
     with concurrent.futures.ThreadPoolExecutor(1) as threads, arm.http() as other:
         with plain.stream("POST", COMPLETIONS, json=LONG) as running:
             lines = running.iter_lines()  # which closes the answer once nobody has it
             assert next(lines).startswith("data: {")
             waiting = threads.submit(other.post, COMPLETIONS, json=short)
-            wait_for(lambda: httpx.get(f"{arm.url}/health").json()["waiting"] == 1)
+            wait_for(lambda: counts(plain)["queue_length"] == 1)
             full = plain.post(COMPLETIONS, json=short)
             assert full.status_code == 429 and full.headers["retry-after"] and "full" in full.json()["error"]["message"]
         assert waiting.result(60).json()["choices"][0]["text"] == model.generate(PROMPT, max_new_tokens=4).text
     with pytest.raises(httpx.ReadTimeout):  # a whole answer that nobody waits for
         plain.post(COMPLETIONS, json=LONG | {"stream": False}, timeout=0.5)
     assert plain.post(COMPLETIONS, json=short).status_code == 200
-    assert plain.get("/health").json() == {"status": "ok", "running": 0, "waiting": 0}
+    now = counts(plain)
+    assert now['requests_total{outcome="left"}'] - before['requests_total{outcome="left"}'] == 2
+    assert now['requests_total{outcome="full"}'] - before['requests_total{outcome="full"}'] == 1
+    assert now["running"] == now["queue_length"] == 0
+    assert now["completion_tokens_total"] - before["completion_tokens_total"] < 1500
 
 
-def _refuses(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health").is_error
-    except httpx.ConnectError:
-        return True
+def test_metrics_tell_of_each_request(plain: httpx.Client) -> None:
+    before = counts(plain)
+    plain.post(COMPLETIONS, json={"prompt": PROMPT, "max_tokens": 5})
+    now = counts(plain)
+    assert now['requests_total{outcome="length"}'] == before['requests_total{outcome="length"}'] + 1
+    assert now["completion_tokens_total"] == before["completion_tokens_total"] + 5
+    for name in ("time_to_first_token_seconds", "time_per_output_token_seconds"):
+        assert now[f"{name}_count"] == before[f"{name}_count"] + 1 == now[f'{name}_bucket{{le="+Inf"}}']
+        assert now[f"{name}_sum"] > before[f"{name}_sum"]
 
 
 @pytest.mark.slow
 def test_a_signal_lets_what_runs_end(arm: ServedArm, plain: httpx.Client) -> None:
     """The last one: it ends the server."""
-    with plain.stream("POST", COMPLETIONS, json=LONG | {"max_tokens": 150}) as running:
+    with arm.http() as other, plain.stream("POST", COMPLETIONS, json=LONG | {"max_tokens": 150}) as running:
         lines = running.iter_lines()
         next(lines)
         arm.process.terminate()
-        wait_for(lambda: _refuses(arm.url))
+        wait_for(lambda: other.get("/health").status_code == 503)
+        refused = other.post(COMPLETIONS, json={"prompt": PROMPT})
+        assert refused.status_code == 503 and "stopping" in refused.json()["error"]["message"]
         *_, last, done = [line for line in lines if line]
     assert done == "data: [DONE]"
     assert json.loads(last.removeprefix("data: "))["choices"][0]["finish_reason"] == "length"
