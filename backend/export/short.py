@@ -2,9 +2,11 @@
 this program as a library."""
 
 import re
+import textwrap
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
-from tokendyno.backend.arms.arguments import keeps_uncompiled, parts_of, sampling
+from tokendyno.backend.arms.arguments import continuous_settings, keeps_uncompiled, parts_of, sampling
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import STOCK_SENTENCE, Workload
 from tokendyno.backend.export.printer import Printer
@@ -15,13 +17,15 @@ from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import WIDTH, call, comment, imports, quoted, same_quotes
 
 MOST_LINES = 15
+_INDENTED: Any = {"initial_indent": " " * 4, "subsequent_indent": " " * 4, "break_long_words": False}
 
 
 def short_script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
     """The text, at most `MOST_LINES` lines, else the standalone script. `checked` must be runnable."""
     parts = parts_of(checked)
     if any(checked.requested[axis.name] != axis.default for axis in all_axes() if axis.many_requests):
-        return _Requests(checked, facts, workload, parts, paths).text()
+        batch, requests = checked.plan.generate.batch, [checked, facts, workload, parts, paths]
+        return (_Continuous if batch.continuous and _suffices(parts, checked) else _Requests)(*requests).text()
     if _suffices(parts, checked):
         text = _Transformers(checked, facts, workload, parts, paths).text()
         if text.count("\n") <= MOST_LINES + len(comment(checked.assumed)):
@@ -68,7 +72,7 @@ class _Transformers(_Short):
         load = [line for line in self._load() if line]
         body = "\n".join([where, *load, *self._inputs(), *(self._passes() if encoder else self._generation())])
         body = body.replace("DEVICE", quoted(self.plan.load.device))
-        names = [self.auto, "AutoConfig", "AutoTokenizer", "GenerationConfig"]
+        names = [self.auto, "AutoConfig", "AutoTokenizer", "ContinuousBatchingConfig", "GenerationConfig"]
         wanted = [f"from transformers import {name}" for name in names if re.search(rf"\b{name}\b", body)]
         torch = ["import torch"] if re.search(r"\btorch\.", body) else []
         lines = [line for line in imports([*torch, *wanted, *self.parts.imports]) if line]
@@ -116,6 +120,25 @@ class _Transformers(_Short):
             yield f"model.compile(**{compiled}.to_dict())"
         yield call("output = model.generate", ["**inputs"], keywords | generate)
         yield 'print(tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))'
+
+
+class _Continuous(_Transformers):
+    """Many requests by transformers' continuous batching."""
+
+    def _loaded(self) -> Iterator[str]:
+        return iter(())
+
+    def _inputs(self) -> Iterator[str]:
+        yield f'prompts = [tokenizer(text)["input_ids"] for text in [{self._text}]]'
+
+    def _generation(self) -> Iterator[str]:
+        listed = ", ".join(f"{name}={value}" for name, value in continuous_settings(self.plan.generate.batch).items())
+        yield f"batching = ContinuousBatchingConfig(\n{textwrap.fill(listed, WIDTH, **_INDENTED)}\n)"
+        ends = "-1" if self.work.ignore_eos else "tokenizer.eos_token_id"
+        keywords = {"max_new_tokens": str(self.work.max_new_tokens), "do_sample": "False", "eos_token_id": ends}
+        yield call("settings = GenerationConfig", [], keywords)
+        yield "for output in model.generate_batch(prompts, settings, batching).values():"
+        yield "    print(tokenizer.decode(output.generated_tokens, skip_special_tokens=True))"
 
 
 class _Library(_Short):

@@ -91,6 +91,12 @@ def test_what_a_run_has_is_in_both_ways() -> None:
     assert "in 4 rows" in short("cache=static,loop=own", batch_size=4)
 
 
+def test_continuous_batching_is_transformers_own_call() -> None:
+    text = short("batching=continuous,page_size=16", given=resolve("pocket"), prompt_tokens=40, max_new_tokens=24)
+    assert "model.generate_batch(prompts" in text and "page_size=16" in text
+    assert text.count("\n") <= MOST_LINES and "tokendyno as td" not in text
+
+
 @pytest.mark.parametrize("batching", ["continuous,page_size=16", "static,batch_order=sorted"])
 def test_an_arm_of_many_requests_reads_prompts_by_the_library(batching: str) -> None:
     text = short(f"dtype=float32,batching={batching}", prompt="", prompt_tokens=40, max_new_tokens=24)
@@ -104,6 +110,7 @@ def test_a_script_of_continuous_batching_gives_the_text_of_one_prompt(tmp_path: 
     script = tmp_path / "script.py"
     script.write_text(short("dtype=float32,batching=continuous,page_size=16", given=resolve("pocket"), prompt=PROMPT))
     ran = subprocess.run([sys.executable, script], cwd=ROOT, capture_output=True, text=True, timeout=200)
+    assert "model.generate_batch(prompts" in script.read_text()
     with td.load("pocket", "dtype=float32", progress=False) as model:
         assert ran.stdout == f"{model.generate(PROMPT, max_new_tokens=8)}\n", ran.stderr[-2000:]
 
