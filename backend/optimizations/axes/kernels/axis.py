@@ -29,7 +29,7 @@ from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import literal
 
 MOST_TEXTS = 32
-"""As presets/kernels/matvec/build/torch-cuda/rows.py: MOST."""
+"""As presets/kernels/matvec/build/torch-cuda/settings.py: MOST_VECTORS."""
 
 
 _LAYERS = ("RMSNorm", "MLP", "SiLU", "Linear", "MegaBlocksMoeMLP", "rotary_pos_emb")
