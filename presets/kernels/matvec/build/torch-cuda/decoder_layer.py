@@ -17,12 +17,12 @@ MAX_PREFETCH_BYTES = 20 << 20  # 0: never prefetch. L2 has 50 MB on Hopper, shar
 
 def to_prefetch(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Those of up to two matrices, in the order in which they are read, that fit in L2."""
-    asked: list[torch.Tensor] = []
+    fitting: list[torch.Tensor] = []
     for weight in weights:
-        if sum(one.numel() * one.element_size() for one in [*asked, weight]) > MAX_PREFETCH_BYTES:
+        if sum(one.numel() * one.element_size() for one in [*fitting, weight]) > MAX_PREFETCH_BYTES:
             break
-        asked.append(weight)
-    return tuple(asked)
+        fitting.append(weight)
+    return tuple(fitting)
 
 
 class OneText:
@@ -306,11 +306,11 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     if parts is None:
         return False
     attention, ranks = parts.attention, hasattr(parts.products[1], "add_up")
-    held, size = cache.layers[attention.layer_idx], attention.head_dim
-    slots = getattr(held, "slots", None)
+    cached, size = cache.layers[attention.layer_idx], attention.head_dim
+    slots = getattr(cached, "slots", None)
     if slots is None or not slots.decoding:
         return False
-    rounded = hasattr(held, "key_scales")
+    rounded = hasattr(cached, "key_scales")
     if rounded and (ranks or parts.cap or not attention_fp8.reads(attention, parts.heads[0], hidden.dtype)):
         return False
     if 0 < parts.unscaled < cache.length:  # a later token's queries are scaled
@@ -321,7 +321,7 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
         return False
     if parts.heads[0] is not None and not parts.rotated:
         return False
-    if ranks and not parts.plain():
+    if ranks and not parts.can_be_shared():
         return False
     normed = parts.shifts[0] is not None  # no kernel of one token with quantized weights computes a LayerNorm
     if parts.experts is not None:
@@ -350,10 +350,10 @@ def layer(
     parts = describe(module)
     if not parts.rotated:
         cos, sin = None, None
-    held = cache.layers[parts.attention.layer_idx]
+    cached = cache.layers[parts.attention.layer_idx]
     matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
     if hasattr(parts.products[1], "add_up"):
-        return shared_layer(module, parts, hidden, held, cos, sin, matrices)
+        return shared_layer(module, parts, hidden, cached, cos, sin, matrices)
     more: dict[str, object] = {
         name: getattr(parts, name) for name in ("gelu", "offset", "gated", "gain", "cap", "rotated", "pairs")
     }
@@ -363,8 +363,8 @@ def layer(
         more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
         more["between"] = list(experts.gate_of(parts.experts, factor))
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
-    told = getattr(router, "told", None) if hidden.shape[0] == 1 else None  # by whom this token's way is followed
-    if told is not None:
+    report = getattr(router, "told", None) if hidden.shape[0] == 1 else None  # where somebody follows its choices
+    if report is not None:
         number = router.weight.shape[0] + (len(parts.products) > 4)
         more["scored"] = torch.empty(number, dtype=torch.float32, device=hidden.device)
 
@@ -373,12 +373,12 @@ def layer(
             hidden,
             cos,
             sin,
-            held.keys,
-            held.values,
-            getattr(held, "key_scales", None),
-            getattr(held, "value_scales", None),
-            held.slots.current,
-            held.slots.filled,
+            cached.keys,
+            cached.values,
+            getattr(cached, "key_scales", None),
+            getattr(cached, "value_scales", None),
+            cached.slots.current,
+            cached.slots.filled,
             weights,
             scales,
             biases,
@@ -387,7 +387,7 @@ def layer(
             parts.heads,
             parts.eps,
             parts.attention.scaling,
-            getattr(held.slots, "turns", None),
+            getattr(cached.slots, "turns", None),
             getattr(parts.attention, "sinks", None),
             **more,
         )
@@ -400,8 +400,8 @@ def layer(
                 del module.forward
                 return expected
     out = run()
-    if told is not None:
-        told(more["scored"])
+    if report is not None:
+        report(more["scored"])
     return out
 
 
@@ -416,7 +416,7 @@ def shared_layer(
     module: nn.Module,
     parts: Parts,
     hidden: torch.Tensor,
-    held: object,
+    cached: object,
     cos: torch.Tensor,
     sin: torch.Tensor,
     matrices: list[tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]],
@@ -431,10 +431,10 @@ def shared_layer(
         hidden,
         cos,
         sin,
-        held.keys,
-        held.values,
-        held.slots.current,
-        held.slots.filled,
+        cached.keys,
+        cached.values,
+        cached.slots.current,
+        cached.slots.filled,
         weights,
         scales,
         biases,
@@ -443,7 +443,7 @@ def shared_layer(
         parts.eps,
         parts.attention.scaling,
         first,
-        getattr(held.slots, "turns", None),
+        getattr(cached.slots, "turns", None),
         getattr(parts.attention, "sinks", None),
     )
     middle = add_up(output, part)
