@@ -41,7 +41,7 @@ WHOLE = {
     "seed_oss": Whole("SeedOss"),
     "smollm3": Whole("SmolLM3"),
 }
-"""By model type. What else a layer has is read from its modules: `described.py` of the kernels."""
+"""By model type. What else a layer has is read from its modules: `description.py` of the kernels."""
 _OFFERED = ("DecoderLayer", "RotaryEmbedding", "RMSNorm")
 LAYERS = {
     f"{one.prefix}{kind}": layer

@@ -40,6 +40,12 @@ def kernels() -> Any:
     return get_local_kernel(BUNDLED / "matvec")
 
 
+@pytest.fixture(params=[False, True])
+def early(request: pytest.FixtureRequest, kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that wait for the end of their predecessor, and kernels that are launched before it."""
+    monkeypatch.setattr(kernels.parts, "EARLY", request.param)
+
+
 @pytest.fixture(scope="session")
 def few_layers(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Qwen3-0.6B with 4 of its layers: what compiles, or launches kernels one by one, takes a seventh of the time."""

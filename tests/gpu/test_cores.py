@@ -40,15 +40,14 @@ def error_of_rows(kernels: Any, kind: str, rows: int, columns: int, ride: str, *
 
 @pytest.mark.parametrize("kind", ["int8", "fp8"])
 @pytest.mark.parametrize("how", CUTS)
-@pytest.mark.parametrize("early", [False, True])
-def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: dict[str, int], early: bool) -> None:
+@pytest.mark.usefixtures("early")
+def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: dict[str, int]) -> None:
     import torch
 
     torch.manual_seed(0)
-    early = early and kernels.products.can_be_early()
     for rows, columns, ride in ((100, 4096, ""), (37, 4096, "nbr"), (64, 4096, "nbrg"), (33, 14336, "nbr")):
         cut = how if columns == 4096 else how | {"CHUNKS": min(how["CHUNKS"], 2)}
-        found = error_of_rows(kernels, kind, rows, columns, ride, tuned=cut, early=early)
+        found = error_of_rows(kernels, kind, rows, columns, ride, tuned=cut)
         assert found < 2e-5, (rows, columns, ride, found)
 
 
@@ -68,9 +67,9 @@ def test_other_cards_choose_from_what_multiplies_a_matrix(kernels: Any) -> None:
     import torch
 
     def ways(dtype: torch.dtype, columns: int) -> set[str]:
-        return set(kernels.products.ways(torch.empty(1, columns, dtype=dtype)))
+        return set(kernels.settings.ways(torch.empty(1, columns, dtype=dtype)))
 
-    every, cores = set(kernels.products.WAYS), set(kernels.products.CORE_WAYS)
+    every, cores = set(kernels.settings.WAYS), set(kernels.settings.CORE_WAYS)
     assert ways(torch.bfloat16, 4096) == every
     assert ways(torch.int8, 4096) == every | cores
     assert ways(torch.int8, 96) == every
@@ -78,20 +77,17 @@ def test_other_cards_choose_from_what_multiplies_a_matrix(kernels: Any) -> None:
 
 
 @pytest.mark.parametrize("how", CUTS)
-@pytest.mark.parametrize("early", [False, True])
-def test_tiles_are_multiplied_however_they_are_cut(kernels: Any, how: dict[str, int], early: bool) -> None:
+@pytest.mark.usefixtures("early")
+def test_tiles_are_multiplied_however_they_are_cut(kernels: Any, how: dict[str, int]) -> None:
     import torch
 
     torch.manual_seed(0)
-    early = early and kernels.products.can_be_early()
     for columns in (4096, 14336):
         tiles, scales, plain = packed(144, columns)
         most = 2 if columns == 14336 or how["num_warps"] == 8 else 4
         cut = how | {"CHUNKS": min(how["CHUNKS"], most if columns == 4096 else 1)}
         for ride in RIDES:
-            found = product_error(
-                kernels.tiles.product, tiles, scales, plain, ride, torch.float32, tuned=cut, early=early
-            )
+            found = product_error(kernels.tiles.product, tiles, scales, plain, ride, torch.float32, tuned=cut)
             assert found < 2e-5, ride
 
 

@@ -82,10 +82,8 @@ class Mixture:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("early", [False, True])
-def test_one_token_is_computed_as_in_double_precision(
-    kernels: Any, kind: str, shape: tuple[int, ...], early: bool
-) -> None:
+@pytest.mark.usefixtures("early")
+def test_one_token_is_computed_as_in_double_precision(kernels: Any, kind: str, shape: tuple[int, ...]) -> None:
     """Router, choice of experts, activation and weighted sum, with the norm before and the residual after."""
     import torch
 
@@ -98,18 +96,18 @@ def test_one_token_is_computed_as_in_double_precision(
     scores = weight.double() @ normed + bias.double()
     best, chosen = scores.topk(top)
     wanted = made(normed[None], chosen[None], best.softmax(0)[None])[0]
-    logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per, early=early)
+    logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per)
     torch.testing.assert_close(logits.double(), scores, atol=1e-4, rtol=1e-4)
     out = torch.full((hidden,), float("nan"), device="cuda")
-    how = kernels.described.Routing(top), kernels.experts.Gate(*made.gate)
-    vector = kernels.experts.up(*vector, logits, made.parts[0], *how, early=early)
-    kernels.experts.down(*vector, logits, made.parts[1], *how, x, out, early=early)
+    how = kernels.description.Routing(top), kernels.experts.Gate(*made.gate)
+    vector = kernels.experts.up(*vector, logits, made.parts[0], *how)
+    kernels.experts.down(*vector, logits, made.parts[1], *how, x, out)
     assert float((out.double() - x.double() - wanted).norm() / wanted.norm()) < 2e-4
 
 
 @pytest.mark.parametrize("kind", ["mxfp4", "bfloat16"])
-@pytest.mark.parametrize("early", [False, True])
-def test_few_programs_compute_what_many_do(kernels: Any, kind: str, early: bool) -> None:
+@pytest.mark.usefixtures("early")
+def test_few_programs_compute_what_many_do(kernels: Any, kind: str) -> None:
     """Programs that handle several groups of rows, some one more than others, and load ahead: bit by bit the same."""
     import torch
 
@@ -118,13 +116,13 @@ def test_few_programs_compute_what_many_do(kernels: Any, kind: str, early: bool)
     per = kernels.experts.per_word(made.parts[0][0])
     x, norm = torch.randn(hidden, device="cuda", dtype=made.dtype), torch.rand(hidden, device="cuda") + 0.5
     weight, bias = (torch.randn(*size, device="cuda", dtype=made.dtype) / 9 for size in ((experts, hidden), (experts,)))
-    logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per, early=early)
-    found, chosen = [], (kernels.described.Routing(top), kernels.experts.Gate(*made.gate))
-    for programs, stages in ((kernels.products.ONCE, 1), (3, 1), (3, 3), (7, 4)):
+    logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per)
+    found, chosen = [], (kernels.description.Routing(top), kernels.experts.Gate(*made.gate))
+    for programs, stages in ((kernels.settings.ONCE, 1), (3, 1), (3, 3), (7, 4)):
         out = torch.full((hidden,), float("nan"), device="cuda")
         how = {"R": 2, "num_warps": 8, "STAGES": stages, "CTAS": programs}
-        middle = kernels.experts.up(*vector, logits, made.parts[0], *chosen, early=early, tuned=how)
-        kernels.experts.down(*middle, logits, made.parts[1], *chosen, x, out, early=early, tuned=how)
+        middle = kernels.experts.up(*vector, logits, made.parts[0], *chosen, tuned=how)
+        kernels.experts.down(*middle, logits, made.parts[1], *chosen, x, out, tuned=how)
         found.append(out)
     assert not found[0].isnan().any()
     assert all(torch.equal(found[0], out) for out in found[1:])
@@ -179,7 +177,7 @@ def test_a_tie_takes_the_first_and_a_step_can_be_replayed(kernels: Any, kind: st
     x, norm = torch.randn(2880, device="cuda", dtype=made.dtype), torch.ones(2880, device="cuda")
     weight, bias = torch.zeros(32, 2880, device="cuda", dtype=made.dtype), torch.zeros(32, device="cuda")
     bias[[3, 9, 17, 20, 31]] = 2.0
-    out, how = torch.empty(2880, device="cuda"), (kernels.described.Routing(4), kernels.experts.Gate(*made.gate))
+    out, how = torch.empty(2880, device="cuda"), (kernels.description.Routing(4), kernels.experts.Gate(*made.gate))
 
     def run() -> None:
         logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per)
@@ -230,7 +228,7 @@ def test_a_router_and_its_experts_are_those_of_transformers(
         normed = hidden * torch.rsqrt(hidden.square().mean(-1, keepdim=True) + 1e-5) * norm
         _, shares, chosen = router(normed[None])
         wanted = mixture.experts(normed, chosen, shares)
-        routing, parts = kernels.described.routing_of(router), kernels.experts.of(mixture.experts)
+        routing, parts = kernels.description.routing_of(router), kernels.experts.of(mixture.experts)
         gate = kernels.experts.gate_of(mixture.experts, getattr(router, "routed_scaling_factor", 1.0))
         beside = getattr(router, "e_score_correction_bias", None)
         found = torch.full_like(hidden, float("nan"))

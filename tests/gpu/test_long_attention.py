@@ -116,7 +116,7 @@ def test_long_attention_is_that_of_double_precision(
 
     heads, group, size, _, used, _ = shape
     monkeypatch.setattr(kernels.attention, "BY_WARPS", False)
-    calls = counted(kernels.long, monkeypatch)
+    calls = counted(kernels.attention_long, monkeypatch)
     given = case(shape, dtype)
     before = given["keys"].clone(), given["values"].clone()
     norms = tuple(torch.randn(size, device="cuda", dtype=getattr(torch, dtype)) for _ in range(2))

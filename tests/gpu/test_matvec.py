@@ -91,7 +91,7 @@ def test_a_product_after_a_layer_norm_is_that_of_double_precision(
         if acted:
             expected = torch.nn.functional.gelu(expected, approximate="tanh") if gelu else expected * expected.sigmoid()
         expected += residual.double()
-        for how in (None, *kernels.products.WAYS.values()):
+        for how in (None, *kernels.settings.WAYS.values()):
             out = torch.full((rows,), float("nan"), device="cuda", dtype=kind)
             kernels.products.product(
                 x[0],
@@ -108,7 +108,7 @@ def test_a_product_after_a_layer_norm_is_that_of_double_precision(
             )
             error = float((out.double() - expected[0, 0]).norm() / expected[0, 0].norm())
             assert error < limit, (how, acted, gelu, error)
-        out = kernels.rows.product(normed.to(kind), w, bias, residual, gelu=gelu, acted=acted)
+        out = kernels.rows.product(normed.to(kind), w, bias=bias, residual=residual, gelu=gelu, acted=acted)
         assert float((out.double() - expected).norm() / expected.norm()) < limit
 
 
@@ -123,9 +123,9 @@ def test_a_product_adds_up_its_vector_as_a_kernel_of_its_own_does(kernels: Any, 
     w = torch.randn(2 * 6912, 1152, device="cuda", dtype=kind) * 0.05
     if not kernels.products.sums(w, None, True):
         pytest.skip("this card's settings are measured, and none of those tried adds up its vector")
-    middle, sums = (torch.full_like(old, float("nan")) for _ in range(2))
+    sums = torch.full_like(old, float("nan"))
     out, both = (torch.full((6912,), float("nan"), device="cuda", dtype=kind) for _ in range(2))
-    kernels.products.add_norm(part, norm, old, middle, 1e-6, 1.0)
+    middle = kernels.rows.norm(part, norm, 1e-6, 1.0, old)
     more = {"norm": after, "eps": 1e-6, "gated": True, "gelu": True, "offset": 1.0}
     kernels.products.product(middle, w, out, **more)
     for _ in range(3):
@@ -146,14 +146,14 @@ def test_a_product_that_cannot_add_up_its_vector_says_so(kernels: Any) -> None:
     {"BN": 1, "STAGES": 3, "CTAS": 8, "num_warps": 4}, {"BN": 8, "STAGES": 2, "CTAS": 264, "num_warps": 8},
     {"BN": 8, "BK": 128, "STAGES": 4, "AHEAD": 64, "num_warps": 2}, {"ROWS": 2, "num_warps": 4},
 ])  # fmt: skip
+@pytest.mark.usefixtures("early")
 def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int]) -> None:
     import torch
 
     x, w = torch.randn(384, device="cuda"), torch.randn(77, 384, device="cuda")
     out = torch.full((77,), float("nan"), device="cuda")
-    for early in (False, True):
-        kernels.products.product(x, w, out, tuned=how, early=early)
-        assert torch.allclose(out.double(), w.double() @ x.double(), rtol=1e-4, atol=1e-4)
+    kernels.products.product(x, w, out, tuned=how)
+    assert torch.allclose(out.double(), w.double() @ x.double(), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("architecture", MODELS)
@@ -180,18 +180,18 @@ def test_a_card_that_nothing_was_swept_on_measures_and_keeps_what_it_found(
 
     from tests.support.decode_loop import greedy
 
-    expected, model, products = greedy(build("qwen3"), prompt(9)), with_kernels(build("qwen3")), kernels.products
+    expected, model, settings = greedy(build("qwen3"), prompt(9)), with_kernels(build("qwen3")), kernels.settings
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(products, "SWEPT", ())
-    monkeypatch.setattr(products, "CHOSEN", {})
+    monkeypatch.setattr(settings, "SWEPT", ())
+    monkeypatch.setattr(settings, "CHOSEN", {})
     assert torch.equal(Maker(model, 60)(prompt(9)), expected)
-    chosen = dict(products.CHOSEN)
+    chosen = dict(settings.CHOSEN)
     assert len(chosen) == 5
-    assert all(len(took_us) == len(products.WAYS) for _, took_us in chosen.values())
-    monkeypatch.setattr(products, "CHOSEN", {})
-    monkeypatch.setattr(kernels.kept, "measured", lambda ways, run: pytest.fail("measured again"))
+    assert all(len(took_us) == len(settings.WAYS) for _, took_us in chosen.values())
+    monkeypatch.setattr(settings, "CHOSEN", {})
+    monkeypatch.setattr(kernels.settings, "measured", lambda ways, run: pytest.fail("measured again"))
     assert torch.equal(Maker(model, 60)(prompt(9)), expected)
-    assert chosen == products.CHOSEN
+    assert chosen == settings.CHOSEN
 
 
 @pytest.mark.parametrize(("megabytes", "expected"), [(256, "slower alone"), (1, "faster alone")])
@@ -207,14 +207,15 @@ def test_the_ways_of_a_layer_are_chosen_by_its_time_unless_it_stays_in_the_cache
     cycles = {"faster alone": 200_000, "slower alone": 20_000, "far": 0}
     for again in (False, True):
         chosen: dict[Any, Any] = {}
+        monkeypatch.setattr(kernels.settings, "CHOSEN", chosen)
 
         def run(chosen: dict[Any, Any] = chosen) -> None:
             chosen.setdefault(key, ("faster alone", alone))
             torch.cuda._sleep(cycles[chosen[key][0]])
 
         if again:
-            monkeypatch.setattr(kernels.kept, "measured", lambda ways, run: pytest.fail("measured again"))
-        kernels.kept.settle(weights, chosen, dict.fromkeys(alone, 0), run)
+            monkeypatch.setattr(kernels.settings, "measured", lambda ways, run: pytest.fail("measured again"))
+        kernels.settings.settle_layer(weights, dict.fromkeys(alone, 0), run)
         assert chosen == {key: (expected, alone)}
 
 
@@ -242,22 +243,22 @@ def test_captured_batches_with_the_kernels_have_the_texts_of_generate(
 
     plain, model = build(architecture), with_kernels(build(architecture))
     asked = prompt(20, 3, padded=4)
-    expected, rows = greedy(plain, asked), kernels.rows
+    expected, settings = greedy(plain, asked), kernels.settings
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    rows.CHOSEN.clear()
+    settings.CHOSEN.clear()
     assert torch.equal(Maker(model, 60)(asked), expected)
-    chosen = dict(rows.CHOSEN)
+    chosen = dict(settings.CHOSEN)
     assert {key[1] for key in chosen} == {3}
     assert len(chosen) >= 4
-    assert all(rows.LIBRARY in took_us and len(took_us) > 1 for _, took_us in chosen.values())
-    monkeypatch.setattr(kernels.kept, "measured", lambda ways, run: pytest.fail("measured again"))
-    rows.CHOSEN.clear()
+    assert all(settings.LIBRARY in took_us and len(took_us) > 1 for _, took_us in chosen.values())
+    monkeypatch.setattr(kernels.settings, "measured", lambda ways, run: pytest.fail("measured again"))
+    settings.CHOSEN.clear()
     assert torch.equal(Maker(model, 60)(asked), expected)
-    assert chosen == rows.CHOSEN
-    for way in rows.WAYS:
-        rows.CHOSEN.update({key: (way, took_us) for key, (_, took_us) in chosen.items() if way in took_us})
+    assert chosen == settings.CHOSEN
+    for way in settings.TILES:
+        settings.CHOSEN.update({key: (way, took_us) for key, (_, took_us) in chosen.items() if way in took_us})
         assert torch.equal(Maker(model, 60)(asked), expected), way
-    rows.CHOSEN.clear()
+    settings.CHOSEN.clear()
 
 
 @pytest.mark.parametrize("packed", ["", "int8", "float8_e4m3fn"])
@@ -288,15 +289,14 @@ def test_products_of_several_rows_are_those_of_double_precision(
             first, second = expected.chunk(2, -1)
             act = torch.nn.functional.gelu(first, approximate="tanh") if gelu else torch.nn.functional.silu(first)
             expected = act * second
-        residual = random(count, rows)
+        residual, of_used = random(count, rows), None if scale is None else scale[:used]
+        fused = kernels.parts.Fused(scale=of_used, bias=bias[:used], residual=residual, gated=gated, gelu=gelu)
         expected += residual.double()
-        for way, how in kernels.rows.WAYS.items():
+        for way, how in kernels.settings.TILES.items():
             try:
-                out = kernels.rows.by_tiles(
-                    x, w[:used], bias[:used], residual, gated, gelu, how, scale=None if scale is None else scale[:used]
-                )
+                out = kernels.rows.by_tiles(x, w[:used], fused, how)
             except OutOfResources:
-                continue  # a multiprocessor holds less: `kept.measured` leaves such a way out too
+                continue  # a multiprocessor holds less: `settings.measured` leaves such a way out too
             error = float((out.double() - expected).norm() / expected.norm())
             assert error < limit, (way, gated, gelu, error)
 
@@ -314,10 +314,10 @@ def test_int8_of_torchao_is_read_as_it_is(kernels: Any, texts: int) -> None:
         quantize_(model.model, Int8WeightOnlyConfig(set_inductor_config=False))
         return model
 
-    kernels.rows.CHOSEN.clear()
+    kernels.settings.CHOSEN.clear()
     asked = prompt(9, texts)
     assert torch.equal(Maker(with_kernels(packed()), 60)(asked), greedy(packed(), asked))
-    eight_bits = [key for key in kernels.rows.CHOSEN if key[-1] == "torch.int8"]
+    eight_bits = [key for key in kernels.settings.CHOSEN if key[-1] == "torch.int8"]
     assert len(eight_bits) == (4 if texts > 1 else 0)
 
 

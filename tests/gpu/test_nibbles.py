@@ -87,14 +87,13 @@ def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns:
 
 
 @pytest.mark.parametrize("how", CUTS)
-@pytest.mark.parametrize("early", [False, True])
-def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:
+@pytest.mark.usefixtures("early")
+def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int]) -> None:
     import torch
 
-    early = early and kernels.products.can_be_early()
     made = read(kernels, linear(144, 1088, "nf4", True, torch.bfloat16))
     for ride in ("", "nbr", "nbrg"):
-        assert product_error(kernels.nibbles.product, *made, ride, torch.bfloat16, tuned=how, early=early) < 1e-2
+        assert product_error(kernels.nibbles.product, *made, ride, torch.bfloat16, tuned=how) < 1e-2
 
 
 def test_other_blocks_and_scales_elsewhere_are_left_to_bitsandbytes(kernels: Any) -> None:

@@ -14,11 +14,10 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarni
 
 SWITCHES = [
     ("attention", "FOLDED", False),
-    ("attention", "JOINED", False),
     ("attention", "NUMBERS", 4096),
     ("attention", "BY_WARPS", False),
     ("attention", "WARPS", 2),
-    ("ops", "MAX_PREFETCH_BYTES", 0),
+    ("decoder_layer", "MAX_PREFETCH_BYTES", 0),
     ("steps", "ENDS", False),
     ("steps", "ROTATES", False),
 ]

@@ -185,7 +185,7 @@ _NOT_READ = blocked(
     _not_read,
     "The attention of kernels=local reads 8 bits from compute capability 8.9 on, in models of 16 bits with "
     "heads of 32, 64 or 128 numbers and fewer than 16 queries for each KV head.",
-    "presets/kernels/matvec: eight_bits.reads",
+    "presets/kernels/matvec: attention_fp8.reads",
     fix=(("cache", "static"),),
 )
 

@@ -99,7 +99,8 @@ def test_continuous_batching_is_transformers_own_call() -> None:
 
 @pytest.mark.parametrize("batching", ["continuous,page_size=16", "static,batch_order=sorted"])
 def test_an_arm_of_many_requests_reads_prompts_by_the_library(batching: str) -> None:
-    text = short(f"dtype=float32,batching={batching}", prompt="", prompt_tokens=40, max_new_tokens=24)
+    random = resolve("random:pocket")
+    text = short(f"dtype=float32,batching={batching}", given=random, prompt="", prompt_tokens=40, max_new_tokens=24)
     compile(text, "script.py", "exec")
     assert ("batching=" in text) is ("continuous" in batching) is ("tokendyno batch" not in text)
     assert "max_length=64" in text and text.count("\n") <= MOST_LINES and "batch_order" not in text

@@ -1,5 +1,22 @@
-"""Single-token decoding on NVIDIA GPUs: matrix-vector products, and a whole decoder layer of them."""
+"""Decoding on NVIDIA GPUs: matrix-vector products, and whole decoder layers of them. To read in running order:
 
-from . import described, exchange, experts, layers, mixtures, routing
+layers          classes that replace a model's; anything but a token of each of a few texts goes the model's own way
+description     what a decoder layer consists of
+decoder_layer   its steps, a kernel each, and when it can be computed so:
+  ops             queries, keys and values; output projection; gate and up; down: by the kind of the weights
+    products        dense rows, and 8 bits: with `slabs` (shared memory) and `cores` (tensor cores)
+    tiles           torchao's 4 bits, with `core_tiles`
+    nibbles         bitsandbytes' 4 bits
+    rows            several texts at once, and norms
+  attention       rotation, the new key and value, the weighted sum: with `attention_short`, `_long` and `_fp8`
+  routing         which experts a token takes
+  experts         their products for one token, `mixtures` for several
+  exchange        sums over ranks
+steps           before and after all layers: angles, and the next token
+settings        how each kernel is cut and launched
+parts           what kernels share, as `core_parts` and `attention_parts`
+"""
 
-__all__ = ["described", "exchange", "experts", "layers", "mixtures", "routing"]
+from . import description, exchange, experts, layers, mixtures, routing
+
+__all__ = ["description", "exchange", "experts", "layers", "mixtures", "routing"]

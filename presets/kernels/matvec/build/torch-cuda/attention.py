@@ -10,11 +10,11 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import by_warps, carveout, eight_bits, long
+from . import attention_fp8, attention_long, attention_short
+from .attention_parts import Heads, cut, prefer_carveout
 from .parts import angle, can_be_early, leads, partner
 
 FOLDED = True  # False: a second kernel combines the parts
-JOINED = True  # False: the new key is loaded and rotated separately from the queries
 BY_WARPS = True  # False: one kernel for all, on tensor cores
 LONG = True  # False: what programs do not hold at once is read without asking ahead
 NUMBERS, MOST_SLOTS, WARPS = 8192, 128, 4  # of keys in an iteration of a program, its slots at most, and its warps
@@ -22,60 +22,43 @@ MOST_PROGRAMS = 256  # about as many as run at once on an H200: where there woul
 
 
 @triton.jit
-def _turned(
-    at,
-    valid,
-    cos,
-    sin,
-    norm,
-    last_norm,
-    shrink,
-    last_shrink,
-    eps,
-    NORMED: tl.constexpr,
-    WHOLE: tl.constexpr,
-    OFFSET: tl.constexpr,
-    TWO: tl.constexpr,
-    R: tl.constexpr,
-    D: tl.constexpr,
-    ANGLES: tl.constexpr,
-    ROTATED: tl.constexpr,
-    PAIRS: tl.constexpr,
-):
+def _turned(at, valid, cos, sin, norms, shrinks, eps, TWO: tl.constexpr, R: tl.constexpr, H: tl.constexpr):
     """R vectors of D elements, each starting at `at` (R,): normalized if there is a norm, and rotated.
 
-    TWO: the last vector has its own norm; ANGLES: as many as are ROTATED, half as many, each for two, or none: neither
-    ROTATED: dimensions, from the first on, neighbours with each other (PAIRS) or halves
-    WHOLE: each is a part of a vector that is normalized, by `shrink` and with weights that go on from part to part
+    norms, shrinks   of all vectors and, if TWO, of the last. WHOLE: each is a part of a vector, normalized by its
+                     `shrinks` and with weights that go on from part to part
     """
+    D: tl.constexpr = H.D
+    norm, last_norm = norms
+    shrink, last_shrink = shrinks
     side = tl.arange(0, 2)[None, :, None]
     there = side * (D // 2) + tl.arange(0, D // 2)[None, None, :]
     other = (1 - side) * (D // 2) + tl.arange(0, D // 2)[None, None, :]
-    if PAIRS or ROTATED < D:
-        other = partner(there, ROTATED, PAIRS)
+    if H.PAIRS or H.ROTATED < D:
+        other = partner(there, H.ROTATED, H.PAIRS)
     mask = valid[:, None, None]
     here = tl.load(at[:, None, None] + there, mask=mask, other=0.0).to(tl.float32)
     turned = here
-    if ANGLES > 0:
+    if H.ANGLES > 0:
         across = tl.load(at[:, None, None] + other, mask=mask, other=0.0).to(tl.float32)
-        along = tl.load(cos + angle(there, ANGLES, PAIRS)).to(tl.float32)
-        beside = tl.load(sin + angle(there, ANGLES, PAIRS)).to(tl.float32)
-        beside *= tl.where(leads(there, ROTATED, PAIRS), -1.0, 1.0)
-        if ROTATED < D:
-            along = tl.where(there < ROTATED, along, 1.0)
-            beside = tl.where(there < ROTATED, beside, 0.0)
-        if NORMED:
+        along = tl.load(cos + angle(there, H.ANGLES, H.PAIRS)).to(tl.float32)
+        beside = tl.load(sin + angle(there, H.ANGLES, H.PAIRS)).to(tl.float32)
+        beside *= tl.where(leads(there, H.ROTATED, H.PAIRS), -1.0, 1.0)
+        if H.ROTATED < D:
+            along = tl.where(there < H.ROTATED, along, 1.0)
+            beside = tl.where(there < H.ROTATED, beside, 0.0)
+        if H.NORMED:
             last = (tl.arange(0, R) == R - 1)[:, None, None]
-            if WHOLE:  # a row without weights of its own reads the first's
+            if H.WHOLE:  # a row without weights of its own reads the first's
                 own = valid & (tl.arange(0, R) < R - 1) if TWO else valid
                 norm += (tl.where(own, tl.arange(0, R), 0) * D)[:, None, None]
             learned, beyond = tl.load(norm + there), tl.load(norm + other)
             if TWO:
                 learned = tl.where(last, tl.load(last_norm + there), learned)
                 beyond = tl.where(last, tl.load(last_norm + other), beyond)
-            along *= learned.to(tl.float32) + OFFSET
-            beside *= beyond.to(tl.float32) + OFFSET
-            if not WHOLE:
+            along *= learned.to(tl.float32) + H.OFFSET
+            beside *= beyond.to(tl.float32) + H.OFFSET
+            if not H.WHOLE:
                 shrinks = tl.rsqrt(tl.sum(tl.sum(here * here, 2), 1) / D + eps)[:, None, None]
             elif TWO:
                 shrinks = tl.where(last, last_shrink, shrink)
@@ -123,37 +106,26 @@ def tokendyno_attention(
     L,
     eps,
     scaling,
-    G: tl.constexpr,
-    GP: tl.constexpr,
-    HKV: tl.constexpr,
-    D: tl.constexpr,
-    ANGLES: tl.constexpr,
-    ROTATED: tl.constexpr,
-    PAIRS: tl.constexpr,
-    CAP: tl.constexpr,
-    BT: tl.constexpr,
-    SPLITS: tl.constexpr,
-    AT_ONCE: tl.constexpr,
-    JOINED: tl.constexpr,
-    NORMED: tl.constexpr,
-    WHOLE: tl.constexpr,
-    OFFSET: tl.constexpr,
-    SINKS: tl.constexpr,
-    FOLDED: tl.constexpr,
-    EARLY: tl.constexpr,
+    H: tl.constexpr,
 ):
     """One program handles one KV head and one part of the slots of one text, the third axis of the grid.
 
     qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head
-    q_norm, k_norm  (D,), or WHOLE, (HKV * G * D,) and (HKV * D,): over all heads; OFFSET is added to their weights
-    sinks         (HKV * G,) or none: a score for each query that takes weight and has no value
-    CAP           of scores (Gemma 2), or 0
+    q_norm, k_norm  (D,), or WHOLE, (HKV * G * D,) and (HKV * D,)
+    sinks         (HKV * G,) or none
     keys, values  (HKV, L, D), with a free slot at `slot`, which is written here; filled: (L,) bool, `slot` included
     parts         (HKV, SPLITS, GP, D) float32: sums of values, weighted relative to the largest score, `tops`
     tops, sums    (HKV, SPLITS, GP) float32: that score, and the sum of the weights
     turns         (HKV,) int32, zero before and after: finished programs of each head. FOLDED: the last writes
                   out (HKV * G * D,), AT_ONCE queries at a time
     """
+    G: tl.constexpr = H.G
+    GP: tl.constexpr = H.GP
+    HKV: tl.constexpr = H.HKV
+    D: tl.constexpr = H.D
+    BT: tl.constexpr = H.BT
+    SPLITS: tl.constexpr = H.SPLITS
+    AT_ONCE: tl.constexpr = H.AT_ONCE
     R: tl.constexpr = 16  # rows of the tensor cores' smallest product; G of them are queries
     head, split, text = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     dims, group = tl.arange(0, D), tl.arange(0, R)
@@ -161,107 +133,53 @@ def tokendyno_attention(
     base = lane.to(tl.int64) * L * D
     qkv += text * (G + 2) * HKV * D
     out += text * G * HKV * D
-    cos += text * ANGLES
-    sin += text * ANGLES
+    cos += text * H.ANGLES
+    sin += text * H.ANGLES
     filled += text * L
     span = tl.cdiv(tl.cdiv(L, SPLITS), BT) * BT
     begin = split * span
     end = tl.minimum(begin + span, L)
-    if EARLY:
+    if H.EARLY:
         gdc_launch_dependents()
     here = tl.load(slot)  # written by the first kernels of this step, not by the predecessor
     places = begin + tl.arange(0, BT)
     seen = tl.load(filled + places, mask=places < end, other=0).to(tl.int1) & (places != here)
     key = tl.load(keys + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0)
     value = tl.load(values + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0)
-    if EARLY:
+    if H.EARLY:
         gdc_wait()
     ours = qkv + (HKV * G + head) * D
     new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
     q_shrink, k_shrink = 1.0, 1.0
-    if WHOLE:
-        q_shrink, k_shrink = _shrink(qkv, eps, HKV * G * D), _shrink(qkv + HKV * G * D, eps, HKV * D)
+    if H.WHOLE:
+        N: tl.constexpr = HKV * G * D
+        q_shrink, k_shrink = _shrink(qkv, eps, N), _shrink(qkv + N, eps, HKV * D)
         q_norm += head * G * D
         k_norm += head * D
-    if JOINED:  # the new key is one more vector: loading it after the queries would take as long again
+    if G < R:  # the new key is one more vector: loading it after the queries would take as long again
         is_key = group == R - 1
         at = qkv + tl.where(is_key, HKV * G + head, head * G + group) * D
-        query = _turned(
-            at,
-            (group < G) | is_key,
-            cos,
-            sin,
-            q_norm,
-            k_norm,
-            q_shrink,
-            k_shrink,
-            eps,
-            NORMED,
-            WHOLE,
-            OFFSET,
-            True,
-            R,
-            D,
-            ANGLES,
-            ROTATED,
-            PAIRS,
-        )
+        norms, shrinks = (q_norm, k_norm), (q_shrink, k_shrink)
+        query = _turned(at, (group < G) | is_key, cos, sin, norms, shrinks, eps, True, R, H)
         new_key = tl.sum(tl.where(is_key[:, None], query, 0.0), 0)[None, :]
     else:
-        query = _turned(
-            qkv + (head * G + group) * D,
-            group < G,
-            cos,
-            sin,
-            q_norm,
-            q_norm,
-            q_shrink,
-            q_shrink,
-            eps,
-            NORMED,
-            WHOLE,
-            OFFSET,
-            False,
-            R,
-            D,
-            ANGLES,
-            ROTATED,
-            PAIRS,
-        )
-        one = tl.full((1,), 1, tl.int1)
-        new_key = _turned(
-            ours + tl.arange(0, 1),
-            one,
-            cos,
-            sin,
-            k_norm,
-            k_norm,
-            k_shrink,
-            k_shrink,
-            eps,
-            NORMED,
-            WHOLE,
-            OFFSET,
-            False,
-            1,
-            D,
-            ANGLES,
-            ROTATED,
-            PAIRS,
-        )
+        at, norms, shrinks = qkv + (head * G + group) * D, (q_norm, q_norm), (q_shrink, q_shrink)
+        query = _turned(at, group < G, cos, sin, norms, shrinks, eps, False, R, H)
+        one, norms, shrinks = tl.full((1,), 1, tl.int1), (k_norm, k_norm), (k_shrink, k_shrink)
+        new_key = _turned(ours + tl.arange(0, 1), one, cos, sin, norms, shrinks, eps, False, 1, H)
     new_key = new_key.to(keys.dtype.element_ty)
     top = tl.full((R,), float("-inf"), tl.float32)
     total = tl.zeros((R,), tl.float32)
     mixed = tl.zeros((R, D), tl.float32)
-    if SINKS:  # those of the first part: a score of their own, before any token's
+    if H.SINKS:  # those of the first part: a score of their own, before any token's
         own = (group < G) & (split == 0)
         top = tl.load(sinks + head * G + group, mask=own, other=float("-inf")).to(tl.float32)
         total += tl.where(own, 1.0, 0.0)
     if (here >= begin) & (here < end):  # the new token is in this part: attended to first, and written
         tl.store(keys + base + here * D + dims[None, :], new_key)
         tl.store(values + base + here * D + dims, new_value)
-        score = _capped(tl.sum(query * new_key.to(tl.float32), 1) * scaling, CAP)
-        if SINKS:
+        score = _capped(tl.sum(query * new_key.to(tl.float32), 1) * scaling, H.CAP)
+        if H.SINKS:
             best = tl.maximum(top, score)
             weight = tl.exp(score - best)
             total = total * tl.exp(top - best) + weight
@@ -280,7 +198,7 @@ def tokendyno_attention(
             value = tl.load(
                 values + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0
             )
-        scores = _capped(tl.dot(query, tl.trans(key), input_precision="ieee") * scaling, CAP)
+        scores = _capped(tl.dot(query, tl.trans(key), input_precision="ieee") * scaling, H.CAP)
         scores = tl.where(seen[None, :], scores, float("-inf"))
         best = tl.maximum(top, tl.max(scores, 1))
         safe = tl.where(best == float("-inf"), 0.0, best)
@@ -297,7 +215,7 @@ def tokendyno_attention(
         tl.store(parts + line[:, None] * D + dims[None, :], mixed, mask=(group < GP)[:, None])
         tl.store(tops + line, top, mask=group < GP)
         tl.store(sums + line, total, mask=group < GP)
-        if FOLDED:
+        if H.FOLDED:
             tl.debug_barrier()  # all stores of the program precede the increment of the counter
             if tl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
                 tl.store(turns + lane, 0)
@@ -317,22 +235,15 @@ def tokendyno_attention(
 
 
 @triton.jit
-def tokendyno_attention_whole(
-    parts,
-    tops,
-    sums,
-    out,
-    G: tl.constexpr,
-    GP: tl.constexpr,
-    D: tl.constexpr,
-    SPLITS: tl.constexpr,
-    EARLY: tl.constexpr,
-):
+def tokendyno_attention_whole(parts, tops, sums, out, H: tl.constexpr):
     """Combines the parts, one program per query head of each text."""
+    G: tl.constexpr = H.G
+    D: tl.constexpr = H.D
+    SPLITS: tl.constexpr = H.SPLITS
     query = tl.program_id(0)
-    lines = (query // G * SPLITS + tl.arange(0, SPLITS)) * GP + query % G
+    lines = (query // G * SPLITS + tl.arange(0, SPLITS)) * H.GP + query % G
     dims = tl.arange(0, D)
-    if EARLY:
+    if H.EARLY:
         gdc_launch_dependents()
         gdc_wait()
     pieces = tl.load(parts + lines[:, None] * D + dims[None, :])
@@ -342,23 +253,17 @@ def tokendyno_attention_whole(
     tl.store(out + query * D + dims, tl.sum(pieces * shares[:, None], 0).to(out.dtype.element_ty))
 
 
-def _cut(
-    heads: int, group: int, length: int, size: int, whole: bool, splits: int, block: int, warps: int
-) -> tuple[bool, int, int, int]:
-    """Whether `by_warps` attends, the parts of the slots, the slots of an iteration and the warps of a program.
-
-    heads: KV heads of all texts; splits, block and warps: as asked for, or 0
-    """
+def _cut(heads: int, group: int, length: int, size: int, whole: bool) -> tuple[bool, int, int, int]:
+    """Whether `attention_short` attends, the parts of the slots, the slots of an iteration and the warps of a program.
+    heads: KV heads of all texts."""
     most = max(1, min(32, MOST_PROGRAMS // heads))
-    if BY_WARPS and not whole and by_warps.fits(group, size):
-        slots, number = by_warps.BLOCKS[size]
-        slots = block or slots
-        parts = splits or min(most, triton.cdiv(length, slots))
+    if BY_WARPS and not whole and attention_short.fits(group, size):
+        slots, warps = attention_short.BLOCKS[size]
+        parts = min(most, triton.cdiv(length, slots))
         if parts * slots >= length:
-            return True, parts, slots, warps or number
-    slots = block or min(MOST_SLOTS, NUMBERS // size)
-    parts = splits or triton.next_power_of_2(min(most, triton.cdiv(length, slots)))
-    return False, parts, slots, warps or WARPS
+            return True, parts, slots, warps
+    slots = min(MOST_SLOTS, NUMBERS // size)
+    return False, triton.next_power_of_2(min(most, triton.cdiv(length, slots))), slots, WARPS
 
 
 def attend(
@@ -374,10 +279,6 @@ def attend(
     q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None,
     eps: float = 0.0,
-    early: bool | None = None,
-    splits: int = 0,
-    block: int = 0,
-    warps: int = 0,
     turns: torch.Tensor | None = None,
     sinks: torch.Tensor | None = None,
     offset: float = 0.0,
@@ -400,21 +301,21 @@ def attend(
     key_scales, value_scales   (B, HKV, L) float32, of keys and values in float8_e4m3fn, read and written
     l1_next  the next product needs L1, of which programs with much shared memory leave little
     """
-    early = can_be_early() if early is None else early
+    early = can_be_early()
     if cos is None and q_norm is not None:
         raise ValueError("Heads are normalized only where they are rotated.")
     texts, kv_heads, length, size = keys.shape
     group = qkv.numel() // texts // size // kv_heads - 2
     padded = triton.next_power_of_2(group)
     whole = q_norm is not None and q_norm.numel() != size
-    few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole or cap > 0, splits, block, warps)
+    few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole or cap > 0)
     rounded = key_scales is not None
-    far = rounded or (LONG and not cap and long.fits(group, size, keys.dtype, whole))
+    in_blocks = attention_fp8 if rounded else attention_long
+    far = rounded or (LONG and not cap and attention_long.fits(group, size, keys.dtype, whole))
     if few and far and not rounded:  # queries with programs of their own, as far as all run at once
         far = texts * kv_heads * group * splits > MOST_PROGRAMS
     if far:
-        cut = eight_bits.cut if rounded else long.cut
-        few, (splits, block) = False, cut(texts * kv_heads, length, size)
+        few, (splits, block) = False, cut(texts * kv_heads, length, size, in_blocks.BLOCK, in_blocks.MOST_PROGRAMS)
     counters = texts * kv_heads * (group if few else 1)
     folded = FOLDED and size < 256 and turns is not None and turns.numel() >= counters
     if few and not folded:
@@ -437,52 +338,34 @@ def attend(
         eps,
         scaling,
     )
-    flags = {
-        "G": group,
-        "GP": padded,
-        "HKV": kv_heads,
-        "D": size,
-        "ANGLES": 0 if cos is None else cos.shape[-1],
-        "ROTATED": rotated or size,
-        "PAIRS": pairs,
-        "BT": block,
-        "SPLITS": splits,
-        "NORMED": q_norm is not None,
-        "OFFSET": offset,
-        "SINKS": sinks is not None,
-        "FOLDED": folded,
-        "EARLY": early,
-        "launch_pdl": early,
-        "num_warps": warps,
-    }
-    if rounded:
-        eight_bits.attend((*given, key_scales, value_scales), flags, (kv_heads, splits, texts), l1_next)
-    elif far:
-        long.attend(given, flags, (kv_heads, splits, texts), l1_next)
-    elif few:
-        made = by_warps.tokendyno_attention_by_warps[(kv_heads * group, splits, texts)](*given, **flags)
-        carveout.prefer(made, by_warps.CARVEOUT)
-    else:
-        tokendyno_attention[(kv_heads, splits, texts)](
-            *given,
-            AT_ONCE=max(1, min(padded, 8192 // (splits * size))),
-            JOINED=JOINED and group < 16,
-            WHOLE=whole,
-            CAP=cap,
-            **flags,
-        )
-    if folded or splits == 1:
-        return
-    tokendyno_attention_whole[(texts * kv_heads * group,)](
-        parts,
-        tops,
-        sums,
-        out,
+    heads = Heads(
         G=group,
         GP=padded,
+        HKV=kv_heads,
         D=size,
+        ANGLES=0 if cos is None else cos.shape[-1],
+        ROTATED=rotated or size,
+        PAIRS=pairs,
+        BT=block,
         SPLITS=splits,
+        NORMED=q_norm is not None,
+        WHOLE=whole,
+        OFFSET=offset,
+        CAP=cap,
+        SINKS=sinks is not None,
+        FOLDED=folded,
         EARLY=early,
-        launch_pdl=early,
-        num_warps=4,
     )
+    if far:
+        scales = (key_scales, value_scales) if rounded else ()
+        in_blocks.attend((*given, *scales), heads, (kv_heads, splits, texts), l1_next)
+    elif few:
+        grid = (kv_heads * group, splits, texts)
+        made = attention_short.tokendyno_attention_by_warps[grid](*given, H=heads, launch_pdl=early, num_warps=warps)
+        prefer_carveout(made, attention_short.CARVEOUT)
+    else:
+        tokendyno_attention[(kv_heads, splits, texts)](*given, H=heads, launch_pdl=early, num_warps=warps)
+    if not folded and splits > 1:
+        tokendyno_attention_whole[(texts * kv_heads * group,)](
+            parts, tops, sums, out, H=heads, launch_pdl=early, num_warps=4
+        )

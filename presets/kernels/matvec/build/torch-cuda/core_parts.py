@@ -101,44 +101,30 @@ def multiplied(top, bottom, vector, total):
     )
 
 
+def _floats() -> str:
+    """PTX of `multiplied_floats`: a word of each row becomes four float16, two by two, and is multiplied."""
+    lines = [".reg .b16 x, y;", ".reg .b32 e, f, o, p;", ".reg .f32 a, b, c, d;"]
+    for word in range(4):
+        for row, low, high in ((4 + word, "e", "o"), (8 + word, "f", "p")):
+            lines.append(f"mov.b32 {{x, y}}, ${row};")
+            lines += [f"cvt.rn.f16x2.e4m3x2 {low}, x;", f"cvt.rn.f16x2.e4m3x2 {high}, y;"]
+        before = "$20, $21, $22, $23" if word == 0 else "a, b, c, d"
+        after = "$0, $1, $2, $3" if word == 3 else "a, b, c, d"
+        lines.append(
+            f"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{{after}}}, {{e, f, o, p}}, "
+            f"{{${12 + word}, ${16 + word}}}, {{{before}}};"
+        )
+    return "\n".join(["{", *lines, "}"])
+
+
+FLOATS: gl.constexpr = gl.constexpr(_floats())
+
+
 @gluon.jit
 def multiplied_floats(top, bottom, first, second, total):
     """As `multiplied`, of e4m3, which become float16; first, second: two elements each of the vector for a word."""
     return gl.inline_asm_elementwise(
-        """{
-        .reg .b16 x, y;
-        .reg .b32 e, f, o, p;
-        .reg .f32 a, b, c, d;
-        mov.b32 {x, y}, $4;
-        cvt.rn.f16x2.e4m3x2 e, x;
-        cvt.rn.f16x2.e4m3x2 o, y;
-        mov.b32 {x, y}, $8;
-        cvt.rn.f16x2.e4m3x2 f, x;
-        cvt.rn.f16x2.e4m3x2 p, y;
-        mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {a, b, c, d}, {e, f, o, p}, {$12, $16},
-            {$20, $21, $22, $23};
-        mov.b32 {x, y}, $5;
-        cvt.rn.f16x2.e4m3x2 e, x;
-        cvt.rn.f16x2.e4m3x2 o, y;
-        mov.b32 {x, y}, $9;
-        cvt.rn.f16x2.e4m3x2 f, x;
-        cvt.rn.f16x2.e4m3x2 p, y;
-        mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {a, b, c, d}, {e, f, o, p}, {$13, $17}, {a, b, c, d};
-        mov.b32 {x, y}, $6;
-        cvt.rn.f16x2.e4m3x2 e, x;
-        cvt.rn.f16x2.e4m3x2 o, y;
-        mov.b32 {x, y}, $10;
-        cvt.rn.f16x2.e4m3x2 f, x;
-        cvt.rn.f16x2.e4m3x2 p, y;
-        mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {a, b, c, d}, {e, f, o, p}, {$14, $18}, {a, b, c, d};
-        mov.b32 {x, y}, $7;
-        cvt.rn.f16x2.e4m3x2 e, x;
-        cvt.rn.f16x2.e4m3x2 o, y;
-        mov.b32 {x, y}, $11;
-        cvt.rn.f16x2.e4m3x2 f, x;
-        cvt.rn.f16x2.e4m3x2 p, y;
-        mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {$0, $1, $2, $3}, {e, f, o, p}, {$15, $19}, {a, b, c, d};
-        }""",
+        FLOATS,
         "=f,=f,=f,=f,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,f,f,f,f",
         [top, bottom, first, second, total],
         dtype=gl.float32,
@@ -192,12 +178,12 @@ def parts(columns: int, per_word: int, how: dict[str, int]) -> int:
     return columns // chunk if whole else 0
 
 
-def cut(rows: int, columns: int, per_word: int, how: dict[str, object]) -> tuple[int, dict[str, object]]:
-    """Programs, and what remains of `how`, which has CHUNKS of a part, DEPTH, CTAS, num_warps and flags, with PARTS;
+def cut(rows: int, columns: int, per_word: int, how: dict[str, int]) -> tuple[int, dict[str, object]]:
+    """Programs, and what remains of `how`, which has CHUNKS of a part, DEPTH, CTAS and num_warps, with PARTS;
     ValueError where a row is not made of such parts."""
     found = parts(columns, per_word, how)
     if not found:
         raise ValueError(f"{columns} columns are not parts of {how['CHUNKS']} chunks of {how['num_warps']} warps")
     programs = min(how["CTAS"], triton.cdiv(rows, ROWS))
-    flags = {name: what for name, what in how.items() if name not in ("CTAS", "CENTRED")}
-    return programs, flags | {"PARTS": found, "FULL": rows % ROWS == 0}
+    more = {name: what for name, what in how.items() if name != "CTAS"}
+    return programs, more | {"PARTS": found, "FULL": rows % ROWS == 0}

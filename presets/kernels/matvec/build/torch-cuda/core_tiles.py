@@ -5,14 +5,34 @@ weights becomes two of four bytes, 16 * (value - 8), by three instructions. Sums
 floats when their scale is applied.
 """
 
-import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from .core_parts import MOST, WORDS, cut, digits, prepared
-from .parts import gate
+from .parts import Fused, activated, per_row
+from .settings import Settings
+
+
+def _fours() -> str:
+    """PTX of `_multiplied`: a word of each row becomes two of four bytes, 16 * (value - 8), and is multiplied."""
+    lines = [".reg .b32 a, b, c, d, e, f, o, p;", "mov.b32 a, 0;"]
+    for word in range(4):
+        rows = f"${4 + word}", f"${8 + word}"
+        lines += [f"shl.b32 {to}, {row}, 4;" for to, row in zip("ef", rows, strict=True)]
+        for to, row in zip("efop", ("e", "f", *rows), strict=True):
+            lines.append(f"lop3.b32 {to}, {row}, 0xF0F0F0F0, 0x80808080, 0x6A;")
+        before = "a, a, a, a" if word == 0 else "a, b, c, d"
+        after = "$0, $1, $2, $3" if word == 3 else "a, b, c, d"
+        lines.append(
+            f"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {{{after}}}, {{e, f, o, p}}, "
+            f"{{${12 + 2 * word}, ${13 + 2 * word}}}, {{{before}}};"
+        )
+    return "\n".join(["{", *lines, "}"])
+
+
+FOURS: gl.constexpr = gl.constexpr(_fours())
 
 
 @gluon.jit
@@ -20,38 +40,7 @@ def _multiplied(top, bottom, low, high):
     """16 times (rows - 8) times vector: of a lane four words of a row and of the row 8 below it; low, high: a digit of
     the vector for the even and odd four bits of the first word, of the second; of the third, of the fourth."""
     return gl.inline_asm_elementwise(
-        """{
-        .reg .b32 a, b, c, d, e, f, o, p;
-        mov.b32 a, 0;
-        shl.b32 e, $4, 4;
-        shl.b32 f, $8, 4;
-        lop3.b32 e, e, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 f, f, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 o, $4, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 p, $8, 0xF0F0F0F0, 0x80808080, 0x6A;
-        mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {a, b, c, d}, {e, f, o, p}, {$12, $13}, {a, a, a, a};
-        shl.b32 e, $5, 4;
-        shl.b32 f, $9, 4;
-        lop3.b32 e, e, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 f, f, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 o, $5, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 p, $9, 0xF0F0F0F0, 0x80808080, 0x6A;
-        mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {a, b, c, d}, {e, f, o, p}, {$14, $15}, {a, b, c, d};
-        shl.b32 e, $6, 4;
-        shl.b32 f, $10, 4;
-        lop3.b32 e, e, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 f, f, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 o, $6, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 p, $10, 0xF0F0F0F0, 0x80808080, 0x6A;
-        mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {a, b, c, d}, {e, f, o, p}, {$16, $17}, {a, b, c, d};
-        shl.b32 e, $7, 4;
-        shl.b32 f, $11, 4;
-        lop3.b32 e, e, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 f, f, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 o, $7, 0xF0F0F0F0, 0x80808080, 0x6A;
-        lop3.b32 p, $11, 0xF0F0F0F0, 0x80808080, 0x6A;
-        mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {$0, $1, $2, $3}, {e, f, o, p}, {$18, $19}, {a, b, c, d};
-        }""",
+        FOURS,
         "=r,=r,=r,=r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r",
         [top, bottom, low, high],
         dtype=gl.int32,
@@ -116,18 +105,11 @@ def tokendyno_core_tile_product(
     N,
     eps,
     K: gl.constexpr,
-    NORM: gl.constexpr,
-    OFFSET: gl.constexpr,
-    BIAS: gl.constexpr,
-    RESIDUAL: gl.constexpr,
-    GAIN: gl.constexpr,
-    GATED: gl.constexpr,
-    GELU: gl.constexpr,
+    FUSED: gl.constexpr,
     FULL: gl.constexpr,
     PARTS: gl.constexpr,
     CHUNKS: gl.constexpr,
     DEPTH: gl.constexpr,
-    EARLY: gl.constexpr,
     PAIRS: gl.constexpr,
     num_warps: gl.constexpr,
 ):
@@ -138,7 +120,7 @@ def tokendyno_core_tile_product(
     """
     W: gl.constexpr = num_warps * WORDS
     GROUPS: gl.constexpr = W // 16  # of a chunk
-    HALVES: gl.constexpr = 4 if GATED else 2
+    HALVES: gl.constexpr = 4 if FUSED.GATED else 2
     SIDES: gl.constexpr = HALVES // 2
     operand: gl.constexpr = gl.BlockedLayout([1, 1, 4], [4, 2, 4], [1, 1, num_warps], [2, 1, 0])
     summed: gl.constexpr = gl.BlockedLayout([1, 1, 1, 2], [8, 1, 4, 1], [1, num_warps, 1, 1], [3, 2, 1, 0])
@@ -147,7 +129,7 @@ def tokendyno_core_tile_product(
     tile: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, summed))
     shared: gl.constexpr = gl.SwizzledSharedLayout(16, 1, 2, [2, 1, 0])
     plainly: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
-    if EARLY:
+    if FUSED.EARLY:
         gdc_launch_dependents()
     ring = gl.allocate_shared_memory(gl.int32, [DEPTH, CHUNKS * HALVES * 4, 2, W], shared)
     scales = gl.allocate_shared_memory(gl.int32, [DEPTH, CHUNKS * SIDES * GROUPS, 16], plainly)
@@ -193,27 +175,25 @@ def tokendyno_core_tile_product(
     constant = gl.zeros([8, 2], gl.float32, tile)
     other_constant = constant
     added = constant
-    if BIAS:
-        constant = gl.load(bias + rows, mask=rows < N, other=0.0).to(gl.float32)
-        if GATED:
-            other_constant = gl.load(bias + N + rows, mask=rows < N, other=0.0).to(gl.float32)
+    if FUSED.BIAS:
+        constant, other_constant = per_row(bias, rows, rows < N, N, FUSED)
     place = gl.arange(0, CHUNKS * W, gl.SliceLayout(1, fours))
     four = gl.arange(0, 4, gl.SliceLayout(0, fours))
     columns = (place // 16 * 128 + place % 4 * 32 + place % 16 // 4 * 2)[:, None] + (four // 2 * 16 + four % 2)[None, :]
     learned = ()
-    if NORM:
+    if FUSED.NORM:
         for c in gl.static_range(PARTS):
             learned += (gl.load(norm + c * (CHUNKS * 8 * W) + columns),)
             learned += (gl.load(norm + c * (CHUNKS * 8 * W) + 8 + columns),)
-    if EARLY:
+    if FUSED.EARLY:
         gdc_wait()
     plain = ()
     for c in gl.static_range(PARTS):
         plain += (gl.load(x + c * (CHUNKS * 8 * W) + columns),)
         plain += (gl.load(x + c * (CHUNKS * 8 * W) + 8 + columns),)
-    if RESIDUAL:
+    if FUSED.RESIDUAL:
         added = gl.load(residual + rows, mask=rows < N, other=0.0).to(gl.float32)
-    vectors, most, shrink = prepared(plain, learned, eps, K, 2 * PARTS, NORM, OFFSET)
+    vectors, most, shrink = prepared(plain, learned, eps, K, 2 * PARTS, FUSED.NORM, FUSED.OFFSET)
     for c in gl.static_range(PARTS):
         codes = ()
         for odd in gl.static_range(2):
@@ -248,7 +228,7 @@ def tokendyno_core_tile_product(
             bottom = here.slice(c * HALVES * 4 + 4, 4, 0).load(operand)
             pairs = scales_here.slice(c * SIDES * GROUPS, GROUPS, 0).load(PAIRS)
             total = _scaled(_multiplied(top, bottom, low, high), pairs, of_part, total, summed, GROUPS)
-            if GATED:
+            if FUSED.GATED:
                 top = here.slice(c * HALVES * 4 + 8, 4, 0).load(operand)
                 bottom = here.slice(c * HALVES * 4 + 12, 4, 0).load(operand)
                 pairs = scales_here.slice((c * SIDES + 1) * GROUPS, GROUPS, 0).load(PAIRS)
@@ -271,20 +251,19 @@ def tokendyno_core_tile_product(
             )
         async_copy.commit_group()
         if part == PARTS - 1:
-            if GATED:
+            if FUSED.GATED:
                 result, second = gl.split(gl.sum(gl.sum(gl.join(total * weight, other * weight), 2), 1))
                 result = gl.convert_layout(result, tile, assert_trivial=True) + constant
                 second = gl.convert_layout(second, tile, assert_trivial=True) + other_constant
-                result = gate(result, second, GELU)
             else:
                 result = gl.sum(gl.sum(total * weight, 2), 1) + constant
-            gl.store(out + rows, (result * GAIN + added).to(out.dtype.element_ty), mask=rows < N)
+                second = result
+            result = activated(result, second, FUSED)
+            gl.store(out + rows, (result * FUSED.GAIN + added).to(out.dtype.element_ty), mask=rows < N)
             rows += step * 16
-            if BIAS:
-                constant = gl.load(bias + rows, mask=rows < N, other=0.0).to(gl.float32)
-                if GATED:
-                    other_constant = gl.load(bias + N + rows, mask=rows < N, other=0.0).to(gl.float32)
-            if RESIDUAL:
+            if FUSED.BIAS:
+                constant, other_constant = per_row(bias, rows, rows < N, N, FUSED)
+            if FUSED.RESIDUAL:
                 added = gl.load(residual + rows, mask=rows < N, other=0.0).to(gl.float32)
 
 
@@ -299,32 +278,10 @@ def pairs_layout(warps: int) -> gl.DistributedLinearLayout:
     )
 
 
-def launch(
-    x: torch.Tensor,
-    norm: torch.Tensor,
-    w: torch.Tensor,
-    scale: torch.Tensor,
-    bias: torch.Tensor,
-    residual: torch.Tensor,
-    out: torch.Tensor,
-    rows: int,
-    columns: int,
-    eps: float,
-    how: dict[str, object],
-) -> None:
-    """`how`: as of `cut`; scale: int32 (K / 128, rows)."""
-    programs, flags = cut(rows, columns, 8, how)
+def launch(given: tuple, rows: int, columns: int, fused: Fused, how: Settings) -> None:
+    """`given`: as of `tiles.tokendyno_tile_product`, up to `out`; how: as of `cut`."""
+    programs, more = cut(rows, columns, 8, how)
+    flags, pairs = fused.flags(), pairs_layout(how["num_warps"])
     tokendyno_core_tile_product[(programs,)](
-        x,
-        norm,
-        w,
-        scale,
-        bias,
-        residual,
-        out,
-        rows,
-        eps,
-        K=columns,
-        PAIRS=pairs_layout(flags["num_warps"]),
-        **flags,
+        *given, rows, fused.eps, K=columns, PAIRS=pairs, FUSED=flags, launch_pdl=flags.EARLY, **more
     )

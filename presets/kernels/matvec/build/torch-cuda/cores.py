@@ -15,7 +15,8 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import core_parts
 from .core_parts import MOST, MOST_HALF, WORDS, cut, prepared, sums
-from .parts import act, gate
+from .parts import Fused, activated, per_row
+from .settings import Settings
 
 
 @gluon.jit
@@ -42,17 +43,7 @@ def _multiplied(
 
 
 @gluon.jit
-def _ask(
-    ring,
-    at,
-    row,
-    turn,
-    N,
-    K: gl.constexpr,
-    PARTS: gl.constexpr,
-    PART: gl.constexpr,
-    FULL: gl.constexpr,
-):
+def _ask(ring, at, row, turn, N, K: gl.constexpr, PARTS: gl.constexpr, PART: gl.constexpr, FULL: gl.constexpr):
     """Ask for a part of the columns of 16 rows, or of 16 and the 16 that they gate. at: where it is in the first."""
     down = (gl.program_id(0) + turn // PARTS * gl.num_programs(0)) * 16
     here = at + (gl.to_tensor(down).to(gl.int64) * (K // 4) + turn % PARTS * PART)
@@ -74,20 +65,12 @@ def tokendyno_core_product(
     N,
     eps,
     K: gl.constexpr,
-    NORM: gl.constexpr,
-    OFFSET: gl.constexpr,
-    BIAS: gl.constexpr,
-    RESIDUAL: gl.constexpr,
-    GAIN: gl.constexpr,
-    GATED: gl.constexpr,
-    ACTED: gl.constexpr,
-    GELU: gl.constexpr,
+    FUSED: gl.constexpr,
     FLOAT: gl.constexpr,
     FULL: gl.constexpr,
     PARTS: gl.constexpr,
     CHUNKS: gl.constexpr,
     DEPTH: gl.constexpr,
-    EARLY: gl.constexpr,
     num_warps: gl.constexpr,
 ):
     """As `products.tokendyno_stream_product`, with 8-bit weights in words of four, (N, K / 4), and a scale a row.
@@ -96,13 +79,13 @@ def tokendyno_core_product(
     PARTS  in which the columns of a tile are copied; CHUNKS of each; DEPTH: parts under way
     """
     W: gl.constexpr = num_warps * WORDS
-    HALVES: gl.constexpr = 4 if GATED else 2
+    HALVES: gl.constexpr = 4 if FUSED.GATED else 2
     BAND: gl.constexpr = 2 if FLOAT else 4  # lanes of a column have as many digits of the vector
     operand: gl.constexpr = gl.BlockedLayout([1, 1, 4], [BAND, 8 // BAND, 4], [1, 1, num_warps], [2, 1, 0])
     fours: gl.constexpr = gl.BlockedLayout([1, 4], [32, 1], [num_warps, 1], [1, 0])
     tile: gl.constexpr = gl.SliceLayout(1, gl.BlockedLayout([1, 1, 2], [8, 4, 1], [1, num_warps, 1], [2, 1, 0]))
     shared: gl.constexpr = gl.SwizzledSharedLayout(16, 1, 2, [2, 1, 0])
-    if EARLY:
+    if FUSED.EARLY:
         gdc_launch_dependents()
     ring = gl.allocate_shared_memory(gl.int32, [DEPTH, CHUNKS * HALVES * BAND, 8 // BAND, W], shared)
     held = gl.allocate_shared_memory(gl.int32, [PARTS, CHUNKS * 4, 1, W], shared)
@@ -127,31 +110,26 @@ def tokendyno_core_product(
 
     below = gl.arange(0, 2, gl.SliceLayout(0, tile))[None, :] * 8
     rows = first * 16 + gl.arange(0, 8, gl.SliceLayout(1, tile))[:, None] + below
-    units = gl.load(scale + rows, mask=rows < N, other=0.0).to(gl.float32)
-    other_units = units
+    units, other_units = per_row(scale, rows, rows < N, N, FUSED)
     constant = gl.zeros([8, 2], gl.float32, tile)
     other_constant = constant
     added = constant
-    if GATED:
-        other_units = gl.load(scale + N + rows, mask=rows < N, other=0.0).to(gl.float32)
-    if BIAS:
-        constant = gl.load(bias + rows, mask=rows < N, other=0.0).to(gl.float32)
-        if GATED:
-            other_constant = gl.load(bias + N + rows, mask=rows < N, other=0.0).to(gl.float32)
+    if FUSED.BIAS:
+        constant, other_constant = per_row(bias, rows, rows < N, N, FUSED)
     columns = gl.arange(0, CHUNKS * W, gl.SliceLayout(1, fours))[:, None] * 4
     columns += gl.arange(0, 4, gl.SliceLayout(0, fours))[None, :]
     learned = ()
-    if NORM:
+    if FUSED.NORM:
         for c in gl.static_range(PARTS):
             learned += (gl.load(norm + c * (CHUNKS * 4 * W) + columns),)
-    if EARLY:
+    if FUSED.EARLY:
         gdc_wait()
     plain = ()
     for c in gl.static_range(PARTS):
         plain += (gl.load(x + c * (CHUNKS * 4 * W) + columns),)
-    if RESIDUAL:
+    if FUSED.RESIDUAL:
         added = gl.load(residual + rows, mask=rows < N, other=0.0).to(gl.float32)
-    vectors, most, shrink = prepared(plain, learned, eps, K, PARTS, NORM, OFFSET)
+    vectors, most, shrink = prepared(plain, learned, eps, K, PARTS, FUSED.NORM, FUSED.OFFSET)
     for c in gl.static_range(PARTS):
         if FLOAT:
             codes = core_parts.halves(vectors[c] * (MOST_HALF / most))
@@ -178,61 +156,46 @@ def tokendyno_core_product(
         held_here = held.index(part)
         for c in gl.static_range(CHUNKS):
             total = _multiplied(here, held_here, total, c, c * HALVES, operand, BAND, FLOAT)
-            if GATED:
+            if FUSED.GATED:
                 other = _multiplied(here, held_here, other, c, c * HALVES + 2, operand, BAND, FLOAT)
         if turn + DEPTH < turns:
             _ask(here, at, row, turn + DEPTH, N, K, PARTS, CHUNKS * W, FULL)
         async_copy.commit_group()
         if part == PARTS - 1:
-            if GATED:
+            if FUSED.GATED:
                 both = gl.sum(gl.join(sums(total, weight, num_warps), sums(other, weight, num_warps)), 1)
                 result, second = gl.split(both)
                 result = gl.convert_layout(result, tile, assert_trivial=True) * units + constant
                 second = gl.convert_layout(second, tile, assert_trivial=True) * other_units + other_constant
-                result = gate(result, second, GELU)
             else:
                 result = gl.sum(sums(total, weight, num_warps), 1) * units + constant
-                if ACTED:
-                    result = act(result, GELU)
-            gl.store(out + rows, (result * GAIN + added).to(out.dtype.element_ty), mask=rows < N)
+                second = result
+            result = activated(result, second, FUSED)
+            gl.store(out + rows, (result * FUSED.GAIN + added).to(out.dtype.element_ty), mask=rows < N)
             rows += step * 16
-            units = gl.load(scale + rows, mask=rows < N, other=0.0).to(gl.float32)
-            if GATED:
-                other_units = gl.load(scale + N + rows, mask=rows < N, other=0.0).to(gl.float32)
-            if BIAS:
-                constant = gl.load(bias + rows, mask=rows < N, other=0.0).to(gl.float32)
-                if GATED:
-                    other_constant = gl.load(bias + N + rows, mask=rows < N, other=0.0).to(gl.float32)
-            if RESIDUAL:
+            units, other_units = per_row(scale, rows, rows < N, N, FUSED)
+            if FUSED.BIAS:
+                constant, other_constant = per_row(bias, rows, rows < N, N, FUSED)
+            if FUSED.RESIDUAL:
                 added = gl.load(residual + rows, mask=rows < N, other=0.0).to(gl.float32)
 
 
-def launch(
-    x: torch.Tensor,
-    norm: torch.Tensor,
-    shift: torch.Tensor,
-    w: torch.Tensor,
-    scale: torch.Tensor,
-    bias: torch.Tensor,
-    residual: torch.Tensor,
-    out: torch.Tensor,
-    rows: int,
-    eps: float,
-    how: dict[str, object],
-) -> None:
-    """`how`: as of `cut`; not CENTRED, so `shift` is not read."""
-    programs, flags = cut(rows, w.shape[1], 4, how)
+def launch(x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, fused: Fused, how: Settings) -> None:
+    """`how`: as of `cut`; not for LayerNorms."""
+    rows, columns = w.shape[0] // (2 if fused.gated else 1), w.shape[1]
+    programs, more = cut(rows, columns, 4, how)
+    flags = fused.flags()
     tokendyno_core_product[(programs,)](
         x,
-        norm,
+        *fused.tensors(x, "norm"),
         w.view(torch.int32),
-        scale,
-        bias,
-        residual,
+        *fused.tensors(x, "scale", "bias", "residual"),
         out,
         rows,
-        eps,
-        K=w.shape[1],
+        fused.eps,
+        K=columns,
         FLOAT=w.dtype == torch.float8_e4m3fn,
-        **flags,
+        FUSED=flags,
+        launch_pdl=flags.EARLY,
+        **more,
     )

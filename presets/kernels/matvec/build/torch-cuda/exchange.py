@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .products import can_be_early
+from .parts import can_be_early
 
 DIRECT = True  # False: NCCL exchanges everything
 MOST_BYTES = 1 << 19  # of one rank in an exchange: hidden states of a 70B model at batch 32
@@ -210,8 +210,8 @@ def direct(part: torch.Tensor, numbers: int = 0) -> bool:
 _KINDS = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}
 
 
-def _exchange(kernel: object, part: torch.Tensor, out: torch.Tensor, words: int, early: bool | None, **more: object):
-    shared, early = peers(), can_be_early() if early is None else early
+def _exchange(kernel: object, part: torch.Tensor, out: torch.Tensor, words: int, **more: object):
+    shared, early = peers(), can_be_early()
     kernel[(triton.cdiv(words, _WORDS),)](
         part.view(-1).view(torch.int32),
         out.view(-1).view(torch.int32),
@@ -233,14 +233,14 @@ def _words(tensor: torch.Tensor) -> int:
     return tensor.numel() * tensor.element_size() // 4
 
 
-def add_up(part: torch.Tensor, early: bool | None = None) -> torch.Tensor:
+def add_up(part: torch.Tensor) -> torch.Tensor:
     """The sum of all ranks' parts, in place; where `direct`."""
     kind = _KINDS[part.dtype]
-    _exchange(tokendyno_all_reduce, part, part, _words(part), early, ids=part, columns=1, ROWS=0, KIND=kind)
+    _exchange(tokendyno_all_reduce, part, part, _words(part), ids=part, columns=1, ROWS=0, KIND=kind)
     return part
 
 
-def looked_up(ids: torch.Tensor, table: torch.Tensor, early: bool | None = None) -> torch.Tensor:
+def looked_up(ids: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     """Rows of a table of which each rank has as many, (*ids.shape, columns); where the result is `direct`."""
     out = torch.empty(*ids.shape, table.shape[1], dtype=table.dtype, device=table.device)
     _exchange(
@@ -248,7 +248,6 @@ def looked_up(ids: torch.Tensor, table: torch.Tensor, early: bool | None = None)
         table,
         out,
         _words(out),
-        early,
         ids=ids,
         columns=_words(table[0]),
         ROWS=table.shape[0],
@@ -257,8 +256,8 @@ def looked_up(ids: torch.Tensor, table: torch.Tensor, early: bool | None = None)
     return out
 
 
-def gather(part: torch.Tensor, early: bool | None = None) -> torch.Tensor:
+def gather(part: torch.Tensor) -> torch.Tensor:
     """All ranks' parts, one after the other, (ranks, *shape); where `direct`."""
     out = torch.empty(dist.get_world_size(), *part.shape, dtype=part.dtype, device=part.device)
-    _exchange(tokendyno_all_gather, part, out, _words(part), early)
+    _exchange(tokendyno_all_gather, part, out, _words(part))
     return out

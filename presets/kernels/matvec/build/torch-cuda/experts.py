@@ -28,14 +28,14 @@ from transformers.activations import SiLUActivation
 from transformers.integrations import moe
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .described import Routing
-from .products import ONCE, can_be_early
+from . import settings
+from .description import Routing
+from .parts import can_be_early
 from .routing import selected
+from .settings import ONCE, Settings
 
 BLOCK = 32  # weights with one scale
-ASM = True  # False: without inline PTX, for Triton's interpreter
 WORDS: tl.constexpr = tl.constexpr(128)  # that a warp reads at once: 16 bytes a lane
-TWICE: tl.constexpr = tl.constexpr(-0x379BCDF0)  # 0xC8643210: twice the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6
 
 
 class Gate(NamedTuple):
@@ -45,6 +45,26 @@ class Gate(NamedTuple):
     alpha: float = 1.0
     more: float = 0.0
     factor: float = 1.0
+
+
+class Cut(NamedTuple):
+    """How a warp reads a matrix of K columns: R rows at once, PER weights to a word, one unit for UNIT elements of the
+    vector."""
+
+    K: int
+    PER: int
+    UNIT: int
+    R: int
+
+    @property
+    def WIDTH(self) -> int:
+        """Words of a row."""
+        return self.K // self.PER
+
+    @property
+    def CHUNKS(self) -> int:
+        """Times that a warp reads a part of a row."""
+        return triton.cdiv(self.WIDTH, 128)
 
 
 # --- a vector, and its product with words of the weights ------------------------------------------
@@ -74,76 +94,67 @@ def hand_on(vector, first, codes, unit, K: tl.constexpr, PER: tl.constexpr, UNIT
 
 
 @triton.jit
-def _offset(pairs, ASM: tl.constexpr):
+def _offset(pairs):
     """-12 times the sum of the eight elements."""
-    found = tl.zeros_like(pairs[0])
-    if ASM:
-        found = tl.inline_asm_elementwise(
-            """{
-            .reg .b32 t, m;
-            mov.b32 m, 0xF4F4F4F4;
-            mov.b32 t, 0;
-            dp2a.lo.s32.s32 t, $1, m, t;
-            dp2a.lo.s32.s32 t, $2, m, t;
-            dp2a.lo.s32.s32 t, $3, m, t;
-            dp2a.lo.s32.s32 $0, $4, m, t;
-            }""",
-            "=r,r,r,r,r",
-            [pairs[0], pairs[1], pairs[2], pairs[3]],
-            dtype=tl.int32,
-            is_pure=True,
-            pack=1,
-        )
-    return found
+    return tl.inline_asm_elementwise(
+        """{
+        .reg .b32 t, m;
+        mov.b32 m, 0xF4F4F4F4;
+        mov.b32 t, 0;
+        dp2a.lo.s32.s32 t, $1, m, t;
+        dp2a.lo.s32.s32 t, $2, m, t;
+        dp2a.lo.s32.s32 t, $3, m, t;
+        dp2a.lo.s32.s32 $0, $4, m, t;
+        }""",
+        "=r,r,r,r,r",
+        [pairs[0], pairs[1], pairs[2], pairs[3]],
+        dtype=tl.int32,
+        is_pure=True,
+        pack=1,
+    )
 
 
 @triton.jit
-def _dot8(word, pairs, offset, zero, ASM: tl.constexpr):
+def _dot8(word, pairs, offset, zero):
     """int32: twice the eight floats of each word times eight integers.
 
     zero   a 0 that the compiler does not know: it would load the tables again for each word
     """
-    if ASM:
-        total = tl.inline_asm_elementwise(
-            """{
-            .reg .b32 n, m, p, q, t;
-            and.b32 n, $1, 0x77777777;
-            prmt.b32 p, $7, 0x18100C08, $1;
-            prmt.b32 q, $8, 0x00040608, n;
-            add.u32 p, p, q;
-            dp2a.lo.s32.u32 t, $2, p, $6;
-            dp2a.hi.s32.u32 t, $3, p, t;
-            shr.u32 m, $1, 16;
-            shr.u32 n, n, 16;
-            prmt.b32 p, $7, 0x18100C08, m;
-            prmt.b32 q, $8, 0x00040608, n;
-            add.u32 p, p, q;
-            dp2a.lo.s32.u32 t, $4, p, t;
-            dp2a.hi.s32.u32 $0, $5, p, t;
-            }""",
-            "=r,r,r,r,r,r,r,r,r",
-            [word, pairs[0], pairs[1], pairs[2], pairs[3], offset, zero + 0x06040200, zero + 0x090A0B0C],
-            dtype=tl.int32,
-            is_pure=True,
-            pack=1,
-        )
-    else:
-        total = tl.zeros_like(word + offset)
-        for i in tl.static_range(8):
-            four = word >> (4 * i)
-            twice = (TWICE >> (4 * (four & 7))) & 15
-            whole = (pairs[i // 2] << (16 - 16 * (i % 2))) >> 16
-            total += tl.where((four & 8) == 0, twice, -twice) * whole
-    return total
+    return tl.inline_asm_elementwise(
+        """{
+        .reg .b32 n, m, p, q, t;
+        and.b32 n, $1, 0x77777777;
+        prmt.b32 p, $7, 0x18100C08, $1;
+        prmt.b32 q, $8, 0x00040608, n;
+        add.u32 p, p, q;
+        dp2a.lo.s32.u32 t, $2, p, $6;
+        dp2a.hi.s32.u32 t, $3, p, t;
+        shr.u32 m, $1, 16;
+        shr.u32 n, n, 16;
+        prmt.b32 p, $7, 0x18100C08, m;
+        prmt.b32 q, $8, 0x00040608, n;
+        add.u32 p, p, q;
+        dp2a.lo.s32.u32 t, $4, p, t;
+        dp2a.hi.s32.u32 $0, $5, p, t;
+        }""",
+        "=r,r,r,r,r,r,r,r,r",
+        [word, pairs[0], pairs[1], pairs[2], pairs[3], offset, zero + 0x06040200, zero + 0x090A0B0C],
+        dtype=tl.int32,
+        is_pure=True,
+        pack=1,
+    )
 
 
 @triton.jit
-def words_of(w, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, R: tl.constexpr, APART: tl.constexpr):
+def words_of(w, line, inside, CUT: tl.constexpr, APART: tl.constexpr):
     """All words of R rows of each warp, as CHUNKS * R tensors (W, 128).
 
     line, inside   the first of the rows (W,), the others follow, or each second lies APART below; whether they exist
     Shapes are such that every version of Triton gives a row to a warp, and 16 bytes at once to a lane.
     """
+    CHUNKS: tl.constexpr = CUT.CHUNKS
+    WIDTH: tl.constexpr = CUT.WIDTH
+    R: tl.constexpr = CUT.R
     words = ()
     for chunk in tl.static_range(CHUNKS):
         place = tl.arange(0, WORDS) + chunk * WORDS
@@ -156,10 +167,13 @@ def words_of(w, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, R: tl.c
 
 
 @triton.jit
-def scales_of(scales, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, PER: tl.constexpr, R: tl.constexpr):
+def scales_of(scales, line, inside, CUT: tl.constexpr):
     """Their scales, of MXFP4: CHUNKS * R tensors (W, 32)."""
+    CHUNKS: tl.constexpr = CUT.CHUNKS
+    WIDTH: tl.constexpr = CUT.WIDTH
+    R: tl.constexpr = CUT.R
     powers = ()
-    if PER == 8:
+    if CUT.PER == 8:
         for chunk in tl.static_range(CHUNKS):
             group = tl.arange(0, WORDS // 4) + chunk * (WORDS // 4)
             for row in tl.static_range(R):
@@ -170,25 +184,17 @@ def scales_of(scales, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, P
 
 
 @triton.jit
-def vector_of(
-    codes,
-    unit,
-    codes_at,
-    unit_at,
-    CHUNKS: tl.constexpr,
-    WIDTH: tl.constexpr,
-    PER: tl.constexpr,
-    UNIT: tl.constexpr,
-    ASM: tl.constexpr,
-):
+def vector_of(codes, unit, codes_at, unit_at, CUT: tl.constexpr):
     """What is kept in registers, for all rows, of vectors that begin at codes_at and unit_at (W,): of MXFP4 six tensors
     for each chunk, its units, the four parts of its codes, and their offsets; else nothing."""
+    CHUNKS: tl.constexpr = CUT.CHUNKS
+    WIDTH: tl.constexpr = CUT.WIDTH
     found = ()
-    if PER == 8:
+    if CUT.PER == 8:
         for chunk in tl.static_range(CHUNKS):
             place = (tl.arange(0, WORDS) + chunk * WORDS)[None, :]
             known = (place < WIDTH) & (codes_at >= 0)[:, None]
-            if UNIT == 32:
+            if CUT.UNIT == 32:
                 group = (tl.arange(0, WORDS // 4) + chunk * (WORDS // 4))[None, :]
                 there = (group < WIDTH // 4) & (codes_at >= 0)[:, None]
                 found += (tl.load(unit + unit_at[:, None] + group, mask=there, other=0.0),)
@@ -198,33 +204,21 @@ def vector_of(
             for part in tl.static_range(4):
                 pairs += (tl.load(codes + codes_at[:, None] + part * WIDTH + place, mask=known, other=0),)
             found += pairs
-            found += (_offset(pairs, ASM),)
+            found += (_offset(pairs),)
     return found
 
 
 @triton.jit
-def multiplied(
-    words,
-    powers,
-    vector,
-    unit,
-    unit_at,
-    zero,
-    kind,
-    CHUNKS: tl.constexpr,
-    WIDTH: tl.constexpr,
-    PER: tl.constexpr,
-    UNIT: tl.constexpr,
-    R: tl.constexpr,
-    W: tl.constexpr,
-    ASM: tl.constexpr,
-):
+def multiplied(words, powers, vector, unit, unit_at, zero, kind, CUT: tl.constexpr, W: tl.constexpr):
     """(W, R) of words times vectors, which in MXFP4 `vector_of` has loaded, and else begin at unit_at (W,)."""
+    CHUNKS: tl.constexpr = CUT.CHUNKS
+    WIDTH: tl.constexpr = CUT.WIDTH
+    R: tl.constexpr = CUT.R
     totals = ()
     for _ in tl.static_range(R):
         totals += (tl.zeros((W, WORDS // 4), tl.float32),)
     for chunk in tl.static_range(CHUNKS):
-        if PER == 8:
+        if CUT.PER == 8:
             first = vector[6 * chunk]
             second = first
             pairs = (vector[6 * chunk + 1], vector[6 * chunk + 2], vector[6 * chunk + 3], vector[6 * chunk + 4])
@@ -236,19 +230,19 @@ def multiplied(
             second = first
             pairs = ()
             offset = place
-            if PER == 2:
+            if CUT.PER == 2:
                 second = tl.load(unit + unit_at[:, None] + WIDTH + place, mask=known, other=0.0)
         further = ()
         for row in tl.static_range(R):
             word = words[chunk * R + row]
-            if PER == 8:
-                exact = _dot8(word, pairs, offset, zero, ASM)
+            if CUT.PER == 8:
+                exact = _dot8(word, pairs, offset, zero)
                 power = (powers[chunk * R + row].to(tl.int32) << 23).to(tl.float32, bitcast=True)
-                if UNIT == 32:
+                if CUT.UNIT == 32:
                     part = tl.sum(tl.reshape(exact, (W, WORDS // 4, 4)), 2).to(tl.float32) * (first * power)
                 else:
                     part = tl.sum(tl.reshape(exact.to(tl.float32) * first, (W, WORDS // 4, 4)), 2) * power
-            elif PER == 2:
+            elif CUT.PER == 2:
                 even = (word & 0xFFFF).to(tl.int16).to(kind, bitcast=True).to(tl.float32)
                 odd = (word >> 16).to(tl.int16).to(kind, bitcast=True).to(tl.float32)
                 part = tl.sum(tl.reshape(even * first + odd * second, (W, WORDS // 4, 4)), 2)
@@ -261,6 +255,14 @@ def multiplied(
     for row in tl.static_range(R):
         whole = tl.where(column == row, tl.sum(totals[row], 1)[:, None], whole)
     return whole
+
+
+@triton.jit
+def gated(gate, up, limit, alpha, more):
+    """What `Gate` says of two activations."""
+    gate = tl.minimum(gate, limit)
+    up = tl.minimum(tl.maximum(up, -limit), limit)
+    return (up + more) * gate / (1 + tl.exp(-gate * alpha))
 
 
 # --- kernels ----------------------------------------------------------------------------------------------
@@ -337,24 +339,14 @@ def tokendyno_experts_up(
     alpha,
     more,
     E: tl.constexpr,
-    K: tl.constexpr,
     N: tl.constexpr,
-    EP: tl.constexpr,
-    TOP: tl.constexpr,
-    TOPP: tl.constexpr,
-    MODE: tl.constexpr,
-    GROUPS: tl.constexpr,
-    KEPT: tl.constexpr,
-    R: tl.constexpr,
+    ROUTING: tl.constexpr,
+    CUT: tl.constexpr,
     W: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    PER: tl.constexpr,
-    UNIT: tl.constexpr,
     UNIT_OUT: tl.constexpr,
     BIAS: tl.constexpr,
     APART: tl.constexpr,
     STAGES: tl.constexpr,
-    ASM: tl.constexpr,
     EARLY: tl.constexpr,
 ):
     """For the expert in each slot (axis 1 of the grid), its N rows of gate and up, R * W at once: N / 2 activations.
@@ -363,24 +355,25 @@ def tokendyno_experts_up(
     logits, beside   see `selected`; APART: rows of gate, which lie above those of up, or 0, where they alternate
     The activations go to codes_out and unit_out, a vector for each slot.
     """
+    R: tl.constexpr = CUT.R
     if EARLY:
         gdc_wait()
     slot = tl.program_id(1)
-    ids, _ = selected(logits, beside, 1.0, E, EP, TOP, TOPP, MODE, GROUPS, KEPT)
-    number = tl.sum(tl.where(tl.arange(0, TOPP) == slot, ids, 0), 0)
+    ids, _ = selected(logits, beside, 1.0, E, ROUTING)
+    number = tl.sum(tl.where(tl.arange(0, ids.shape[0]) == slot, ids, 0), 0)
     expert = number.to(tl.int64)
     if EARLY and STAGES > 1:  # only now: the dependent reads the logits before it waits
         gdc_launch_dependents()
     H: tl.constexpr = N // 2
-    units: tl.constexpr = H // UNIT_OUT if PER == 8 else H
+    units: tl.constexpr = H // UNIT_OUT if CUT.PER == 8 else H
     start = tl.zeros((W,), tl.int32)
     begin = tl.program_id(0) * (R * W) + tl.arange(0, W) * R  # N is a multiple of R
-    vector = vector_of(codes, unit, start, start, CHUNKS, K // PER, PER, UNIT, ASM)
-    powers = scales_of(scales, expert * N + begin, begin < N, CHUNKS, K // PER, PER, R)
+    vector = vector_of(codes, unit, start, start, CUT)
+    powers = scales_of(scales, expert * N + begin, begin < N, CUT)
     for tile in tl.range(tl.program_id(0), tl.cdiv(N, R * W), tl.num_programs(0), num_stages=STAGES):
         first = tile * (R * W) + tl.arange(0, W) * R
         line = expert * N + (first // 2 if APART > 0 else first)
-        words = words_of(w, line, first < N, CHUNKS, K // PER, R, APART)
+        words = words_of(w, line, first < N, CUT, APART)
         if EARLY and STAGES == 1:  # keeps all loads in front of what uses the first
             gdc_launch_dependents()
         rows = first[:, None] + tl.arange(0, R)[None, :]
@@ -388,30 +381,13 @@ def tokendyno_experts_up(
         if BIAS:
             constant = tl.load(bias + expert * N + rows, mask=rows < N, other=0.0).to(tl.float32)
         later = first + tl.num_programs(0) * (R * W)
-        further = scales_of(scales, expert * N + later, later < N, CHUNKS, K // PER, PER, R)
-        total = multiplied(
-            words,
-            powers,
-            vector,
-            unit,
-            start,
-            number >> 20,
-            bias.dtype.element_ty,
-            CHUNKS,
-            K // PER,
-            PER,
-            UNIT,
-            R,
-            W,
-            ASM,
-        )
+        further = scales_of(scales, expert * N + later, later < N, CUT)
+        total = multiplied(words, powers, vector, unit, start, number >> 20, bias.dtype.element_ty, CUT, W)
         powers = further
         gate, up = tl.split(tl.reshape(total + constant, (R * W // 2, 2)))
-        gate = tl.minimum(gate, limit)
-        up = tl.minimum(tl.maximum(up, -limit), limit)
-        result = tl.reshape((up + more) * gate / (1 + tl.exp(-gate * alpha)), (R * W // 16, 8))
+        result = tl.reshape(gated(gate, up, limit, alpha, more), (R * W // 16, 8))
         to = tile * (R * W // 16)
-        hand_on(result, to, codes_out + slot * (H // 2), unit_out + slot * units, H, PER, UNIT_OUT)
+        hand_on(result, to, codes_out + slot * (H // 2), unit_out + slot * units, H, CUT.PER, UNIT_OUT)
 
 
 @triton.jit
@@ -428,24 +404,14 @@ def tokendyno_experts_down(
     out,
     factor,
     E: tl.constexpr,
-    K: tl.constexpr,
     N: tl.constexpr,
-    EP: tl.constexpr,
-    TOP: tl.constexpr,
-    TOPP: tl.constexpr,
-    MODE: tl.constexpr,
-    GROUPS: tl.constexpr,
-    KEPT: tl.constexpr,
-    R: tl.constexpr,
+    ROUTING: tl.constexpr,
+    CUT: tl.constexpr,
     W: tl.constexpr,
-    CHUNKS: tl.constexpr,
-    PER: tl.constexpr,
-    UNIT: tl.constexpr,
     BIAS: tl.constexpr,
     RESIDUAL: tl.constexpr,
     SHARED: tl.constexpr,
     STAGES: tl.constexpr,
-    ASM: tl.constexpr,
     EARLY: tl.constexpr,
 ):
     """out (N,) = residual + the sum over slots of share * (w of its expert (N, K) @ its activations (K,) + bias).
@@ -453,9 +419,12 @@ def tokendyno_experts_down(
     SHARED  shared (N,), times the sigmoid of the logit after those of experts, is added too
     W / TOPP of the warps handle the expert of one slot.
     """
+    R: tl.constexpr = CUT.R
+    CHUNKS: tl.constexpr = CUT.CHUNKS
     if EARLY:
         gdc_launch_dependents()
-    ids, shares = selected(logits, beside, factor, E, EP, TOP, TOPP, MODE, GROUPS, KEPT)
+    ids, shares = selected(logits, beside, factor, E, ROUTING)
+    TOPP: tl.constexpr = ids.shape[0]
     each: tl.constexpr = W // TOPP
     warp = tl.arange(0, W)
     slot = warp // each
@@ -463,46 +432,33 @@ def tokendyno_experts_down(
     number = tl.sum(tl.where(mine, ids[None, :], 0), 1)  # (W,)
     expert = number.to(tl.int64)
     share = tl.sum(tl.where(mine, shares[None, :], 0.0), 1)
-    start = tl.where(slot < TOP, slot, 0)
-    units: tl.constexpr = K // UNIT if PER == 8 else K
+    start = tl.where(slot < ROUTING.top, slot, 0)
+    units: tl.constexpr = CUT.K // CUT.UNIT if CUT.PER == 8 else CUT.K
     begin = tl.program_id(0)
     first = begin * (R * each) + (warp % each) * R  # N is a multiple of R
-    powers = scales_of(scales, expert * N + first, (first < N) & (slot < TOP), CHUNKS, K // PER, PER, R)
+    powers = scales_of(scales, expert * N + first, (first < N) & (slot < ROUTING.top), CUT)
     vector = ()
-    if PER == 8:
+    if CUT.PER == 8:
         for _ in tl.static_range(CHUNKS):
-            vector += (tl.zeros((W, WORDS // 4 if UNIT == 32 else WORDS), tl.float32),)
+            vector += (tl.zeros((W, WORDS // 4 if CUT.UNIT == 32 else WORDS), tl.float32),)
             for _ in tl.static_range(5):
                 vector += (tl.zeros((W, WORDS), tl.int32),)
     for tile in tl.range(begin, tl.cdiv(N, R * each), tl.num_programs(0), num_stages=STAGES):
         first = tile * (R * each) + (warp % each) * R
-        words = words_of(w, expert * N + first, (first < N) & (slot < TOP), CHUNKS, K // PER, R, 0)
+        words = words_of(w, expert * N + first, (first < N) & (slot < ROUTING.top), CUT, 0)
         rows = first[:, None] + tl.arange(0, R)[None, :]  # (W, R)
-        inside = (rows < N) & (slot < TOP)[:, None]
+        inside = (rows < N) & (slot < ROUTING.top)[:, None]
         constant = tl.zeros((W, R), tl.float32)
         if BIAS:
             constant = tl.load(bias + expert[:, None] * N + rows, mask=inside, other=0.0).to(tl.float32)
         if tile == begin:
             if EARLY:
                 gdc_wait()
-            vector = vector_of(codes, unit, start * (K // 2), start * units, CHUNKS, K // PER, PER, UNIT, ASM)
+            vector = vector_of(codes, unit, start * (CUT.K // 2), start * units, CUT)
         later = first + tl.num_programs(0) * (R * each)
-        further = scales_of(scales, expert * N + later, (later < N) & (slot < TOP), CHUNKS, K // PER, PER, R)
+        further = scales_of(scales, expert * N + later, (later < N) & (slot < ROUTING.top), CUT)
         total = multiplied(
-            words,
-            powers,
-            vector,
-            unit,
-            start * units,
-            (number >> 20)[:, None],
-            bias.dtype.element_ty,
-            CHUNKS,
-            K // PER,
-            PER,
-            UNIT,
-            R,
-            W,
-            ASM,
+            words, powers, vector, unit, start * units, (number >> 20)[:, None], bias.dtype.element_ty, CUT, W
         )
         powers = further
         weighted = tl.where(inside, (total + constant) * share[:, None], 0.0)
@@ -578,22 +534,6 @@ def buffers(rows: int, columns: int, per: int, share: int, device: torch.device)
     return torch.empty(rows, columns // 2, dtype=torch.int32, device=device) if per == 8 else unit, unit
 
 
-def config(per: int, columns: int, down: bool, top: int = 4) -> dict[str, int]:
-    """Rows of a warp, warps, stages of loading, and programs (of gate and up: for each slot): the best of sweeps on an
-    H200 in the shape of gpt-oss-20b, by the time of a whole step; of dense rows of another length as many as give a
-    warp about as much to load at once."""
-    of_slots = max(4, triton.next_power_of_2(top))  # a warp for each, if not more
-    if per != 8:
-        chunks = triton.cdiv(columns, per * WORDS.value)
-        if down:
-            rows = next(rows for rows in (4, 2, 1) if rows * chunks <= 12 or rows == 1)
-            return {"R": rows, "num_warps": of_slots, "STAGES": 1, "CTAS": ONCE}
-        return {"R": 4 if chunks <= 12 else 2, "num_warps": 4 if chunks <= 12 else 8, "STAGES": 1, "CTAS": ONCE}
-    if down:
-        return {"R": 4, "num_warps": of_slots, "STAGES": 3, "CTAS": 360}
-    return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 124}
-
-
 def router(
     x: torch.Tensor,
     norm: torch.Tensor,
@@ -601,16 +541,13 @@ def router(
     weight: torch.Tensor,
     bias: torch.Tensor | None,
     per: int,
-    early: bool | None = None,
-    warps: int = 8,
     out: torch.Tensor | None = None,
     extra: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """x (K,), weight (E, K) -> logits (E,) float32, those of `out` if given, and norm(x) as (codes, unit). Of x (T, K),
     logits (T, E), and norm(x) twice, as it is. extra: (1, K), a shared expert's gate, whose logit is the last."""
-    early = can_be_early() if early is None else early
     experts, columns = weight.shape
-    tokens = x.shape[0] if x.ndim > 1 else 1
+    tokens, early = x.shape[0] if x.ndim > 1 else 1, can_be_early()
     rows = experts + (extra is not None)
     logits = torch.empty(*x.shape[:-1], rows, dtype=torch.float32, device=x.device) if out is None else out
     if x.ndim > 1:
@@ -637,7 +574,7 @@ def router(
         EXTRA=extra is not None,
         EARLY=early,
         launch_pdl=early,
-        num_warps=warps,
+        num_warps=8,
     )
     return logits, codes, unit
 
@@ -650,37 +587,28 @@ def up(
     routing: Routing,
     gate: Gate,
     beside: torch.Tensor | None = None,
-    early: bool | None = None,
-    tuned: dict[str, int] | None = None,
+    tuned: Settings | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The activations of the chosen experts, as (codes, unit). logits, beside: see `selected`. Gate and up alternate
     where there are biases."""
-    weight, scales, bias = part
-    experts, rows, columns = sizes(weight)
-    per = per_word(weight)
-    how = dict(tuned or config(per, columns, False))
+    (_, rows, columns), per, bias = sizes(part[0]), per_word(part[0]), part[2]
+    how = dict(tuned or settings.for_experts(per, columns, False))
     unit_out = BLOCK if how["R"] * how["num_warps"] % (2 * BLOCK) == 0 else 8
-    found = buffers(routing.top, rows // 2, per, unit_out, weight.device)
+    found = buffers(routing.top, rows // 2, per, unit_out, unit.device)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * how["num_warps"]))
     tokendyno_experts_up[(programs, routing.top)](
         codes,
         unit,
         logits,
         logits if beside is None else beside,
-        weight.view(torch.int32),
-        weight if scales is None else scales,
-        weight if bias is None else bias,
+        *_tensors(part),
         *found,
         gate.limit,
         gate.alpha,
         gate.more,
-        **_constants(experts, rows, columns, routing, per, early),
-        UNIT=columns // unit.shape[1],
         UNIT_OUT=unit_out,
-        BIAS=bias is not None,
         APART=0 if bias is not None else rows // 2,
-        W=how["num_warps"],
-        **how,
+        **_constants(part, routing, unit, how),
     )
     return found
 
@@ -695,16 +623,13 @@ def down(
     residual: torch.Tensor | None,
     out: torch.Tensor,
     beside: torch.Tensor | None = None,
-    early: bool | None = None,
-    tuned: dict[str, int] | None = None,
     shared: torch.Tensor | None = None,
+    tuned: Settings | None = None,
 ) -> None:
     """Write residual + the weighted sum of the chosen experts into `out` (N,). shared: (N,), of a shared expert whose
     gate is the last of the logits."""
-    weight, scales, bias = part
-    experts, rows, columns = sizes(weight)
-    per = per_word(weight)
-    how = dict(tuned or config(per, columns, True, routing.top))
+    (_, rows, columns), per = sizes(part[0]), per_word(part[0])
+    how = dict(tuned or settings.for_experts(per, columns, True, routing.top))
     each = how["num_warps"] // triton.next_power_of_2(routing.top)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * each))
     tokendyno_experts_down[(programs,)](
@@ -712,40 +637,34 @@ def down(
         unit,
         logits,
         logits if beside is None else beside,
-        weight.view(torch.int32),
-        weight if scales is None else scales,
-        weight if bias is None else bias,
+        *_tensors(part),
         out if residual is None else residual,
         out if shared is None else shared,
         out,
         gate.factor,
-        **_constants(experts, rows, columns, routing, per, early),
-        UNIT=columns // unit.shape[1],
-        BIAS=bias is not None,
         RESIDUAL=residual is not None,
         SHARED=shared is not None,
-        W=how["num_warps"],
-        **how,
+        **_constants(part, routing, unit, how),
     )
 
 
-def _constants(
-    experts: int, rows: int, columns: int, routing: Routing, per: int, early: bool | None
-) -> dict[str, int | bool]:
-    early = can_be_early() if early is None else early
+def _tensors(part: Part) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Words, scales and bias; where there are none, something that is not read."""
+    weight, scales, bias = part
+    return weight.view(torch.int32), weight if scales is None else scales, weight if bias is None else bias
+
+
+def _constants(part: Part, routing: Routing, unit: torch.Tensor, how: Settings) -> dict[str, object]:
+    (experts, rows, columns), early = sizes(part[0]), can_be_early()
     return {
         "E": experts,
-        "K": columns,
         "N": rows,
-        "EP": triton.next_power_of_2(experts),
-        "TOP": routing.top,
-        "TOPP": triton.next_power_of_2(routing.top),
-        "MODE": routing.mode,
-        "GROUPS": routing.groups,
-        "KEPT": routing.kept,
-        "CHUNKS": triton.cdiv(columns, per * WORDS.value),
-        "PER": per,
-        "ASM": ASM,
+        "ROUTING": routing,
+        "CUT": Cut(columns, per_word(part[0]), columns // unit.shape[1], how["R"]),
+        "W": how["num_warps"],
+        "BIAS": part[2] is not None,
+        "STAGES": how["STAGES"],
         "EARLY": early,
         "launch_pdl": early,
+        "num_warps": how["num_warps"],
     }

@@ -5,7 +5,7 @@ import functools
 import torch
 from torch import nn
 
-from . import exchange, ops, steps
+from . import decoder_layer, exchange, ops, steps
 
 
 class Linear(nn.Module):
@@ -37,7 +37,7 @@ class SummedLinear(nn.Module):
             part = nn.functional.linear(x, self.weight)
         else:
             part = ops.linear(x, *matrix, None)
-        out = ops.add_up(self, part)
+        out = decoder_layer.add_up(self, part)
         return out if self.bias is None else out + self.bias
 
 
@@ -67,7 +67,7 @@ class GatheredLinear(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Replaces a decoder layer with fused projections, described by `described`. For a single token it is five kernels,
+    """Replaces a decoder layer with fused projections that `description` knows. For a single token it is five kernels,
     six in mixtures, and seven where what is added is normalized, as in Olmo 3, GLM-4 and Gemma 3 (six where the next
     product does it).
 
@@ -98,9 +98,7 @@ class DecoderLayer(nn.Module):
             position_embeddings=position_embeddings,
             **kwargs,
         )
-        if ops.fits(self, hidden_states, past_key_values):
-            return ops.layer(self, hidden_states, past_key_values, own, *position_embeddings)
-        return own()
+        return _computed(self, own, hidden_states, past_key_values, position_embeddings)
 
 
 class DecoderLayerOfGemma(nn.Module):
@@ -128,9 +126,7 @@ class DecoderLayerOfGemma(nn.Module):
             past_key_values=past_key_values,
             **kwargs,
         )
-        if ops.fits(self, hidden_states, past_key_values):
-            return ops.layer(self, hidden_states, past_key_values, own, *position_embeddings)
-        return own()
+        return _computed(self, own, hidden_states, past_key_values, position_embeddings)
 
 
 class DecoderLayerOfGPT2(nn.Module):
@@ -160,9 +156,14 @@ class DecoderLayerOfGPT2(nn.Module):
             use_cache=use_cache,
             **kwargs,
         )
-        if ops.fits(self, hidden_states, past_key_values):
-            return ops.layer(self, hidden_states, past_key_values, own)
-        return own()
+        return _computed(self, own, hidden_states, past_key_values, ())
+
+
+def _computed(module, own, hidden, cache, angles):
+    """By the kernels where they fit, else by the model's own code."""
+    if decoder_layer.fits(module, hidden, cache):
+        return decoder_layer.layer(module, hidden, cache, own, *angles)
+    return own()
 
 
 class RotaryEmbedding(nn.Module):
@@ -172,9 +173,7 @@ class RotaryEmbedding(nn.Module):
     has_backward = False
 
     def forward(self, x, position_ids):
-        if torch.compiler.is_compiling() or not steps.can_rotate(self, x, position_ids):
-            return type(self).forward(self, x, position_ids)
-        return steps.rotary(self.inv_freq, position_ids, self.attention_scaling, x.dtype)
+        return _angles(self, x, position_ids, x.dtype)
 
 
 class TypedRotaryEmbedding(nn.Module):
@@ -184,7 +183,7 @@ class TypedRotaryEmbedding(nn.Module):
     has_backward = False
 
     def forward(self, x, position_ids, layer_type):
-        return _typed_rotary(self, x, position_ids, layer_type, x.dtype)
+        return _angles(self, x, position_ids, x.dtype, 2, layer_type)
 
 
 class FloatRotaryEmbedding(nn.Module):
@@ -194,14 +193,7 @@ class FloatRotaryEmbedding(nn.Module):
     has_backward = False
 
     def forward(self, x, position_ids, layer_type):
-        return _typed_rotary(self, x, position_ids, layer_type, torch.float32)
-
-
-def _typed_rotary(module, x, position_ids, layer_type, dtype):
-    if torch.compiler.is_compiling() or not steps.can_rotate(module, x, position_ids, layer_type):
-        return type(module).forward(module, x, position_ids, layer_type)
-    frequencies, scaling = (getattr(module, f"{layer_type}_{name}") for name in ("inv_freq", "attention_scaling"))
-    return steps.rotary(frequencies, position_ids, scaling, dtype)
+        return _angles(self, x, position_ids, torch.float32, 2, layer_type)
 
 
 class HalfRotaryEmbedding(nn.Module):
@@ -211,9 +203,16 @@ class HalfRotaryEmbedding(nn.Module):
     has_backward = False
 
     def forward(self, x, position_ids):
-        if torch.compiler.is_compiling() or not steps.can_rotate(self, x, position_ids):
-            return type(self).forward(self, x, position_ids)
-        return steps.rotary(self.inv_freq, position_ids, self.attention_scaling, x.dtype, copies=1)
+        return _angles(self, x, position_ids, x.dtype, 1)
+
+
+def _angles(module, x, position_ids, dtype, copies=2, *layer_type):
+    """cos and sin of one token of each text, each angle so many times; of other tokens by the model's own code."""
+    if torch.compiler.is_compiling() or not steps.can_rotate(module, x, position_ids, *layer_type):
+        return type(module).forward(module, x, position_ids, *layer_type)
+    kind = f"{layer_type[0]}_" if layer_type else ""
+    frequencies, scaling = (getattr(module, f"{kind}{name}") for name in ("inv_freq", "attention_scaling"))
+    return steps.rotary(frequencies, position_ids, scaling, dtype, copies)
 
 
 class StepEnd(nn.Module):

@@ -7,11 +7,11 @@ import torch
 import triton
 import triton.language as tl
 
-from . import experts
-from .described import GIVEN, Routing
-from .experts import TWICE, Gate, Part, sizes
+from . import experts, settings
+from .description import GIVEN, Routing
+from .experts import Gate, Part, gated, sizes
 
-ASM = True  # False: without inline PTX, for Triton's interpreter
+TWICE: tl.constexpr = tl.constexpr(-0x379BCDF0)  # 0xC8643210: twice the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6
 UNSORTED = 256  # pairs of token and expert up to which each program looks for those of its expert
 
 
@@ -173,9 +173,7 @@ def tokendyno_experts_tiles(
         total += constant[None, :]
         if UP:
             gate, up = tl.split(tl.reshape(total, (BT, BN // 2, 2)))
-            gate = tl.minimum(gate, limit)
-            up = tl.minimum(tl.maximum(up, -limit), limit)
-            result = (up + more) * gate / (1 + tl.exp(-gate * alpha))
+            result = gated(gate, up, limit, alpha, more)
             place = tl.program_id(0) * (BN // 2) + tl.arange(0, BN // 2)
             to = out + pair.to(tl.int64)[:, None] * (N // 2) + place[None, :]
             tl.store(to, result.to(out.dtype.element_ty), mask=(at < end)[:, None] & (place < N // 2)[None, :])
@@ -185,18 +183,6 @@ def tokendyno_experts_tiles(
             tl.store(
                 to, (total * share[:, None]).to(out.dtype.element_ty), mask=(at < end)[:, None] & (rows < N)[None, :]
             )
-
-
-def config(tokens: int, experts: int, top: int, item: int, packed: bool) -> dict[str, int]:
-    """Tile sizes and launch settings: of those tried on an H200 in the shape of gpt-oss-20b, the fastest for 8
-    and for 256 tokens. item: bytes of an element of the activations; packed: MXFP4"""
-    few = tokens * top <= 32 * experts
-    if item == 4:
-        size = 16 if few else 64
-        return {"BT": size, "BN": 64, "BK": 64, "TURNED": False, "num_warps": 4, "num_stages": 3 if few else 2}
-    if few:
-        return {"BT": 16, "BN": 64, "BK": 128, "TURNED": not packed, "num_warps": 4, "num_stages": 3}
-    return {"BT": 64, "BN": 128, "BK": 64, "TURNED": True, "num_warps": 8, "num_stages": 3}
 
 
 @triton.jit
@@ -288,7 +274,6 @@ def forward(
     down: Part,
     gate: Gate,
     residual: torch.Tensor | None = None,
-    tuned: dict[str, int] | None = None,
     some: bool = False,
     unsorted: int | None = None,
     shared: tuple[torch.Tensor, torch.Tensor] | None = None,
@@ -305,7 +290,7 @@ def forward(
     middle = torch.empty(tokens * top, wide // 2, dtype=x.dtype, device=x.device)
     new = torch.zeros if some else torch.empty
     each = new(tokens * top, columns, dtype=torch.float32, device=x.device)
-    how = tuned or config(tokens, number, top, x.element_size(), up[1] is not None)
+    how = settings.for_mixtures(tokens, number, top, x.element_size(), up[1] is not None)
     for part, source, out, rows, width in ((up, x, middle, wide, columns), (down, middle, each, columns, wide // 2)):
         weight, scales, bias = part
         tokendyno_experts_tiles[(triton.cdiv(rows, how["BN"]), min(tokens * top, number) if few else number)](
@@ -330,7 +315,7 @@ def forward(
             UP=part is up,
             BIAS=bias is not None,
             APART=wide // 2 if part is up and bias is None else 0,
-            ASM=ASM and x.dtype == torch.bfloat16,
+            ASM=x.dtype == torch.bfloat16,
             **how,
         )
     found = torch.empty_like(x)

@@ -1,16 +1,76 @@
-"""What several kernels share."""
+"""What several kernels share: what is fused to a product, float32 of numbers, activations, and rotation."""
 
 import functools
+from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 
+EARLY = True  # False: each kernel waits for the end of its predecessor
+
+
+def can_be_early() -> bool:
+    """Whether kernels are launched before their predecessor has ended (programmatic dependent launch)."""
+    return EARLY and _is_hopper()
+
 
 @functools.cache
-def can_be_early() -> bool:
-    """Whether this GPU launches a kernel before its predecessor has ended: Hopper and later."""
+def _is_hopper() -> bool:
     return torch.cuda.get_device_capability()[0] >= 9
+
+
+class Flags(NamedTuple):
+    """What of `Fused` a kernel is compiled with. EARLY: it is launched before its predecessor has ended."""
+
+    NORM: bool
+    OFFSET: float
+    CENTRED: bool
+    SCALED: bool
+    BIAS: bool
+    RESIDUAL: bool
+    GAIN: float
+    GATED: bool
+    ACTED: bool
+    GELU: bool
+    EARLY: bool
+
+
+class Fused(NamedTuple):
+    """What kernels compute around the product of a matrix w (N, K) with a vector x (K,):
+
+        out (N,) = residual + gain * act(scale * (w @ norm(x)) + bias)
+
+    norm, eps, offset   an RMSNorm: its weights (K,), to which offset is added; None: no norm
+    shift     the bias (K,) of a LayerNorm, else it is an RMSNorm
+    scale     of each row of 8-bit weights; of 4-bit ones what their kernel reads beside them
+    acted, gelu   there is an activation; it is GELU in its tanh form, else SiLU
+    gated     w is (2N, K), gate above up, and out = residual + gain * act(gate) * up
+    """
+
+    norm: torch.Tensor | None = None
+    eps: float = 0.0
+    offset: float = 0.0
+    shift: torch.Tensor | None = None
+    scale: torch.Tensor | None = None
+    bias: torch.Tensor | None = None
+    residual: torch.Tensor | None = None
+    gated: bool = False
+    acted: bool = False
+    gelu: bool = False
+    gain: float = 1.0
+
+    def tensors(self, x: torch.Tensor, *names: str) -> list[torch.Tensor]:
+        """These of its tensors; x stands for one that there is not, and is not read."""
+        return [x if getattr(self, name) is None else getattr(self, name) for name in names]
+
+    def flags(self) -> Flags:
+        """The constants of a kernel that computes this."""
+        norm, shift, scale, bias, residual = (
+            one is not None for one in (self.norm, self.shift, self.scale, self.bias, self.residual)
+        )
+        after = (self.gain, self.gated, self.acted, self.gelu)
+        return Flags(norm, self.offset, shift, scale, bias, residual, *after, can_be_early())
 
 
 @triton.jit
@@ -24,6 +84,16 @@ def wide(x):
 
 
 @triton.jit
+def per_row(numbers, rows, inside, N, FUSED: tl.constexpr):
+    """float32: what each row has in `numbers`, a bias or a scale; and GATED the row of up that belongs to it."""
+    first = tl.load(numbers + rows, mask=inside, other=0.0).to(tl.float32)
+    second = first
+    if FUSED.GATED:
+        second = tl.load(numbers + N + rows, mask=inside, other=0.0).to(tl.float32)
+    return first, second
+
+
+@triton.jit
 def act(first, GELU: tl.constexpr):
     """silu(first), or GELU in its tanh form; float32."""
     slope = first
@@ -33,9 +103,13 @@ def act(first, GELU: tl.constexpr):
 
 
 @triton.jit
-def gate(first, second, GELU: tl.constexpr):
-    """act(first) * second."""
-    return act(first, GELU) * second
+def activated(first, second, FUSED: tl.constexpr):
+    """act(first) * second if GATED, act(first) if ACTED, else first."""
+    if FUSED.GATED:
+        first = act(first, FUSED.GELU) * second
+    elif FUSED.ACTED:
+        first = act(first, FUSED.GELU)
+    return first
 
 
 @triton.jit

@@ -1,16 +1,16 @@
-"""Which experts a token is routed to, and with which shares, in the ways of `described.Routing`."""
+"""Which experts a token is routed to, and with which shares, in the ways of `description.Routing`."""
 
 import torch
 import triton
 import triton.language as tl
 
-from . import described
-from .described import Routing
+from . import description
+from .description import Routing
 
-OVER: tl.constexpr = tl.constexpr(described.OVER)
-SIGMOID: tl.constexpr = tl.constexpr(described.SIGMOID)
-SIGMOID_NORMED: tl.constexpr = tl.constexpr(described.SIGMOID_NORMED)
-GIVEN: tl.constexpr = tl.constexpr(described.GIVEN)
+OVER: tl.constexpr = tl.constexpr(description.OVER)
+SIGMOID: tl.constexpr = tl.constexpr(description.SIGMOID)
+SIGMOID_NORMED: tl.constexpr = tl.constexpr(description.SIGMOID_NORMED)
+GIVEN: tl.constexpr = tl.constexpr(description.GIVEN)
 
 
 @triton.jit
@@ -20,25 +20,19 @@ def _falling(bits):
 
 
 @triton.jit
-def _best(
-    logits,
-    beside,
-    factor,
-    E: tl.constexpr,
-    EP: tl.constexpr,
-    TOP: tl.constexpr,
-    TOPP: tl.constexpr,
-    MODE: tl.constexpr,
-    GROUPS: tl.constexpr,
-    KEPT: tl.constexpr,
-):
+def _best(logits, beside, factor, E: tl.constexpr, ROUTING: tl.constexpr):
     """`selected` in all modes but GIVEN."""
+    GROUPS: tl.constexpr = ROUTING.groups
+    TOP: tl.constexpr = ROUTING.top
+    KEPT: tl.constexpr = ROUTING.kept
+    EP: tl.constexpr = triton.next_power_of_2(E)
+    TOPP: tl.constexpr = triton.next_power_of_2(TOP)
     least: tl.constexpr = -(1 << 31)
     place, slot = tl.arange(0, EP), tl.arange(0, TOPP)
     ids = tl.zeros((TOPP,), tl.int32)
     plain = tl.load(logits + place, mask=place < E, other=0.0, cache_modifier=".cg")
     compared = plain
-    if MODE >= SIGMOID:
+    if ROUTING.mode >= SIGMOID:
         compared = 1 / (1 + tl.exp(-plain)) + tl.load(beside + place, mask=place < E, other=0.0)
     left = tl.where(place < E, _falling(compared.to(tl.int32, bitcast=True)), least)
     if GROUPS > 1:
@@ -64,70 +58,45 @@ def _best(
         ids = tl.where(slot == turn, at, ids)
         scores = tl.where(slot == turn, score, scores)
         left = tl.where(place == at, least, left)
-    if MODE >= SIGMOID:
+    if ROUTING.mode >= SIGMOID:
         chosen = tl.load(logits + ids, mask=slot < TOP, other=float("-inf"), cache_modifier=".cg")
         shares = 1 / (1 + tl.exp(-chosen))
-        if MODE == SIGMOID_NORMED:
+        if ROUTING.mode == SIGMOID_NORMED:
             shares /= tl.sum(shares, 0) + 1e-20
         return ids, shares * factor
     top = tl.max(scores, 0)
     shares = tl.exp(scores - top)
-    if MODE == OVER:
+    if ROUTING.mode == OVER:
         return ids, shares / tl.sum(tl.where(place < E, tl.exp(plain - top), 0.0), 0) * factor
     return ids, shares / tl.sum(shares, 0) * factor
 
 
 @triton.jit
-def selected(
-    logits,
-    beside,
-    factor,
-    E: tl.constexpr,
-    EP: tl.constexpr,
-    TOP: tl.constexpr,
-    TOPP: tl.constexpr,
-    MODE: tl.constexpr,
-    GROUPS: tl.constexpr,
-    KEPT: tl.constexpr,
-):
-    """Ids and shares (TOPP,) of the TOP experts with the largest of E logits, in falling order, of equal ones the
-    first.
+def selected(logits, beside, factor, E: tl.constexpr, ROUTING: tl.constexpr):
+    """Ids and shares (TOPP,) of the experts with the largest of E logits, as ROUTING says, in falling order,
+    of equal ones the first. TOPP: the power of two at or above their number.
 
     beside  SIGMOID: (E,), added to the scores for the choice alone; GIVEN: ids (TOP,), and logits are shares (TOP,)
-    EP, TOPP   the powers of two at or above E and TOP; with GROUPS, E and GROUPS are powers of two
+    With groups, their number and E are powers of two.
     Logits are compared as integers of the same order, for which a warp has one instruction; every program selects.
     """
-    if MODE == GIVEN:
-        slot = tl.arange(0, TOPP)
-        ids = tl.load(beside + slot, mask=slot < TOP, other=0).to(tl.int32)
-        shares = tl.load(logits + slot, mask=slot < TOP, other=0.0).to(tl.float32)
+    if ROUTING.mode == GIVEN:
+        slot = tl.arange(0, triton.next_power_of_2(ROUTING.top))
+        ids = tl.load(beside + slot, mask=slot < ROUTING.top, other=0).to(tl.int32)
+        shares = tl.load(logits + slot, mask=slot < ROUTING.top, other=0.0).to(tl.float32)
     else:
-        ids, shares = _best(logits, beside, factor, E, EP, TOP, TOPP, MODE, GROUPS, KEPT)
+        ids, shares = _best(logits, beside, factor, E, ROUTING)
     return ids, shares
 
 
 @triton.jit
-def tokendyno_route(
-    logits,
-    beside,
-    ids,
-    shares,
-    factor,
-    E: tl.constexpr,
-    EP: tl.constexpr,
-    TOP: tl.constexpr,
-    TOPP: tl.constexpr,
-    MODE: tl.constexpr,
-    GROUPS: tl.constexpr,
-    KEPT: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
+def tokendyno_route(logits, beside, ids, shares, factor, E: tl.constexpr, ROUTING: tl.constexpr, WIDTH: tl.constexpr):
     """Store the ids and shares (T, TOP) of a token in each program. logits (T, WIDTH), E of them of experts."""
     token = tl.program_id(0)
-    chosen, share = selected(logits + token * WIDTH, beside, factor, E, EP, TOP, TOPP, MODE, GROUPS, KEPT)
-    slot = tl.arange(0, TOPP)
-    tl.store(ids + token * TOP + slot, chosen, mask=slot < TOP)
-    tl.store(shares + token * TOP + slot, share, mask=slot < TOP)
+    chosen, share = selected(logits + token * WIDTH, beside, factor, E, ROUTING)
+    slot = tl.arange(0, triton.next_power_of_2(ROUTING.top))
+    tl.store(ids + token * ROUTING.top + slot, chosen, mask=slot < ROUTING.top)
+    tl.store(shares + token * ROUTING.top + slot, share, mask=slot < ROUTING.top)
 
 
 def route(
@@ -144,12 +113,7 @@ def route(
         shares,
         factor,
         E=experts,
-        EP=triton.next_power_of_2(experts),
-        TOP=routing.top,
-        TOPP=triton.next_power_of_2(routing.top),
-        MODE=routing.mode,
-        GROUPS=routing.groups,
-        KEPT=routing.kept,
+        ROUTING=routing,
         WIDTH=width,
         num_warps=1,
     )

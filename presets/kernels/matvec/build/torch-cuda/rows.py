@@ -1,42 +1,20 @@
 """Products of a matrix with several vectors, a token of each text of a batch: weights are still what is read.
 
 Tensor cores multiply 16 or 32 vectors, of which some may be empty. What multiplies fastest depends on shape, number of
-vectors and card, so it is measured when a shape is first seen, which is during warm-up, and kept: the library's product
-against the tile sizes in WAYS. `CHOSEN` says what was found. Rows of 8 bits become numbers of the vectors' format, in
-which they are exact, on the way to the tensor cores: no library's product reads them as they are.
+vectors and card, so it is measured during warm-up (`settings`): the library's product against tiles of several sizes.
+Rows of 8 bits become numbers of the vectors' format, in which they are exact, on the way to the tensor cores: no
+library's product reads them as they are.
 """
-
-from collections.abc import Callable
 
 import torch
 import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import kept
-from .products import _prefetch, act, can_be_early, gate, key_of, reads
-
-MOST = 32  # vectors
-LATE = 1.2  # a layer of our products alone was faster than one with the library's where it is faster by up to 14%
-LIBRARY = "library"
-WAYS: dict[str, dict[str, int]] = {
-    "32x128, 4 ahead": {"BN": 32, "BK": 128, "TURNED": 0, "num_warps": 4, "num_stages": 4},
-    "32x128, 9 ahead": {"BN": 32, "BK": 128, "TURNED": 0, "num_warps": 4, "num_stages": 9},
-    "32x128, 14 ahead": {"BN": 32, "BK": 128, "TURNED": 0, "num_warps": 4, "num_stages": 14},
-    "16x256, 6 ahead": {"BN": 16, "BK": 256, "TURNED": 0, "num_warps": 4, "num_stages": 6},
-    "64x128, 4 ahead, turned": {"BN": 64, "BK": 128, "TURNED": 1, "num_warps": 4, "num_stages": 4},
-    "64x128, 6 ahead, turned": {"BN": 64, "BK": 128, "TURNED": 1, "num_warps": 4, "num_stages": 6},
-}
-"""Tile sizes: rows of the matrix in a program, columns loaded at once, and loads under way."""
-OF_8_BITS: dict[str, dict[str, int]] = WAYS | {
-    "32x256, 4 ahead": {"BN": 32, "BK": 256, "TURNED": 0, "num_warps": 4, "num_stages": 4},
-    "32x256, 9 ahead": {"BN": 32, "BK": 256, "TURNED": 0, "num_warps": 4, "num_stages": 9},
-    "64x256, 4 ahead, turned": {"BN": 64, "BK": 256, "TURNED": 1, "num_warps": 4, "num_stages": 4},
-}
-
-ALL = {LIBRARY: torch.__version__, **WAYS}
-CHOSEN: dict[kept.Key, kept.Measured] = {}
-"""(card, vectors, rows, columns, gated, dtype) -> the fastest way, and microseconds of each that ran."""
+from . import settings
+from .parts import Fused, activated, can_be_early, per_row
+from .products import prefetch, reads
+from .settings import LIBRARY, Settings
 
 
 @triton.jit
@@ -69,7 +47,7 @@ def tokendyno_rows_norm(
     vector = tl.load(x + at, mask=here, other=0.0).to(tl.float32)
     if CENTRED:
         vector = tl.where(here, vector - tl.sum(vector, 0) / K, 0.0)
-    vector *= tl.rsqrt(tl.sum(vector * vector, 0) / K + eps) * learned
+    vector = vector * tl.rsqrt(tl.sum(vector * vector, 0) / K + eps) * learned  # as `slabs` rounds it
     if CENTRED:
         vector += shifted
     if RESIDUAL:
@@ -119,43 +97,34 @@ def tokendyno_rows_product(
     B,
     N,
     K: tl.constexpr,
-    SCALED: tl.constexpr,
-    BIAS: tl.constexpr,
-    RESIDUAL: tl.constexpr,
-    GAIN: tl.constexpr,
-    GATED: tl.constexpr,
-    ACTED: tl.constexpr,
-    GELU: tl.constexpr,
+    FUSED: tl.constexpr,
     BN: tl.constexpr,
     BK: tl.constexpr,
     BB: tl.constexpr,
     TURNED: tl.constexpr,
     WHOLE: tl.constexpr,
     AHEAD: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
-    """out (B, N) = residual + x (B, K) @ w (N, K).T + bias; gated: w is (2N, K), out = act(first) * second.
+    """out (B, N) of w (N, K) and x (B, K), as `Fused` says, without a norm.
 
-    SCALED  w is of 8 bits, with a scale for each row
-    ACTED   out = residual + act(...), as in `products`
     BB      vectors that are multiplied, B of them real; TURNED: rows of w, not vectors, are the rows of the product
     WHOLE   K and N are multiples of the tile
-    AHEAD   elements of each row that are asked into L2 before x is ready; EARLY: launched before its predecessor ended
+    AHEAD   elements of each row that are asked into L2 before x is ready;
     """
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
     tokens, columns = tl.arange(0, BB), tl.arange(0, BK)
     real, inside = (tokens < B)[:, None], (rows < N)[:, None]
     at = w + rows[:, None].to(tl.int64) * K + columns[None, :]
     more = at + tl.cast(N, tl.int64) * K
-    if EARLY:
+    if FUSED.EARLY:
         gdc_launch_dependents()
         line: tl.constexpr = 128 // (w.dtype.element_ty.primitive_bitwidth // 8)
         first = (
             w + tl.where(rows < N, rows, 0)[:, None].to(tl.int64) * K + (tl.arange(0, AHEAD // line) * line)[None, :]
         )
-        _prefetch(first)
-        if GATED:
-            _prefetch(first + tl.cast(N, tl.int64) * K)
+        prefetch(first)
+        if FUSED.GATED:
+            prefetch(first + tl.cast(N, tl.int64) * K)
         gdc_wait()
     total = tl.zeros((BN, BB) if TURNED else (BB, BN), tl.float32)
     second = total
@@ -169,7 +138,7 @@ def tokendyno_rows_product(
             total = tl.dot(weights, tl.trans(vectors), total, input_precision="ieee")
         else:
             total = tl.dot(vectors, tl.trans(weights), total, input_precision="ieee")
-        if GATED:
+        if FUSED.GATED:
             others = tl.load(more + k, mask=known, other=None if WHOLE else 0.0, eviction_policy="evict_first")
             others = widened(others, x.dtype.element_ty)
             if TURNED:
@@ -178,22 +147,19 @@ def tokendyno_rows_product(
                 second = tl.dot(vectors, tl.trans(others), second, input_precision="ieee")
     if TURNED:
         total, second = tl.trans(total), tl.trans(second)
-    if SCALED:
-        total *= tl.load(scale + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
-        if GATED:
-            second *= tl.load(scale + N + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
-    if BIAS:
-        total += tl.load(bias + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
-        if GATED:
-            second += tl.load(bias + N + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
-    if GATED:
-        total = gate(total, second, GELU)
-    elif ACTED:
-        total = act(total, GELU)
+    if FUSED.SCALED:
+        unit, other_unit = per_row(scale, rows, rows < N, N, FUSED)
+        total *= unit[None, :]
+        second *= other_unit[None, :]
+    if FUSED.BIAS:
+        constant, other_constant = per_row(bias, rows, rows < N, N, FUSED)
+        total += constant[None, :]
+        second += other_constant[None, :]
+    total = activated(total, second, FUSED)
     to = tokens[:, None] * N + rows[None, :]
     stored = real & (rows < N)[None, :]
-    if RESIDUAL:
-        total = total * GAIN + tl.load(residual + to, mask=stored, other=0.0).to(tl.float32)
+    if FUSED.RESIDUAL:
+        total = total * FUSED.GAIN + tl.load(residual + to, mask=stored, other=0.0).to(tl.float32)
     tl.store(out + to, total.to(out.dtype.element_ty), mask=stored)
 
 
@@ -210,12 +176,10 @@ def norm(
     eps: float,
     offset: float = 0.0,
     residual: torch.Tensor | None = None,
-    early: bool | None = None,
     shift: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """residual + norm(x) of (..., K). shift: the bias of a LayerNorm, else it is an RMSNorm."""
-    early = can_be_early() if early is None else early
-    out, columns = torch.empty_like(x), triton.next_power_of_2(x.shape[-1])
+    early, out, columns = can_be_early(), torch.empty_like(x), triton.next_power_of_2(x.shape[-1])
     tokendyno_rows_norm[(x.shape[:-1].numel(),)](
         x,
         weight,
@@ -235,106 +199,48 @@ def norm(
     return out
 
 
-def product(
-    x: torch.Tensor,
-    w: torch.Tensor,
-    bias: torch.Tensor | None = None,
-    residual: torch.Tensor | None = None,
-    gated: bool = False,
-    gelu: bool = False,
-    acted: bool = False,
-    scale: torch.Tensor | None = None,
-    gain: float = 1.0,
-) -> torch.Tensor:
-    """x (..., K) -> residual + x @ w.T + bias (..., N), in the way that is fastest for this shape. acted: activated,
-    ungated; scale: (rows of w,), of those of 8 bits; gain: of what is added to the residual."""
-    key, ways = key_of(w, gated, x.shape[:-1].numel()), ALL if scale is None else OF_8_BITS
+def product(x: torch.Tensor, w: torch.Tensor, **fused: object) -> torch.Tensor:
+    """x (..., K) -> (..., N), in the way that is fastest for this shape. fused: fields of `Fused`, without a norm."""
+    around = Fused(**fused)
+    ways = settings.TILES_OR_LIBRARY if around.scale is None else settings.TILES_OF_8_BITS
 
     def run(way: str) -> torch.Tensor:
-        if way == LIBRARY:
-            return by_library(x, w, bias, residual, gated, gelu, acted, gain)
-        return by_tiles(x, w, bias, residual, gated, gelu, OF_8_BITS[way], acted=acted, scale=scale, gain=gain)
+        return by_library(x, w, around) if way == LIBRARY else by_tiles(x, w, around, ways[way])
 
-    if key not in CHOSEN:
-        if torch.cuda.is_current_stream_capturing():
-            return run(next(iter(ways)))
-        CHOSEN[key] = preferred(kept.fastest(key, ways, run))
-    return run(CHOSEN[key][0])
+    key = settings.key_of(w, around.gated, x.shape[:-1].numel())
+    return run(settings.choose(key, ways, run) or next(iter(ways)))
 
 
-def settle(weights: list[torch.Tensor], vectors: int, gated: bool, run: Callable[[], object]) -> None:
-    """See `kept.settle`. weights, gated: as of `ops.decoder_layer`."""
-    kept.settle(
-        {key_of(w, gated and place == 2, vectors): w for place, w in enumerate(weights)}, CHOSEN, ALL | OF_8_BITS, run
-    )
-
-
-def preferred(found: kept.Measured) -> kept.Measured:
-    """The library's way only where ours take longer by LATE: it cannot begin early, nor can what follows it."""
-    way, took_us = found
-    ours = {name: us for name, us in took_us.items() if name != LIBRARY}
-    best = min(ours, key=lambda name: ours[name], default=LIBRARY)
-    return (best if way == LIBRARY and took_us[best] < LATE * took_us[LIBRARY] else way), took_us
-
-
-def by_library(
-    x: torch.Tensor,
-    w: torch.Tensor,
-    bias: torch.Tensor | None,
-    residual: torch.Tensor | None,
-    gated: bool,
-    gelu: bool,
-    acted: bool = False,
-    gain: float = 1.0,
-) -> torch.Tensor:
+def by_library(x: torch.Tensor, w: torch.Tensor, fused: Fused) -> torch.Tensor:
     """The product as a model's own code computes it, rounded in between."""
-    out, second = torch.nn.functional.linear(x, w, bias), None
-    if gated:
+    out, second = torch.nn.functional.linear(x, w, fused.bias), None
+    if fused.gated:
         out, second = out.chunk(2, -1)
-    if gated or acted:
-        out = torch.nn.functional.gelu(out, approximate="tanh") if gelu else torch.nn.functional.silu(out)
+    if fused.gated or fused.acted:
+        out = torch.nn.functional.gelu(out, approximate="tanh") if fused.gelu else torch.nn.functional.silu(out)
     out = out if second is None else out * second
-    return out if residual is None else out * gain + residual
+    return out if fused.residual is None else out * fused.gain + fused.residual
 
 
-def by_tiles(
-    x: torch.Tensor,
-    w: torch.Tensor,
-    bias: torch.Tensor | None,
-    residual: torch.Tensor | None,
-    gated: bool,
-    gelu: bool,
-    how: dict[str, int],
-    early: bool | None = None,
-    acted: bool = False,
-    scale: torch.Tensor | None = None,
-    gain: float = 1.0,
-) -> torch.Tensor:
+def by_tiles(x: torch.Tensor, w: torch.Tensor, fused: Fused, how: Settings) -> torch.Tensor:
     """The same in one kernel."""
-    early = can_be_early() if early is None else early
     count, columns = x.shape[:-1].numel(), w.shape[1]
-    rows = w.shape[0] // (2 if gated else 1)
+    rows = w.shape[0] // (2 if fused.gated else 1)
     out = torch.empty(*x.shape[:-1], rows, dtype=x.dtype, device=x.device)
+    flags = fused.flags()
     tokendyno_rows_product[(triton.cdiv(rows, how["BN"]),)](
         x,
         w,
-        *(x if one is None else one for one in (scale, bias, residual)),
+        *fused.tensors(x, "scale", "bias", "residual"),
         out,
         count,
         rows,
         K=columns,
-        SCALED=scale is not None,
-        BIAS=bias is not None,
-        RESIDUAL=residual is not None,
-        GAIN=gain,
-        GATED=gated,
-        ACTED=acted,
-        GELU=gelu,
         BB=max(8 if how["TURNED"] else 16, triton.next_power_of_2(count)),
         WHOLE=rows % how["BN"] == 0 and columns % how["BK"] == 0,
         AHEAD=512 if columns >= 512 else max(64, 128 // w.element_size()),
-        EARLY=early,
-        launch_pdl=early,
+        FUSED=flags,
+        launch_pdl=flags.EARLY,
         **how,
     )
     return out

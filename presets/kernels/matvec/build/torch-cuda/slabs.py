@@ -12,7 +12,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .parts import act, gate, wide
+from .parts import Fused, activated, per_row, wide
+from .settings import SLAB_COLUMNS, Settings
 
 
 @gluon.jit
@@ -39,19 +40,10 @@ def tokendyno_slab_product(
     N,
     eps,
     K: gl.constexpr,
-    NORM: gl.constexpr,
-    OFFSET: gl.constexpr,
-    CENTRED: gl.constexpr,
-    BIAS: gl.constexpr,
-    RESIDUAL: gl.constexpr,
-    GAIN: gl.constexpr,
-    GATED: gl.constexpr,
-    ACTED: gl.constexpr,
-    GELU: gl.constexpr,
+    FUSED: gl.constexpr,
     ADDED: gl.constexpr,
     ROWS: gl.constexpr,
     CHUNK: gl.constexpr,
-    EARLY: gl.constexpr,
     num_warps: gl.constexpr,
 ):
     """As `products.tokendyno_block_product`. Each warp has ROWS rows, or pairs of them, and no other warp's are needed.
@@ -63,11 +55,11 @@ def tokendyno_slab_product(
     tile: gl.constexpr = gl.BlockedLayout([ROWS, 1, CHUNK // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
     of_rows: gl.constexpr = gl.SliceLayout(2, tile)
     CHUNKS: gl.constexpr = K // CHUNK
-    if EARLY:
+    if FUSED.EARLY:
         gdc_launch_dependents()
     slab = gl.allocate_shared_memory(
         w.dtype.element_ty,
-        [(2 if GATED else 1) * CHUNKS, ROWS, num_warps, CHUNK],
+        [(2 if FUSED.GATED else 1) * CHUNKS, ROWS, num_warps, CHUNK],
         gl.SwizzledSharedLayout(1, 1, 1, [2, 1, 0]),
     )
     lines = gl.arange(0, ROWS, gl.SliceLayout(1, of_rows))[:, None] * num_warps
@@ -80,26 +72,26 @@ def tokendyno_slab_product(
         async_copy.async_copy_global_to_shared(
             slab.index(c), at + c * CHUNK, inside[:, :, None], eviction_policy="evict_first"
         )
-        if GATED:
+        if FUSED.GATED:
             async_copy.async_copy_global_to_shared(
                 slab.index(CHUNKS + c), more + c * CHUNK, inside[:, :, None], eviction_policy="evict_first"
             )
     async_copy.commit_group()
     learned = ()
-    if NORM:
+    if FUSED.NORM:
         for c in gl.static_range(CHUNKS):
-            learned += (_weights(norm + c * CHUNK + columns, OFFSET),)
-    if CENTRED:
+            learned += (_weights(norm + c * CHUNK + columns, FUSED.OFFSET),)
+    if FUSED.CENTRED:
         shifts = ()
         for c in gl.static_range(CHUNKS):
             shifts += (gl.load(shift + c * CHUNK + columns),)
     if ADDED:
         of_added = ()
         for c in gl.static_range(CHUNKS):
-            of_added += (_weights(added + c * CHUNK + columns, OFFSET),)
-    if EARLY:
+            of_added += (_weights(added + c * CHUNK + columns, FUSED.OFFSET),)
+    if FUSED.EARLY:
         gdc_wait()
-    if RESIDUAL:
+    if FUSED.RESIDUAL:
         added = gl.load(residual + rows, mask=inside, other=0.0).to(gl.float32)
     vectors = ()
     for c in gl.static_range(CHUNKS):  # all of it is asked for before the first is used
@@ -118,7 +110,7 @@ def tokendyno_slab_product(
             sums += ((wide(olds[c]) + normed).to(out.dtype.element_ty),)
             gl.store(sum + c * CHUNK + columns, sums[c], mask=columns < gl.where(gl.program_id(0) == 0, CHUNK, 0))
         vectors = sums
-    if CENTRED:
+    if FUSED.CENTRED:
         plain = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
         for c in gl.static_range(CHUNKS):
             plain += wide(vectors[c])
@@ -130,9 +122,9 @@ def tokendyno_slab_product(
     async_copy.wait_group(0)
     for c in gl.static_range(CHUNKS):
         vector = wide(vectors[c])
-        if CENTRED:
+        if FUSED.CENTRED:
             vector = (vector - mean) * steep * learned[c] + wide(shifts[c])
-        elif NORM:
+        elif FUSED.NORM:
             if c == 0:  # a sum that begins with zeros takes an instruction more
                 squares = vector * vector
             else:
@@ -143,70 +135,58 @@ def tokendyno_slab_product(
             total = product
         else:
             total += product
-        if GATED:
+        if FUSED.GATED:
             product = wide(slab.index(CHUNKS + c).load(tile)) * vector[None, None, :]
             if c == 0:
                 second = product
             else:
                 second += product
     result = gl.sum(total, 2)
-    if GATED:
+    other = result
+    if FUSED.GATED:
         other = gl.sum(second, 2)
-    if NORM and not CENTRED:
+    if FUSED.NORM and not FUSED.CENTRED:
         shrink = gl.rsqrt(gl.sum(squares, 0) / K + eps)
         result *= shrink
-        if GATED:
+        if FUSED.GATED:
             other *= shrink
-    if BIAS:
-        result += gl.load(bias + rows, mask=inside, other=0.0).to(gl.float32)
-        if GATED:
-            other += gl.load(bias + N + rows, mask=inside, other=0.0).to(gl.float32)
-    if GATED:
-        result = gate(result, other, GELU)
-    elif ACTED:
-        result = act(result, GELU)
-    if RESIDUAL:
-        result = result * GAIN + added
+    if FUSED.BIAS:
+        constant, other_constant = per_row(bias, rows, inside, N, FUSED)
+        result += constant
+        if FUSED.GATED:
+            other += other_constant
+    result = activated(result, other, FUSED)
+    if FUSED.RESIDUAL:
+        result = result * FUSED.GAIN + added
     gl.store(out + rows, result.to(out.dtype.element_ty), mask=inside)
 
 
-COLUMNS = 128  # of a matrix are a multiple of this
 Added = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Of a vector that is a sum: the weights of the norm of what is added, what it is added to, and where the sum goes."""
 
 
 def launch(
-    x: torch.Tensor,
-    norm: torch.Tensor,
-    shift: torch.Tensor,
-    w: torch.Tensor,
-    scale: torch.Tensor,
-    bias: torch.Tensor,
-    residual: torch.Tensor,
-    out: torch.Tensor,
-    rows: int,
-    eps: float,
-    how: dict[str, object],
-    added: Added | None = None,
+    x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, fused: Fused, how: Settings, added: Added | None = None
 ) -> None:
-    """`how`: ROWS, num_warps and the kernel's flags. w: not SCALED; `ValueError` where its columns do not divide."""
-    columns = w.shape[1]
-    if columns % COLUMNS:
-        raise ValueError(f"A slab has a multiple of {COLUMNS} columns, not {columns}.")
-    chunk = 2 * COLUMNS if w.element_size() == 2 and columns % (2 * COLUMNS) == 0 else COLUMNS
+    """`how`: ROWS and num_warps. w: dense; `ValueError` where its columns do not divide."""
+    rows, columns = w.shape[0] // (2 if fused.gated else 1), w.shape[1]
+    if columns % SLAB_COLUMNS:
+        raise ValueError(f"A slab has a multiple of {SLAB_COLUMNS} columns, not {columns}.")
+    chunk = 2 * SLAB_COLUMNS if w.element_size() == 2 and columns % (2 * SLAB_COLUMNS) == 0 else SLAB_COLUMNS
+    flags = fused.flags()
     tokendyno_slab_product[(triton.cdiv(rows, how["ROWS"] * how["num_warps"]),)](
         x,
-        norm,
-        shift,
+        *fused.tensors(x, "norm", "shift"),
         w,
-        bias,
-        residual,
+        *fused.tensors(x, "bias", "residual"),
         out,
         *(added or (x, x, out)),
         rows,
-        eps,
+        fused.eps,
         K=columns,
         CHUNK=chunk,
         ADDED=added is not None,
+        FUSED=flags,
+        launch_pdl=flags.EARLY,
         **how,
     )

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .products import can_be_early
+from .parts import can_be_early
 
 ENDS = True  # False: steps end in plain torch
 ROTATES = True  # False: transformers computes the angles
@@ -130,10 +130,9 @@ def can_end(logits: torch.Tensor, step: object) -> bool:
     )
 
 
-def end(logits: torch.Tensor, step: object, early: bool | None = None) -> None:
+def end(logits: torch.Tensor, step: object) -> None:
     """Update the tensors of `step` in place from logits (B, V)."""
-    early = can_be_early() if early is None else early
-    batch, vocabulary = logits.shape
+    early, (batch, vocabulary) = can_be_early(), logits.shape
     parts = triton.cdiv(vocabulary, _WORDS)
     best = torch.empty(batch, parts, dtype=torch.int64, device=logits.device)
     slots = (step.cache.full, step.cache.sliding)
@@ -208,16 +207,10 @@ def can_rotate(module: object, x: torch.Tensor, positions: torch.Tensor, layer_t
 
 
 def rotary(
-    frequencies: torch.Tensor,
-    positions: torch.Tensor,
-    scaling: float,
-    dtype: torch.dtype,
-    early: bool | None = None,
-    copies: int = 2,
+    frequencies: torch.Tensor, positions: torch.Tensor, scaling: float, dtype: torch.dtype, copies: int = 2
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Positions (B, T) -> cos and sin (B, T, copies * frequencies)."""
-    early = can_be_early() if early is None else early
-    half = frequencies.numel()
+    early, half = can_be_early(), frequencies.numel()
     cos, sin = torch.empty(2, *positions.shape, copies * half, dtype=dtype, device=positions.device)
     tokendyno_rotary[(positions.numel(),)](
         frequencies,

@@ -12,8 +12,10 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import core_parts, core_tiles
-from .products import _late, can_be_early, gate
+from . import core_tiles, settings
+from .parts import Fused, activated, per_row
+from .products import _late
+from .settings import Settings
 
 GROUP = 128  # columns with one scale and zero
 TILE = 8  # rows
@@ -105,16 +107,10 @@ def _turned(words):
 
 
 @triton.jit
-def _pairs(scale, rows, group, total, N, K, SPREAD: tl.constexpr):
-    """Scale (low half) and zero of each row and group, (BN, G, 1), or the same for each quarter: (BN, G, 4).
-
-    SPREAD   each thread loads its own; otherwise they are loaded contiguously and exchanged
-    """
+def _pairs(scale, rows, group, total, N, K):
+    """Scale (low half) and zero of each row and group, (BN, G, 1)."""
     at = scale + group.to(tl.int64)[None, :, None] * total + rows[None, None, :]
     valid = (group < K // 128)[None, :, None] & (rows < N)[None, None, :]
-    if SPREAD:
-        at = tl.broadcast_to(at, (4, group.shape[0], rows.shape[0]))
-        valid = tl.broadcast_to(valid, (4, group.shape[0], rows.shape[0]))
     return tl.permute(tl.load(at, mask=valid, other=0), (2, 1, 0))
 
 
@@ -140,27 +136,18 @@ def tokendyno_tile_product(
     N,
     K,
     eps,
-    NORM: tl.constexpr,
-    OFFSET: tl.constexpr,
-    BIAS: tl.constexpr,
-    RESIDUAL: tl.constexpr,
-    GAIN: tl.constexpr,
-    GATED: tl.constexpr,
-    GELU: tl.constexpr,
+    FUSED: tl.constexpr,
     BN: tl.constexpr,
     G: tl.constexpr,
     STAGES: tl.constexpr,
-    SPREAD: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
-    """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = act(first) * second.
+    """As `products.tokendyno_stream_product`, with BN rows per iteration.
 
-    Whole rows, loaded before the vector is ready; programs may be persistent, with BN rows per iteration.
     w      int32 (rows / 8, K / 128, 32, 4); scale: int32 (K / 128, rows), two bfloat16 each; G: K / 128 or more
     """
     quarter, word, group = tl.arange(0, 4), tl.arange(0, 4), tl.arange(0, G)
     first = tl.program_id(0)
-    total = N * 2 if GATED else N
+    total = N * 2 if FUSED.GATED else N
     place = tl.arange(0, G * 16)  # index of a word in its row
     unit = tl.zeros((G, 4), tl.float32)
     lump = tl.zeros((G, 4), tl.float32)
@@ -170,24 +157,21 @@ def tokendyno_tile_product(
     odd_low = even_high
     shrink = 1.0
     ahead = tl.zeros((BN,), tl.float32)
-    if EARLY:
+    if FUSED.EARLY:
         gdc_launch_dependents()
     for turn in tl.range(first, tl.cdiv(N, BN), tl.num_programs(0), num_stages=STAGES):
-        # unlike a sum, `or` hides that rows are adjacent, so their scales are not loaded as vectors
-        rows = (turn * BN) | tl.arange(0, BN) if SPREAD else turn * BN + tl.arange(0, BN)
+        rows = turn * BN + tl.arange(0, BN)
         inside = rows < N
         begin = (rows // 8).to(tl.int64) * K + rows % 8 * 16
         at = w + begin[:, None] + (place // 16 * 128 + place % 16)[None, :]
         valid = (place // 16 < K // 128)[None, :] & inside[:, None]  # `place < K // 8` would hide 16-byte loads
         words = tl.load(at, mask=valid, other=0, eviction_policy="evict_first")
-        pairs = _pairs(scale, rows, group, total, N, K, SPREAD)
-        if GATED:
+        pairs = _pairs(scale, rows, group, total, N, K)
+        if FUSED.GATED:
             others = tl.load(at + tl.cast(N // 8, tl.int64) * K, mask=valid, other=0, eviction_policy="evict_first")
-            other_pairs = _pairs(scale + N, rows, group, total, N, K, SPREAD)
-        if BIAS:
-            constant = tl.load(bias + rows, mask=inside, other=0.0).to(tl.float32)
-            if GATED:
-                other_constant = tl.load(bias + N + rows, mask=inside, other=0.0).to(tl.float32)
+            other_pairs = _pairs(scale + N, rows, group, total, N, K)
+        if FUSED.BIAS:
+            constant, other_constant = per_row(bias, rows, inside, N, FUSED)
         added = ahead
         if turn == first:
             two = tl.arange(0, 2)  # axes: quarter, group, word, even or odd 4 bits, 16 columns later, next column
@@ -196,12 +180,12 @@ def tokendyno_tile_product(
             column = (group * 128)[None, :, None] + (quarter * 2)[:, None, None] + (word * 32)[None, None, :]
             column = column[:, :, :, None, None, None] + odd * 8 + later * 16 + next_one
             there = (group < K // 128)[None, :, None, None, None, None]
-            if NORM:
-                learned = tl.load(norm + column, mask=there, other=0.0).to(tl.float32) + OFFSET
-            if EARLY:
+            if FUSED.NORM:
+                learned = tl.load(norm + column, mask=there, other=0.0).to(tl.float32) + FUSED.OFFSET
+            if FUSED.EARLY:
                 gdc_wait()
             plain = tl.load(x + column, mask=there, other=0.0).to(tl.float32)
-            if NORM:
+            if FUSED.NORM:
                 squares = tl.sum(tl.sum(tl.sum(tl.sum(plain * plain, 5), 4), 3), 2)
                 shrink = tl.rsqrt(tl.sum(tl.sum(squares, 0), 0) / K + eps)
                 plain *= learned
@@ -211,102 +195,43 @@ def tokendyno_tile_product(
             even_high, even_low, odd_high, odd_low, lump_whole = _bytes(near)
             unit = tl.permute(peak / 32766, (1, 0))
             lump = lump_whole.to(tl.float32) * unit
-            if RESIDUAL:
+            if FUSED.RESIDUAL:
                 added = _late(residual + tl.where(inside, rows, 0))
-        if RESIDUAL:  # for the next iteration
+        if FUSED.RESIDUAL:  # for the next iteration
             coming = rows + tl.num_programs(0) * BN
             ahead = _late(residual + tl.where(coming < N, coming, 0))
         result = _product(words, pairs, even_high, even_low, odd_high, odd_low, unit, lump) * shrink
-        if BIAS:
+        if FUSED.BIAS:
             result += constant
-        if GATED:
+        if FUSED.GATED:
             other = _product(others, other_pairs, even_high, even_low, odd_high, odd_low, unit, lump) * shrink
-            if BIAS:
+            if FUSED.BIAS:
                 other += other_constant
-            result = gate(result, other, GELU)
-        tl.store(out + rows, (result * GAIN + added).to(out.dtype.element_ty), mask=inside)
-
-
-def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
-    """Tile sizes and launch settings: the fastest within whole decoder layers, in the shapes of Llama 3 8B on an H200.
-    Alone other tile sizes are faster, but they leave less room for the next kernel."""
-    once = 1 << 30  # one program per group of rows, none persistent
-    if not can_be_early() or columns <= 2048:
-        warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # one group per four threads
-        return {"BN": 4 if gated or rows <= 2048 else 8, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": warps}
-    if rows >= 3072 and columns >= 4096 and (rows > columns or columns > 8192):
-        how = _on_cores(columns, gated)
-        if core_parts.parts(columns, 8, how):
-            return how
-    if columns > 8192:
-        return {"BN": 2 if gated else 4, "STAGES": 4, "CTAS": 132, "SPREAD": 0, "num_warps": 16}
-    if gated:
-        return {"BN": 4, "STAGES": 3, "CTAS": 528, "SPREAD": 0, "num_warps": 4}
-    if rows > columns:
-        return {"BN": 8 if columns <= 4096 else 4, "STAGES": 4, "CTAS": 264, "SPREAD": 0, "num_warps": 4}
-    return {"BN": 8 if columns <= 4096 <= rows else 4, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
-
-
-def _on_cores(columns: int, gated: bool) -> dict[str, int]:
-    """Settings of `core_tiles`, found in the same way."""
-    if columns > 8192:
-        return {"CHUNKS": 1, "DEPTH": 3, "CTAS": 1 << 30, "num_warps": 8}
-    return {"CHUNKS": 1 if gated else 2, "DEPTH": 2, "CTAS": 264, "num_warps": 8}
+            result = activated(result, other, FUSED)
+        tl.store(out + rows, (result * FUSED.GAIN + added).to(out.dtype.element_ty), mask=inside)
 
 
 def product(
-    x: torch.Tensor,
-    w: torch.Tensor,
-    out: torch.Tensor,
-    norm: torch.Tensor | None = None,
-    eps: float = 0.0,
-    scale: torch.Tensor | None = None,
-    bias: torch.Tensor | None = None,
-    residual: torch.Tensor | None = None,
-    gated: bool = False,
-    early: bool | None = None,
-    tuned: dict[str, int] | None = None,
-    offset: float = 0.0,
-    gelu: bool = False,
-    shift: torch.Tensor | None = None,
-    acted: bool = False,
-    gain: float = 1.0,
+    x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, tuned: Settings | None = None, **fused: object
 ) -> None:
-    """Write into `out`, flat. `x`: as many elements as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
-    gated: gate above up. ValueError for a LayerNorm (`shift`) or an activation without a gate (`acted`)."""
-    if shift is not None or acted:
+    """As `products.product`; scale: (K / 128, N, 2), scales and zeros. ValueError for a LayerNorm (`shift`) or an
+    activation without a gate (`acted`)."""
+    around = Fused(**fused)
+    if around.shift is not None or around.acted:
         raise ValueError("4-bit weights have neither a LayerNorm before them nor an activation without a gate after")
-    if scale is None:
+    if around.scale is None:
         raise ValueError("4-bit weights need their scales and zeros")
-    rows, columns = sizes(w)
-    rows //= 2 if gated else 1
-    if rows % TILE or scale.shape != (columns // GROUP, rows * (2 if gated else 1), 2):
+    (total, columns), scale = sizes(w), around.scale
+    rows = total // 2 if around.gated else total
+    if rows % TILE or scale.shape != (columns // GROUP, total, 2):
         raise ValueError(f"{tuple(w.shape)} and {tuple(scale.shape)} are no matrix of whole tiles and groups")
-    early = can_be_early() if early is None else early
-    how = dict(tuned or config(rows, columns, gated))
-    given = (
-        x,
-        norm if norm is not None else x,
-        w,
-        scale.view(torch.int32),
-        bias if bias is not None else x,
-        residual if residual is not None else x,
-        out,
-    )
-    flags = {
-        "NORM": norm is not None,
-        "OFFSET": offset,
-        "BIAS": bias is not None,
-        "RESIDUAL": residual is not None,
-        "GAIN": gain,
-        "GATED": gated,
-        "GELU": gelu,
-        "EARLY": early,
-        "launch_pdl": early,
-    }
+    how = dict(tuned or settings.for_tiles(rows, columns, around.gated))
+    given = (x, *around.tensors(x, "norm"), w, scale.view(torch.int32), *around.tensors(x, "bias", "residual"), out)
     if "CHUNKS" in how:
-        core_tiles.launch(*given, rows, columns, eps, flags | how)
+        core_tiles.launch(given, rows, columns, around, how)
         return
-    grid = min(how.pop("CTAS"), triton.cdiv(rows, how["BN"]))
-    groups = triton.next_power_of_2(columns // GROUP)
-    tokendyno_tile_product[(grid,)](*given, rows, columns, eps, G=groups, **flags, **how)
+    programs, groups = min(how.pop("CTAS"), triton.cdiv(rows, how["BN"])), triton.next_power_of_2(columns // GROUP)
+    flags = around.flags()
+    tokendyno_tile_product[(programs,)](
+        *given, rows, columns, around.eps, G=groups, FUSED=flags, launch_pdl=flags.EARLY, **how
+    )

@@ -1,10 +1,10 @@
 """Attention of one new token to keys and values in 8 bits, float8_e4m3fn with a scale for each token and head.
 
-As `long`, with half of the bytes. Tensor cores before Blackwell multiply no such number with float16, so each becomes
-one in registers, by an instruction for two. Bytes are copied and loaded in pairs, as 16-bit words, which `ldmatrix`
-hands out as an operand wants them: of keys a pair are two dimensions of a token, so that the query is dealt out
-likewise; of values they belong to different columns of the result, which are sorted at the end. Scales are multiplied
-with scores and weights, of which there are far fewer.
+As `attention_long`, with half of the bytes. Tensor cores before Blackwell multiply no such number with float16, so each
+becomes one in registers, by an instruction for two. Bytes are copied and loaded in pairs, as 16-bit words, which
+`ldmatrix` hands out as an operand wants them: of keys a pair are two dimensions of a token, so that the query is dealt
+out likewise; of values they belong to different columns of the result, which are sorted at the end. Scales are
+multiplied with scores and weights, of which there are far fewer.
 """
 
 import torch
@@ -13,14 +13,14 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import long_parts
-from .long import fits
-from .long_parts import ask, attended, finish, part_of, rotated, slots_of
+from . import attention_parts
+from .attention_long import fits
+from .attention_parts import ask, attended, finish, part_of, rotated, slots_of
 
 LARGEST: gl.constexpr = gl.constexpr(448.0)  # number of float8_e4m3fn
 LEAST: gl.constexpr = gl.constexpr(1e-12)  # that a vector is scaled by
 MOST_PROGRAMS = 128
-BLOCK, STAGES, WARPS, REGISTERS = 128, 3, 8, 255  # slots of a block of heads of 128, see `long`
+BLOCK, STAGES, WARPS, REGISTERS = 128, 3, 8, 255  # slots of a block of heads of 128, see `attention_long`
 
 
 @gluon.jit
@@ -120,37 +120,29 @@ def tokendyno_attention_rounded(
     scaling,
     key_scales,
     value_scales,
-    G: gl.constexpr,
-    GP: gl.constexpr,
-    HKV: gl.constexpr,
-    D: gl.constexpr,
-    ANGLES: gl.constexpr,
-    ROTATED: gl.constexpr,
-    PAIRS: gl.constexpr,
-    BT: gl.constexpr,
-    SPLITS: gl.constexpr,
-    NORMED: gl.constexpr,
-    OFFSET: gl.constexpr,
-    SINKS: gl.constexpr,
-    FOLDED: gl.constexpr,
-    EARLY: gl.constexpr,
+    H: gl.constexpr,
     STAGES: gl.constexpr,
     num_warps: gl.constexpr,
 ):
-    """As `long.tokendyno_attention_long`; keys and values: float8_e4m3fn.
+    """As `attention_long.tokendyno_attention_long`; keys and values: float8_e4m3fn.
 
     key_scales, value_scales  (HKV, L) float32, read and written
     """
+    G: gl.constexpr = H.G
+    HKV: gl.constexpr = H.HKV
+    D: gl.constexpr = H.D
+    BT: gl.constexpr = H.BT
     SLOTS: gl.constexpr = BT // num_warps
-    H: gl.constexpr = D // 2  # words of a vector
+    AHEAD: gl.constexpr = STAGES * BT
+    HALF: gl.constexpr = D // 2  # words of a vector
     kind: gl.constexpr = keys.dtype.element_ty
     mma: gl.constexpr = gl.NVMMADistributedLayout([2, 0], [num_warps, 1, 1], [1, 16, 8])
     first: gl.constexpr = gl.DotOperandLayout(0, mma, 2)  # operand of a product
     second: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
-    tile: gl.constexpr = gl.BlockedLayout([1, 1, 8], [1, 256 // H, H // 8], [num_warps, 1, 1], [2, 1, 0])
+    tile: gl.constexpr = gl.BlockedLayout([1, 1, 8], [1, 256 // HALF, HALF // 8], [num_warps, 1, 1], [2, 1, 0])
     rows_apart: gl.constexpr = gl.BlockedLayout([1, 1, 8], [1, 256 // D, D // 8], [1, num_warps, 1], [2, 1, 0])
     flat: gl.constexpr = gl.SliceLayout(0, rows_apart)
-    rooms: gl.constexpr = gl.SwizzledSharedLayout(8, 1, min(8, H // 8), [2, 1, 0])
+    rooms: gl.constexpr = gl.SwizzledSharedLayout(8, 1, min(8, HALF // 8), [2, 1, 0])
     of_slots: gl.constexpr = gl.SliceLayout(2, tile)
     of_scores: gl.constexpr = gl.SliceLayout(1, mma)
     met: gl.constexpr = gl.BlockedLayout([num_warps, 1, D // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
@@ -167,38 +159,39 @@ def tokendyno_attention_rounded(
     value_words = values.to(gl.pointer_type(gl.int16), bitcast=True)
     qkv += text * (G + 2) * HKV * D
     out += text * G * HKV * D
-    cos += text * ANGLES
-    sin += text * ANGLES
+    cos += text * H.ANGLES
+    sin += text * H.ANGLES
     filled += text * L
-    if EARLY:
+    if H.EARLY:
         gdc_launch_dependents()
-    here, begin, end = part_of(slot, filled, L, split, SPLITS, BT)
-    key_rooms = gl.allocate_shared_memory(gl.int16, [STAGES, num_warps, SLOTS, H], rooms)
-    value_rooms = gl.allocate_shared_memory(gl.int16, [STAGES, num_warps, SLOTS, H], rooms)
+    here, begin, end = part_of(slot, filled, L, split, H)
+    key_rooms = gl.allocate_shared_memory(gl.int16, [STAGES, num_warps, SLOTS, HALF], rooms)
+    value_rooms = gl.allocate_shared_memory(gl.int16, [STAGES, num_warps, SLOTS, HALF], rooms)
     lines = slots_of(begin, of_slots, SLOTS, num_warps)
-    words = gl.arange(0, H, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
+    words = gl.arange(0, HALF, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
     for stage in gl.static_range(STAGES):
         ask(
-            key_rooms.index(stage),
-            value_rooms.index(stage),
+            key_rooms,
+            value_rooms,
+            stage,
             key_words,
             value_words,
             lines + stage * BT,
             begin + stage * BT,
             end,
             words,
-            H,
+            HALF,
         )
     places = slots_of(begin, of_scores, SLOTS, num_warps)
     seen = attended(filled, places, here, end)
     key_scale, value_scale = _scales(key_scales, places, end), _scales(value_scales, places, end)
-    if EARLY:
+    if H.EARLY:
         gdc_wait()
     columns = gl.arange(0, D, gl.SliceLayout(0, flat))
     ours = qkv + (HKV * G + HKV + head) * D
     new_value = gl.load(ours + columns).to(gl.float32)
     also = gl.load(ours + gl.arange(0, D, gl.SliceLayout(0, whole))).to(gl.float32)
-    turned = rotated(qkv, cos, sin, q_norm, k_norm, head, eps, flat, G, HKV, D, ANGLES, ROTATED, PAIRS, NORMED, OFFSET)
+    turned = rotated(qkv, cos, sin, q_norm, k_norm, head, eps, flat, H)
     is_key = (gl.arange(0, 16, gl.SliceLayout(1, flat)) == 15)[:, None]
     new_key = gl.sum(gl.where(is_key, turned, 0.0), 0)
     mine = (here >= begin) & (here < end)  # the new token is in this part
@@ -214,16 +207,16 @@ def tokendyno_attention_rounded(
     score = gl.sum(turned * _rounded(new_key)[None, :], 1) * (scaling * key_unit)
     score = gl.convert_layout(gl.where(mine, score, float("-inf")), of_rows)
     dealt = gl.permute(gl.reshape(turned.to(gl.float16), [16, D // 4, 2, 2]), (0, 1, 3, 2))
-    dealt, dealt_too = gl.split(gl.reshape(dealt, [16, H, 2]))
-    none = gl.zeros([num_warps, 16, H], gl.float16, first)
-    room = gl.allocate_shared_memory(gl.float16, [1, 16, H], rooms, gl.reshape(dealt, [1, 16, H]))
-    room_too = gl.allocate_shared_memory(gl.float16, [1, 16, H], rooms, gl.reshape(dealt_too, [1, 16, H]))
+    dealt, dealt_too = gl.split(gl.reshape(dealt, [16, HALF, 2]))
+    none = gl.zeros([num_warps, 16, HALF], gl.float16, first)
+    room = gl.allocate_shared_memory(gl.float16, [1, 16, HALF], rooms, gl.reshape(dealt, [1, 16, HALF]))
+    room_too = gl.allocate_shared_memory(gl.float16, [1, 16, HALF], rooms, gl.reshape(dealt_too, [1, 16, HALF]))
     query, _ = gl.broadcast(room.load(first), none)
     query_too, _ = gl.broadcast(room_too.load(first), none)
     top = gl.full([num_warps, 16], float("-inf"), gl.float32, gl.SliceLayout(2, mma))
     total = gl.zeros([num_warps, 16], gl.float32, gl.SliceLayout(2, mma))
-    mixed = gl.zeros([num_warps, 16, H], gl.float32, mma)
-    mixed_too = gl.zeros([num_warps, 16, H], gl.float32, mma)
+    mixed = gl.zeros([num_warps, 16, HALF], gl.float32, mma)
+    mixed_too = gl.zeros([num_warps, 16, HALF], gl.float32, mma)
     stage = 0
     for t in range(begin, end, BT):
         async_copy.wait_group(STAGES - 1)
@@ -246,45 +239,23 @@ def tokendyno_attention_rounded(
         mixed_too = mma_v2(weights, value_too, mixed_too * shrink[:, :, None])
         top = best
         ask(
-            key_rooms.index(stage),
-            value_rooms.index(stage),
+            key_rooms,
+            value_rooms,
+            stage,
             key_words,
             value_words,
-            lines + (t - begin + STAGES * BT),
-            t + STAGES * BT,
+            lines + (t - begin + AHEAD),
+            t + AHEAD,
             end,
             words,
-            H,
+            HALF,
         )
         seen, key_scale, value_scale = following, next_key, next_value
         stage = gl.where(stage == STAGES - 1, 0, stage + 1)
     async_copy.wait_group(0)
     mixed = gl.reshape(gl.join(mixed, mixed_too), [num_warps, 16, D])
-    finish(
-        top,
-        total,
-        mixed,
-        score,
-        also,
-        sinks,
-        parts,
-        tops,
-        sums,
-        out,
-        turns,
-        lane,
-        head,
-        split,
-        met,
-        G,
-        GP,
-        D,
-        SPLITS,
-        SINKS,
-        FOLDED,
-        num_warps,
-        LARGEST,
-    )
+    results = parts, tops, sums, out, turns
+    finish(top, total, mixed, score, also, sinks, results, lane, head, split, met, H, num_warps, LARGEST)
 
 
 def reads(attention: object, norm: torch.Tensor | None, dtype: torch.dtype) -> bool:
@@ -295,11 +266,6 @@ def reads(attention: object, norm: torch.Tensor | None, dtype: torch.dtype) -> b
     return torch.cuda.get_device_capability() >= (8, 9)
 
 
-def cut(heads: int, length: int, size: int) -> tuple[int, int]:
-    """As `long.cut`."""
-    return long_parts.cut(heads, length, size, BLOCK, MOST_PROGRAMS)
-
-
-def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int], l1_next: bool) -> None:
+def attend(given: tuple[object, ...], heads: attention_parts.Heads, grid: tuple[int, int, int], l1_next: bool) -> None:
     """Launch the kernel with the arguments of the others and both scales, and their flags."""
-    long_parts.launch(tokendyno_attention_rounded, given, flags, grid, WARPS, STAGES, REGISTERS, l1_next)
+    attention_parts.launch(tokendyno_attention_rounded, given, heads, grid, WARPS, STAGES, REGISTERS, l1_next)

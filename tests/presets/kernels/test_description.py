@@ -21,10 +21,10 @@ PROMPT = WINDOW - 2
 
 
 @pytest.fixture(scope="module")
-def described() -> Any:
+def description() -> Any:
     """The module of the package, which imports no Triton."""
-    file = kernel_packages.BUNDLED / "matvec/build/torch-cuda/described.py"
-    spec = importlib.util.spec_from_file_location("described", file)
+    file = kernel_packages.BUNDLED / "matvec/build/torch-cuda/description.py"
+    spec = importlib.util.spec_from_file_location("description", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -71,7 +71,7 @@ def computed(parts: Any, rows_of: Any, hidden: Any, keys: Any, values: Any, angl
 
 
 @pytest.mark.parametrize("architecture", DENSE)
-def test_a_described_layer_is_the_layer(described: Any, architecture: str) -> None:
+def test_a_described_layer_is_the_layer(description: Any, architecture: str) -> None:
     """Of the token after a prompt."""
     model, seen = build(architecture), []
     fuse(model)
@@ -86,11 +86,11 @@ def test_a_described_layer_is_the_layer(described: Any, architecture: str) -> No
         seen.clear()
         model(ids[:, PROMPT:], past_key_values=cache)
         for held, (layer, given, more, out) in zip(cache.layers, seen, strict=True):
-            parts = described.describe(layer)
+            parts = description.describe(layer)
             angles = more.get("position_embeddings") or (torch.zeros(1),) * 2
             mine, key = computed(
                 parts,
-                described.rows_of,
+                description.rows_of,
                 given[0].view(-1),
                 held.keys[0],
                 held.values[0],
@@ -109,5 +109,5 @@ def test_every_architecture_is_here_and_has_the_classes_that_are_offered() -> No
         assert len(offered) == sum(map(bool, WHOLE[architecture][1:])), offered
 
 
-def test_a_layer_that_is_not_fused_has_no_description(described: Any) -> None:
-    assert described.describe(build("qwen2").model.layers[0]) is None
+def test_a_layer_that_is_not_fused_has_no_description(description: Any) -> None:
+    assert description.describe(build("qwen2").model.layers[0]) is None

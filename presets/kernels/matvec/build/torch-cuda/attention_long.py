@@ -14,8 +14,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import long_parts
-from .long_parts import ask, attended, finish, part_of, rotated, slots_of
+from . import attention_parts
+from .attention_parts import ask, attended, finish, part_of, rotated, slots_of
 
 BLOCK, STAGES, WARPS = 64, 4, 4  # slots of a block of heads of 128, blocks that a program has room for, and its warps
 MOST_PROGRAMS = 128  # about one for each multiprocessor
@@ -42,20 +42,7 @@ def tokendyno_attention_long(
     L,
     eps,
     scaling,
-    G: gl.constexpr,
-    GP: gl.constexpr,
-    HKV: gl.constexpr,
-    D: gl.constexpr,
-    ANGLES: gl.constexpr,
-    ROTATED: gl.constexpr,
-    PAIRS: gl.constexpr,
-    BT: gl.constexpr,
-    SPLITS: gl.constexpr,
-    NORMED: gl.constexpr,
-    OFFSET: gl.constexpr,
-    SINKS: gl.constexpr,
-    FOLDED: gl.constexpr,
-    EARLY: gl.constexpr,
+    H: gl.constexpr,
     STAGES: gl.constexpr,
     num_warps: gl.constexpr,
 ):
@@ -64,7 +51,12 @@ def tokendyno_attention_long(
 
     STAGES  blocks of BT slots that are under way or in use
     """
+    G: gl.constexpr = H.G
+    HKV: gl.constexpr = H.HKV
+    D: gl.constexpr = H.D
+    BT: gl.constexpr = H.BT
     SLOTS: gl.constexpr = BT // num_warps
+    AHEAD: gl.constexpr = STAGES * BT
     kind: gl.constexpr = keys.dtype.element_ty
     mma: gl.constexpr = gl.NVMMADistributedLayout([2, 0], [num_warps, 1, 1], [1, 16, 8])
     first: gl.constexpr = gl.DotOperandLayout(0, mma, 2)  # operand of a product
@@ -85,37 +77,27 @@ def tokendyno_attention_long(
     values += base
     qkv += text * (G + 2) * HKV * D
     out += text * G * HKV * D
-    cos += text * ANGLES
-    sin += text * ANGLES
+    cos += text * H.ANGLES
+    sin += text * H.ANGLES
     filled += text * L
-    if EARLY:
+    if H.EARLY:
         gdc_launch_dependents()
-    here, begin, end = part_of(slot, filled, L, split, SPLITS, BT)
+    here, begin, end = part_of(slot, filled, L, split, H)
     key_rooms = gl.allocate_shared_memory(kind, [STAGES, num_warps, SLOTS, D], rooms)
     value_rooms = gl.allocate_shared_memory(kind, [STAGES, num_warps, SLOTS, D], rooms)
     lines = slots_of(begin, of_slots, SLOTS, num_warps)
     dims = gl.arange(0, D, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
     for stage in gl.static_range(STAGES):
-        ask(
-            key_rooms.index(stage),
-            value_rooms.index(stage),
-            keys,
-            values,
-            lines + stage * BT,
-            begin + stage * BT,
-            end,
-            dims,
-            D,
-        )
+        ask(key_rooms, value_rooms, stage, keys, values, lines + stage * BT, begin + stage * BT, end, dims, D)
     places = slots_of(begin, of_scores, SLOTS, num_warps)
     seen = attended(filled, places, here, end)
-    if EARLY:
+    if H.EARLY:
         gdc_wait()
     columns = gl.arange(0, D, gl.SliceLayout(0, flat))
     ours = qkv + (HKV * G + HKV + head) * D
     new_value = gl.load(ours + columns).to(gl.float32)
     also = gl.load(ours + gl.arange(0, D, gl.SliceLayout(0, whole))).to(gl.float32)
-    turned = rotated(qkv, cos, sin, q_norm, k_norm, head, eps, flat, G, HKV, D, ANGLES, ROTATED, PAIRS, NORMED, OFFSET)
+    turned = rotated(qkv, cos, sin, q_norm, k_norm, head, eps, flat, H)
     is_key = (gl.arange(0, 16, gl.SliceLayout(1, flat)) == 15)[:, None]
     new_key = gl.sum(gl.where(is_key, turned, 0.0), 0)
     mine = (here >= begin) & (here < end)  # the new token is in this part
@@ -146,44 +128,12 @@ def tokendyno_attention_long(
         weights = gl.convert_layout(weights.to(kind), first)
         mixed = mma_v2(weights, value, mixed * shrink[:, :, None])
         top = best
-        ask(
-            key_rooms.index(stage),
-            value_rooms.index(stage),
-            keys,
-            values,
-            lines + (t - begin + STAGES * BT),
-            t + STAGES * BT,
-            end,
-            dims,
-            D,
-        )
+        ask(key_rooms, value_rooms, stage, keys, values, lines + (t - begin + AHEAD), t + AHEAD, end, dims, D)
         seen = following
         stage = gl.where(stage == STAGES - 1, 0, stage + 1)
     async_copy.wait_group(0)
-    finish(
-        top,
-        total,
-        mixed,
-        score,
-        also,
-        sinks,
-        parts,
-        tops,
-        sums,
-        out,
-        turns,
-        lane,
-        head,
-        split,
-        met,
-        G,
-        GP,
-        D,
-        SPLITS,
-        SINKS,
-        FOLDED,
-        num_warps,
-    )
+    results = parts, tops, sums, out, turns
+    finish(top, total, mixed, score, also, sinks, results, lane, head, split, met, H, num_warps)
 
 
 def fits(group: int, size: int, dtype: torch.dtype, whole: bool) -> bool:
@@ -197,11 +147,6 @@ def _can_copy() -> bool:
     return torch.cuda.get_device_capability() >= (8, 0)
 
 
-def cut(heads: int, length: int, size: int) -> tuple[int, int]:
-    """The parts of the slots, and the slots of a block. heads: KV heads of all texts."""
-    return long_parts.cut(heads, length, size, BLOCK, MOST_PROGRAMS)
-
-
-def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int], l1_next: bool) -> None:
+def attend(given: tuple[object, ...], heads: attention_parts.Heads, grid: tuple[int, int, int], l1_next: bool) -> None:
     """Launch the kernel with the arguments and flags of the others."""
-    long_parts.launch(tokendyno_attention_long, given, flags, grid, WARPS, STAGES, REGISTERS, l1_next)
+    attention_parts.launch(tokendyno_attention_long, given, heads, grid, WARPS, STAGES, REGISTERS, l1_next)

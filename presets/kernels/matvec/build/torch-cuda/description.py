@@ -76,8 +76,8 @@ class Parts(NamedTuple):
     pairs: bool = False
     unscaled: int = 0
 
-    def plain(self) -> bool:
-        """Whether it has nothing that a layer split over ranks cannot compute."""
+    def can_be_shared(self) -> bool:
+        """Whether kernels compute it where ranks share the layer."""
         added = self.norms[1] is not None or self.norms[3] is not None  # each rank has a part of what they normalize
         whole = self.gated and not self.gelu and not self.offset and self.shifts[0] is None and not added
         return whole and self.gain == 1 and not self.cap and not self.pairs and self.rotated == self.attention.head_dim

@@ -23,53 +23,43 @@ def fits(group: int, size: int) -> bool:
 
 
 @gluon.jit
-def _learned(norm, dims, NORMED: gl.constexpr, ROTATED: gl.constexpr, PAIRS: gl.constexpr):
+def _learned(norm, dims, H: gl.constexpr):
     """A norm's weights for each element of a vector and for the one that it is rotated with; without a norm neither is
     read."""
     here, across = dims, dims
-    if NORMED:
+    if H.NORMED:
         here = gl.load(norm + dims)
-        across = gl.load(norm + partner(dims, ROTATED, PAIRS))
+        across = gl.load(norm + partner(dims, H.ROTATED, H.PAIRS))
     return here, across
 
 
 @gluon.jit
-def _factors(
-    cos,
-    sin,
-    here,
-    across,
-    dims,
-    NORMED: gl.constexpr,
-    OFFSET: gl.constexpr,
-    D: gl.constexpr,
-    ANGLES: gl.constexpr,
-    ROTATED: gl.constexpr,
-    PAIRS: gl.constexpr,
-):
+def _factors(cos, sin, here, across, dims, H: gl.constexpr):
     """What each element of a vector, and the one that it is rotated with, is multiplied with by the rotation and a norm
     with those weights; without ANGLES by neither, and what is returned is not read."""
     along, beside = dims, dims
-    if ANGLES > 0:
-        along = wide(gl.load(cos + angle(dims, ANGLES, PAIRS)))
-        beside = wide(gl.load(sin + angle(dims, ANGLES, PAIRS))) * gl.where(leads(dims, ROTATED, PAIRS), -1.0, 1.0)
-        if ROTATED < D:
-            along = gl.where(dims < ROTATED, along, 1.0)
-            beside = gl.where(dims < ROTATED, beside, 0.0)
-        if NORMED:
-            along *= wide(here) + OFFSET
-            beside *= wide(across) + OFFSET
+    if H.ANGLES > 0:
+        along = wide(gl.load(cos + angle(dims, H.ANGLES, H.PAIRS)))
+        beside = wide(gl.load(sin + angle(dims, H.ANGLES, H.PAIRS))) * gl.where(
+            leads(dims, H.ROTATED, H.PAIRS), -1.0, 1.0
+        )
+        if H.ROTATED < H.D:
+            along = gl.where(dims < H.ROTATED, along, 1.0)
+            beside = gl.where(dims < H.ROTATED, beside, 0.0)
+        if H.NORMED:
+            along *= wide(here) + H.OFFSET
+            beside *= wide(across) + H.OFFSET
     return along, beside
 
 
 @gluon.jit
-def _turned(here, across, along, beside, eps, NORMED: gl.constexpr, D: gl.constexpr, ANGLES: gl.constexpr):
+def _turned(here, across, along, beside, eps, H: gl.constexpr):
     """A vector, normalized if there is a norm, and rotated if by any ANGLES."""
     turned = here
-    if ANGLES > 0:
+    if H.ANGLES > 0:
         turned = here * along + across * beside
-    if NORMED:
-        turned *= gl.rsqrt(gl.sum(here * here, 0) / D + eps)
+    if H.NORMED:
+        turned *= gl.rsqrt(gl.sum(here * here, 0) / H.D + eps)
     return turned
 
 
@@ -93,26 +83,18 @@ def tokendyno_attention_by_warps(
     L,
     eps,
     scaling,
-    G: gl.constexpr,
-    GP: gl.constexpr,
-    HKV: gl.constexpr,
-    D: gl.constexpr,
-    ANGLES: gl.constexpr,
-    ROTATED: gl.constexpr,
-    PAIRS: gl.constexpr,
-    BT: gl.constexpr,
-    SPLITS: gl.constexpr,
-    NORMED: gl.constexpr,
-    OFFSET: gl.constexpr,
-    SINKS: gl.constexpr,
-    FOLDED: gl.constexpr,
-    EARLY: gl.constexpr,
+    H: gl.constexpr,
     num_warps: gl.constexpr,
 ):
     """As `attention.tokendyno_attention` for one query a program; SPLITS * BT slots are at least all of them.
 
     turns   (HKV * G,): the parts of each query are combined alone
     """
+    G: gl.constexpr = H.G
+    HKV: gl.constexpr = H.HKV
+    D: gl.constexpr = H.D
+    BT: gl.constexpr = H.BT
+    SPLITS: gl.constexpr = H.SPLITS
     tile: gl.constexpr = gl.BlockedLayout([1, 1, 8], [1, 256 // D, D // 8], [num_warps, 1, 1], [2, 1, 0])
     of_dims: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(1, tile))
     of_slots: gl.constexpr = gl.SliceLayout(2, tile)
@@ -123,10 +105,10 @@ def tokendyno_attention_by_warps(
     base = lane.to(gl.int64) * L * D
     qkv += text * (G + 2) * HKV * D
     out += (text * HKV + head) * G * D
-    cos += text * ANGLES
-    sin += text * ANGLES
+    cos += text * H.ANGLES
+    sin += text * H.ANGLES
     begin = split * BT
-    if EARLY:
+    if H.EARLY:
         gdc_launch_dependents()
     dims = gl.arange(0, D, of_dims)
     here = gl.load(slot)  # written by the first kernels of this step, not by the predecessor
@@ -136,25 +118,23 @@ def tokendyno_attention_by_warps(
     at = base + places.to(gl.int64)[:, :, None] * D + dims[None, None, :]
     key = gl.load(keys + at, mask=seen[:, :, None], other=0.0)
     value = gl.load(values + at, mask=seen[:, :, None], other=0.0)
-    query_norm, query_norm_too = _learned(
-        q_norm, dims, NORMED, ROTATED, PAIRS
-    )  # no kernel writes them: asked for before the wait
-    key_norm, key_norm_too = _learned(k_norm, dims, NORMED, ROTATED, PAIRS)
+    query_norm, query_norm_too = _learned(q_norm, dims, H)  # no kernel writes them: asked for before the wait
+    key_norm, key_norm_too = _learned(k_norm, dims, H)
     met: gl.constexpr = gl.BlockedLayout(
         [num_warps, D // (32 * num_warps) if 32 * num_warps < D else 1], [1, 32], [1, num_warps], [1, 0]
     )
     own = gl.arange(0, D, gl.SliceLayout(0, met))
-    if EARLY:
+    if H.EARLY:
         gdc_wait()
-    across = partner(dims, ROTATED, PAIRS)
+    across = partner(dims, H.ROTATED, H.PAIRS)
     ours = qkv + (head * G + query_of_head) * D
     plain, other = gl.load(ours + dims), gl.load(ours + across)
     ours = qkv + (HKV * G + head) * D
     plain_key = gl.load(ours + dims, volatile=True)  # asked for now, though few programs need it
     other_key = gl.load(ours + across, volatile=True)
     new_value = gl.load(ours + HKV * D + own, volatile=True).to(values.dtype.element_ty)
-    along, beside = _factors(cos, sin, query_norm, query_norm_too, dims, NORMED, OFFSET, D, ANGLES, ROTATED, PAIRS)
-    query = _turned(wide(plain), wide(other), along, beside, eps, NORMED, D, ANGLES)
+    along, beside = _factors(cos, sin, query_norm, query_norm_too, dims, H)
+    query = _turned(wide(plain), wide(other), along, beside, eps, H)
     query = wide(query.to(keys.dtype.element_ty)) * scaling
     score = gl.where(seen, gl.sum(wide(key) * query[None, None, :], 2), float("-inf"))
     peak = gl.max(score, 1)  # of each warp's slots
@@ -168,8 +148,8 @@ def tokendyno_attention_by_warps(
     amounts = gl.allocate_shared_memory(gl.float32, [num_warps, D], room, gl.zeros_like(mixed) + amount[:, None])
     new = float("-inf")  # the score of the new token, in the part that has its slot
     if (here >= begin) & (here < begin + BT):
-        along, beside = _factors(cos, sin, key_norm, key_norm_too, dims, NORMED, OFFSET, D, ANGLES, ROTATED, PAIRS)
-        new_key = _turned(wide(plain_key), wide(other_key), along, beside, eps, NORMED, D, ANGLES)
+        along, beside = _factors(cos, sin, key_norm, key_norm_too, dims, H)
+        new_key = _turned(wide(plain_key), wide(other_key), along, beside, eps, H)
         new_key = new_key.to(keys.dtype.element_ty)
         new = gl.sum(wide(new_key) * query, 0)
         if query_of_head == 0:
@@ -177,7 +157,7 @@ def tokendyno_attention_by_warps(
             gl.store(values + base + here * D + own, new_value)
     of_warps = peaks.load(met)
     best = gl.maximum(gl.max(of_warps, 0), new)
-    if SINKS:  # those of the first part: a score of their own that takes weight and has no value
+    if H.SINKS:  # those of the first part: a score of their own that takes weight and has no value
         sink = gl.load(sinks + head * G + query_of_head).to(gl.float32)
         sink = gl.where(split == 0, sink, float("-inf"))
         best = gl.maximum(best, sink)
@@ -185,24 +165,24 @@ def tokendyno_attention_by_warps(
     share = gl.exp(of_warps - safe[None, :])
     of_new = gl.exp(new - safe)
     total = gl.sum(amounts.load(met) * share, 0) + of_new
-    if SINKS:
+    if H.SINKS:
         total += gl.exp(sink - safe)
     result = gl.sum(pieces.load(met) * share, 0) + of_new * new_value.to(gl.float32)
     if SPLITS == 1:  # nothing to combine
         gl.store(out + query_of_head * D + own, (result / total).to(out.dtype.element_ty))
     else:
-        line = (lane * SPLITS + split) * GP + query_of_head
+        line = (lane * SPLITS + split) * H.GP + query_of_head
         gl.store(parts + line * D + own, result)
         gl.store(tops + line + own, best, mask=own == 0)
         gl.store(sums + line + own, total, mask=own == 0)
-        if FOLDED:
+        if H.FOLDED:
             gl.thread_barrier()  # all stores of the program precede the increment of the counter
             turn = turns + lane * G + query_of_head
             if gl.atomic_add(turn, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
                 gl.store(turn, 0)
                 others, peaks_of_others, sums_of_others = (), (), ()
                 for part in gl.static_range(SPLITS):  # by other programs, so L1 may be stale
-                    its = (lane * SPLITS + part) * GP + query_of_head
+                    its = (lane * SPLITS + part) * H.GP + query_of_head
                     others += (gl.load(parts + its * D + own, cache_modifier=".cg"),)
                     peaks_of_others += (gl.load(tops + its, cache_modifier=".cg"),)
                     sums_of_others += (gl.load(sums + its, cache_modifier=".cg"),)

@@ -1,23 +1,68 @@
-"""What both kernels of long attention share: how slots are cut, how blocks are asked for, the new query and key, and
-the end, where warps add up what they have, and the last program of a head all of its parts."""
+"""What kernels of attention share: their constants; for long caches how slots are cut, how blocks are asked for, the
+new query and key, and the end, where warps add up what they have, and the last program of a head all of its parts."""
+
+import ctypes
+import functools
+from typing import NamedTuple
 
 import triton
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
-from . import carveout
 from .parts import angle, leads, partner
 
+PREFERRED_CARVEOUT = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+DRIVERS_CHOICE = -1
 SPARING = 60  # percent of shared memory: what the kernels need and little more
+_carveouts: dict[int, int] = {}  # handle of a function -> percent, of those that differ from the driver's choice
+
+
+class Heads(NamedTuple):
+    """What a kernel of attention is compiled for.
+
+    G, GP         queries of a KV head, and the power of two at or above
+    HKV, D        KV heads of a text; numbers of a head
+    ANGLES        of a token: as many as are ROTATED, or half as many, each for two; 0: not rotated
+    ROTATED, PAIRS   dimensions of a head that are rotated, from the first on, neighbours with each other or halves
+    BT, SPLITS    slots that a program reads at once; parts of the slots, each of which has programs of its own
+    NORMED, OFFSET   whether heads are normalized, and what is added to the weights of that norm
+    WHOLE         that norm is one over all heads together
+    CAP           of scores (Gemma 2), or 0
+    SINKS         whether each query has a score that takes weight and has no value
+    FOLDED        whether the last program of a head combines the parts
+    EARLY         it is launched before its predecessor has ended
+    """
+
+    G: int
+    GP: int
+    HKV: int
+    D: int
+    ANGLES: int
+    ROTATED: int
+    PAIRS: bool
+    BT: int
+    SPLITS: int
+    NORMED: bool
+    WHOLE: bool
+    OFFSET: float
+    CAP: float
+    SINKS: bool
+    FOLDED: bool
+    EARLY: bool
+
+    @property
+    def AT_ONCE(self) -> int:
+        """Queries whose parts a program of `attention` combines at once."""
+        return max(1, min(self.GP, 8192 // (self.SPLITS * self.D)))
 
 
 @gluon.jit
-def part_of(slot, filled, L, split, SPLITS: gl.constexpr, BT: gl.constexpr):
+def part_of(slot, filled, L, split, H: gl.constexpr):
     """The new token's slot, and the begin and the end of a program's part of the slots that are filled."""
     here = gl.load(slot).to(gl.int32)  # written by the first kernels of this step, not by the predecessor
     used = gl.where(gl.load(filled + L - 1) != 0, L, here + 1)
-    span = gl.cdiv(gl.cdiv(used, SPLITS), BT) * BT
+    span = gl.cdiv(gl.cdiv(used, H.SPLITS), H.BT) * H.BT
     begin = split * span
     return here, begin, gl.minimum(begin + span, used)
 
@@ -30,13 +75,13 @@ def slots_of(begin, layout: gl.constexpr, SLOTS: gl.constexpr, num_warps: gl.con
 
 
 @gluon.jit
-def ask(key_room, value_room, keys, values, places, first, end, dims, D: gl.constexpr):
-    """Have a block that begins at slot `first` copied, unless it lies behind the end; past the end the last slot comes
-    again: it takes no weight there, but is multiplied, so it must be a number."""
+def ask(key_rooms, value_rooms, stage, keys, values, places, first, end, dims, D: gl.constexpr):
+    """Have a block that begins at slot `first` copied into room `stage`, unless it lies behind the end; past the end
+    the last slot comes again: it takes no weight there, but is multiplied, so it must be a number."""
     at = gl.minimum(places, end - 1).to(gl.int64)[:, :, None] * D + dims[None, None, :]
     there = dims[None, None, :] < gl.where(first < end, D, 0)
-    async_copy.async_copy_global_to_shared(key_room, keys + at, there)
-    async_copy.async_copy_global_to_shared(value_room, values + at, there)
+    async_copy.async_copy_global_to_shared(key_rooms.index(stage), keys + at, there)
+    async_copy.async_copy_global_to_shared(value_rooms.index(stage), values + at, there)
     async_copy.commit_group()
 
 
@@ -47,48 +92,32 @@ def attended(filled, places, here, end):
 
 
 @gluon.jit
-def rotated(
-    qkv,
-    cos,
-    sin,
-    q_norm,
-    k_norm,
-    head,
-    eps,
-    layout: gl.constexpr,
-    G: gl.constexpr,
-    HKV: gl.constexpr,
-    D: gl.constexpr,
-    ANGLES: gl.constexpr,
-    ROTATED: gl.constexpr,
-    PAIRS: gl.constexpr,
-    NORMED: gl.constexpr,
-    OFFSET: gl.constexpr,
-):
+def rotated(qkv, cos, sin, q_norm, k_norm, head, eps, layout: gl.constexpr, H: gl.constexpr):
     """(16, D) float32: the queries of a KV head, and in the last row its new key; normalized if there is a norm, and
     rotated if by any angles."""
+    D: gl.constexpr = H.D
     dims = gl.arange(0, D, gl.SliceLayout(0, layout))
     rows = gl.arange(0, 16, gl.SliceLayout(1, layout))
-    across = partner(dims, ROTATED, PAIRS)
-    at = (gl.where(rows == 15, HKV * G + head, head * G + rows) * D)[:, None]
-    there = ((rows < G) | (rows == 15))[:, None]
+    across = partner(dims, H.ROTATED, H.PAIRS)
+    at = (gl.where(rows == 15, H.HKV * H.G + head, head * H.G + rows) * D)[:, None]
+    there = ((rows < H.G) | (rows == 15))[:, None]
     turned = gl.load(qkv + at + dims[None, :], mask=there, other=0.0).to(gl.float32)
-    if ANGLES > 0:
+    if H.ANGLES > 0:
         other = gl.load(qkv + at + across[None, :], mask=there, other=0.0).to(gl.float32)
-        along = gl.load(cos + angle(dims, ANGLES, PAIRS)).to(gl.float32)
-        beside = gl.load(sin + angle(dims, ANGLES, PAIRS)).to(gl.float32)
-        beside *= gl.where(leads(dims, ROTATED, PAIRS), -1.0, 1.0)
-        if ROTATED < D:
-            along = gl.where(dims < ROTATED, along, 1.0)
-            beside = gl.where(dims < ROTATED, beside, 0.0)
+        along = gl.load(cos + angle(dims, H.ANGLES, H.PAIRS)).to(gl.float32)
+        beside = gl.load(sin + angle(dims, H.ANGLES, H.PAIRS)).to(gl.float32)
+        beside *= gl.where(leads(dims, H.ROTATED, H.PAIRS), -1.0, 1.0)
+        if H.ROTATED < D:
+            along = gl.where(dims < H.ROTATED, along, 1.0)
+            beside = gl.where(dims < H.ROTATED, beside, 0.0)
         along = along[None, :]
         beside = beside[None, :]
-        if NORMED:
+        if H.NORMED:
             is_key = (rows == 15)[:, None]
             here = gl.where(is_key, gl.load(k_norm + dims)[None, :], gl.load(q_norm + dims)[None, :]).to(gl.float32)
             far = gl.where(is_key, gl.load(k_norm + across)[None, :], gl.load(q_norm + across)[None, :]).to(gl.float32)
             shrink = gl.rsqrt(gl.sum(turned * turned, 1) / D + eps)[:, None]
-            turned = (turned * along * (here + OFFSET) + other * beside * (far + OFFSET)) * shrink
+            turned = (turned * along * (here + H.OFFSET) + other * beside * (far + H.OFFSET)) * shrink
         else:
             turned = turned * along + other * beside
     return turned
@@ -102,27 +131,23 @@ def finish(
     score,
     also,
     sinks,
-    parts,
-    tops,
-    sums,
-    out,
-    turns,
+    results,
     lane,
     head,
     split,
     met: gl.constexpr,
-    G: gl.constexpr,
-    GP: gl.constexpr,
-    D: gl.constexpr,
-    SPLITS: gl.constexpr,
-    SINKS: gl.constexpr,
-    FOLDED: gl.constexpr,
+    H: gl.constexpr,
     num_warps: gl.constexpr,
     LARGER: gl.constexpr = 1,
 ):
     """Of each warp: the largest scores (W, 16), the sums of the weights, and of weighted values (W, 16, D), which are
     LARGER by that factor; and of the new token its scores (16,), -inf where it is in another part, and its value (D,).
-    `met`: the layout in which warps meet."""
+    results: parts, tops, sums, out and turns of the kernel; met: the layout in which warps meet."""
+    G: gl.constexpr = H.G
+    GP: gl.constexpr = H.GP
+    D: gl.constexpr = H.D
+    SPLITS: gl.constexpr = H.SPLITS
+    parts, tops, sums, out, turns = results
     whole: gl.constexpr = gl.SliceLayout(0, met)
     of_rows: gl.constexpr = gl.SliceLayout(1, whole)
     top = gl.convert_layout(top, gl.SliceLayout(2, met))  # what all warps have of a number, in one thread
@@ -132,14 +157,14 @@ def finish(
         mixed *= 1 / LARGER
     rows = gl.arange(0, 16, of_rows)
     best = gl.maximum(gl.convert_layout(gl.max(top, 0), of_rows), score)
-    if SINKS:  # those of the first part: a score of their own that takes weight and has no value
+    if H.SINKS:  # those of the first part: a score of their own that takes weight and has no value
         sink = gl.load(sinks + head * G + rows, mask=(rows < G) & (rows >= split * 16), other=float("-inf"))
         best = gl.maximum(best, sink.to(gl.float32))
     safe = gl.where(best == float("-inf"), 0.0, best)
     shares = gl.exp(top - gl.convert_layout(safe, gl.SliceLayout(0, gl.SliceLayout(2, met)))[None, :])
     weight = gl.exp(score - safe)
     amount = gl.convert_layout(gl.sum(total * shares, 0), of_rows) + weight
-    if SINKS:
+    if H.SINKS:
         amount += gl.exp(sink.to(gl.float32) - safe)
     result = gl.sum(mixed * shares[:, :, None], 0) + weight[:, None] * also[None, :]
     dims_of = gl.arange(0, D, gl.SliceLayout(0, whole))[None, :]
@@ -151,29 +176,21 @@ def finish(
         gl.store(parts + line[:, None] * D + dims_of, result, mask=(rows < GP)[:, None] & (dims_of >= 0))
         gl.store(tops + line, best, mask=rows < GP)
         gl.store(sums + line, amount, mask=rows < GP)
-        if FOLDED:
+        if H.FOLDED:
             gl.thread_barrier()  # all stores of the program precede the increment of the counter
             if gl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
                 gl.store(turns + lane, 0)
-                _combine(parts, tops, sums, out, lane, head, G, GP, D, SPLITS, num_warps)
+                _combine(parts, tops, sums, out, lane, head, H, num_warps)
 
 
 @gluon.jit
-def _combine(
-    parts,
-    tops,
-    sums,
-    out,
-    lane,
-    head,
-    G: gl.constexpr,
-    GP: gl.constexpr,
-    D: gl.constexpr,
-    SPLITS: gl.constexpr,
-    num_warps: gl.constexpr,
-):
+def _combine(parts, tops, sums, out, lane, head, H: gl.constexpr, num_warps: gl.constexpr):
     """Write the weighted sum of all parts of a KV head, a query each warp. Other programs wrote them, so L1 may be
     stale."""
+    G: gl.constexpr = H.G
+    GP: gl.constexpr = H.GP
+    D: gl.constexpr = H.D
+    SPLITS: gl.constexpr = H.SPLITS
     PIECE: gl.constexpr = D // 2 if SPLITS * D > 2048 else D  # a thread holds all of its numbers at once
     AT_ONCE: gl.constexpr = num_warps if num_warps < GP else GP
     met: gl.constexpr = gl.BlockedLayout([SPLITS, 1, PIECE // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
@@ -199,7 +216,7 @@ def _combine(
 def launch(
     kernel: object,
     given: tuple[object, ...],
-    flags: dict[str, object],
+    heads: Heads,
     grid: tuple[int, int, int],
     warps: int,
     stages: int,
@@ -207,8 +224,8 @@ def launch(
     l1_next: bool,
 ) -> None:
     """Launch one of both, with so many registers a thread at most. l1_next: see `attention.attend`."""
-    made = kernel[grid](*given, **{**flags, "num_warps": warps}, STAGES=stages, maxnreg=registers)
-    carveout.prefer(made, SPARING if l1_next else carveout.DRIVERS_CHOICE)
+    made = kernel[grid](*given, H=heads, STAGES=stages, launch_pdl=heads.EARLY, num_warps=warps, maxnreg=registers)
+    prefer_carveout(made, SPARING if l1_next else DRIVERS_CHOICE)
 
 
 def cut(heads: int, length: int, size: int, block: int, most_programs: int) -> tuple[int, int]:
@@ -217,3 +234,24 @@ def cut(heads: int, length: int, size: int, block: int, most_programs: int) -> t
     slots = block * 128 // size
     most = max(1, min(32, most_programs // heads))
     return triton.next_power_of_2(min(most, triton.cdiv(length, slots))), slots
+
+
+def prefer_carveout(kernel: object, percent: int) -> None:
+    """Have a compiled kernel, which is what a launch returns, launched with this carveout from the next time on.
+
+    percent  of the most shared memory that there can be, a hint: a kernel that needs more gets more
+
+    A multiprocessor is divided into shared memory and L1 anew only while it is empty. So a kernel that begins before
+    its predecessor has ended finds the predecessor's division, or waits for it. RuntimeError if the driver refuses.
+    """
+    if _carveouts.get(kernel.function, DRIVERS_CHOICE) == percent:
+        return
+    failed = _driver().cuFuncSetAttribute(ctypes.c_void_p(kernel.function), PREFERRED_CARVEOUT, percent)
+    if failed:
+        raise RuntimeError(f"The CUDA driver refused a shared memory carveout of {percent}% (error {failed}).")
+    _carveouts[kernel.function] = percent
+
+
+@functools.cache
+def _driver() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")

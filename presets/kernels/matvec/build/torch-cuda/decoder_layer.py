@@ -1,0 +1,469 @@
+"""A decoder layer for one token of each of up to 32 texts, a kernel a step; a layer that ranks share, in two halves."""
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from . import attention_fp8, exchange, experts, mixtures, products, rows, settings
+from .attention import attend
+from .description import Parts, Routing, describe, routing_of, rows_of
+from .ops import matrix, product, sizes
+from .routing import route
+
+SUMMED = True  # False: a norm of a sum's part is always a kernel of its own
+MAX_PREFETCH_BYTES = 20 << 20  # 0: never prefetch. L2 has 50 MB on Hopper, shared with everything else that is read
+
+
+def to_prefetch(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Those of up to two matrices, in the order in which they are read, that fit in L2."""
+    fitting: list[torch.Tensor] = []
+    for weight in weights:
+        if sum(one.numel() * one.element_size() for one in [*fitting, weight]) > MAX_PREFETCH_BYTES:
+            break
+        fitting.append(weight)
+    return tuple(fitting)
+
+
+class OneText:
+    """The steps of a layer for hidden (1, 1, H). Norms are fused to the products after them, and while attention waits
+    and computes, memory is idle, so the product after it prefetches the MLP's matrices into L2.
+
+    weights, scales, biases   of the matrices, as of `decoder_layer`
+    norms, shifts, eps, offset, gain   as of `description.Parts`
+    """
+
+    def __init__(
+        self,
+        weights: list[torch.Tensor],
+        scales: list[torch.Tensor | None],
+        biases: list[torch.Tensor | None],
+        norms: list[torch.Tensor | None],
+        shifts: list[torch.Tensor | None],
+        eps: float,
+        offset: float = 0.0,
+        gain: float = 1.0,
+    ) -> None:
+        self.weights, self.scales, self.biases = weights, scales, biases
+        self.norms, self.shifts, self.eps, self.offset, self.gain = norms, shifts, eps, offset, gain
+
+    def product(
+        self, x: torch.Tensor, number: int, norm: int | None = None, gated: bool = False, **more: object
+    ) -> torch.Tensor:
+        """(.., K) -> (.., N): matrix `number` @ x, after norm number `norm`; more: what else is fused, and `ask`."""
+        weight = self.weights[number]
+        if norm is not None:
+            more |= {"norm": self.norms[norm], "shift": self.shifts[norm], "eps": self.eps, "offset": self.offset}
+        out = x.new_empty(*x.shape[:-1], sizes(weight)[0] // (2 if gated else 1))
+        product(x, weight, out, scale=self.scales[number], bias=self.biases[number], gated=gated, **more)
+        return out
+
+    def added(self, x: torch.Tensor, number: int, residual: torch.Tensor, after: int, **more: object) -> torch.Tensor:
+        """residual + gain * (matrix @ x), or, where there is a norm `after`, residual + norm(matrix @ x)."""
+        if self.norms[after] is None:
+            return self.product(x, number, residual=residual, gain=self.gain, **more)
+        return self.normed(self.product(x, number, **more), after, residual)
+
+    def normed(self, x: torch.Tensor, number: int, residual: torch.Tensor | None = None) -> torch.Tensor:
+        """residual + norm(x), in a kernel of its own."""
+        weight = self.norms[number]
+        return rows.norm(x, weight, self.eps, self.offset, residual, self.shifts[number])
+
+    def feed_forward(self, mixed: torch.Tensor, hidden: torch.Tensor, gated: bool, gelu: bool) -> torch.Tensor:
+        """What attention mixed -> the layer's output: output projection; gate and up, or up alone; down."""
+        ask, more = to_prefetch(self.weights[2:4]), {"gated": gated, "acted": not gated, "gelu": gelu}
+        if SUMMED and self.norms[1] is not None and products.sums(self.weights[2], self.scales[2], gated):
+            vector, middle = self.product(mixed, 1, ask=ask), torch.empty_like(hidden)
+            more["added"] = self.norms[1], hidden, middle  # the next kernel computes the norm and the sum too
+        else:
+            vector = middle = self.added(mixed, 1, hidden, 1, ask=ask)
+        return self.added(self.product(vector, 2, norm=2, **more), 3, middle, 3)
+
+    def mixture(
+        self,
+        mixed: torch.Tensor,
+        hidden: torch.Tensor,
+        routing: Routing,
+        gate: experts.Gate,
+        beside: torch.Tensor | None,
+        scored: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """The same for a mixture of experts: output projection; the shared expert; router; gate and up; down."""
+        up, down = self.expert_parts()
+        middle, shared = self.added(mixed, 1, hidden, 1), None
+        residual, extra = middle, self.gate_of_shared()
+        if len(self.weights) > 5:
+            wide = self.product(middle, 2, norm=2, gated=True)
+            if extra is None:
+                residual = self.product(wide, 3, residual=middle)
+            else:
+                shared = self.product(wide, 3).view(-1)
+        logits, *vector = experts.router(
+            middle.view(-1),
+            self.norms[2],
+            self.eps,
+            self.weights[-3],
+            self.biases[-3],
+            experts.per_word(up[0]),
+            out=scored,
+            extra=extra,
+        )
+        vector = experts.up(*vector, logits, up, routing, gate, beside)
+        out = torch.empty_like(hidden)
+        experts.down(*vector, logits, down, routing, gate, residual.view(-1), out.view(-1), beside, shared=shared)
+        return out
+
+    def expert_parts(self) -> tuple[experts.Part, experts.Part]:
+        """Gate and up, and down, of all experts."""
+        up, down = list(zip(self.weights, self.scales, self.biases, strict=True))[-2:]
+        return up, down
+
+    def gate_of_shared(self) -> torch.Tensor | None:
+        """The row that a shared expert's gate is, if it has one."""
+        return self.weights[4] if len(self.weights) > 7 else None
+
+
+class SeveralTexts(OneText):
+    """The same for hidden (B, 1, H): products on tensor cores, and norms in kernels of their own, since each program of
+    a product would compute them for all texts."""
+
+    def product(self, x, number, norm=None, ask=(), added=None, **more):
+        if norm is not None and self.norms[norm] is not None:
+            x = self.normed(x, norm)
+        return rows.product(x, self.weights[number], bias=self.biases[number], scale=self.scales[number], **more)
+
+    def feed_forward(self, mixed, hidden, gated, gelu):
+        middle = self.added(mixed, 1, hidden, 1)
+        wide = self.product(middle, 2, norm=2, gated=gated, gelu=gelu, acted=not gated)
+        return self.added(wide, 3, middle, 3)
+
+    def mixture(self, mixed, hidden, routing, gate, beside, scored):
+        middle, extra, shared = self.added(mixed, 1, hidden, 1), self.gate_of_shared(), None
+        router, flat = self.weights[-3], middle.view(len(middle), -1)
+        logits, vectors, _ = experts.router(flat, self.norms[2], self.eps, router, self.biases[-3], 1, extra=extra)
+        ids, shares = route(logits, len(router), routing, gate.factor, beside)
+        if len(self.weights) > 5:
+            wide = self.product(vectors.view_as(middle), 2, gated=True)
+            if extra is None:
+                middle = self.product(wide, 3, residual=middle)
+            else:
+                shared = self.product(wide, 3), logits
+        return mixtures.forward(vectors, ids, shares, *self.expert_parts(), gate, middle, shared=shared).view_as(hidden)
+
+
+def steps_for(hidden: torch.Tensor) -> type[OneText]:
+    """The steps for so many texts, hidden (B, 1, H)."""
+    return SeveralTexts if hidden.shape[0] > 1 else OneText
+
+
+@torch.library.custom_op(
+    "tokendyno_matvec::decoder_layer", mutates_args=("keys", "values", "key_scales", "value_scales")
+)
+def decoder_layer(
+    hidden: torch.Tensor,
+    cos: torch.Tensor | None,
+    sin: torch.Tensor | None,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    key_scales: torch.Tensor | None,
+    value_scales: torch.Tensor | None,
+    slot: torch.Tensor,
+    filled: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    norms: list[torch.Tensor | None],
+    shifts: list[torch.Tensor | None],
+    head_norms: list[torch.Tensor | None],
+    eps: float,
+    scaling: float,
+    turns: torch.Tensor | None = None,
+    sinks: torch.Tensor | None = None,
+    gelu: bool = False,
+    offset: float = 0.0,
+    gated: bool = True,
+    routing: list[int] | None = None,
+    between: list[float] | None = None,
+    beside: torch.Tensor | None = None,
+    scored: torch.Tensor | None = None,
+    gain: float = 1.0,
+    cap: float = 0.0,
+    rotated: int = 0,
+    pairs: bool = False,
+) -> torch.Tensor:
+    """hidden (B, 1, H) -> (B, 1, H); the new keys and values are written to the cache.
+
+    Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, those of the shared expert and
+    its gate if there are any, router, gate and up, down; norms and shifts as of `description.Parts`.
+
+    turns   see `attend`; not declared as mutated, since it is zero again afterwards
+    gelu, offset   the activation, else SiLU; added to the weights of all norms
+    gated   the third matrix is gate and up, else up alone
+    gain, cap, rotated, pairs   as of `description.Parts`
+    routing, between, beside   of a mixture: `Routing`, `experts.Gate`, and what `routing.selected` adds to scores
+    key_scales, value_scales   of a cache in 8 bits, see `attend`
+    scored  where its router's scores go, (E,) float32, with a shared expert's gate (E + 1,), or None; of one text, and
+            written in plain steps alone, so not declared either
+    """
+    steps = steps_for(hidden)(weights, scales, biases, norms, shifts, eps, offset, gain)
+    qkv = steps.product(hidden, 0, norm=0)
+    mixed = hidden.new_empty(*hidden.shape[:-1], sizes(weights[1])[1])
+    attend(
+        qkv,
+        cos,
+        sin,
+        keys,
+        values,
+        slot,
+        filled,
+        mixed,
+        scaling,
+        head_norms[0],
+        head_norms[1],
+        eps,
+        turns=turns,
+        sinks=sinks,
+        offset=offset,
+        key_scales=key_scales,
+        value_scales=value_scales,
+        l1_next=weights[1].dtype == torch.uint8,
+        cap=cap,
+        rotated=rotated,
+        pairs=pairs,
+    )
+    if routing:
+        return steps.mixture(mixed, hidden, Routing(*routing), experts.Gate(*between), beside, scored)
+    return steps.feed_forward(mixed, hidden, gated, gelu)
+
+
+@decoder_layer.register_fake
+def _(hidden, *args, **kwargs):
+    return torch.empty_like(hidden)
+
+
+@torch.library.custom_op("tokendyno_matvec::decoder_layer_attention", mutates_args=("keys", "values"))
+def decoder_layer_attention(
+    hidden: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    slot: torch.Tensor,
+    filled: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    norm: torch.Tensor,
+    head_norms: list[torch.Tensor | None],
+    eps: float,
+    scaling: float,
+    residual: bool,
+    turns: torch.Tensor | None = None,
+    sinks: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The first half of `decoder_layer`. weights: with those of the second half, to prefetch; residual: whether the
+    layer's input is added."""
+    steps = steps_for(hidden)(weights, scales, biases, [norm], [None], eps)
+    qkv = steps.product(hidden, 0, norm=0)
+    mixed = hidden.new_empty(*hidden.shape[:-1], sizes(weights[1])[1])
+    heads = *head_norms, eps
+    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, *heads, turns=turns, sinks=sinks)
+    return steps.product(mixed, 1, residual=hidden if residual else None, ask=to_prefetch(weights[2:]))
+
+
+@decoder_layer_attention.register_fake
+def _(hidden, *args, **kwargs):
+    return torch.empty_like(hidden)
+
+
+@torch.library.custom_op("tokendyno_matvec::feed_forward", mutates_args=())
+def feed_forward(
+    middle: torch.Tensor,
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    norm: torch.Tensor,
+    eps: float,
+    residual: bool,
+) -> torch.Tensor:
+    """The second half."""
+    steps = steps_for(middle)(weights, scales, biases, [norm], [None], eps)
+    wide = steps.product(middle, 0, norm=0, gated=True)
+    return steps.product(wide, 1, residual=middle if residual else None)
+
+
+@feed_forward.register_fake
+def _(middle, *args, **kwargs):
+    return torch.empty_like(middle)
+
+
+def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
+    """Whether this is one token of each of a few texts, in a layer that the kernels support."""
+    several = hidden.shape[0] > 1
+    if hidden.shape[1] != 1 or hidden.shape[0] > settings.MOST_VECTORS or not hidden.is_cuda or cache is None:
+        return False
+    parts = describe(module)
+    if parts is None:
+        return False
+    attention, ranks = parts.attention, hasattr(parts.products[1], "add_up")
+    cached, size = cache.layers[attention.layer_idx], attention.head_dim
+    slots = getattr(cached, "slots", None)
+    if slots is None or not slots.decoding:
+        return False
+    rounded = hasattr(cached, "key_scales")
+    if rounded and (ranks or parts.cap or not attention_fp8.reads(attention, parts.heads[0], hidden.dtype)):
+        return False
+    if 0 < parts.unscaled < cache.length:  # a later token's queries are scaled
+        return False
+    if not 16 <= size <= 256 or size & (size - 1) or getattr(attention, "num_key_value_groups", 1) > 16:
+        return False
+    if not attention.is_causal or (parts.gain != 1 and parts.norms[1] is not None):
+        return False
+    if parts.heads[0] is not None and not parts.rotated:
+        return False
+    if ranks and not parts.can_be_shared():
+        return False
+    normed = parts.shifts[0] is not None  # no kernel of one token with quantized weights computes a LayerNorm
+    if parts.experts is not None:
+        alone = not several and len(parts.products) == 2  # ranks compute one text at a time, and no shared expert
+        if not (alone if ranks else experts.of(parts.experts) is not None):
+            return False
+    read = [matrix(rows_of(product)) for product in parts.products]
+    if len(read) > 4 and (read[4] is None or read[4][1] is not None):  # a shared expert's gate is read like a router
+        return False
+    if several:
+        return all(one is not None and rows.fits(one[0]) for one in read)
+    return all(one is not None and (one[1] is None or not normed) for one in read)
+
+
+def layer(
+    module: nn.Module,
+    hidden: torch.Tensor,
+    cache: object,
+    own: Callable[[], torch.Tensor],
+    cos: torch.Tensor | None = None,
+    sin: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Run one token of each text through a decoder layer; keys and values are written to the cache. cos, sin: of the
+    rotary embedding, if there is one; own: the model's code, with which the first step is compared: where it gives
+    something else, it stays."""
+    parts = describe(module)
+    if not parts.rotated:
+        cos, sin = None, None
+    cached = cache.layers[parts.attention.layer_idx]
+    matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
+    if hasattr(parts.products[1], "add_up"):
+        return shared_layer(module, parts, hidden, cached, cos, sin, matrices)
+    more: dict[str, object] = {
+        name: getattr(parts, name) for name in ("gelu", "offset", "gated", "gain", "cap", "rotated", "pairs")
+    }
+    if (router := parts.router) is not None:
+        matrices += [(router.weight, None, getattr(router, "bias", None)), *experts.of(parts.experts)]
+        factor = getattr(router, "routed_scaling_factor", 1.0)
+        more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
+        more["between"] = list(experts.gate_of(parts.experts, factor))
+    weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
+    report = getattr(router, "told", None) if hidden.shape[0] == 1 else None  # where somebody follows its choices
+    if report is not None:
+        number = router.weight.shape[0] + (len(parts.products) > 4)
+        more["scored"] = torch.empty(number, dtype=torch.float32, device=hidden.device)
+
+    def run() -> torch.Tensor:
+        return decoder_layer(
+            hidden,
+            cos,
+            sin,
+            cached.keys,
+            cached.values,
+            getattr(cached, "key_scales", None),
+            getattr(cached, "value_scales", None),
+            cached.slots.current,
+            cached.slots.filled,
+            weights,
+            scales,
+            biases,
+            parts.norms,
+            parts.shifts,
+            parts.heads,
+            parts.eps,
+            parts.attention.scaling,
+            getattr(cached.slots, "turns", None),
+            getattr(parts.attention, "sinks", None),
+            **more,
+        )
+
+    if router is None and not torch.compiler.is_compiling():
+        settings.settle(weights, hidden.shape[0], parts.gated, run)
+        if not hasattr(module, "tokendyno_checked") and not torch.cuda.is_current_stream_capturing():
+            module.tokendyno_checked = True
+            if not _near(run(), expected := own(), hidden):
+                del module.forward
+                return expected
+    out = run()
+    if report is not None:
+        report(more["scored"])
+    return out
+
+
+def _near(found: torch.Tensor, expected: torch.Tensor, hidden: torch.Tensor) -> bool:
+    """Whether a layer adds the same to `hidden` within rounding: that of the sum, and of numbers on the way to it."""
+    rounding = 2 * torch.finfo(expected.dtype).eps
+    found, expected, hidden = found.float(), expected.float(), hidden.float()
+    return bool((found - expected).norm() <= (expected - hidden).norm() / 8 + rounding * expected.norm())
+
+
+def shared_layer(
+    module: nn.Module,
+    parts: Parts,
+    hidden: torch.Tensor,
+    cached: object,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    matrices: list[tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]],
+) -> torch.Tensor:
+    """The same in a model that is split over ranks: after each half of the layer they add up their parts, of which
+    the first rank's has the residual and the bias."""
+    output, first, (before, _, between, _) = parts.products[1], parts.products[1].first, parts.norms
+    weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
+    if not first:
+        biases[1::2] = [None] * len(biases[1::2])
+    part = decoder_layer_attention(
+        hidden,
+        cos,
+        sin,
+        cached.keys,
+        cached.values,
+        cached.slots.current,
+        cached.slots.filled,
+        weights,
+        scales,
+        biases,
+        before,
+        parts.heads,
+        parts.eps,
+        parts.attention.scaling,
+        first,
+        getattr(cached.slots, "turns", None),
+        getattr(parts.attention, "sinks", None),
+    )
+    middle = add_up(output, part)
+    if parts.experts is not None:
+        return middle + add_up(output, routed_part(parts, module.post_attention_layernorm(middle)))
+    part = feed_forward(middle, weights[2:], scales[2:], biases[2:], between, parts.eps, first)
+    return add_up(parts.products[3], part)
+
+
+def routed_part(parts: Parts, x: torch.Tensor) -> torch.Tensor:
+    """What this rank's part of a mixture of experts makes of x (1, 1, K), by the mixture's own code: the forward of its
+    instance would add up as transformers does."""
+    from transformers.distributed.parallel_utils import _use_local_dtensor_params
+
+    tokens = x.view(-1, x.shape[-1])
+    _, shares, chosen, *_ = parts.router(tokens)
+    with _use_local_dtensor_params(parts.experts):
+        return type(parts.experts).forward(parts.experts, tokens, chosen, shares).view_as(x)
+
+
+def add_up(module: nn.Module, part: torch.Tensor) -> torch.Tensor:
+    """The sum of all ranks' parts: by our kernel where GPUs reach each other's memory, else as `module` has it."""
+    return exchange.add_up(part) if exchange.direct(part) else module.add_up(part)
