@@ -24,8 +24,8 @@ def short_script(checked: Checked, facts: ModelFacts, workload: Workload, paths:
     """The text, at most `MOST_LINES` lines, else the standalone script. `checked` must be runnable."""
     parts = parts_of(checked)
     if any(checked.requested[axis.name] != axis.default for axis in all_axes() if axis.many_requests):
-        batch, requests = checked.plan.generate.batch, [checked, facts, workload, parts, paths]
-        return (_Continuous if batch.continuous and _suffices(parts, checked) else _Requests)(*requests).text()
+        continuous = checked.plan.generate.batch.continuous and _suffices(parts, checked)
+        return (_Continuous if continuous else _Requests)(checked, facts, workload, parts, paths).text()
     if _suffices(parts, checked):
         text = _Transformers(checked, facts, workload, parts, paths).text()
         if text.count("\n") <= MOST_LINES + len(comment(checked.assumed)):

@@ -75,7 +75,7 @@ def test_code_is_for_gpus_that_are_not_here(monkeypatch: pytest.MonkeyPatch) -> 
     assert "cannot run" in there["verdicts-a"]  # what Run would do stays that of this machine
     assert "GPUs is 0" in shown({"code-gpu": "T4", "code-gpus": 0})["code-a"]
     batch = shown({"batch-code-gpu": "T4"}, "batch-code")
-    assert "B: would run on T4" in batch["batch-code-there"] and "pool.map" in batch["batch-code-b"]["value"]
+    assert "B: would run on T4" in batch["batch-code-there"] and "generate_batch" in batch["batch-code-b"]["value"]
     bench.store.close()
 
 
