@@ -132,7 +132,7 @@ declare namespace Batch {
   /** What the instruments of an arm show. */
   interface View {
     batch: Folded;
-    asked: Asked;
+    asked: Requested;
     pages: PageGroup[];
     paged: boolean;
     cacheBytes: number;

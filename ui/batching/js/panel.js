@@ -18,7 +18,7 @@ const buckets = makeBuckets(find('.td-buckets'));
 
 /** @type {Batch.Folded[]} */
 let batches = [];
-/** @type {Batch.Asked | null} */
+/** @type {Batch.Requested | null} */
 let requests = null;
 let chosen = 0, dirty = false, lastPaint = 0, paintMs = 0, restMs = 80;
 
