@@ -307,7 +307,7 @@ class Bench:
 
     def _run(self, job: Job) -> None:
         clock = limit_run(job, self.limits.run_s, self.wake)
-        status, message, bad_input = conduct(job, self.pool, self.runs, self.machine(), self.limits)
+        status, message, bad_input = conduct(job, self.pool, self.runs, self.machine, self.limits)
         clock.cancel()
         if job.too_long and status == "cancelled":
             message = f"Stopped after {self.limits.run_s:,g} s, the limit of a run here. What was measured is kept."

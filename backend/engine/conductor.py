@@ -88,12 +88,14 @@ def limit_run(job: Job, limit_s: float | None, wake: Callable[[], None]) -> thre
     return clock
 
 
-def conduct(job: Job, pool: WorkerPool, runs: RunLog, machine: Machine, limits: Limits) -> tuple[Status, str, bool]:
+def conduct(
+    job: Job, pool: WorkerPool, runs: RunLog, detect: Callable[[], Machine], limits: Limits
+) -> tuple[Status, str, bool]:
     """Carry out a run. Returns how it ended, a message, and whether what was given was at fault."""
     try:
         if job.fresh:
             pool.end_slots()
-        Conductor(job, pool, runs, machine, limits).perform()
+        Conductor(job, pool, runs, detect(), limits).perform()
     except Halt as halt:
         return halt.status, halt.message, halt.bad_input
     except Exception:

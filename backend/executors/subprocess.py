@@ -79,8 +79,12 @@ class WorkerProcess:
         self._reader = threading.Thread(target=self._read_events, name="worker-out", daemon=True)
         self._listener = threading.Thread(target=self._read_errors, name="worker-err", daemon=True)
         self._waiter = threading.Thread(target=self._wait, name="worker-wait", daemon=True)
-        for thread in (self._reader, self._listener, self._waiter):
-            thread.start()
+        try:
+            for thread in (self._reader, self._listener, self._waiter):
+                thread.start()
+        except RuntimeError as error:  # the system gives no more threads
+            WorkerProcess.end(self)
+            raise StartError(f"The worker process could not be watched ({error}).") from error
 
     def _start(self) -> Process:
         """The process, with pipes, as leader of a group of its own."""

@@ -63,6 +63,9 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
             f"{name} {lacking}, and the Hub could not be reached ({error.cause}). Check the connection, give a "
             f"local folder, {shape}."
         ) from error
+    here = hub.snapshot(repo, facts.source.at)
+    if here is not None:
+        folder.refuse_quantized_beside(here, read_json(here / "config.json"), repo)
 
 
 def _check_folder(path: Path) -> None:

@@ -11,7 +11,7 @@ FD is its end of a socket to the program that asks for workers; messages are JSO
   from it   {"born": PID}: a worker, in the order of the requests; {"ended": PID, "code": CODE}
 
 It ends with the socket, or where nothing can be forked, with the reason on standard error. Its workers do not end with
-it: each watches its own standard input (see `lifetime`).
+it: each watches its own standard input (see `process`).
 """
 
 import contextlib

@@ -259,6 +259,9 @@ def _broken(path: Path, reason: str) -> InputError:
 # --- the tokenizer -------------------------------------------------------------------------------
 
 FAST, SETTINGS = "tokenizer.json", "tokenizer_config.json"
+BOUNDED = (FAST, SETTINGS, "special_tokens_map.json", "added_tokens.json")
+"""Files that transformers reads whole."""
+
 VOCABULARIES = (FAST, "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
 VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
@@ -283,27 +286,27 @@ def has_tokenizer(folder: Path) -> bool:
 
 
 def check_tokenizer(folder: Path) -> None:
-    """InputError unless there is a vocabulary, and a whole one where it is in tokenizer.json."""
+    """InputError unless there is a vocabulary, a whole one where it is in tokenizer.json, and no file is too large."""
     if not has_tokenizer(folder):
         raise InputError(
             f"The folder {folder} has no tokenizer (no {FAST}). Copy the tokenizer's files of the original "
             "model into it: save_pretrained of a tokenizer writes them."
         )
-    path = folder / FAST
-    if path.is_file() and (damage := _damage(path, path.stat().st_size, path.stat().st_mtime_ns)):
-        raise InputError(
-            f"The tokenizer cannot be read: {path} {damage}. Copy the tokenizer's files of the original model again: "
-            "save_pretrained of a tokenizer writes them."
-        )
+    for path in (folder / name for name in BOUNDED):
+        if path.is_file() and (damage := _damage(path, path.stat().st_size, path.stat().st_mtime_ns)):
+            raise InputError(
+                f"The tokenizer cannot be read: {path} {damage}. Copy the tokenizer's files of the original model "
+                "again: save_pretrained of a tokenizer writes them."
+            )
 
 
 @lru_cache(maxsize=64)
 def _damage(path: Path, size: int, changed_ns: int) -> str:
-    """What is wrong with a tokenizer.json of that size and time, as the end of a sentence; "" if nothing is."""
+    """What is wrong with a file of that size and time, as the end of a sentence; "" if nothing is."""
     if size > MAX_TOKENIZER_BYTES:
         return f"has more than {MAX_TOKENIZER_BYTES:,} bytes, more than any tokenizer's"
     try:
-        if msgspec.json.decode(path.read_bytes(), type=_Tokenizer).model is None:
+        if path.name == FAST and msgspec.json.decode(path.read_bytes(), type=_Tokenizer).model is None:
             return 'has no vocabulary (no "model")'
     except OSError as error:
         return f"cannot be opened ({error.strerror})"

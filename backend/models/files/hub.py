@@ -141,9 +141,14 @@ def _list_files(repo: str, revision: str) -> Remote | InputError:
         huggingface_hub.get_hf_file_metadata(url, timeout=TIMEOUT_S)  # refused where the repository is gated
         api = huggingface_hub.HfApi(endpoint=endpoint)
         found = api.model_info(repo, revision=branch, timeout=TIMEOUT_S, files_metadata=True)
+        sizes = {file.rfilename: file.size or 0 for file in found.siblings or () if "/" not in file.rfilename}
+        for name in folder.QUANTIZED_BESIDE.keys() & sizes.keys():  # looked at before the weights are downloaded
+            if sizes[name] <= MAX_CONFIG_BYTES:
+                huggingface_hub.hf_hub_download(
+                    repo, name, revision=found.sha, endpoint=endpoint, etag_timeout=TIMEOUT_S
+                )
     except Exception as error:
         return explained(error, repo, revision)
-    sizes = {file.rfilename: file.size or 0 for file in found.siblings or () if "/" not in file.rfilename}
     if sizes and not any(name.endswith(".safetensors") for name in sizes):
         return no_safetensors(repo)
     return Remote(found.sha or "", sum(size for name, size in sizes.items() if name.endswith(WANTED)))

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 
 from tokendyno.backend.errors import COPY_AGAIN, InputError
@@ -61,6 +62,23 @@ def token_ids(tokenizer: Any, text: str, **more: Any) -> list[int]:
     """The ids of a text. Unreadable where the tokenizer fails on it."""
     with using(tokenizer):
         return list(tokenizer(text, **more)["input_ids"])
+
+
+@contextlib.contextmanager
+def blaming_config(build: Callable[[], object]) -> Iterator[None]:
+    """Within it, errors become Unreadable where `build` fails too, without memory and without the arm's choices."""
+    try:
+        yield
+    except (InputError, OSError, ImportError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception:
+        with (
+            contextlib.suppress(OSError, ImportError, MemoryError),
+            reading("config (config.json)"),
+            torch.device("meta"),
+        ):
+            build()
+        raise
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from tokendyno.backend.models.files.hub import lacking
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
 from tokendyno.backend.worker.channel import Channel, Steps
 from tokendyno.backend.worker.load import parallel, quantization
-from tokendyno.backend.worker.load.check import TOKENIZER, blaming_weights, named, reading
+from tokendyno.backend.worker.load.check import TOKENIZER, blaming_config, blaming_weights, named, reading
 from tokendyno.backend.worker.load.device import Observed, close_gaps, device_keywords, make_context, moved, observing
 from tokendyno.backend.worker.load.download import download
 from tokendyno.backend.worker.load.random_weights import auto_class, byte_tokenizer, load_as_checkpoint, random_model
@@ -183,8 +183,10 @@ def _load_files(plan: LoadPlan, path: Path, arrives: bool, observed: Observed) -
             more["config"], observed.note = config, chosen
         more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
         more |= parallel.keywords(plan, config.model_type)
-        with observing(plan, observed), quantization.observing(plan, observed), blaming_weights(folder):
-            model, report = auto_class(config.model_type).from_pretrained(
+        model_class = auto_class(config.model_type)
+        blaming = blaming_config(lambda: model_class.from_config(config))
+        with observing(plan, observed), quantization.observing(plan, observed), blaming, blaming_weights(folder):
+            model, report = model_class.from_pretrained(
                 folder, dtype=plan.dtype, output_loading_info=True, **safe, **more
             )
             missing = report["missing_keys"]

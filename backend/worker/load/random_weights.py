@@ -24,7 +24,7 @@ from tokendyno.backend.models.families import is_encoder
 from tokendyno.backend.models.files.config_fields import decode_config
 from tokendyno.backend.plan import RANDOM_SEED, LoadPlan
 from tokendyno.backend.worker.load import parallel, quantization
-from tokendyno.backend.worker.load.check import reading
+from tokendyno.backend.worker.load.check import blaming_config, reading
 from tokendyno.backend.worker.load.device import Observed, device_keywords, moved, observing
 
 _STD = 0.02
@@ -47,8 +47,10 @@ def empty_model(config_json: str, dtype: str, attention: str | None) -> Any:
     with reading("config (config.json)"):
         config = AutoConfig.for_model(values.pop("model_type"), **values)
     torch_dtype = getattr(torch, dtype if dtype != "auto" else str(config.dtype or "bfloat16").removeprefix("torch."))
-    with torch.device("meta"), allow_all_hub_kernels() if "/" in (attention or "") else contextlib.nullcontext():
-        return auto_class(config.model_type).from_config(config, dtype=torch_dtype, attn_implementation=attention)
+    build, original = auto_class(config.model_type).from_config, copy.deepcopy(config)
+    kernels = allow_all_hub_kernels() if "/" in (attention or "") else contextlib.nullcontext()
+    with blaming_config(lambda: build(original, dtype=torch_dtype)), torch.device("meta"), kernels:
+        return build(config, dtype=torch_dtype, attn_implementation=attention)
 
 
 def initialize(model: Any, device: str) -> Any:

@@ -91,6 +91,18 @@ def test_what_the_hub_refuses_or_has_no_weights_of(monkeypatch: pytest.MonkeyPat
     assert not [path for path in asked if path.endswith((".bin", ".safetensors"))]
 
 
+def test_weights_that_a_repository_says_beside_its_config_to_be_packed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(POCKET / name, tmp_path)
+    (tmp_path / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
+    with fake_hub({"org/modelopt": tmp_path}) as (endpoint, asked):
+        monkeypatch.setenv("HF_ENDPOINT", endpoint)
+        assert says("org/modelopt").startswith("hf_quant_config.json of org/modelopt says that the weights are quant")
+    assert not [path for path in asked if path.endswith(".safetensors")]
+
+
 def test_a_whole_download_needs_no_hub(hub_home: Path) -> None:
     cached(hub_home, "openai-community/gpt2", "config.json", "model.safetensors", "tokenizer.json")
     assert says("gpt2", offline=True) == says("gpt2") == ""

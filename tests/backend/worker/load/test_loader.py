@@ -173,6 +173,7 @@ COPY_AGAIN = "Copy it again from the original checkpoint, or choose another mode
     ("name", "change", "begin"),
     [
         ("config.json", {"eos_token_id": "</s>"}, "config (config.json) cannot be read (StrictDataclass"),
+        ("config.json", {"pad_token_id": 9999}, "config (config.json) cannot be read (AssertionError: Padding_idx"),
         ("config.json", {"intermediate_size": 256}, "weights (model.safetensors) cannot be read (config.json asks for"),
         ("tokenizer_config.json", {"eos_token": 5}, "tokenizer (tokenizer.json, tokenizer_config.json) cannot be read"),
         (
