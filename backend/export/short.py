@@ -134,7 +134,7 @@ class _Continuous(_Transformers):
     def _generation(self) -> Iterator[str]:
         listed = ", ".join(f"{name}={value}" for name, value in continuous_settings(self.plan.generate.batch).items())
         yield f"batching = ContinuousBatchingConfig(\n{textwrap.fill(listed, WIDTH, **_INDENTED)}\n)"
-        ends = "-1" if self.work.ignore_eos else "tokenizer.eos_token_id"
+        ends = "-1" if self.work.ignore_eos else "model.generation_config.eos_token_id"
         keywords = {"max_new_tokens": str(self.work.max_new_tokens), "do_sample": "False", "eos_token_id": ends}
         yield call("settings = GenerationConfig", [], keywords)
         yield "for output in model.generate_batch(prompts, settings, batching).values():"
