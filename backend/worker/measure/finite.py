@@ -18,10 +18,13 @@ from transformers import LogitsProcessor
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 from transformers.generation.continuous_batching.utils import stream_context
 
-UNDO = "Undo this arm's choices one by one; if it fails without them, copy or download the weights again."
+UNDO = (
+    "Undo this arm's choices one by one; if it fails without them, copy or download the weights again, or choose "
+    "another model."
+)
 
 Where = Callable[[int], str]
-"""Names the element at a place of a flattened tensor, as in "token 5 (counted from 0)"."""
+"""Names the element at a place of a flattened tensor, as in "scores of token 5 (counted from 0)"."""
 
 
 class NotFinite(RuntimeError):
@@ -61,7 +64,7 @@ class BestScores:
         place = first = int(broken[0])
         for best, where in taken:
             if place < best.numel():
-                raise NotFinite(f"The scores of {where(place)} are {_kind(float(values[first]))}.", self._advice())
+                raise NotFinite(f"The {where(place)} are {_kind(float(values[first]))}.", self._advice())
             place -= best.numel()
 
     def _advice(self) -> str:
@@ -76,7 +79,7 @@ def _kind(value: float) -> str:
 
 def of_rows(first: int, rows: int, place: int) -> str:
     """Names an element of scores (tokens, rows) whose first token has the number `first`."""
-    token = f"token {first + place // rows:,} (counted from 0)"
+    token = f"scores of token {first + place // rows:,} (counted from 0)"
     return token if rows == 1 else f"{token} of text {place % rows + 1:,}"
 
 
@@ -151,4 +154,4 @@ def watch_pages(processor: Any, best: BestScores) -> None:
 
 def _of_requests(names: list[tuple[int, int]], place: int) -> str:
     request, token = names[place]
-    return f"token {token:,} (counted from 0) of request {request + 1:,}"
+    return f"scores of token {token:,} (counted from 0) of request {request + 1:,}"

@@ -141,6 +141,6 @@ def _added(sums: Any, hidden: Any) -> Any:
 def _of_positions(prompt: Prompt) -> Callable[[int], str]:
     def name(place: int) -> str:
         row = f" of text {place // prompt.tokens + 1:,}" if prompt.batch_size > 1 else ""
-        return f"position {place % prompt.tokens:,} (counted from 0){row}"
+        return f"hidden states of position {place % prompt.tokens:,} (counted from 0){row}"
 
     return name
