@@ -119,7 +119,7 @@ def _layer(short: Any, long: Any) -> CacheLayers:
     few, many = SHORT, LONG
     if window is not None:
         few, many = min(SHORT, window - 1), min(LONG, window - 1)
-    before, after = dict(held_tensors(short)), dict(held_tensors(long))
+    before, after = dict(layer_tensors(short)), dict(layer_tensors(long))
     elements = index_elements = state_elements = state_bytes = 0
     for name, tensor in after.items():
         if name not in before or before[name].dtype != tensor.dtype:
@@ -155,7 +155,7 @@ def _numbers(layer: Any) -> int:
     return int(keys.shape[1] * keys.shape[3])
 
 
-def held_tensors(layer: Any) -> Iterator[tuple[str, Any]]:
+def layer_tensors(layer: Any) -> Iterator[tuple[str, Any]]:
     """The tensors that hold something for each sequence, by name."""
     for name, value in vars(layer).items():
         if name.startswith("cumulative") or name == "_sliding_window_tensor":

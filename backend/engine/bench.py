@@ -183,7 +183,7 @@ class Bench:
         """Check each arm as on a machine (None: this one). InputError if the request cannot be understood."""
         return self._judge(request, machine)[1]
 
-    def kept(self, arms: Mapping[str, Checked]) -> list[str]:
+    def loaded_arms(self, arms: Mapping[str, Checked]) -> list[str]:
         """Of these arms, those whose worker is likely to be kept: it holds the model from an earlier run."""
         return [name for name, arm in arms.items() if self.pool.keeps(name, arm.plan)]
 

@@ -158,7 +158,7 @@ class Forked:
             if timeout is None:
                 template.changed.wait_for(lambda: self.pid is not None or self._abandoned or template.trouble)
                 if self.pid is None and not self._abandoned:
-                    self._start_plainly()
+                    self._start_unforked()
                 self._close_theirs()
             while (code := self._code()) is None:
                 left_s = until_s - time.monotonic()
@@ -174,8 +174,8 @@ class Forked:
             return self._template.code(self.pid)
         return -signal.SIGKILL if self._abandoned or self.failure else None
 
-    def _start_plainly(self) -> None:
-        self.note = plainly_since(self._template.trouble)
+    def _start_unforked(self) -> None:
+        self.note = not_forked_since(self._template.trouble)
         stdin, stdout, stderr = self._child_ends
         try:
             self._popen = subprocess.Popen(
@@ -195,8 +195,8 @@ class Forked:
             os.close(self._child_ends.pop())
 
 
-def plainly_since(trouble: str) -> str:
-    """What is said of a worker that was started the plain way."""
+def not_forked_since(trouble: str) -> str:
+    """What is said of a worker that was started as a new process."""
     return f"started as a new process: the one that has done the imports cannot be forked, since {trouble}"
 
 
@@ -212,7 +212,7 @@ class ForkedWorker(WorkerProcess):
         if self._forked.requested:
             return self._forked
         if TEMPLATE.trouble and sys.platform == "linux":  # elsewhere every worker starts like this
-            self._forked.note = plainly_since(TEMPLATE.trouble)
+            self._forked.note = not_forked_since(TEMPLATE.trouble)
         return super()._start()
 
     @property

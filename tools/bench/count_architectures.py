@@ -17,7 +17,7 @@ import transformers
 from transformers import DynamicCache
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from tokendyno.backend.counter.cache import held_tensors, observed
+from tokendyno.backend.counter.cache import layer_tensors, observed
 from tokendyno.backend.counter.model import Refused, build, count, read_config
 from tokendyno.backend.models.facts import ModelFacts
 from tokendyno.backend.models.families import ENCODERS, is_encoder
@@ -73,7 +73,7 @@ def _differences(name: str, facts: ModelFacts) -> list[str]:
         with observed():
             ids = torch.zeros((BATCH, length), dtype=torch.long, device="meta")
             model(input_ids=ids, past_key_values=cache, use_cache=True)
-        there = sum(t.nbytes for layer in cache.layers for _, t in held_tensors(layer))
+        there = sum(t.nbytes for layer in cache.layers for _, t in layer_tensors(layer))
         if (here := kv_bytes(facts, DYNAMIC, length, BATCH, 2).total) != there:
             found.append(f"KV at {length}: {here:,} for {there:,}")
     return found

@@ -342,7 +342,7 @@ class Handlers(RunPage):
             ]
             return self.bench.check(msgspec.structs.replace(request, arms=arms))
 
-        return fair_value(fairness(results, facts, checked, self.bench.kept(results)))
+        return fair_value(fairness(results, facts, checked, self.bench.loaded_arms(results)))
 
     def compare_workers(self, *values: Any) -> Updates:
         """A run has ended: the same line, since its workers may be kept."""

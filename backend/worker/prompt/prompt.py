@@ -69,7 +69,7 @@ def read_prompt(model: LoadedModel, job: Generate) -> Prompt:
     return Prompt(rows, torch.ones_like(rows), notes)
 
 
-class Asked(NamedTuple):
+class TokenizedRequest(NamedTuple):
     """A request as the model receives it. `number`: its index in the traffic."""
 
     number: int
@@ -78,7 +78,7 @@ class Asked(NamedTuple):
     max_new_tokens: int
 
 
-def read_requests(model: LoadedModel, requests: list[TrafficRequest], most_prompt: int = 0) -> list[Asked]:
+def read_requests(model: LoadedModel, requests: list[TrafficRequest], most_prompt: int = 0) -> list[TokenizedRequest]:
     """All requests as they arrive. InputError names the first that does not fit (`most_prompt` 0: no limit)."""
     found = []
     for number, request in enumerate(requests):
@@ -88,7 +88,7 @@ def read_requests(model: LoadedModel, requests: list[TrafficRequest], most_promp
             raise InputError(f"Request {number + 1} has no tokens. Give it some text.")
         says = f"Request {number + 1} has {len(ids):,} prompt tokens"
         require_fit(model, ids, request.max_new_tokens, most_prompt, says, bool(request.token_ids))
-        found.append(Asked(number, request.arrival_s, ids, request.max_new_tokens))
+        found.append(TokenizedRequest(number, request.arrival_s, ids, request.max_new_tokens))
     return found
 
 

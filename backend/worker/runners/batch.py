@@ -8,7 +8,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.worker.measure.steps import StepLog
-from tokendyno.backend.worker.prompt.prompt import Asked, padding_counts, read_requests
+from tokendyno.backend.worker.prompt.prompt import TokenizedRequest, padding_counts, read_requests
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session
 
@@ -69,7 +69,7 @@ class Requests:
         return find_tokens(self._session.model.model, job.plan, job.temperature > 0, some)
 
 
-def most_of(job: Generate, requests: Sequence[Asked]) -> tuple[int, int, int]:
+def most_of(job: Generate, requests: Sequence[TokenizedRequest]) -> tuple[int, int, int]:
     """The longest prompt, the most new tokens, and places of a cache for both: no batch needs more."""
     longest, output = max(len(one.ids) for one in requests), max(one.max_new_tokens for one in requests)
     return longest, output, cache_places(job.plan.generate.shapes, longest, output)

@@ -19,7 +19,7 @@ from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.measure.finite import watch_pages
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.steps import StepLog
-from tokendyno.backend.worker.prompt.prompt import Asked, Prompt
+from tokendyno.backend.worker.prompt.prompt import Prompt, TokenizedRequest
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.runners.batch import Requests, most_of
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
@@ -151,7 +151,7 @@ class ContinuousBatches:
         self._requests.end_cancelled(run.meter)
 
     def _drive(
-        self, manager: Any, watch: PagedWatch, requests: Sequence[Asked], log: StepLog, ignore_eos: bool
+        self, manager: Any, watch: PagedWatch, requests: Sequence[TokenizedRequest], log: StepLog, ignore_eos: bool
     ) -> None:
         """Serve these requests to their ends, or until cancelled."""
         processor, pending = manager.batch_processor, deque(requests)

@@ -18,7 +18,7 @@ from tokendyno.backend.predict.lengths import rounded
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import CudaClock, HostClock
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
-from tokendyno.backend.worker.prompt.prompt import Asked, Prompt
+from tokendyno.backend.worker.prompt.prompt import Prompt, TokenizedRequest
 from tokendyno.backend.worker.runners.batch import Requests, most_of
 from tokendyno.backend.worker.runners.decode import Decoding, TokenLoop
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
@@ -41,7 +41,7 @@ class StaticBatches:
         task = self._decoding.task(job, prompt, most_of(job, first)[2])
         return dataclasses.replace(task, most=most_of(job, every), window=None)
 
-    def _prompt(self, job: Generate, batch: Sequence[Asked]) -> Prompt:
+    def _prompt(self, job: Generate, batch: Sequence[TokenizedRequest]) -> Prompt:
         """A batch padded on the left to its longest prompt, or to a rounded length."""
         shapes, pad = job.plan.generate.shapes, self._session.model.pad
         length = rounded(shapes, max(len(one.ids) for one in batch))
@@ -76,7 +76,7 @@ class StaticBatches:
                 left = [one for one in left if one not in batch]
         self._requests.end_cancelled(log)
 
-    def _run_batch(self, run: Measured, batch: list[Asked]) -> None:
+    def _run_batch(self, run: Measured, batch: list[TokenizedRequest]) -> None:
         _, output, places = most_of(run.task.job, batch)
         job = msgspec.structs.replace(run.task.job, max_new_tokens=output)
         task = Task(job, self._prompt(job, batch), places)
@@ -103,7 +103,7 @@ class StaticBatches:
         )
         return outcome
 
-    def _pairs(self, log: StepLog) -> list[tuple[Asked, Asked]]:
+    def _pairs(self, log: StepLog) -> list[tuple[TokenizedRequest, TokenizedRequest]]:
         """Requests that followed each other into batches although the later one had arrived when the earlier began."""
         every = self._requests.every
         order = [(every[part.request], row.begin_s) for row in log.rows for part in row.parts if part.kind == PREFILL]
@@ -168,7 +168,7 @@ def rows_of(job: Generate) -> int:
     return job.batch_size if job.plan.generate.batch.kind != "off" else 1
 
 
-def choose(job: Generate, arrived: list[Asked]) -> list[Asked]:
+def choose(job: Generate, arrived: list[TokenizedRequest]) -> list[TokenizedRequest]:
     """The next batch among requests that have arrived; sorted: those with the fewest new tokens first."""
     if job.plan.generate.batch.order == "sorted":
         arrived = sorted(arrived, key=lambda one: (one.max_new_tokens, len(one.ids), one.number))
@@ -178,7 +178,7 @@ def choose(job: Generate, arrived: list[Asked]) -> list[Asked]:
 class BatchMeter(StoppingCriteria):  # type: ignore[misc]
     """Notes each step of one static batch in the log, and tells `generate` which rows have ended."""
 
-    def __init__(self, task: Task, batch: list[Asked], log: StepLog, stop: Any, eos: set[int]) -> None:
+    def __init__(self, task: Task, batch: list[TokenizedRequest], log: StepLog, stop: Any, eos: set[int]) -> None:
         self._batch, self._log, self._stop, self._eos = batch, log, stop, eos
         rows, width = task.prompt.ids.shape
         self._empty = int(rows) - len(batch)

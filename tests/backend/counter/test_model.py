@@ -50,7 +50,7 @@ def test_weights_and_cache_are_those_of_a_real_model(name: str) -> None:
     import torch
     from transformers import DynamicCache
 
-    from tokendyno.backend.counter.cache import held_tensors
+    from tokendyno.backend.counter.cache import layer_tensors
     from tokendyno.backend.worker.measure.meter import sliding_layers
 
     config = COUNTED[name]
@@ -63,7 +63,7 @@ def test_weights_and_cache_are_those_of_a_real_model(name: str) -> None:
         cache = DynamicCache(config=model.config.get_text_config(decoder=True))
         with torch.no_grad():
             model(input_ids=torch.ones((2, length), dtype=torch.long), past_key_values=cache, use_cache=True)
-        there = sum(tensor.nbytes for layer in cache.layers for _, tensor in held_tensors(layer))
+        there = sum(tensor.nbytes for layer in cache.layers for _, tensor in layer_tensors(layer))
         expected = kv_bytes(facts, DYNAMIC, length, 2, 4)
         assert expected.total == there, length
         held = held_bytes((slides, layer, 1) for slides, layer in zip(windows, cache.layers, strict=True))
