@@ -27,6 +27,9 @@ MAX_UNPACKED_BYTES = MAX_FILE_BYTES = RECORDING_BYTES
 MAX_DICTIONARY_BYTES = 24 << 20
 """What unpacking itself may take: files are written with a dictionary of 8 MiB."""
 
+LATEST_S = 253_402_300_800.0
+"""The year 10000, in seconds since the epoch: no calendar shows a later date."""
+
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Record]).decode
 
@@ -104,6 +107,8 @@ def _require_shown(records: Sequence[Record]) -> None:
     """InputError if these records do not make a run whose figures can be computed, so that it can be shown."""
     try:
         run = folded(records).snapshot()
+        if not 0 <= run.created.created < LATEST_S or list(run.arms) != [arm.name for arm in run.request.arms]:
+            raise ValueError("no date, or arms are missing")
         for name in run.arms:
             run.summary(name)
             run.ledger(name)

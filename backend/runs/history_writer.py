@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +35,12 @@ NUMBERED_RUNS = 4096
 
 PRUNE_EVERY_S = 3600.0
 
+AGES_AFTER_S = 600.0
+"""Nothing is deleted for its age sooner after the start: a machine's clock may not be set yet."""
+
+STEADY_S = 60.0
+"""A wall clock that moved further than this against a steady one has jumped: ages are not trusted."""
+
 
 class Item(NamedTuple):
     """A record on its way to disk. `seq`: its place in the run."""
@@ -61,7 +68,8 @@ class HistoryWriter:
         self._db: sqlite3.Connection | None = None
         me = psutil.Process()
         self._process = (me.pid, me.create_time())
-        self._prune_at_s = time.monotonic()
+        self._clock_s, self._steady_s = time.time(), time.monotonic()
+        self._prune_at_s = self._steady_s
         self._deleted, self._lost = Deleted(), ""
         self._attempt(first=True)  # what is wrong with the file is known now
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -191,7 +199,9 @@ class HistoryWriter:
                     "UPDATE runs SET status = ?, verdict = ?, said = said || ' ' || ? WHERE id = ?",
                     (record.status, record.verdict, searched(record.verdict or ""), run_id),
                 )
-            db.execute("INSERT INTO records VALUES (?, ?, ?)", (run_id, seq, body))
+            insert = "INSERT INTO records SELECT id, ?, ? FROM runs WHERE id = ?"
+            if not db.execute(insert, (seq, body, run_id)).rowcount:
+                self._lose(f"Run {run_id[:8]} is not kept: the file that its beginning was in is gone.")
         except (sqlite3.IntegrityError, sqlite3.DataError, ValueError, TypeError) as error:
             # this record never fits; the others do
             self._lose(f"Part of the history could not be kept ({type(error).__name__}: {error}).")
@@ -200,14 +210,16 @@ class HistoryWriter:
         """Remove what was deleted a while ago and some runs that are past a limit, if it is time and nothing waits."""
         if self._db is None or time.monotonic() < self._prune_at_s or self._items:
             return
-        gone = Deleted()
+        gone, retention, up_s = Deleted(), self._retention, time.monotonic() - self._steady_s
+        if up_s < AGES_AFTER_S or abs(time.time() - self._clock_s - up_s) >= STEADY_S:
+            retention = replace(retention, max_age_s=None)
         try:
             remove_marked(self._db, time.time())
-            gone = prune(self._db, self._retention, time.time())
+            gone = prune(self._db, retention, time.time())
             if gone == Deleted():
-                gone = prune_ablations(ablation_folder(self._path), self._retention, time.time())
+                gone = prune_ablations(ablation_folder(self._path), retention, time.time())
         except sqlite3.Error as error:
             log.warning("old runs could not be deleted: %s", error)
         if gone == Deleted():
-            self._prune_at_s = time.monotonic() + PRUNE_EVERY_S
+            self._prune_at_s = time.monotonic() + (AGES_AFTER_S if up_s < AGES_AFTER_S else PRUNE_EVERY_S)
         self._deleted = Deleted(*map(operator.add, self._deleted, gone))

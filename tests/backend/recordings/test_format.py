@@ -97,6 +97,7 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
         (packed(msgspec.msgpack.encode([])), "not hold a whole run"),
         (packed(msgspec.msgpack.encode(RUN[1:])), "not hold a whole run"),
         (packed(msgspec.msgpack.encode([RUN[0], RUN[4], RUN[4], ended()])), "do not follow"),
+        (one_run(msgspec.structs.replace(created(arms="A"), created=1e300), ended()), "do not follow"),
         (one_run(*without_plan()), "do not follow"),
     ],
 )

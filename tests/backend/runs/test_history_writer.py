@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import LOCAL
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.runs import history_file, history_writer
+from tokendyno.backend.runs.history_writer import AGES_AFTER_S, PRUNE_EVERY_S
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Ended
 from tokendyno.backend.runs.retention import Retention
@@ -125,23 +127,62 @@ def test_what_was_said_of_a_run_is_searched_with_its_verdict(tmp_path: Path) -> 
 # --- retention ------------------------------------------------------------------------------------
 
 
-def test_old_runs_go_at_once_and_then_every_hour_and_this_is_said_with_its_sum(
+class Clocks:
+    """A wall clock and a steady one, in seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wall_s, self.steady_s = 2_000_000_000.0, 1_000.0
+        monkeypatch.setattr(time, "time", lambda: self.wall_s)
+        monkeypatch.setattr(time, "monotonic", lambda: self.steady_s)
+
+    def pass_s(self, seconds: float, jump_s: float = 0.0) -> None:
+        self.wall_s += seconds + jump_s
+        self.steady_s += seconds
+
+
+def test_old_runs_go_while_the_clock_is_trusted_and_this_is_said_with_its_sum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steady_s = 1_000.0
-    monkeypatch.setattr(time, "monotonic", lambda: steady_s)
+    clocks = Clocks(monkeypatch)
     store = Store(tmp_path / "h.sqlite", Retention(max_age_s=86_400.0))
 
     def left(*added: str) -> list[str]:
         for run_id in added:
-            store.add(run_id, created(run_id, time.time() - 100_000.0), Ended(1.0, "done"))
+            store.add(run_id, created(run_id, clocks.wall_s - 100_000.0), Ended(1.0, "done"))
         store.flush()
         store.flush()  # what was written is deleted after it
         return [run_id for (run_id,) in store.query("SELECT id FROM runs ORDER BY id", ())]
 
-    assert left("a", "b") == []
-    assert left() == [] and left("c") == ["c"]
-    steady_s += 3_600.0
+    clocks.pass_s(AGES_AFTER_S - 1)
+    assert left("a", "b") == ["a", "b"], "the clock may not be set yet"
+    year_s = 365 * 86_400.0
+    clocks.pass_s(1.0, jump_s=year_s)
+    assert left() == ["a", "b"] and store.messages == [], "a clock that jumped"
+    clocks.pass_s(PRUNE_EVERY_S, jump_s=-year_s)
+    assert left() == []
+    assert left("c") == ["c"]
+    clocks.pass_s(PRUNE_EVERY_S)
     assert left() == []
     assert store.messages == ["Deleted from the history since the start: 3 runs older than 1 days."]
     store.close()
+
+
+def test_a_run_whose_beginning_went_with_its_file_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_writer, "RETRY_S", 0.1)
+    path = tmp_path / "h.sqlite"
+    store = Store(path)
+    store.add("0123456789", created("0123456789"))
+    store.flush()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path.write_bytes(b"no database " * 1000)
+    store.add("0123456789", Ended(5.0, "done"))
+    store.add("later", *whole("later"))
+    store.flush()
+    assert "the file is damaged. Put a backup in its place, or move it away" in store.trouble
+    for file in tmp_path.glob("h.sqlite*"):
+        file.rename(tmp_path / f"away{file.suffix}")
+    wait_for(lambda: not store.trouble, 10, "the new file")
+    assert store.messages == ["Run 01234567 is not kept: the file that its beginning was in is gone."]
+    store.close()
+    assert stored(path, "later") == whole("later") and stored(path, "0123456789") == []
