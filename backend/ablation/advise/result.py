@@ -207,7 +207,7 @@ def advice_document(
         not_tried=not_tried,
     )
     unconfirmed = ended and steps.journal.confirmed is None and found.now.leader not in (None, steps.space.base.name)
-    rest = [*([UNCONFIRMED] if unconfirmed else []), f"{document.counts}."]
+    rest = [*([UNCONFIRMED] if unconfirmed else []), f"{document.counts}, in {steps.runs} runs of {steps.most_runs} at most."]
     winners = [msgspec.structs.replace(one, certificate=[*one.certificate, *rest]) for one in found.winners()]
     document = msgspec.structs.replace(document, winners=winners)
     return msgspec.structs.replace(document, headline=_headline(document, found.no_better))
@@ -336,7 +336,7 @@ class _Answer:
         if ended and steps.spent_s >= EXPLORE * budget_s:
             rest = "The budget ended before them."
         elif ended and steps.runs >= EXPLORE * steps.most_runs:
-            rest = "Others promised more, and a third of the arms at most is tried."
+            rest = f"Others promised more, and advice takes {steps.most_runs} runs at most."
         best_s = steps.best_s(self.now)
         for name, one in self.space.arms.items():
             if (left := steps.journal.left.get(name)) is not None:
