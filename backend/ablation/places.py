@@ -41,15 +41,15 @@ class PlaceLost(Exception):
 
 
 class Place(Protocol):
-    """Carries one errand out at a time. `name`: for the user."""
+    """Carries one task out at a time. `name`: for the user."""
 
     name: str
 
-    def carry_out(self, errand: TrialTask) -> Iterator[Answer]:
+    def carry_out(self, job: TrialTask) -> Iterator[Answer]:
         """Each answer as it comes. Raises PlaceLost."""
 
     def stop(self) -> None:
-        """End the errand, from another thread."""
+        """End the task, from another thread."""
 
 
 class GpuPlace:
@@ -60,8 +60,8 @@ class GpuPlace:
         self._process: TrialProcess | None = None
         self._stopped = False
 
-    def carry_out(self, errand: TrialTask) -> Iterator[Answer]:
-        self._process = TrialProcess(encode(errand), {"CUDA_VISIBLE_DEVICES": self._seen_as})
+    def carry_out(self, job: TrialTask) -> Iterator[Answer]:
+        self._process = TrialProcess(encode(job), {"CUDA_VISIBLE_DEVICES": self._seen_as})
         if self._stopped:  # while it was being started
             self._process.end()
         try:
@@ -93,10 +93,10 @@ def gpu_places(wanted: int, machine: Machine) -> Sequence[Place]:
 # --- Ray ------------------------------------------------------------------------------------------
 
 
-def task(errand: bytes) -> Iterator[bytes]:
+def task(job: bytes) -> Iterator[bytes]:
     """What runs on a node: a process of its own, as for a GPU here. Ray names the GPU in CUDA_VISIBLE_DEVICES, and sets
     OMP_NUM_THREADS, which would change what is measured."""
-    yield from TrialProcess(errand, {}, ("OMP_NUM_THREADS",)).answers()
+    yield from TrialProcess(job, {}, ("OMP_NUM_THREADS",)).answers()
 
 
 class RayPlace:
@@ -109,8 +109,8 @@ class RayPlace:
         self._stopped = False
         self._task = ray.remote(num_returns="streaming", max_retries=0, **asked)(task)
 
-    def carry_out(self, errand: TrialTask) -> Iterator[Answer]:
-        self._running = self._task.remote(encode(errand))
+    def carry_out(self, job: TrialTask) -> Iterator[Answer]:
+        self._running = self._task.remote(encode(job))
         if self._stopped:  # while it was being submitted
             self.stop()
         try:
@@ -184,7 +184,7 @@ class _Lost(Generic[Key]):
 class SideBySide(Generic[Key]):
     """One course of trials. Used by one thread, which keeps what comes; each place has a thread of its own.
 
-    errand  what all errands have in common
+    job     what all tasks have in common
     keep    called with each finished trial
     say     tells the user what is given back
     """
@@ -192,11 +192,11 @@ class SideBySide(Generic[Key]):
     def __init__(
         self,
         places: Sequence[Place],
-        errand: TrialTask,
+        job: TrialTask,
         keep: Callable[[Key, Done, Place], None],
         say: Callable[[str], None],
     ) -> None:
-        self._places, self._errand, self._keep, self._say = places, errand, keep, say
+        self._places, self._job, self._keep, self._say = places, job, keep, say
         self._free: deque[Place] = deque(places)
         self._waiting: deque[Unit[Key]] = deque()
         self._news: queue.SimpleQueue[tuple[Key, Done, Place] | _Lost[Key] | Place | Exception] = queue.SimpleQueue()
@@ -243,11 +243,11 @@ class SideBySide(Generic[Key]):
 
     def _run(self, place: Place, unit: Unit[Key]) -> None:
         """Body of a place's thread: one unit."""
-        errand = TrialTask(
-            [request for _, request in unit.trials], self._errand.models_dir, self._errand.device, self._errand.versions
+        job = TrialTask(
+            [request for _, request in unit.trials], self._job.models_dir, self._job.device, self._job.versions
         )
         try:
-            for answer in place.carry_out(errand):
+            for answer in place.carry_out(job):
                 if isinstance(answer, Impossible):
                     raise InputError(answer.reason)
                 self._news.put((unit.trials.pop(0)[0], answer, place))

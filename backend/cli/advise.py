@@ -22,7 +22,7 @@ from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, work
 from tokendyno.backend.cli.progress import close, follow, say, say_notes
 from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
-from tokendyno.backend.cli.trials import add_places, command_id, errand_of, places_of
+from tokendyno.backend.cli.trials import add_places, command_id, places_of, trial_task_of
 from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -105,7 +105,7 @@ def _measured(
 
         try:
             if places:
-                advice.perform_in(places, errand_of(options, bench), budget_s, say)
+                advice.perform_in(places, trial_task_of(options, bench), budget_s, say)
             else:
                 advice.perform(budget_s, watch)
         except (Stopped, KeyboardInterrupt):

@@ -97,7 +97,7 @@ def _list(options: argparse.Namespace, kept: History) -> None:
     }
     search = read_search(asked, options.page - 1, most)
     found = kept.listing.find(search, LOCAL_USER)
-    give(options, _found(found), HistoryDocument(found.rows, found.total, found.kept))
+    give(options, _rows_blocks(found), HistoryDocument(found.rows, found.total, found.kept))
 
 
 def _show(options: argparse.Namespace, kept: History, runs: RunLog, run_id: str) -> None:
@@ -175,7 +175,7 @@ _COLUMNS = (
 )
 
 
-def _found(found: Found) -> list[Block]:
+def _rows_blocks(found: Found) -> list[Block]:
     """A line for each run with its verdict under it, and how many there are."""
     if not found.kept:
         return [["No run is kept yet. `tokendyno compare` makes one, and so does Run on the page."]]

@@ -173,11 +173,11 @@ def _carry_out(
     grouped = [found for found in rounds if found[0].round is not None]
     alone = [[task] for task in tasks if not together or task.round is None]
     units = [Unit([(task, task.request) for task in found]) for found in [*grouped, *alone]]
-    SideBySide(places, errand_of(options, bench), came, say).perform(units)
+    SideBySide(places, trial_task_of(options, bench), came, say).perform(units)
 
 
-def errand_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
-    """What the errands of a command have in common."""
+def trial_task_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
+    """What the tasks of a command have in common."""
     folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
     return TrialTask([], folder, bench.machine().device, hardware.versions())
 

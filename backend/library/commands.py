@@ -44,14 +44,17 @@ def compare(
 ) -> RunResult:
     """Run two arms on one prompt, in pairs until they decide. `options`: those of `tokendyno compare`, such as
     `prompt`, `max_new_tokens`, `seconds`, `no_quality`. Raises InputError and RunFailed."""
-    asked = _asked("compare", progress, options, model=model, a=a, b=b)
+    asked = _options_of("compare", progress, options, model=model, a=a, b=b)
     with asked as given, _carried_out(given, comparison_of(given)) as done:
         return _run_result(done)
 
 
 def run(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, **options: Any) -> RunResult:
     """Run one arm on one prompt. `options`: those of `tokendyno run`. Raises InputError and RunFailed."""
-    with _asked("run", progress, options, model=model, arm=arm) as given, _carried_out(given, *run_of(given)) as done:
+    with (
+        _options_of("run", progress, options, model=model, arm=arm) as given,
+        _carried_out(given, *run_of(given)) as done,
+    ):
         return _run_result(done)
 
 
@@ -60,7 +63,7 @@ def quality(
 ) -> QualityResult:
     """What arm B predicts otherwise than A. `options`: of `tokendyno quality`. Raises InputError and RunFailed."""
     with (
-        _asked("quality", progress, options, model=model, a=a, b=b) as given,
+        _options_of("quality", progress, options, model=model, a=a, b=b) as given,
         _carried_out(given, quality_of(given)) as done,
     ):
         return QualityResult(quality_document(done.run))
@@ -76,7 +79,7 @@ def sweep(
 ) -> SweepResult:
     """One arm over batch sizes, lengths and choices: `over={"batch_size": [1, 8]}`. `options`: those of `tokendyno
     sweep`. Raises InputError and RunFailed."""
-    with _asked("sweep", progress, options, model=model, arm=arm, over=over) as given, _alone():
+    with _options_of("sweep", progress, options, model=model, arm=arm, over=over) as given, _alone():
         check_options(given)
         document, ended = swept(given)
         if ended.failure:
@@ -89,7 +92,7 @@ def sweep(
 def advise(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any) -> AdviceResult:
     """What to use: the best arm for a wish, measured. `options`: those of `tokendyno advise`, such as `wish`, `memory`
     and `budget`. Raises InputError and RunFailed."""
-    with _asked("advise", progress, options, model=model) as given, _alone():
+    with _options_of("advise", progress, options, model=model) as given, _alone():
         document, code, failure = advised(given)
         if failure:
             raise RunFailed(failure)
@@ -100,7 +103,7 @@ def advise(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any)
 
 def fit(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any) -> FitResult:
     """What of a model fits on a GPU. `options`: those of `tokendyno fit`. Raises InputError."""
-    with _asked("fit", progress, options, model=model) as given:
+    with _options_of("fit", progress, options, model=model) as given:
         table, ran = fit_of(given)
         return FitResult(fit_document(table, ran), table)
 
@@ -108,13 +111,13 @@ def fit(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any) ->
 def check(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, **options: Any) -> CheckResult:
     """What the rules say of an arm, without running it. `options`: those of `tokendyno check`. Raises InputError where
     the arm cannot be understood; one that would be refused is a result."""
-    with _asked("check", progress, options, model=model, arm=arm) as given:
+    with _options_of("check", progress, options, model=model, arm=arm) as given:
         checked, found = checked_arm(given)
         return CheckResult(found, checked)
 
 
 @contextlib.contextmanager
-def _asked(command: str, progress: bool, options: Mapping[str, Any], **own: Any) -> Iterator[argparse.Namespace]:
+def _options_of(command: str, progress: bool, options: Mapping[str, Any], **own: Any) -> Iterator[argparse.Namespace]:
     """The options as the command line parses them; within it, failures are exceptions of this library."""
     parser = make_parser(command)
     commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices

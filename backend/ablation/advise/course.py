@@ -66,11 +66,9 @@ class Advice:
             while units := self._units(budget_s):
                 self._carry_out(units[0][0], budget_s, follow, visitor)
 
-    def perform_in(
-        self, places: Sequence[Place], errand: TrialTask, budget_s: float, say: Callable[[str], None]
-    ) -> None:
-        """The same in several places at once, where an arm that starts too slowly is not stopped. `errand`: what all
-        errands have in common."""
+    def perform_in(self, places: Sequence[Place], job: TrialTask, budget_s: float, say: Callable[[str], None]) -> None:
+        """The same in several places at once, where an arm that starts too slowly is not stopped. `job`: what all
+        tasks have in common."""
         self.steps.places, last_s = len(places), dict[str, float]()
 
         def finished(step: Step, done: Done, place: Place) -> None:
@@ -79,7 +77,7 @@ class Advice:
             before_s, last_s[place.name] = last_s.get(place.name, begin_s), time.monotonic()
             self._record(step, run, (last_s[place.name] - before_s) / len(places), done.node)
 
-        course = SideBySide[Step](places, errand, finished, say)
+        course = SideBySide[Step](places, job, finished, say)
         with self._marked_running():
             while units := self._units(budget_s):
                 begin_s = time.monotonic()

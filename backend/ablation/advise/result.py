@@ -207,7 +207,10 @@ def advice_document(
         not_tried=not_tried,
     )
     unconfirmed = ended and steps.journal.confirmed is None and found.now.leader not in (None, steps.space.base.name)
-    rest = [*([UNCONFIRMED] if unconfirmed else []), f"{document.counts}, in {steps.runs} runs of {steps.most_runs} at most."]
+    rest = [
+        *([UNCONFIRMED] if unconfirmed else []),
+        f"{document.counts}, in {steps.runs} runs of {steps.most_runs} at most.",
+    ]
     winners = [msgspec.structs.replace(one, certificate=[*one.certificate, *rest]) for one in found.winners()]
     document = msgspec.structs.replace(document, winners=winners)
     return msgspec.structs.replace(document, headline=_headline(document, found.no_better))

@@ -26,8 +26,8 @@ class Scripted:
         self.begun = 0
         self.stopped = threading.Event()
 
-    def carry_out(self, errand: TrialTask) -> Iterator[Answer]:
-        for _ in errand.requests:
+    def carry_out(self, job: TrialTask) -> Iterator[Answer]:
+        for _ in job.requests:
             self.begun += 1
             if (error := self._lose(self.begun)) is not None:
                 raise error
@@ -84,9 +84,9 @@ def test_without_a_place_left_the_rest_is_not_waited_for() -> None:
 def test_what_a_machine_cannot_run_ends_all_and_places_at_work_are_stopped() -> None:
     answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
     waiting = Scripted("waiting")
-    waiting.carry_out = lambda errand: iter([answers.get()])  # type: ignore[method-assign]
+    waiting.carry_out = lambda job: iter([answers.get()])  # type: ignore[method-assign]
     refusing = Scripted("refusing")
-    refusing.carry_out = lambda errand: iter([Impossible("It has torch 1.0.")])  # type: ignore[method-assign]
+    refusing.carry_out = lambda job: iter([Impossible("It has torch 1.0.")])  # type: ignore[method-assign]
     with pytest.raises(InputError, match=r"It has torch 1\.0"):
         performed([waiting, refusing], [["a"], ["b"]])
     assert waiting.stopped.is_set()
@@ -118,7 +118,7 @@ def test_a_place_has_its_own_gpu_and_is_stopped_even_while_it_starts(
     started: list[object] = []
 
     class Process:
-        def __init__(self, errand: bytes, more: dict[str, str]) -> None:
+        def __init__(self, job: bytes, more: dict[str, str]) -> None:
             started.append(more["CUDA_VISIBLE_DEVICES"])
 
         def end(self) -> None:
