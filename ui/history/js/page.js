@@ -6,7 +6,7 @@ import { showCount, showEmpty, showPages, showRows } from './rows.js';
 import { showSearch } from './search.js';
 import { FIELDS, complain, question, readAddress, state } from './state.js';
 
-const AGAIN_MS = 500, UNDER_WAY_MS = 2000;
+const UNDER_WAY_MS = 2000;
 let asking = 0, later = 0, listed = null;  // `listed`: what the list shows, as the server answered
 
 export async function show() {
@@ -41,8 +41,7 @@ async function showList(wanted) {
   find('.td-take-in').hidden = !(reply.imports && reply.kept);
   listed = reply;
   drawList();
-  const pending = reply.found.rows.some(row => row.line === null && row.status !== 'running');
-  if (pending || reply.found.rows.some(row => row.status === 'running')) later = setTimeout(refresh, pending ? AGAIN_MS : UNDER_WAY_MS);
+  if (reply.found.rows.some(row => row.status === 'running')) later = setTimeout(refresh, UNDER_WAY_MS);
 }
 
 // What goes on is looked at again, but not under the hands of somebody who types in the list.

@@ -50,7 +50,7 @@ function armsCell(row) {
 function verdictCell(row) {
   const cell = el('td', 'td-line-of');
   if (ENDED[row.status]) cell.append(el('b', 'td-ended ' + row.status, ENDED[row.status]), ' ');
-  cell.append(row.line === null && row.status !== 'running' ? '\u2026' : row.line || '');
+  cell.append(row.line || '');
   if (row.note) cell.append(el('small', 'td-note-of', row.note));
   return cell;
 }
