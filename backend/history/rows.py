@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from tokendyno.backend.errors import UNDECODABLE
 from tokendyno.backend.history.search import Search
 from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.hosting.visitor import GUEST, Visitor
@@ -165,13 +166,18 @@ class Listing:
 
 
 def _row(found: dict[str, Any], visitor: Visitor) -> Row:
+    """A row as it was read; damage may have left anything in it."""
     texts = {name: plain(str(found[name])) for name in _COLUMNS if name not in ("created", "verdict", "shared", "arms")}
+    try:
+        arms = msgspec.json.decode(str(found["arms"]) or "[]", type=list[ArmText])
+    except UNDECODABLE:
+        arms = []
     owner, mine = texts.pop("owner"), found["owner"] == visitor.owner
     return Row(
         **texts,
-        created=found["created"],
-        arms=msgspec.json.decode(found["arms"] or "[]", type=list[ArmText]),
-        line=None if found["status"] == "running" else found["verdict"] or "",
+        created=found["created"] if isinstance(found["created"], float) else 0.0,
+        arms=arms,
+        line=None if found["status"] == "running" else str(found["verdict"] or ""),
         mine=mine,
         shared=bool(found["shared"]),
         owner="" if mine or owner.startswith(GUEST) else owner,

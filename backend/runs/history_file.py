@@ -49,6 +49,7 @@ def connect(path: Path, wait_s: float | None = None) -> sqlite3.Connection:
         check_same_thread=False,
         uri=True,
     )
+    db.text_factory = lambda text: text.decode("utf-8", "replace")  # damage is no reason to raise
     try:
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA trusted_schema = OFF")

@@ -1,5 +1,7 @@
 """Who finds which runs, by what, and with which line."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -58,6 +60,16 @@ def test_a_run_is_its_owners_unless_it_is_shared_in_a_team(mode: Mode, shown: li
     with history_of(tmp_path / "h.sqlite", mode=mode) as kept:
         assert set(ids(kept, bob)) == {"mine", *shown}
         assert kept.listing.one("hers", bob) is None and kept.listing.named("hers", bob) == []
+
+
+def test_a_damaged_row_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
+    with history_of(tmp_path / "h.sqlite", RUNS) as kept:
+        with closing(sqlite3.connect(tmp_path / "h.sqlite")) as db, db:
+            db.execute(
+                "UPDATE runs SET arms = 'torn', created = 'never', label = CAST(x'ff00' AS TEXT) WHERE id = 'gpu'"
+            )
+        (row,) = (one for one in kept.listing.find(Search(), LOCAL_USER).rows if one.id == "gpu")
+        assert (row.arms, row.created, row.line) == ([], 0.0, "B generates 2.6x faster.")
 
 
 def trial_of(run_id: str, trial: str, at_s: float) -> Created:
