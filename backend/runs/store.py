@@ -100,17 +100,21 @@ class Store:
         return _phase_ends(found)
 
     def _read_file(self, run_id: str) -> list[Record]:
-        records = list[Record]()
+        records, whole = list[Record](), True
         rows = self.query(
-            "SELECT body FROM runs JOIN records ON run_id = id WHERE id = ? AND deleted_at IS NULL ORDER BY seq",
+            "SELECT status, body FROM runs JOIN records ON run_id = id WHERE id = ? AND deleted_at IS NULL "
+            "ORDER BY seq",
             (run_id,),
         )
-        for (body,) in rows:
+        for status, body in rows:
             try:
                 records.append(decode_record(body))
             except BROKEN_RECORD:
-                at_s = getattr(records[-1], "at_s", 0.0) if records else 0.0
-                return [*records, Ended(at_s, "interrupted", UNREADABLE)]
+                whole = False
+                break
+            whole = status == "running" or isinstance(records[-1], Ended)
+        if not whole:
+            records.append(Ended(getattr(records[-1], "at_s", 0.0) if records else 0.0, "interrupted", UNREADABLE))
         return records
 
     def recent(self, model: str, limit: int) -> list[Created]:
@@ -132,7 +136,8 @@ class Store:
         found = [(one.created, one.id) for one in self._begun() if one.owner == owner]
         if self.path is not None:
             newest_of = (
-                "SELECT created, id FROM runs WHERE owner = ? AND deleted_at IS NULL ORDER BY created DESC LIMIT 1"
+                "SELECT CAST(created AS REAL), id FROM runs WHERE owner = ? AND deleted_at IS NULL "
+                "ORDER BY created DESC LIMIT 1"
             )
             with suppress(InputError):
                 found += self.query(newest_of, (owner,))

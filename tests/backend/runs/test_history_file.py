@@ -60,6 +60,7 @@ MENDED: dict[str, Callable[[Path], object]] = {
     "empty": lambda p: p.write_bytes(b""),
     "record torn": lambda p: sql(p, "UPDATE records SET body = substr(body, 1, 20) WHERE run_id <> 'b' AND seq = 100"),
     "records missing": lambda p: sql(p, "DELETE FROM records WHERE run_id <> 'b' AND seq BETWEEN 10 AND 20"),
+    "end missing": lambda p: sql(p, "DELETE FROM records WHERE run_id <> 'b' AND seq > 100"),
     "run without records": lambda p: sql(p, "DELETE FROM records WHERE run_id <> 'b'"),
     "created twice": lambda p: sql(p, "UPDATE records SET body = (SELECT body FROM records) WHERE seq = 5"),
 }
