@@ -167,7 +167,8 @@ class HistoryWriter:
         self.trouble = f"Runs are not being kept. {why}{waiting}"
 
     def _lose(self, message: str) -> None:
-        log.warning("%s", message)
+        if message != self._lost:  # of a run whose file is gone each record says it
+            log.warning("%s", message)
         self._lost = message
 
     def _opened(self) -> sqlite3.Connection:
