@@ -14,6 +14,7 @@ import psutil
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.paths import ablation_folder
+from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.history_file import cannot_be, check_format, connect, open_file
 from tokendyno.backend.runs.records import Created, Ended, Record, encode_record
 from tokendyno.backend.runs.retention import Deleted, Retention, prune, prune_ablations, remove_marked
@@ -196,9 +197,10 @@ class HistoryWriter:
                     (run_id, record.created, record.request.model, *self._process, record.owner, *row_of(record)),
                 )
             elif isinstance(record, Ended):
+                line = redact(record.message) if record.verdict is None else record.verdict
                 db.execute(
                     "UPDATE runs SET status = ?, verdict = ?, said = said || ' ' || ? WHERE id = ?",
-                    (record.status, record.verdict, searched(record.verdict or ""), run_id),
+                    (record.status, line, searched(line), run_id),
                 )
             insert = "INSERT INTO records SELECT id, ?, ? FROM runs WHERE id = ?"
             if not db.execute(insert, (seq, body, run_id)).rowcount:

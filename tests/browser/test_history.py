@@ -39,7 +39,7 @@ def test_from_a_search_to_arms_side_by_side_and_back(open_page: Open) -> None:
     page.wait_for_selector(ROW.format("two"))
     assert {"two", "same", "evil", "batch", "broken"} <= set(shown(page))
     assert "run=" not in page.url
-    page.locator(ROW.format("broken"), has_text="killed (SIGKILL)").wait_for()  # worded when it is listed
+    page.locator(ROW.format("broken"), has_text="killed (SIGKILL)").wait_for()
     search(page, "nowhere", [])
     assert "Leave a filter out" in user.text("#history .td-empty-run")
     search(page, "two", ["two"])

@@ -117,10 +117,13 @@ def test_a_full_disk_keeps_runs_in_memory_and_writes_them_when_there_is_room(tmp
 def test_what_was_said_of_a_run_is_searched_with_its_verdict(tmp_path: Path) -> None:
     store = Store(tmp_path / "h.sqlite")
     store.add("a", created("a"), Ended(1.0, "done", verdict="B is Faster"))
-    store.add("b", created("b"), Ended(1.0, "done"))
+    store.add("b", created("b"), Ended(1.0, "failed", "The worker was killed."))
     store.flush()
     found = store.query("SELECT status, verdict, trim(said) FROM runs ORDER BY id", ())
-    assert found == [("done", "B is Faster", "b is faster"), ("done", None, "")]
+    assert found == [
+        ("done", "B is Faster", "b is faster"),
+        ("failed", "The worker was killed.", "the worker was killed."),
+    ]
     store.close()
 
 
