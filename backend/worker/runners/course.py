@@ -201,6 +201,7 @@ class Course:
             session.best.forget()
             with session.channel.phasing("run"), DraftCounter() as drafts, session.graph_calls:
                 run = Measured(task, cache, meter, sampler, streamer, drafts)
+                del cache  # else the first of several static batches would keep its own to the end
                 with self._sending(run), sampler, annotations, self._timed(run), session.compiling.noting():
                     generation.generate(run)
         return run

@@ -1,5 +1,7 @@
 """Many requests on the embedded model: static and continuous batching give the same tokens, and say what they did."""
 
+import gc
+import weakref
 from typing import Any
 from unittest import mock
 
@@ -16,6 +18,7 @@ from tokendyno.backend.runs.batch_series import BatchSeries
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.traffic.requests import Draw
+from tokendyno.backend.worker.runners.cache import Caches
 
 REQUESTS, ROWS = 7, 3
 TRAFFIC = drawn(Draw(REQUESTS, (5, 40), (3, 14)), 1, ROWS)
@@ -78,6 +81,21 @@ def test_a_static_batch_lasts_as_long_as_its_longest_and_shows_padding_and_idle_
     prompts = [[one.prompt_tokens for one in batch] for batch in batches]
     assert sum(static.batch.padding) == sum(max(sizes) * len(sizes) - sum(sizes) for sizes in prompts)
     assert (static.finished.counts.static.batches, static.finished.counts.static.rows_seen) == (BATCHES, REQUESTS)
+
+
+def test_no_static_cache_outlives_the_next_batch(worker: LocalWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, caches, alive = Caches._build, weakref.WeakSet[Any](), []
+
+    def counted(self: Caches, *args: Any) -> Any:
+        gc.collect()
+        alive.append(len(caches))  # that of the batch before may be one of them
+        caches.add(cache := build(self, *args))
+        return cache
+
+    monkeypatch.setattr(Caches, "_build", counted)
+    worker.run(traffic_job(plan_of("pocket", dtype="float32", cache="static"), TRAFFIC, BatchPlan(kind="static")))
+    assert len(alive) == BATCHES
+    assert max(alive) == 1
 
 
 def test_prompts_of_one_token_are_prompts(worker: LocalWorker) -> None:
