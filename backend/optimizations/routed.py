@@ -49,7 +49,7 @@ def no_kernels_package(s: Subject) -> bool:
     return s.cuda and not s.machine.has("kernels")
 
 
-def odd_width(s: Subject) -> bool:
+def indivisible_width(s: Subject) -> bool:
     return any(matrix.columns % WIDTH for matrix in s.facts.matrices if matrix.kind == "expert")
 
 
@@ -60,7 +60,7 @@ OBSTACLES: tuple[When, ...] = (
     old_gpu,
     old_triton,
     no_kernels_package,
-    odd_width,
+    indivisible_width,
 )
 
 

@@ -82,7 +82,7 @@ def _has_state(layers: CacheLayers) -> bool:
     return layers.kind == "fixed" or bool(layers.state_bytes or layers.state_elements)
 
 
-def _plain(instead: str, source: str) -> tuple[Rule, Rule]:
+def _full_attention(instead: str, source: str) -> tuple[Rule, Rule]:
     """Full attention in every layer, and nothing but keys and values of one size."""
     return (
         blocked(
@@ -101,7 +101,7 @@ def _plain(instead: str, source: str) -> tuple[Rule, Rule]:
     )
 
 
-_PLAIN = _plain("dynamic", f"{_CODE}: QuantizedCache")
+_FULL_ATTENTION = _full_attention("dynamic", f"{_CODE}: QuantizedCache")
 _UNWINDOWED = (
     blocked(
         lambda s: any(map(_has_state, s.facts.counted_cache)),
@@ -193,14 +193,14 @@ _STATIC_FP8 = (
     *_STATIC,
     _OWN_LOOP,
     _RANKS,
-    *_plain("static", "backend/worker/loop/cache.py: StaticSlotCache"),
+    *_full_attention("static", "backend/worker/loop/cache.py: StaticSlotCache"),
     _NOT_READ,
     _LOSSY,
     _DEQUANTIZES,
 )
-_FP8 = (*_PLAIN, _LOSSY)
-_HQQ = (_needs("hqq"), *_PLAIN, _GROUPS, _LOSSY)
-_QUANTO = (_needs("optimum-quanto"), *_PLAIN, _GROUPS, _UNPACKS, _LOSSY)
+_FP8 = (*_FULL_ATTENTION, _LOSSY)
+_HQQ = (_needs("hqq"), *_FULL_ATTENTION, _GROUPS, _LOSSY)
+_QUANTO = (_needs("optimum-quanto"), *_FULL_ATTENTION, _GROUPS, _UNPACKS, _LOSSY)
 
 
 CONFIG, LENGTH = "config", "length"

@@ -32,7 +32,7 @@ _LOOP_NEEDS_STATIC = blocked(
     fix=(("cache", "static"),),
 )
 _NOT_GROWING = blocked(
-    lambda s: s.decoder and not uses_own_loop(s) and not kv_cache(s).fixed and not _grows_plainly(s),
+    lambda s: s.decoder and not uses_own_loop(s) and not kv_cache(s).fixed and not _grows_unquantized(s),
     "generate compiles the decode step on a static cache only; with an offloaded or quantized one it silently skips "
     "compilation.",
     _DOCS,
@@ -166,14 +166,14 @@ _OPTIONS = {
 _VALUES = {**_MODE_VALUES, "backend": ("inductor", "aot_eager", "eager"), **_OPTIONS}  # modes are Inductor's alone
 
 
-def _grows_plainly(s: Subject) -> bool:
+def _grows_unquantized(s: Subject) -> bool:
     cache = kv_cache(s)
     return cache.grows and not cache.offloaded and not cache.quantized
 
 
 def _compiles_growing(s: Subject) -> bool:
     """Whether generate compiles this model, and on a growing cache."""
-    return s.decoder and not uses_own_loop(s) and _grows_plainly(s) and not skips_compilation(s)
+    return s.decoder and not uses_own_loop(s) and _grows_unquantized(s) and not skips_compilation(s)
 
 
 class Compile(Optimization):

@@ -72,7 +72,7 @@ _TRITON_RULES = (
     _refused(routed.old_gpu, "These kernels need compute capability 8.0 (Ampere) or later."),
     _refused(routed.old_triton, f"These kernels need triton {routed.TRITON} or later."),
     _refused(routed.no_kernels_package, "These kernels are loaded by the package kernels, which is not installed."),
-    _refused(routed.odd_width, f"These kernels need experts whose width is a multiple of {routed.WIDTH}."),
+    _refused(routed.indivisible_width, f"These kernels need experts whose width is a multiple of {routed.WIDTH}."),
     note(
         lambda s: routed.supported(s) and s.machine.capability != (9, 0),
         "Tile sizes were chosen on an H200, and nothing was run on another GPU.",

@@ -15,7 +15,7 @@ import torch
 from transformers import StoppingCriteria
 from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
 
-from tokendyno.backend.worker.prove.tensor_bytes import HeldBytes, held_bytes, layer_bytes
+from tokendyno.backend.worker.prove.tensor_bytes import CacheBytes, cache_bytes, layer_bytes
 
 COUNT_ALL_EVERY = 64
 
@@ -50,7 +50,7 @@ class TokenRow:
 
     event: Any
     token: int
-    kv: HeldBytes
+    kv: CacheBytes
     memory_bytes: int
 
 
@@ -139,7 +139,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self.launched = self.steps
         return new
 
-    def _cache_bytes(self) -> HeldBytes:
+    def _cache_bytes(self) -> CacheBytes:
         """Bytes in the cache's tensors now.
 
         Layers of one kind are equally large, so one of each kind is read and multiplied. All layers are counted for
@@ -150,7 +150,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         if self._alike is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
             self._counted_at = n
             return self._count_all()
-        return held_bytes(self._alike)
+        return cache_bytes(self._alike)
 
     def _places(self) -> list[tuple[int, int] | None]:
         """Where the tensors of each layer lie; None for a layer without keys and values."""
@@ -161,13 +161,13 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         """How many layers of the cache lie elsewhere than after the first token: all layers of a growing one."""
         return sum(map(operator.ne, self._first_places, self._places())) if self._cache is not None else 0
 
-    def _count_all(self) -> HeldBytes:
+    def _count_all(self) -> CacheBytes:
         groups: dict[tuple[bool, type], list[Any]] = {}
         for layer, slides in zip(self._cache.layers, self._sliding, strict=False):
             groups.setdefault((slides, type(layer)), []).append(layer)
         self._uneven = self._uneven or any(len(set(map(layer_bytes, group))) > 1 for group in groups.values())
         self._alike = None if self._uneven else [(key[0], group[0], len(group)) for key, group in groups.items()]
-        return held_bytes((slides, layer, 1) for (slides, _), group in groups.items() for layer in group)
+        return cache_bytes((slides, layer, 1) for (slides, _), group in groups.items() for layer in group)
 
     # --- read by another thread ---------------------------------------------------------------------
 
@@ -237,4 +237,4 @@ class PassMeter(Meter):
         if self._cuda:
             event.synchronize()
         self.launched += 1
-        self.rows.append(TokenRow(event, 0, HeldBytes(0, 0), self._sampler.latest))
+        self.rows.append(TokenRow(event, 0, CacheBytes(0, 0), self._sampler.latest))

@@ -26,7 +26,7 @@ def layer_bytes(layer: Any) -> int:
     return plain + sum(int(tensor.nbytes) for part in quantized_parts(layer) for tensor in inner_tensors(part))
 
 
-class HeldBytes(NamedTuple):
+class CacheBytes(NamedTuple):
     """Bytes of a cache by kind. `full` has all of the layers without a window: `latent`, `state` and `indexed` too."""
 
     sliding: int
@@ -36,7 +36,7 @@ class HeldBytes(NamedTuple):
     indexed: int = 0
 
 
-def held_bytes(layers: Iterable[tuple[bool, Any, int]]) -> HeldBytes:
+def cache_bytes(layers: Iterable[tuple[bool, Any, int]]) -> CacheBytes:
     """Of cache layers, each with whether it has a window and how many are like it."""
     sliding = full = latent = state = indexed = 0
     for slides, layer, many in layers:
@@ -48,7 +48,7 @@ def held_bytes(layers: Iterable[tuple[bool, Any, int]]) -> HeldBytes:
         index = _named_bytes(layer, "indexer_keys") * many
         full, state, indexed = full + size, state + states, indexed + index
         latent += size - states - index if keeps_latents(layer) else 0
-    return HeldBytes(sliding, full, latent, state, indexed)
+    return CacheBytes(sliding, full, latent, state, indexed)
 
 
 def _named_bytes(layer: Any, *names: str) -> int:

@@ -36,7 +36,7 @@ class ForwardPasses:
         self._session, self._model = session, session.model
         self._seen = 0  # positions in the output of the latest pass
         self._states: Any = None  # that the latest passes ended with, (B, S, H)
-        self._row: Finding | None = None  # of the states of the latest run
+        self._finding: Finding | None = None  # of the states of the latest run
         self._captured: CapturedPasses | None = None
         self._captured_for: GeneratePlan | None = None
 
@@ -82,14 +82,14 @@ class ForwardPasses:
 
     def outcome(self, run: Measured) -> Outcome:
         """The states are looked at here already: further passes of compiled code use their memory again."""
-        job, prompt, states, self._states, self._row = run.task.job, run.task.prompt, self._states, None, None
+        job, prompt, states, self._states, self._finding = run.task.job, run.task.prompt, self._states, None, None
         if job.prove and states is not None:
-            self._row = find_states(self._model.model, job.plan, prompt.ids, prompt.mask, states)
+            self._finding = find_states(self._model.model, job.plan, prompt.ids, prompt.mask, states)
         counts = RunCounts(prompt=padding_counts(prompt, self._seen))
         return Outcome("", 0.0, range(run.meter.launched), counts)
 
     def tokens(self, run: Measured) -> Finding | None:
-        return self._row
+        return self._finding
 
     # --- the passes -------------------------------------------------------------------------------
 

@@ -239,7 +239,7 @@ def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCall
 
 
 def flash_calls(trace: Trace) -> int:
-    """TracedCalls of FlashAttention 2, 3 or 4, by the one kernel of each that computes, in replayed graphs too."""
+    """Calls of FlashAttention 2, 3 or 4, by the one kernel of each that computes, in replayed graphs too."""
     return sum(
         n
         for name, n in trace.kernels.items()

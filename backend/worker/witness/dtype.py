@@ -77,7 +77,7 @@ def find(observation: Observation) -> Finding:
             tensors[dtype] += 1
     main, count = sizes.most_common()[0]
     rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)
-    caches = Counter(str(held.dtype).removeprefix("torch.") for held in _plain_cache(observation.cache))
+    caches = Counter(str(held.dtype).removeprefix("torch.") for held in _unquantized(observation.cache))
     cached = "; KV cache: " + ", ".join(f"{n} tensors in {d}" for d, n in caches.items()) if caches else ""
     tensors += caches
     products = formats_of_products(observation)
@@ -115,7 +115,7 @@ def _biases_of_packed(model: Any) -> Iterator[str]:
                 yield f"{path}.{name}" if path else name
 
 
-def _plain_cache(cache: Any) -> Iterator[Any]:
+def _unquantized(cache: Any) -> Iterator[Any]:
     """Keys and values of all layers that are not quantized; numbers of 8 bits are."""
     for layer in cache.layers if cache is not None else []:
         if keeps_tokens(layer) and not quantized_parts(layer):

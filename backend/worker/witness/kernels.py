@@ -90,7 +90,7 @@ def own_names(packages: set[str]) -> set[str]:
 
 
 MOST_TEXTS = 32
-"""As presets/kernels/matvec/build/torch-cuda/rows.py: MOST."""
+"""As presets/kernels/matvec/build/torch-cuda/settings.py: MOST_VECTORS."""
 
 
 def find(observation: Observation) -> Finding:

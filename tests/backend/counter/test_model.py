@@ -12,7 +12,7 @@ from tokendyno.backend.models.resolve import counted_facts
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
 from tokendyno.backend.predict.weights import packed_matrices, weight_bytes
-from tokendyno.backend.worker.prove.tensor_bytes import held_bytes
+from tokendyno.backend.worker.prove.tensor_bytes import cache_bytes
 from tools.tiny_config import tiny_config
 
 SLOWEST = "attention or a state", "shared layers", "chunks"
@@ -66,7 +66,7 @@ def test_weights_and_cache_are_those_of_a_real_model(name: str) -> None:
         there = sum(tensor.nbytes for layer in cache.layers for _, tensor in layer_tensors(layer))
         expected = kv_bytes(facts, DYNAMIC, length, 2, 4)
         assert expected.total == there, length
-        held = held_bytes((slides, layer, 1) for slides, layer in zip(windows, cache.layers, strict=True))
+        held = cache_bytes((slides, layer, 1) for slides, layer in zip(windows, cache.layers, strict=True))
         kinds = expected.latent, expected.fixed, expected.index
         assert held == (expected.sliding, expected.unwindowed, *kinds), length
 
