@@ -79,17 +79,17 @@ def steps_without_experts() -> Any:
 
     from tokendyno.backend.hardware import kernel_packages
 
-    ops = sys.modules[f"{get_local_kernel(kernel_packages.ROUTED).__name__}.ops"]
-    plain = ops.layer
+    whole = sys.modules[f"{get_local_kernel(kernel_packages.ROUTED).__name__}.decoder_layer"]
+    plain = whole.layer
 
     def without(module: Any, hidden: Any, *more: Any) -> Any:
         with (
-            mock.patch.object(ops.experts, "up", lambda codes, unit, *rest: (codes, unit)),
-            mock.patch.object(ops.experts, "down", lambda *rest, **kw: rest[8].zero_()),
+            mock.patch.object(whole.experts, "up", lambda codes, unit, *rest: (codes, unit)),
+            mock.patch.object(whole.experts, "down", lambda *rest, **kw: rest[7].zero_()),
         ):
             return plain(module, hidden, *more)
 
-    return mock.patch.object(ops, "layer", without)
+    return mock.patch.object(whole, "layer", without)
 
 
 def stays(share: str) -> Patch:
