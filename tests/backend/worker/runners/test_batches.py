@@ -84,7 +84,7 @@ def test_a_static_batch_lasts_as_long_as_its_longest_and_shows_padding_and_idle_
 
 
 def test_no_static_cache_outlives_the_next_batch(worker: LocalWorker, monkeypatch: pytest.MonkeyPatch) -> None:
-    build, caches, alive = Caches._build, weakref.WeakSet[Any](), []
+    build, caches, alive = Caches._build, weakref.WeakSet[Any](), list[int]()
 
     def counted(self: Caches, *args: Any) -> Any:
         gc.collect()
