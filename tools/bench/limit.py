@@ -126,7 +126,7 @@ def perform(wanted: list[Arm], options: argparse.Namespace) -> None:
         rows_before = [Row(**found) for found in json.loads(options.json.read_text())]
         kept = [row for row in rows_before if not row.error]
     for row in kept:
-        print(told(row, bandwidth))
+        print(line_of(row, bandwidth))
     work = Workload("", options.prompt_tokens, options.new, repeats=options.repeats, ignore_eos=True)
     for arm in [arm for arm in wanted if arm.title not in {row.title for row in kept}]:
         if time.monotonic() - begin_s > options.budget_s:
@@ -134,12 +134,12 @@ def perform(wanted: list[Arm], options: argparse.Namespace) -> None:
             continue
         row = Row(arm.title, "random:pocket" if options.tiny else arm.model, arm.arm)
         kept.append(measure(row, replace(work, temperature=arm.temperature, top_k=arm.top_k)))
-        print(told(kept[-1], bandwidth), flush=True)
+        print(line_of(kept[-1], bandwidth), flush=True)
         if options.json:
             options.json.write_text(json.dumps([asdict(row) for row in kept], indent=1))
 
 
-def told(row: Row, bandwidth: float | None) -> str:
+def line_of(row: Row, bandwidth: float | None) -> str:
     """The row as one line of the table."""
     if row.error:
         return f"{row.title}: {row.error}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from tokendyno.backend.errors import COPY_AGAIN, InputError
 from tokendyno.backend.messages import PartUse, Reading
@@ -87,11 +87,18 @@ def blaming_weights(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        files = sorted(folder.glob("*.safetensors"))
         if "ignore_mismatched_sizes" in str(error):  # transformers 5.22, utils/loading_report.py; no tensor is named
             why = "config.json asks for tensors of other shapes: the two are of two models"
         elif isinstance(error, SafetensorError):
-            why = f"SafetensorError: {error}"
+            why, files = f"SafetensorError: {error}", [file for file in files if not _opens(file)] or files
         else:
             raise
-        files = ", ".join(sorted(file.name for file in folder.glob("*.safetensors"))[:2])
-        raise Unreadable(f"weights ({files})", "read", why) from error
+        names = ", ".join(file.name for file in files[:2])
+        raise Unreadable(f"weights ({names})", "read", why) from error
+
+
+def _opens(file: Path) -> bool:
+    with contextlib.suppress(SafetensorError, OSError), safe_open(file, "pt"):
+        return True
+    return False

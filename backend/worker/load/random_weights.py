@@ -106,7 +106,7 @@ WORDS = _LIST.split()
 
 
 def word_of(number: int) -> str:
-    """A word for a number from 0 on: "river", or "quiet-river" where the list is too short; never the same for two."""
+    """A word for a number from 0 on: "river", or "white-river" where the list is too short; never the same for two."""
     higher, lower = divmod(number, len(WORDS))
     return f"{word_of(higher - 1)}-{WORDS[lower]}" if higher else WORDS[lower]
 

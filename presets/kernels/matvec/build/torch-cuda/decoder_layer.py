@@ -86,7 +86,6 @@ class OneText:
         routing: Routing,
         gate: experts.Gate,
         beside: torch.Tensor | None,
-        scored: torch.Tensor | None,
     ) -> torch.Tensor:
         """The same for a mixture of experts: output projection; the shared expert; router; gate and up; down."""
         up, down = self.expert_parts()
@@ -105,7 +104,6 @@ class OneText:
             self.weights[-3],
             self.biases[-3],
             experts.per_word(up[0]),
-            out=scored,
             extra=extra,
         )
         vector = experts.up(*vector, logits, up, routing, gate, beside)
@@ -137,7 +135,7 @@ class SeveralTexts(OneText):
         wide = self.product(middle, 2, norm=2, gated=gated, gelu=gelu, acted=not gated)
         return self.added(wide, 3, middle, 3)
 
-    def mixture(self, mixed, hidden, routing, gate, beside, scored):
+    def mixture(self, mixed, hidden, routing, gate, beside):
         middle, extra, shared = self.added(mixed, 1, hidden, 1), self.gate_of_shared(), None
         router, flat = self.weights[-3], middle.view(len(middle), -1)
         logits, vectors, _ = experts.router(flat, self.norms[2], self.eps, router, self.biases[-3], 1, extra=extra)
@@ -185,7 +183,6 @@ def decoder_layer(
     routing: list[int] | None = None,
     between: list[float] | None = None,
     beside: torch.Tensor | None = None,
-    scored: torch.Tensor | None = None,
     gain: float = 1.0,
     cap: float = 0.0,
     rotated: int = 0,
@@ -202,8 +199,6 @@ def decoder_layer(
     gain, cap, rotated, pairs   as of `description.Parts`
     routing, between, beside   of a mixture: `Routing`, `experts.Gate`, and what `routing.selected` adds to scores
     key_scales, value_scales   of a cache in 8 bits, see `attend`
-    scored  where its router's scores go, (E,) float32, with a shared expert's gate (E + 1,), or None; of one text, and
-            written in plain steps alone, so not declared either
     """
     steps = steps_for(hidden)(weights, scales, biases, norms, shifts, eps, offset, gain)
     qkv = steps.product(hidden, 0, norm=0)
@@ -232,7 +227,7 @@ def decoder_layer(
         pairs=pairs,
     )
     if routing:
-        return steps.mixture(mixed, hidden, Routing(*routing), experts.Gate(*between), beside, scored)
+        return steps.mixture(mixed, hidden, Routing(*routing), experts.Gate(*between), beside)
     return steps.feed_forward(mixed, hidden, gated, gelu)
 
 
@@ -363,10 +358,6 @@ def layer(
         more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
         more["between"] = list(experts.gate_of(parts.experts, factor))
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
-    report = getattr(router, "told", None) if hidden.shape[0] == 1 else None  # where somebody follows its choices
-    if report is not None:
-        number = router.weight.shape[0] + (len(parts.products) > 4)
-        more["scored"] = torch.empty(number, dtype=torch.float32, device=hidden.device)
 
     def run() -> torch.Tensor:
         return decoder_layer(
@@ -399,10 +390,7 @@ def layer(
             if not _near(run(), expected := own(), hidden):
                 del module.forward
                 return expected
-    out = run()
-    if report is not None:
-        report(more["scored"])
-    return out
+    return run()
 
 
 def _near(found: torch.Tensor, expected: torch.Tensor, hidden: torch.Tensor) -> bool:

@@ -541,15 +541,14 @@ def router(
     weight: torch.Tensor,
     bias: torch.Tensor | None,
     per: int,
-    out: torch.Tensor | None = None,
     extra: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """x (K,), weight (E, K) -> logits (E,) float32, those of `out` if given, and norm(x) as (codes, unit). Of x (T, K),
+    """x (K,), weight (E, K) -> logits (E,) float32, and norm(x) as (codes, unit). Of x (T, K),
     logits (T, E), and norm(x) twice, as it is. extra: (1, K), a shared expert's gate, whose logit is the last."""
     experts, columns = weight.shape
     tokens, early = x.shape[0] if x.ndim > 1 else 1, can_be_early()
     rows = experts + (extra is not None)
-    logits = torch.empty(*x.shape[:-1], rows, dtype=torch.float32, device=x.device) if out is None else out
+    logits = torch.empty(*x.shape[:-1], rows, dtype=torch.float32, device=x.device)
     if x.ndim > 1:
         codes = unit = torch.empty_like(x)
         per = 1

@@ -109,7 +109,7 @@ def tokendyno_rows_product(
 
     BB      vectors that are multiplied, B of them real; TURNED: rows of w, not vectors, are the rows of the product
     WHOLE   K and N are multiples of the tile
-    AHEAD   elements of each row that are asked into L2 before x is ready;
+    AHEAD   elements of each row that are asked into L2 before x is ready
     """
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
     tokens, columns = tl.arange(0, BB), tl.arange(0, BK)

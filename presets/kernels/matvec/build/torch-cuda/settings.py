@@ -290,7 +290,7 @@ def collects(key: Key, ways: dict[str, Any], run: Run) -> bool:
 
 
 def settle(weights: list[torch.Tensor], vectors: int, gated: bool, run: Callable[[], object]) -> None:
-    """Choose for all matrices of a layer, which `run` computes. weights, gated: as of `ops.decoder_layer`."""
+    """Choose for all matrices of a layer, which `run` computes. weights, gated: as of `decoder_layer.decoder_layer`."""
     if vectors == 1 and swept():
         return
     four_bits = (torch.int32, torch.uint8)  # have tables alone

@@ -48,7 +48,7 @@ def tokendyno_slab_product(
 ):
     """As `products.tokendyno_block_product`. Each warp has ROWS rows, or pairs of them, and no other warp's are needed.
 
-    ADDED  the vector is old + norm(x), with the weights `added` of that norm, as `products.tokendyno_add_norm` computes
+    ADDED  the vector is old + norm(x), with the weights `added` of that norm, as `rows.tokendyno_rows_norm` computes
            it: here by every warp, which takes less time than a kernel of its own. The first program writes it to `sum`
     CHUNK  columns that a warp reads at once, a divisor of K
     """
