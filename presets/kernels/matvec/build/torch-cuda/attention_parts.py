@@ -10,7 +10,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
-from .parts import angle, leads, partner
+from .parts import angle, barrier, leads, partner
 
 PREFERRED_CARVEOUT = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
 DRIVERS_CHOICE = -1
@@ -177,7 +177,7 @@ def finish(
         gl.store(tops + line, best, mask=rows < GP)
         gl.store(sums + line, amount, mask=rows < GP)
         if H.FOLDED:
-            gl.thread_barrier()  # all stores of the program precede the increment of the counter
+            barrier()  # all stores of the program precede the increment of the counter
             if gl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
                 gl.store(turns + lane, 0)
                 _combine(parts, tops, sums, out, lane, head, H, num_warps)

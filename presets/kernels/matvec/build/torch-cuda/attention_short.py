@@ -9,7 +9,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .parts import angle, can_be_early, leads, partner, wide
+from .parts import angle, barrier, can_be_early, leads, partner, wide
 
 MOST_QUERIES = 3  # of a KV head: with four, tensor cores take as long
 BLOCKS = {64: (64, 4), 128: (128, 8)}
@@ -176,7 +176,7 @@ def tokendyno_attention_by_warps(
         gl.store(tops + line + own, best, mask=own == 0)
         gl.store(sums + line + own, total, mask=own == 0)
         if H.FOLDED:
-            gl.thread_barrier()  # all stores of the program precede the increment of the counter
+            barrier()  # all stores of the program precede the increment of the counter
             turn = turns + lane * G + query_of_head
             if gl.atomic_add(turn, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
                 gl.store(turn, 0)

@@ -11,7 +11,7 @@ from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from .core_parts import MOST, WORDS, cut, digits, prepared
-from .parts import Fused, activated, per_row
+from .parts import Fused, activated, barrier, per_row
 from .settings import Settings
 
 
@@ -213,7 +213,7 @@ def tokendyno_core_tile_product(
     for turn in range(turns):
         part = turn % PARTS
         async_copy.wait_group(DEPTH - 1)
-        gl.thread_barrier()
+        barrier()
         if part == 0:
             total = gl.zeros([8, GROUPS, 4, 2], gl.float32, summed)
             other = gl.zeros([8, GROUPS, 4, 2], gl.float32, summed)

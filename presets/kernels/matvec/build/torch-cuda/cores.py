@@ -15,7 +15,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import core_parts
 from .core_parts import MOST, MOST_HALF, WORDS, cut, prepared, sums
-from .parts import Fused, activated, per_row
+from .parts import Fused, activated, barrier, per_row
 from .settings import Settings
 
 
@@ -148,7 +148,7 @@ def tokendyno_core_product(
     for turn in range(turns):
         part = turn % PARTS
         async_copy.wait_group(DEPTH - 1)
-        gl.thread_barrier()
+        barrier()
         if part == 0:
             total = gl.zeros([BAND, DEEP, W], gl.float32 if FLOAT else gl.int32, operand)
             other = gl.zeros([BAND, DEEP, W], gl.float32 if FLOAT else gl.int32, operand)

@@ -22,7 +22,7 @@ from triton.experimental.gluon import language as gl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import settings
-from .parts import Fused, activated
+from .parts import Fused, activated, barrier
 from .settings import Settings
 
 BLOCK, BLOCKS, CODE = 64, 256, 16  # weights with one scale, scales with one, numbers of 4 bits
@@ -135,7 +135,7 @@ def lookup(code, W: gl.constexpr):
         is_pure=False,
         pack=1,
     )
-    gl.thread_barrier()
+    barrier()
     return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [base], dtype=gl.int32, is_pure=False, pack=1)
 
 
@@ -416,7 +416,7 @@ def tokendyno_nibble_product(
             top, bottom, of_top, of_bottom = _rows(
                 w, scales, coming, apart, past, N, row, place, word, K, W, CHUNKS, DOUBLE, OFFSETS
             )
-    gl.thread_barrier()
+    barrier()
     result = collect(sums_at, each // EACH, each % EACH, of_all, W)
     if FUSED.BIAS:
         result += gl.load(bias + rows, mask=inside, other=0.0).to(gl.float32)

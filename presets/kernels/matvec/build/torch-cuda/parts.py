@@ -6,7 +6,9 @@ from typing import NamedTuple
 import torch
 import triton
 import triton.language as tl
+from triton.experimental.gluon import language as gl
 
+barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier  # the latter in Triton 3.6
 EARLY = True  # False: each kernel waits for the end of its predecessor
 
 
