@@ -348,6 +348,7 @@ def attend(
         PAIRS=pairs,
         BT=block,
         SPLITS=splits,
+        AT_ONCE=max(1, min(padded, 8192 // (splits * size))),
         NORMED=q_norm is not None,
         WHOLE=whole,
         OFFSET=offset,

@@ -30,6 +30,7 @@ class Heads(NamedTuple):
     WHOLE         that norm is one over all heads together
     CAP           of scores (Gemma 2), or 0
     SINKS         whether each query has a score that takes weight and has no value
+    AT_ONCE       queries whose parts a program of `attention` combines at once
     FOLDED        whether the last program of a head combines the parts
     EARLY         it is launched before its predecessor has ended
     """
@@ -43,6 +44,7 @@ class Heads(NamedTuple):
     PAIRS: bool
     BT: int
     SPLITS: int
+    AT_ONCE: int
     NORMED: bool
     WHOLE: bool
     OFFSET: float
@@ -50,11 +52,6 @@ class Heads(NamedTuple):
     SINKS: bool
     FOLDED: bool
     EARLY: bool
-
-    @property
-    def AT_ONCE(self) -> int:
-        """Queries whose parts a program of `attention` combines at once."""
-        return max(1, min(self.GP, 8192 // (self.SPLITS * self.D)))
 
 
 @gluon.jit

@@ -49,22 +49,14 @@ class Gate(NamedTuple):
 
 class Cut(NamedTuple):
     """How a warp reads a matrix of K columns: R rows at once, PER weights to a word, one unit for UNIT elements of the
-    vector."""
+    vector; a row has WIDTH words, which take CHUNKS turns. Fields alone: Triton 3.8 hands a kernel nothing else."""
 
     K: int
     PER: int
     UNIT: int
     R: int
-
-    @property
-    def WIDTH(self) -> int:
-        """Words of a row."""
-        return self.K // self.PER
-
-    @property
-    def CHUNKS(self) -> int:
-        """Times that a warp reads a part of a row."""
-        return triton.cdiv(self.WIDTH, 128)
+    WIDTH: int
+    CHUNKS: int
 
 
 # --- a vector, and its product with words of the weights ------------------------------------------
@@ -654,12 +646,13 @@ def _tensors(part: Part) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def _constants(part: Part, routing: Routing, unit: torch.Tensor, how: Settings) -> dict[str, object]:
-    (experts, rows, columns), early = sizes(part[0]), can_be_early()
+    (experts, rows, columns), per, early = sizes(part[0]), per_word(part[0]), can_be_early()
+    width = columns // per
     return {
         "E": experts,
         "N": rows,
         "ROUTING": routing,
-        "CUT": Cut(columns, per_word(part[0]), columns // unit.shape[1], how["R"]),
+        "CUT": Cut(columns, per, columns // unit.shape[1], how["R"], width, triton.cdiv(width, WORDS.value)),
         "W": how["num_warps"],
         "BIAS": part[2] is not None,
         "STAGES": how["STAGES"],
