@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # importing them takes a second, and must come after `withhol
     from gradio import Blocks
 
     from tokendyno.backend.engine.bench import Bench
+    from tokendyno.ui.gate.visitors import Visitors
 
 DEFAULT_PORT = 7860
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -79,10 +80,15 @@ def refuse(sentence: str) -> NoReturn:
 
 def add_options(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
     """Every option. Its default is what the environment says, else that of docs/cli.md."""
+    _add_visitors(parser, env)
+    _add_files(parser, env)
+
+
+def _add_visitors(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
+    """Where it is served, and who may do what."""
     space = bool(env.get("SPACE_ID"))
     host = env.get("TOKENDYNO_HOST") or env.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if space else "127.0.0.1")
     port = env.get("TOKENDYNO_PORT") or env.get("GRADIO_SERVER_PORT") or str(DEFAULT_PORT)
-    default = env.get("TOKENDYNO_HISTORY") or default_history()
     parser.add_argument("--host", default=host, help=f"address to listen on (TOKENDYNO_HOST; default: {host})")
     parser.add_argument("--port", default=port, help=f"port to listen on (TOKENDYNO_PORT; default: {port})")
     parser.add_argument(
@@ -127,6 +133,11 @@ def add_options(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None
     parser.add_argument(
         "--share", action="store_true", default=share, help="open a public gradio.live link (TOKENDYNO_SHARE=1)"
     )
+
+
+def _add_files(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
+    """What lies where, and further ways in."""
+    default = env.get("TOKENDYNO_HISTORY") or default_history()
     parser.add_argument(
         "--models-dir",
         default=env.get("TOKENDYNO_MODELS_DIR"),
@@ -370,21 +381,13 @@ def serve(options: Options, show: Callable[[str], object] = lambda address: None
 
 def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     """Build the page over a bench that is not started yet, and serve it. `withheld`: what was taken before."""
-    from starlette.middleware import Middleware
-
     from tokendyno.backend.executors import open_bench
     from tokendyno.backend.hardware.zero_gpu import on_zero_gpu
     from tokendyno.backend.models import check_reference
     from tokendyno.ui.api import answer_json
-    from tokendyno.ui.compress import Compressed
-    from tokendyno.ui.csp import PolicyMiddleware
-    from tokendyno.ui.files import Files
     from tokendyno.ui.gate.connections import bound_connections
-    from tokendyno.ui.gate.gate import Gate
-    from tokendyno.ui.gate.routes import Hosts
     from tokendyno.ui.gate.visitors import Visitors
-    from tokendyno.ui.page import build, index_page
-    from tokendyno.ui.theme import style, theme
+    from tokendyno.ui.page import build
 
     limits = options.limits
     try:
@@ -406,40 +409,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
         bench.close()
         refuse(str(error))
     try:
-        demo.launch(
-            server_name=in_address(options.host),
-            server_port=options.port,
-            share=options.share,
-            state_session_capacity=limits.sessions,
-            theme=theme(),
-            css=style(),
-            prevent_thread_lock=True,
-            quiet=True,
-            ssr_mode=False,
-            run_history=False,
-            _frontend=False,  # else Gradio asks its own page, and gives up on a busy machine or behind HTTP_PROXY
-            show_error=False,
-            enable_monitoring=False,
-            strict_cors=True,
-            allowed_paths=[],
-            max_file_size=MAX_UPLOAD,
-            footer_links=[],
-            mcp_server=options.mcp,
-            app_kwargs={
-                "middleware": [
-                    Middleware(Compressed),
-                    Middleware(PolicyMiddleware, framed=options.space, finish=index_page(bench)),
-                    Middleware(
-                        Gate,
-                        blocks=demo,
-                        hosts=Hosts(options.hosts, machine=limits.mode != "local"),
-                        visitors=visitors,
-                        mcp=options.mcp,
-                        files=Files(bench),
-                    ),
-                ]
-            },
-        )
+        _serve(demo, bench, options, visitors)
         if demo.mcp_server_obj is not None:
             answer_json(demo.mcp_server_obj)
         bound_connections(demo.server, limits)
@@ -450,6 +420,55 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
         close(bench, demo)
         raise
     return bench, demo
+
+
+def _serve(demo: "Blocks", bench: "Bench", options: Options, visitors: "Visitors") -> None:
+    """Listen: the gate is in front of Gradio's own app."""
+    from starlette.middleware import Middleware
+
+    from tokendyno.ui.compress import Compressed
+    from tokendyno.ui.csp import PolicyMiddleware
+    from tokendyno.ui.files import Files
+    from tokendyno.ui.gate.gate import Gate
+    from tokendyno.ui.gate.routes import Hosts
+    from tokendyno.ui.page import index_page
+    from tokendyno.ui.theme import style, theme
+
+    limits = options.limits
+    demo.launch(
+        server_name=in_address(options.host),
+        server_port=options.port,
+        share=options.share,
+        state_session_capacity=limits.sessions,
+        theme=theme(),
+        css=style(),
+        prevent_thread_lock=True,
+        quiet=True,
+        ssr_mode=False,
+        run_history=False,
+        _frontend=False,  # else Gradio asks its own page, and gives up on a busy machine or behind HTTP_PROXY
+        show_error=False,
+        enable_monitoring=False,
+        strict_cors=True,
+        allowed_paths=[],
+        max_file_size=MAX_UPLOAD,
+        footer_links=[],
+        mcp_server=options.mcp,
+        app_kwargs={
+            "middleware": [
+                Middleware(Compressed),
+                Middleware(PolicyMiddleware, framed=options.space, finish=index_page(bench)),
+                Middleware(
+                    Gate,
+                    blocks=demo,
+                    hosts=Hosts(options.hosts, machine=limits.mode != "local"),
+                    visitors=visitors,
+                    mcp=options.mcp,
+                    files=Files(bench),
+                ),
+            ]
+        },
+    )
 
 
 def close(bench: "Bench", demo: "Blocks") -> None:

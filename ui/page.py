@@ -3,7 +3,7 @@ seen."""
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -76,27 +76,11 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             with gr.Tab("Worth", id="worth", alignment="right", render_children=True) as worth_tab:
                 worth_page(bench, courses, compare, worth_tab)
 
-        models = [compare.model, advise.model, batching.model, fit.model]
-        tabs = [compare_tab, advise_tab, batching_tab, fit_tab]
-        for page, tab in (
-            ("stories", stories_tab),
-            ("history", history_tab),
-            ("claims", claims_tab),
-            ("worth", worth_tab),
-        ):
-            tab.select(None, models, None, js=enter(page), **QUIET)
-        for page, tab, model in zip(MODEL_PAGES, tabs, models, strict=True):
-            tab.select(None, models, [model], js=enter(page), **QUIET)
-            model.change(None, [model], None, js=tell(page, "model"), **QUIET)
+        tabs = [compare_tab, advise_tab, batching_tab, fit_tab, stories_tab, history_tab, claims_tab, worth_tab]
+        _tell_address(tabs, [compare.model, advise.model, batching.model, fit.model])
         asked = [fit.gpu, fit.gpus, fit.amounts]
-        gr.on(
-            [fit.gpu.change, fit.gpus.change, fit.amounts.input],
-            None,
-            asked,
-            None,
-            js=tell("fit", "gpu", "gpus", "amounts"),
-            **QUIET,
-        )
+        told = tell("fit", "gpu", "gpus", "amounts")
+        gr.on([fit.gpu.change, fit.gpus.change, fit.amounts.input], None, asked, None, js=told, **QUIET)
         run_this(fit, compare, pages)
         advise_on_fit(fit, advise, pages)
         advise_on_compare(compare, advise, pages)
@@ -128,6 +112,17 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
         loaded = demo.load(opened, None, [*shown, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
         loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
     return demo
+
+
+def _tell_address(tabs: Sequence[gr.Tab], models: Sequence[gr.Dropdown]) -> None:
+    """The address names the page, and the model that is chosen there, which goes along to the next page that has one.
+    `tabs`: those with a model first, in the order of `models`."""
+    every = list(models)
+    for page, tab in zip((*MODEL_PAGES, "stories", "history", "claims", "worth"), tabs, strict=True):
+        here = every[MODEL_PAGES.index(page)] if page in MODEL_PAGES else None
+        tab.select(None, every, [here] if here else None, js=enter(page), **QUIET)
+        if here:
+            here.change(None, [here], None, js=tell(page, "model"), **QUIET)
 
 
 def opening_page(bench: Bench, request: Any) -> str:
